@@ -1,0 +1,54 @@
+//! From a valid describe document to the model.
+
+use crate::dialect::Dialect;
+use crate::dialect::lowering::{blank, json, text, texts};
+use crate::json::{Node, Pointer};
+use crate::model::{
+    Acquire, Action, Entry, Implementation, Input, Invocation, OutputFormat, Package, Person,
+};
+
+/// Lowers a manifest that has passed its checks.
+pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
+    let mut package = blank(Dialect::Jumith, text(manifest, "id").unwrap_or_default(), source);
+    package.version = text(manifest, "version");
+    package.name = text(manifest, "name");
+    package.summary = text(manifest, "summary");
+    package.description = text(manifest, "description");
+    package.tags = texts(manifest, "tags");
+    package.publisher = text(manifest, "provider").map(|name| Person { name: Some(name), ..Person::default() });
+    package.acquire = Acquire::Bundle;
+    package.inputs = texts(manifest, "requiredSecrets").into_iter().map(Input::secret).collect();
+    let entry = manifest.get("entry");
+    package.implementations.push(Implementation {
+        id: "node".into(),
+        language: Some("javascript".into()),
+        runtime: Some("node".into()),
+        platforms: Vec::new(),
+        entry: Entry::NodeModule {
+            main: entry.and_then(|entry| text(entry, "main")).unwrap_or_default(),
+            export: entry.and_then(|entry| text(entry, "export")),
+        },
+        timeout_ms: None,
+        requirements: None,
+    });
+    let schema = manifest.get("schema");
+    package.actions.push(Action {
+        name: package.name.clone().unwrap_or_default(),
+        summary: package.summary.clone(),
+        description: package.description.clone(),
+        invocation: Invocation::NodeExecute,
+        input: schema.and_then(|schema| json(schema, "input", source)),
+        output_format: Some(OutputFormat::Json),
+        output: schema.and_then(|schema| json(schema, "output", source)),
+        side_effects: None,
+        idempotent: None,
+        scopes_used: Vec::new(),
+        standard_errors: false,
+        requires_approval: manifest.get("requiresApproval").and_then(Node::as_bool),
+        timeout_ms: None,
+        environment: Vec::new(),
+        examples: Vec::new(),
+        pointer: Pointer::root(),
+    });
+    package
+}

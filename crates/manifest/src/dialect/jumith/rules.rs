@@ -1,0 +1,186 @@
+//! What a describe document and a bundle must hold beyond their shape.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::dialect::rules::Judge;
+use crate::finding::{Code, Finding};
+use crate::json::{Node, Path, Pointer};
+use crate::shape::clip;
+
+/// The most files a bundle may have.
+pub const MAX_FILES: usize = 4_096;
+/// The largest file, once decoded.
+pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
+/// All files together, once decoded.
+pub const MAX_BUNDLE_BYTES: usize = 256 * 1024 * 1024;
+
+/// Names that some systems keep for devices.
+const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
+
+/// Finds what is wrong with the describe document at a path.
+pub(crate) fn check_rules(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
+    if let Some(main) = manifest.at(&["entry", "main"])
+        && let Some(text) = main.as_text()
+        && !text.is_empty()
+        && let Some(reason) = not_plain(text.strip_prefix("./").unwrap_or(text))
+    {
+        let message = format!("the path `{}` {reason}", clip(text));
+        judge.push(Finding::new(Code::BadPath, path.key("entry").key("main").pointer(), main.span, message));
+    }
+    let name = manifest.text_at("name").unwrap_or_default();
+    for (index, secret) in manifest.list_at("requiredSecrets").iter().enumerate() {
+        let Some(text) = secret.as_text() else { continue };
+        if text.contains('-') && !name.is_empty() && !text.contains('.') {
+            let (head, tail) = text.split_once('-').unwrap_or((text, ""));
+            let message = format!("the key `{}-{}` is also what secret `{}` of a tool `{}-{}` would have", clip(name), clip(text), clip(tail), clip(name), clip(head));
+            let pointer = path.key("requiredSecrets").index(index).pointer();
+            judge.push(Finding::new(Code::SecretCollision, pointer, secret.span, message).help("write the secret's name with `_` instead of `-`"));
+        }
+    }
+}
+
+/// Finds what is wrong with a bundle.
+pub(crate) fn check_bundle_rules(bundle: &Node<'_>, judge: &mut Judge<'_>) {
+    let root = Path::ROOT;
+    if let Some(manifest) = bundle.get("manifest") {
+        check_rules(manifest, root.key("manifest"), judge);
+    }
+    let files = bundle.list_at("files");
+    let list = root.key("files");
+    if files.len() > MAX_FILES {
+        let message = format!("the bundle has {} files; at most {MAX_FILES} are allowed", files.len());
+        let span = bundle.get("files").unwrap_or(bundle).span.first_byte();
+        judge.push(Finding::new(Code::BundleTooLarge, list.pointer(), span, message));
+        return;
+    }
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    let mut total = 0usize;
+    for (index, file) in files.iter().enumerate() {
+        let path = list.index(index);
+        total = total.saturating_add(check_content(file, path, judge));
+        let Some(node) = file.get("path") else { continue };
+        let Some(text) = node.as_text().filter(|text| !text.is_empty()) else { continue };
+        let pointer = path.key("path").pointer();
+        if let Some(reason) = not_plain(text) {
+            let message = format!("the path `{}` {reason}", clip(text));
+            judge.push(Finding::new(Code::BadPath, pointer, node.span, message));
+        } else if let Some(earlier) = seen.insert(folded(text), text) {
+            let message = if earlier == text {
+                format!("the path `{}` appears twice", clip(text))
+            } else {
+                format!("the paths `{}` and `{}` are one on systems that ignore case", clip(earlier), clip(text))
+            };
+            judge.push(Finding::new(Code::DuplicatePath, pointer, node.span, message));
+        }
+    }
+    check_parents(files, &seen, list, judge);
+    if total > MAX_BUNDLE_BYTES {
+        let message = format!("the bundle's files have {total} bytes; at most {MAX_BUNDLE_BYTES} are allowed");
+        let span = bundle.get("files").unwrap_or(bundle).span.first_byte();
+        judge.push(Finding::new(Code::BundleTooLarge, list.pointer(), span, message));
+    }
+    check_main(bundle, &seen, judge);
+}
+
+/// A file is never also the folder of another.
+fn check_parents(files: &[Node<'_>], seen: &HashMap<String, &str>, list: Path<'_>, judge: &mut Judge<'_>) {
+    for (index, file) in files.iter().enumerate() {
+        let Some(text) = file.text_at("path") else { continue };
+        let folder = folded(text);
+        let mut parents = folder.match_indices('/').map(|(at, _)| &folder[..at]);
+        if let Some(parent) = parents.find(|parent| seen.contains_key(*parent)) {
+            let span = file.get("path").unwrap_or(file).span;
+            let message = format!("`{}` lies in `{}`, which is a file", clip(text), clip(parent));
+            judge.push(Finding::new(Code::DuplicatePath, list.index(index).key("path").pointer(), span, message));
+        }
+    }
+}
+
+/// Checks one file's content and gives its size.
+fn check_content(file: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) -> usize {
+    let Some(content) = file.get("content") else { return 0 };
+    let Some(text) = content.as_text() else { return 0 };
+    let size = match file.text_at("encoding") {
+        Some("base64") => match STANDARD.decode(text) {
+            Ok(bytes) => bytes.len(),
+            Err(error) => {
+                let message = format!("the content is not base64: {error}");
+                judge.push(Finding::new(Code::BadBase64, path.key("content").pointer(), content.span.first_byte(), message));
+                0
+            }
+        },
+        _ => text.len(),
+    };
+    if size > MAX_FILE_BYTES {
+        let message = format!("the file has {size} bytes; at most {MAX_FILE_BYTES} are allowed");
+        judge.push(Finding::new(Code::BundleTooLarge, path.pointer(), content.span.first_byte(), message));
+    }
+    size
+}
+
+fn check_main(bundle: &Node<'_>, seen: &HashMap<String, &str>, judge: &mut Judge<'_>) {
+    let Some(main) = bundle.at(&["manifest", "entry", "main"]) else { return };
+    let Some(text) = main.as_text() else { return };
+    let plain = text.strip_prefix("./").unwrap_or(text);
+    if not_plain(plain).is_none() && seen.get(&folded(plain)).is_none_or(|path| *path != plain) {
+        let message = format!("the entry file `{}` is not among the files", clip(text));
+        let near = crate::shape::suggest(plain, seen.values().copied());
+        let pointer = Pointer::root().key("manifest").key("entry").key("main");
+        let finding = Finding::new(Code::MissingMain, pointer, main.span, message);
+        judge.push(match near {
+            Some(near) => finding.help(format!("did you mean `{near}`?")),
+            None => finding,
+        });
+    }
+}
+
+/// Why a path is not plain and relative; nothing when it is.
+fn not_plain(path: &str) -> Option<&'static str> {
+    if path.is_empty() {
+        return Some("is empty");
+    }
+    if path.starts_with('/') {
+        return Some("is absolute");
+    }
+    if path.contains('\\') {
+        return Some("has a backslash");
+    }
+    if path.contains(':') {
+        return Some("has a colon");
+    }
+    if path.len() > 1024 {
+        return Some("is longer than 1,024 bytes");
+    }
+    if path.chars().any(|c| c.is_control() || is_invisible(c)) {
+        return Some("has an invisible character");
+    }
+    for segment in path.split('/') {
+        let stem = segment.split('.').next().unwrap_or_default().to_ascii_lowercase();
+        let is_port = stem.len() == 4
+            && (stem.starts_with("com") || stem.starts_with("lpt"))
+            && stem.as_bytes()[3].is_ascii_digit();
+        match segment {
+            "" => return Some("has an empty segment"),
+            "." => return Some("has a `.` segment"),
+            ".." => return Some("has a `..` segment"),
+            _ if segment.ends_with(['.', ' ']) => return Some("has a segment that ends in a dot or blank"),
+            _ if RESERVED.contains(&stem.as_str()) || is_port => return Some("has a name some systems keep for a device"),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Characters that show nothing or turn the direction of the text.
+fn is_invisible(character: char) -> bool {
+    matches!(u32::from(character), 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x2069 | 0xfeff)
+}
+
+/// A path as systems see it that ignore case and compatibility forms.
+fn folded(path: &str) -> String {
+    use unicode_normalization::UnicodeNormalization;
+    path.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}

@@ -1,0 +1,121 @@
+//! Which dialect a document is written in, seen from its content.
+
+use super::Dialect;
+use crate::json::{Node, Value};
+
+/// What kind of document of its dialect it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// A manifest.
+    Manifest,
+    /// A catalog of manifests.
+    Catalog,
+    /// A manifest with its files.
+    Bundle,
+    /// A test of a package.
+    Test,
+    /// The companion `haft.json`.
+    Companion,
+    /// A well-known index.
+    Index,
+}
+
+impl Form {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Manifest => "manifest",
+            Form::Catalog => "catalog",
+            Form::Bundle => "bundle",
+            Form::Test => "test",
+            Form::Companion => "companion",
+            Form::Index => "index",
+        }
+    }
+}
+
+/// The keys by which each dialect is known, for the message when none fits.
+pub(crate) const LOOKED_FOR: &str = "`manifest_version` (install-manifest), `tools` (agentcli), `toolId` (mcpkg), \
+`capabilities` or `trust_level` (capability), `entry` or `manifest` and `files` (jumith)";
+
+/// The dialect and form of a document; none when it fits no dialect.
+/// A companion belongs to no dialect of its own.
+pub fn recognise(document: &Node<'_>) -> Option<(Option<Dialect>, Form)> {
+    let has = |key: &str| document.get(key).is_some();
+    let is_list = |key: &str| document.get(key).is_some_and(|node| matches!(node.value, Value::List(_)));
+    if !document.is_object() {
+        return None;
+    }
+    if has("haft") {
+        return Some((None, Form::Companion));
+    }
+    if has("manifest_version") {
+        return Some((Some(Dialect::InstallManifest), Form::Manifest));
+    }
+    if is_list("manifests") && has("publisher") {
+        return Some((Some(Dialect::InstallManifest), Form::Index));
+    }
+    if has("toolId") {
+        return Some((Some(Dialect::Mcpkg), Form::Manifest));
+    }
+    if has("manifest") && has("files") {
+        return Some((Some(Dialect::Jumith), Form::Bundle));
+    }
+    if is_catalog(document) {
+        return Some((Some(Dialect::Capability), Form::Catalog));
+    }
+    if is_tools(document) {
+        return Some((Some(Dialect::Agentcli), Form::Manifest));
+    }
+    if has("input") && (has("assertions") || has("expected")) {
+        return Some((Some(Dialect::Mcpkg), Form::Test));
+    }
+    // No one key decides: the dialect that most of the keys belong to does.
+    let fit = |keys: &[&str]| keys.iter().filter(|key| has(key)).count();
+    let (best, dialect) = [
+        (fit(&["tool", "runtime", "smoke", "kill_switch", "env", "scopes", "actions"]), Dialect::InstallManifest),
+        (fit(&["input_schema", "output_schema", "endpoint", "implementations", "chain", "capabilities", "auth"]), Dialect::Mcpkg),
+        (fit(&["type", "origin", "interfaces", "permissions", "runtime", "trust_level", "implementation", "requires_oauth"]), Dialect::Capability),
+        (fit(&["entry", "requiresApproval", "requiredSecrets", "provider", "summary", "schema"]), Dialect::Jumith),
+    ]
+    .into_iter()
+    .max_by_key(|(count, _)| *count)?;
+    let decides = best >= 3
+        || (dialect == Dialect::Jumith && document.get("entry").is_some_and(Node::is_object))
+        || (dialect == Dialect::Capability && has("trust_level"));
+    decides.then_some((Some(dialect), Form::Manifest))
+}
+
+/// Whether a text that cannot be read looks like a manifest all the same.
+pub fn resembles(text: &str) -> bool {
+    let has = |key: &str| text.contains(key);
+    has("\"manifest_version\"")
+        || has("\"toolId\"")
+        || has("\"trust_level\"")
+        || (has("\"tools\"") && has("\"command\""))
+        || (has("\"entry\"") && has("\"runtime\""))
+        || (has("\"assertions\"") && has("\"input\""))
+}
+
+fn is_catalog(document: &Node<'_>) -> bool {
+    let Some(entries) = document.get("capabilities") else { return false };
+    let Value::List(items) = &entries.value else { return false };
+    if document.get("input_schema").is_some() || document.get("endpoint").is_some() {
+        return false;
+    }
+    items.iter().any(Node::is_object) || items.is_empty()
+}
+
+/// A list of tools with commands; an empty or absent-but-named list counts.
+fn is_tools(document: &Node<'_>) -> bool {
+    let Some(tools) = document.get("tools") else { return false };
+    match &tools.value {
+        Value::Null => true,
+        Value::List(items) => {
+            items.is_empty()
+                || items.iter().any(|tool| tool.get("command").is_some() || tool.get("envPassthrough").is_some())
+                || items.iter().all(|tool| tool.is_object() && tool.get("type").is_none() && tool.get("function").is_none())
+        }
+        _ => document.members().len() == 1,
+    }
+}

@@ -1,0 +1,332 @@
+//! From bytes to findings, and to packages when there are none.
+
+use std::collections::HashSet;
+
+use crate::dialect::rules::Judge;
+use crate::dialect::{
+    Dialect, Form, agentcli, capability, install_manifest, jumith, mcpkg, recognise, version_of,
+};
+use crate::finding::{Code, Finding, Severity};
+use crate::json::{Node, Path, Pointer, Span, parse};
+use crate::model::Package;
+use crate::shape::{self, Shape, Structure, suggest};
+use crate::{companion, index};
+
+/// The largest manifest, in bytes.
+pub const MAX_MANIFEST: usize = 1024 * 1024;
+/// The largest catalog, in bytes.
+pub const MAX_CATALOG: usize = 16 * 1024 * 1024;
+/// The largest bundle, in bytes: the files may be in base64 and escaped.
+pub const MAX_BUNDLE: usize = 512 * 1024 * 1024;
+
+/// How many findings of one document are told.
+const MAX_FINDINGS: usize = 2_000;
+
+/// How much of a large file is looked at to see what kind it is.
+const SKIM: usize = 64 * 1024;
+
+/// How a document is to be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'o> {
+    /// The dialect, when it is not to be recognised.
+    pub dialect: Option<Dialect>,
+    /// How closely to look.
+    pub depth: Depth,
+    /// The id of a document that has none of its own: a tools.json.
+    pub fallback_id: Option<&'o str>,
+    /// For a test: the manifest it belongs to.
+    pub manifest: Option<&'o [u8]>,
+}
+
+/// How closely to look at a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// Its shape, as the published schema has it.
+    Structure,
+    /// Everything.
+    #[default]
+    Everything,
+}
+
+/// What was found out about a document.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Its dialect; none when it fits none, or is a companion.
+    pub dialect: Option<Dialect>,
+    /// What kind of document it is; none when it fits no dialect.
+    pub form: Option<Form>,
+    /// The version of the dialect.
+    pub version: Option<&'static str>,
+    /// Its id and version, for a line about it.
+    pub title: Option<String>,
+    /// Everything that is wrong, in the order of the text.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether there is no error.
+    pub fn is_valid(&self) -> bool {
+        self.count(Severity::Error) == 0
+    }
+
+    /// How many findings of a severity there are.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+
+    fn refused(finding: Finding) -> Self {
+        Self { dialect: None, form: None, version: None, title: None, findings: vec![finding] }
+    }
+}
+
+/// Finds everything that is wrong with a document.
+pub fn check(bytes: &[u8], options: &Options<'_>) -> Report {
+    match decode(bytes) {
+        Ok(text) => examine(text, options).0,
+        Err(finding) => Report::refused(*finding),
+    }
+}
+
+/// Reads the packages of a document; what is wrong with it otherwise.
+pub fn read(bytes: &[u8], options: &Options<'_>) -> Result<(Report, Vec<Package>), Report> {
+    let text = match decode(bytes) {
+        Ok(text) => text,
+        Err(finding) => return Err(Report::refused(*finding)),
+    };
+    let (report, root) = examine(text, options);
+    match (root, report.dialect, report.form) {
+        (Some(root), Some(dialect), Some(form)) if report.is_valid() => {
+            let packages = lower(&root, text, dialect, form, options.fallback_id.unwrap_or_default());
+            Ok((report, packages))
+        }
+        _ => Err(report),
+    }
+}
+
+/// The largest file worth reading, judged from how it begins.
+pub fn size_limit(beginning: &[u8]) -> usize {
+    let keys = top_level_keys(&beginning[..beginning.len().min(SKIM)]);
+    let has = |key: &[u8]| keys.contains(key);
+    if has(b"manifest") || has(b"files") {
+        MAX_BUNDLE
+    } else if has(b"capabilities") && !has(b"toolId") {
+        MAX_CATALOG
+    } else {
+        MAX_MANIFEST
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<&str, Box<Finding>> {
+    let refuse = |code, at: usize, message: String| {
+        let start = u32::try_from(at).unwrap_or(u32::MAX);
+        let span = Span { start, end: start.saturating_add(1) };
+        Box::new(Finding::new(code, Pointer::root(), span, message))
+    };
+    if bytes.len() > MAX_MANIFEST {
+        let limit = size_limit(bytes);
+        if bytes.len() > limit {
+            let message = format!("the file has {} bytes; at most {limit} are allowed for its kind", bytes.len());
+            return Err(refuse(Code::TooLarge, 0, message));
+        }
+    }
+    for (mark, name) in [(&b"\xEF\xBB\xBF"[..], "UTF-8"), (b"\xFF\xFE", "UTF-16"), (b"\xFE\xFF", "UTF-16")] {
+        if bytes.starts_with(mark) {
+            let message = format!("the file begins with a {name} byte order mark");
+            let mut finding = refuse(Code::ByteOrderMark, 0, message);
+            finding.help = Some("save it as UTF-8 without a byte order mark".into());
+            return Err(finding);
+        }
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let mut finding = refuse(Code::NotUtf8, at, format!("byte {at} is not UTF-8"));
+        finding.help = Some("save the file as UTF-8".into());
+        finding
+    })
+}
+
+fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>>) {
+    let parsed = parse(text);
+    let mut findings: Vec<Finding> = parsed
+        .faults
+        .into_iter()
+        .map(|fault| Finding::new(fault.code, fault.pointer, fault.span, fault.message))
+        .collect();
+    let Some(root) = parsed.root else {
+        return (Report { findings, ..Report::refused(nothing()) }, None);
+    };
+    let recognised = match (options.dialect, recognise(&root)) {
+        (None, recognised) => recognised,
+        (Some(forced), Some((Some(dialect), form))) if forced == dialect => Some((Some(dialect), form)),
+        (Some(forced), _) => Some((Some(forced), Form::Manifest)),
+    };
+    let Some((dialect, form)) = recognised else {
+        let message = "the document fits none of the five dialects";
+        let finding = Finding::new(Code::UnknownDialect, Pointer::root(), root.span.first_byte(), message);
+        findings.push(finding.help(format!("looked for {}; `--dialect` forces one", recognise_words())));
+        return (Report { findings, ..Report::refused(nothing()) }, Some(root));
+    };
+    let version = dialect.and_then(|dialect| version_of(dialect, form, &root));
+    match shape_of(dialect, form, &root) {
+        Ok(shape) => {
+            let Structure { findings: structural, schemas } = shape::check(shape, &root);
+            findings.extend(structural);
+            if options.depth == Depth::Everything {
+                let mut judge = Judge::new(&mut findings, &schemas);
+                check_rules(dialect, form, &root, options, &mut judge);
+            }
+        }
+        Err(finding) => findings.push(*finding),
+    }
+    let title = title_of(dialect, form, &root, options);
+    settle(&mut findings);
+    (Report { dialect, form: Some(form), version, title, findings }, Some(root))
+}
+
+/// Puts findings in the order of the text, once each, and not more than can be read.
+fn settle(findings: &mut Vec<Finding>) {
+    findings.sort_by(|a, b| (a.span, a.severity, &a.pointer, a.code).cmp(&(b.span, b.severity, &b.pointer, b.code)));
+    findings.dedup();
+    if findings.len() > MAX_FINDINGS {
+        let rest = findings.len() - MAX_FINDINGS;
+        // Errors are kept before warnings: the verdict must not change.
+        findings.sort_by_key(|finding| finding.severity);
+        let last = findings[MAX_FINDINGS].clone();
+        findings.truncate(MAX_FINDINGS);
+        findings.sort_by(|a, b| (a.span, a.severity, &a.pointer, a.code).cmp(&(b.span, b.severity, &b.pointer, b.code)));
+        let mut more = Finding::new(Code::MoreFindings, Pointer::root(), last.span, format!("and {rest} more findings"));
+        more.severity = last.severity;
+        findings.push(more);
+    }
+}
+
+fn recognise_words() -> &'static str {
+    crate::dialect::LOOKED_FOR
+}
+
+/// A placeholder that every caller replaces.
+fn nothing() -> Finding {
+    Finding::new(Code::JsonSyntax, Pointer::root(), Span::default(), "")
+}
+
+fn shape_of(dialect: Option<Dialect>, form: Form, root: &Node<'_>) -> Result<&'static Shape, Box<Finding>> {
+    Ok(match (dialect, form) {
+        (None, _) => companion::shape(),
+        (Some(Dialect::InstallManifest), Form::Index) => index::shape(),
+        (Some(Dialect::InstallManifest), _) => install_manifest::shape(install_version(root)?),
+        (Some(Dialect::Agentcli), _) => agentcli::shape(),
+        (Some(Dialect::Mcpkg), Form::Test) => mcpkg::test_shape(),
+        (Some(Dialect::Mcpkg), _) => mcpkg::shape(mcpkg::Version::of(root)),
+        (Some(Dialect::Capability), Form::Catalog) => capability::catalog_shape(),
+        (Some(Dialect::Capability), _) => capability::shape(),
+        (Some(Dialect::Jumith), Form::Bundle) => jumith::bundle_shape(),
+        (Some(Dialect::Jumith), _) => jumith::shape(),
+    })
+}
+
+/// The version a manifest names; the newest when it names none, which is told as a missing field.
+fn install_version(root: &Node<'_>) -> Result<install_manifest::Version, Box<Finding>> {
+    use install_manifest::Version;
+    let Some(named) = root.get("manifest_version") else { return Ok(Version::V0_4) };
+    let Some(text) = named.as_text() else { return Ok(Version::V0_4) };
+    Version::named(text).ok_or_else(|| {
+        let message = format!("there is no install-manifest version `{}`", shape::clip(text));
+        let pointer = Pointer::root().key("manifest_version");
+        let names = Version::ALL.map(Version::name);
+        let near = suggest(text, names).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+        let help = format!("{near}known versions: {}", names.map(|name| format!("`{name}`")).join(", "));
+        Box::new(Finding::new(Code::UnknownVersion, pointer, named.span, message).help(help))
+    })
+}
+
+fn check_rules(dialect: Option<Dialect>, form: Form, root: &Node<'_>, options: &Options<'_>, judge: &mut Judge<'_>) {
+    match (dialect, form) {
+        (None, _) | (Some(Dialect::InstallManifest), Form::Index) => {}
+        (Some(Dialect::InstallManifest), _) => install_manifest::check_rules(root, judge),
+        (Some(Dialect::Agentcli), _) => agentcli::check_rules(root, judge),
+        (Some(Dialect::Mcpkg), Form::Test) => {
+            let manifest = options.manifest.and_then(|bytes| decode(bytes).ok()).and_then(|text| parse(text).root);
+            let schema = manifest.as_ref().and_then(|manifest| manifest.get("input_schema"));
+            let sound = schema.filter(|schema| {
+                crate::schema::check(schema, &Pointer::root()).iter().all(|finding| finding.severity == Severity::Warning)
+            });
+            mcpkg::check_test_rules(root, sound, judge);
+        }
+        (Some(Dialect::Mcpkg), _) => mcpkg::check_rules(root, judge),
+        (Some(Dialect::Capability), Form::Catalog) => capability::check_catalog_rules(root, judge),
+        (Some(Dialect::Capability), _) => capability::check_rules(root, Path::ROOT, judge),
+        (Some(Dialect::Jumith), Form::Bundle) => jumith::check_bundle_rules(root, judge),
+        (Some(Dialect::Jumith), _) => jumith::check_rules(root, Path::ROOT, judge),
+    }
+}
+
+fn title_of(dialect: Option<Dialect>, form: Form, root: &Node<'_>, options: &Options<'_>) -> Option<String> {
+    let named = |node: &Node<'_>, id: &str, version: &str| {
+        let id = node.text_at(id)?;
+        Some(match node.text_at(version) {
+            Some(version) => format!("{id} {version}"),
+            None => id.to_owned(),
+        })
+    };
+    let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    match (dialect?, form) {
+        (Dialect::InstallManifest, Form::Index) => Some(counted(root.list_at("manifests").len(), "manifest", "manifests")),
+        (Dialect::InstallManifest, _) => named(root.get("tool")?, "id", "version"),
+        (Dialect::Agentcli, _) => {
+            let tools = counted(root.list_at("tools").len(), "tool", "tools");
+            Some(options.fallback_id.map_or(tools.clone(), |id| format!("{id}, {tools}")))
+        }
+        (Dialect::Mcpkg, Form::Test) => root.text_at("name").map(str::to_owned),
+        (Dialect::Mcpkg, _) => named(root, "toolId", "version"),
+        (Dialect::Capability, Form::Catalog) => Some(counted(root.list_at("capabilities").len(), "entry", "entries")),
+        (Dialect::Jumith, Form::Bundle) => named(root.get("manifest")?, "id", "version"),
+        (Dialect::Capability | Dialect::Jumith, _) => named(root, "id", "version"),
+    }
+}
+
+fn lower(root: &Node<'_>, text: &str, dialect: Dialect, form: Form, fallback_id: &str) -> Vec<Package> {
+    match (dialect, form) {
+        (_, Form::Test | Form::Companion | Form::Index) => Vec::new(),
+        (Dialect::InstallManifest, _) => vec![install_manifest::lower::lower(root, text)],
+        (Dialect::Agentcli, _) => vec![agentcli::lower::lower(root, text, fallback_id)],
+        (Dialect::Mcpkg, _) => vec![mcpkg::lower::lower(root, text)],
+        (Dialect::Capability, Form::Catalog) => {
+            root.list_at("capabilities").iter().map(|entry| capability::lower::lower(entry, text)).collect()
+        }
+        (Dialect::Capability, _) => vec![capability::lower::lower(root, text)],
+        (Dialect::Jumith, Form::Bundle) => {
+            root.get("manifest").map(|manifest| jumith::lower::lower(manifest, text)).into_iter().collect()
+        }
+        (Dialect::Jumith, _) => vec![jumith::lower::lower(root, text)],
+    }
+}
+
+/// The keys of the outermost object, as far as the bytes go; nothing is judged here.
+fn top_level_keys(bytes: &[u8]) -> HashSet<&[u8]> {
+    let mut keys = HashSet::new();
+    let mut depth = 0usize;
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                let start = at + 1;
+                at = start;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                let end = at.min(bytes.len());
+                let is_key = bytes.get(end + 1..).is_some_and(|rest| {
+                    rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
+                });
+                if depth == 1 && is_key {
+                    keys.insert(&bytes[start..end]);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    keys
+}

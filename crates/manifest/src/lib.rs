@@ -1,0 +1,29 @@
+//! What a tool says about itself.
+//!
+//! Five dialects are read into one model. The modules form a ladder; each uses
+//! only those above it:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`json`] | text → a tree that knows its places |
+//! | [`finding`] | what is wrong, where, and what would mend it |
+//! | [`concept`] | what a field is about, whatever dialect writes it |
+//! | [`shape`] | what a document may look like, as data: checker, schema and documentation |
+//! | [`schema`] | the JSON Schemas inside documents, and the values they judge |
+//! | [`model`] | the one model |
+//! | [`dialect`] | the five doors into it |
+//! | [`companion`], [`index`] | `haft.json`, and the well-known index |
+//! | [`document`] | bytes → findings, or packages |
+//!
+//! Nothing here touches the disk, the network, the clock or the environment.
+
+pub mod companion;
+pub mod concept;
+pub mod dialect;
+pub mod document;
+pub mod finding;
+pub mod index;
+pub mod json;
+pub mod model;
+pub mod schema;
+pub mod shape;

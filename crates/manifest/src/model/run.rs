@@ -1,0 +1,158 @@
+//! How a tool reaches the machine and how it is run.
+
+use super::Json;
+
+/// How a tool reaches the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acquire {
+    /// With the package itself.
+    Bundle,
+    /// As a Python package.
+    Pip { package: String, version_spec: Option<String> },
+    /// As a Node package.
+    Npm { package: String, version_spec: Option<String> },
+    /// From a repository.
+    Git { url: String, reference: String, subpath: Option<String>, layout: Option<String> },
+    /// As a container image.
+    Container { image: String },
+    /// As one file.
+    Url { url: String, sha256: String },
+    /// It is there already; the locator says how to see that.
+    Preinstalled { locator: Json },
+    /// From a path on this machine.
+    LocalPath { path: Option<String> },
+    /// There is nothing to acquire.
+    Nothing,
+}
+
+/// One way to run a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Implementation {
+    /// Its id in the package.
+    pub id: String,
+    /// Language it is written in.
+    pub language: Option<String>,
+    /// What runs it.
+    pub runtime: Option<String>,
+    /// Systems it runs on; none means all.
+    pub platforms: Vec<String>,
+    /// What is started or reached.
+    pub entry: Entry,
+    /// How long one call may take.
+    pub timeout_ms: Option<u64>,
+    /// What must be there, verbatim.
+    pub requirements: Option<Json>,
+}
+
+/// What is started or reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A command.
+    Argv { argv: Vec<String>, cwd: Option<String>, runtime: Option<String> },
+    /// An MCP server as a process.
+    McpStdio { argv: Vec<String>, cwd: Option<String> },
+    /// An MCP server on the network.
+    McpHttp { url: String },
+    /// An HTTP API.
+    Http { base: String },
+    /// A Node module.
+    NodeModule { main: String, export: Option<String> },
+    /// A Python function.
+    PythonCallable { callable: String },
+    /// A tool of a server that a registry knows.
+    McpTool { registry_url: String, server_id: Option<String>, tool_name: String },
+    /// A server the host already runs.
+    KnownServer { server_id: String },
+    /// An agent on the network.
+    A2a { endpoint: String },
+    /// The author does not say.
+    Undeclared,
+}
+
+/// How an action is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invocation {
+    /// Arguments after the entry, filled in from the input.
+    Subcommand { argv_template: Vec<String> },
+    /// The input as JSON on standard input.
+    StdinJson { argv_template: Vec<String> },
+    /// The input as JSON, as the last argument and on standard input.
+    ArgvJson,
+    /// A request.
+    Http { method: String, path: String, headers: Vec<(String, String)> },
+    /// A tool of the MCP server.
+    McpTool { tool_name: String },
+    /// `execute` of a Node tool object.
+    NodeExecute,
+    /// A call of a Python function.
+    PythonCall,
+    /// A message to an agent.
+    A2aSend,
+    /// The steps of a chain.
+    Chain,
+    /// The author does not say.
+    Undeclared,
+}
+
+/// How requests are authenticated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Auth {
+    /// Which way.
+    pub kind: AuthKind,
+    /// Scopes of the credential.
+    pub scopes: Vec<String>,
+    /// Variables that may hold the credential.
+    pub env: Vec<String>,
+    /// Page about it.
+    pub docs_url: Option<String>,
+}
+
+/// A way to authenticate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthKind {
+    /// None.
+    None,
+    /// `Authorization: Bearer`.
+    Bearer,
+    /// `X-API-Key`.
+    ApiKey,
+    /// OAuth 2.
+    Oauth2,
+}
+
+impl AuthKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            AuthKind::None => "none",
+            AuthKind::Bearer => "bearer",
+            AuthKind::ApiKey => "api_key",
+            AuthKind::Oauth2 => "oauth2",
+        }
+    }
+
+    /// The way of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [AuthKind::None, AuthKind::Bearer, AuthKind::ApiKey, AuthKind::Oauth2]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+/// The steps of a tool that is made of other tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// The steps, in the order of the document.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// Id of the tool it calls.
+    pub tool: String,
+    /// Everything about it, verbatim.
+    pub definition: Json,
+}

@@ -1,0 +1,173 @@
+//! Holds a value against a schema.
+
+use jsonschema::{Draft, PatternOptions, Validator};
+
+use super::quick;
+use super::refs::{Refs, Target, for_each_subschema};
+use crate::json::{Node, Pointer, Value};
+
+/// How many mismatches of one value are told.
+const MAX_MISMATCHES: usize = 20;
+
+/// How many steps a check may take before it is called off.
+const MAX_STEPS: usize = 500_000;
+
+/// How deep one check may call another on the way.
+const MAX_CALLS: usize = 400;
+
+/// How many steps a single pattern may go back.
+const MAX_BACKTRACKS: usize = 100_000;
+
+/// One place where a value does not satisfy a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Where in the value.
+    pub pointer: Pointer,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// Holding the value against the schema could take practically forever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooCostly;
+
+/// What becomes of properties of which the schema says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknowns {
+    /// The schema alone decides.
+    AsTheSchemaSays,
+    /// They are refused where the schema lists properties and is silent about others.
+    Refused,
+}
+
+/// Holds a value against a schema that has passed [`super::check`].
+pub fn judge(schema: &Node<'_>, value: &Node<'_>, unknowns: Unknowns) -> Result<Vec<Mismatch>, TooCostly> {
+    let mut mismatches = Vec::new();
+    if unknowns == Unknowns::Refused && is_silent_about_others(schema) {
+        mismatches.extend(strangers(schema, value));
+    }
+    if quick::satisfies(schema, value) == Some(true) {
+        return Ok(mismatches);
+    }
+    let refs = Refs::of(schema);
+    Steps { refs: &refs, left: MAX_STEPS }.walk(schema, schema, value, 0)?;
+    let Ok(validator) = validator(&schema.to_value()) else {
+        return Ok(mismatches);
+    };
+    let value = value.to_value();
+    mismatches.extend(validator.iter_errors(&value).take(MAX_MISMATCHES).map(|error| Mismatch {
+        pointer: Pointer::parse(error.instance_path().as_str()).unwrap_or_default(),
+        message: error.to_string(),
+    }));
+    Ok(mismatches)
+}
+
+/// Compiles a schema: 2020-12, no formats, nothing fetched, patterns that cannot run away.
+pub(super) fn validator(schema: &serde_json::Value) -> Result<Validator, String> {
+    let mut schema = schema.clone();
+    if let Some(object) = schema.as_object_mut() {
+        // Another draft named at the root is read as 2020-12; the author has been told.
+        object.shift_remove("$schema");
+    }
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .should_validate_formats(false)
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS))
+        .offline()
+        .build(&schema)
+        .map_err(|error| error.to_string())
+}
+
+/// Keywords of other vocabularies that look like mistyped ones and are none.
+pub(super) fn is_known_annotation(name: &str) -> bool {
+    matches!(name, "enumNames" | "enumDescriptions" | "xml" | "units" | "unit" | "order" | "name" | "id" | "label")
+}
+
+fn is_silent_about_others(schema: &Node<'_>) -> bool {
+    let has = |keyword| schema.get(keyword).is_some();
+    has("properties")
+        && !has("additionalProperties")
+        && !has("patternProperties")
+        && !has("unevaluatedProperties")
+}
+
+fn strangers(schema: &Node<'_>, value: &Node<'_>) -> Vec<Mismatch> {
+    let known = schema.get("properties");
+    let is_stranger = |key: &str| known.is_some_and(|known| known.get(key).is_none());
+    value
+        .members()
+        .iter()
+        .filter(|member| is_stranger(&member.key))
+        .map(|member| Mismatch {
+            pointer: Pointer::root().key(&member.key),
+            message: format!("`{}` is not a property of the schema, and unknown ones are refused", member.key),
+        })
+        .collect()
+}
+
+/// Walks the way a validator would, judging nothing, to learn how far it is.
+struct Steps<'r, 'n, 't> {
+    refs: &'r Refs<'n, 't>,
+    left: usize,
+}
+
+impl<'n, 't> Steps<'_, 'n, 't> {
+    fn walk(
+        &mut self,
+        schema: &'n Node<'t>,
+        home: &'n Node<'t>,
+        value: &Node<'_>,
+        calls: usize,
+    ) -> Result<(), TooCostly> {
+        self.left = self.left.checked_sub(1).ok_or(TooCostly)?;
+        if calls > MAX_CALLS {
+            return Err(TooCostly);
+        }
+        let home = if schema.get("$id").is_some() { schema } else { home };
+        for reference in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            let Some(text) = schema.text_at(reference) else { continue };
+            if let Target::Found(target) = self.refs.resolve(text, home) {
+                self.walk(target, home, value, calls + 1)?;
+            }
+            if reference == "$dynamicRef" {
+                for target in self.refs.dynamic_targets(text) {
+                    self.walk(target, home, value, calls + 1)?;
+                }
+            }
+        }
+        let mut applied = Vec::new();
+        for_each_subschema(schema, &mut |keyword, sub| applied.push((keyword, sub)));
+        for (keyword, sub) in applied {
+            match keyword {
+                "$defs" | "definitions" | "contentSchema" => {}
+                "properties" => {
+                    // Which property this is matters: only a member of that name is looked at.
+                    let name = schema.get("properties").and_then(|properties| {
+                        properties.members().iter().find(|member| std::ptr::eq(&raw const member.value, sub))
+                    });
+                    if let Some(member) = name.and_then(|name| value.get(&name.key)) {
+                        self.walk(sub, home, member, calls + 1)?;
+                    }
+                }
+                "additionalProperties" | "unevaluatedProperties" | "patternProperties" => {
+                    for member in value.members() {
+                        self.walk(sub, home, &member.value, calls + 1)?;
+                    }
+                }
+                "items" | "prefixItems" | "contains" | "unevaluatedItems" => {
+                    for item in value.items() {
+                        self.walk(sub, home, item, calls + 1)?;
+                    }
+                }
+                "propertyNames" => {
+                    let name = Node { span: value.span, value: Value::Null };
+                    for _ in value.members() {
+                        self.walk(sub, home, &name, calls + 1)?;
+                    }
+                }
+                _ => self.walk(sub, home, value, calls + 1)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! The JSON Schemas inside a manifest, and the values they judge.
+//!
+//! They are strangers' data: nothing they refer to is fetched, their size is
+//! capped, and no value is held against one that could keep us busy for ever.
+
+mod check;
+mod instance;
+mod keywords;
+mod pattern;
+mod quick;
+mod refs;
+
+pub use check::check;
+pub use instance::{Mismatch, TooCostly, Unknowns, judge};
+pub use pattern::{EcmaRegex, RegexError, Runaway, check_regex};
+
+/// The largest schema that is looked at, in bytes.
+pub const MAX_BYTES: usize = 256 * 1024;
+
+/// The most subschemas one schema may have.
+pub const MAX_SUBSCHEMAS: usize = 2_000;

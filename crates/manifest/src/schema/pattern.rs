@@ -1,0 +1,190 @@
+//! ECMAScript regular expressions that cannot hang us.
+//!
+//! Patterns run on an engine of linear time. Look-around and back-references
+//! need another one, which gives up after a fixed number of steps back.
+
+use std::borrow::Cow;
+
+use regex_syntax::hir::{Hir, HirKind};
+
+/// How long a pattern may be.
+const MAX_PATTERN: usize = 8 * 1024;
+
+/// The estimated size up to which a pattern surely compiles; above it, compiling decides.
+const SURELY_SMALL: usize = 2_000;
+
+/// How large a compiled pattern may be, in bytes.
+const MAX_COMPILED: usize = 4 * 1024 * 1024;
+
+/// How many steps a pattern may go back before it is called off.
+const MAX_BACKTRACKS: usize = 100_000;
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub struct EcmaRegex(fancy_regex::Regex);
+
+/// A pattern needed too many steps on this text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runaway;
+
+/// Why a pattern cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RegexError {
+    /// Longer than anyone can read.
+    TooLong(usize),
+    /// Not ECMAScript.
+    Syntax(String),
+    /// Too large once its repetitions are written out.
+    TooLarge(String),
+    /// ECMAScript, but of a kind that no engine here can run.
+    Unsupported(String),
+}
+
+impl std::fmt::Display for RegexError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RegexError::TooLong(length) => {
+                write!(out, "the pattern has {length} bytes; at most {MAX_PATTERN} are allowed")
+            }
+            RegexError::Syntax(pattern) => write!(out, "`{pattern}` is no ECMAScript regular expression"),
+            RegexError::TooLarge(pattern) => write!(out, "`{pattern}` grows too large when its repetitions are written out"),
+            RegexError::Unsupported(pattern) => {
+                write!(out, "`{pattern}` uses a look-behind or back-reference that cannot be run safely")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RegexError {}
+
+impl EcmaRegex {
+    /// Compiles a pattern.
+    pub fn new(pattern: &str) -> Result<Self, RegexError> {
+        let translated = translate(pattern)?;
+        let is_linear = regex_syntax::parse(&translated).is_ok();
+        fancy_regex::RegexBuilder::new(&translated)
+            .backtrack_limit(MAX_BACKTRACKS)
+            .delegate_size_limit(MAX_COMPILED)
+            .build()
+            .map(Self)
+            .map_err(|_| {
+                let shown = shown(pattern);
+                if is_linear { RegexError::TooLarge(shown) } else { RegexError::Unsupported(shown) }
+            })
+    }
+
+    /// Whether the pattern is found anywhere in the text.
+    pub fn is_match(&self, text: &str) -> Result<bool, Runaway> {
+        self.0.is_match(text).map_err(|_| Runaway)
+    }
+}
+
+/// Whether a pattern could be compiled, without the cost of compiling it.
+pub fn check_regex(pattern: &str) -> Result<(), RegexError> {
+    let translated = translate(pattern)?;
+    match regex_syntax::parse(&translated) {
+        Ok(parsed) if size(&parsed) <= SURELY_SMALL => Ok(()),
+        _ => EcmaRegex::new(pattern).map(|_| ()),
+    }
+}
+
+fn translate(pattern: &str) -> Result<Cow<'_, str>, RegexError> {
+    if pattern.len() > MAX_PATTERN {
+        return Err(RegexError::TooLong(pattern.len()));
+    }
+    let plain = without_idle_escapes(pattern);
+    if !jsonschema_regex::is_valid_ecma_regex(&plain) {
+        return Err(RegexError::Syntax(shown(pattern)));
+    }
+    let translated = match plain {
+        Cow::Borrowed(plain) => jsonschema_regex::to_rust_regex(plain),
+        Cow::Owned(plain) => jsonschema_regex::to_rust_regex(&plain).map(|t| t.into_owned().into()),
+    };
+    translated.map_err(|()| RegexError::Syntax(shown(pattern)))
+}
+
+/// Outside Unicode mode ECMAScript lets `\@` stand for `@`; the strict grammar does not.
+/// Authors write such escapes, and they are harmless.
+fn without_idle_escapes(pattern: &str) -> Cow<'_, str> {
+    const IDLE: &str = "@\"'#%&,;:<>=!~`_ ";
+    let is_idle = |c: char| IDLE.contains(c);
+    if !pattern.contains('\\') {
+        return pattern.into();
+    }
+    let mut plain = String::with_capacity(pattern.len());
+    let mut in_class = false;
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(next) if is_idle(next) || (next == '-' && !in_class) => plain.push(next),
+                Some(next) => plain.extend(['\\', next]),
+                None => plain.push('\\'),
+            },
+            '[' => {
+                in_class = true;
+                plain.push('[');
+            }
+            ']' => {
+                in_class = false;
+                plain.push(']');
+            }
+            other => plain.push(other),
+        }
+    }
+    plain.into()
+}
+
+/// A rough count of the states a pattern compiles to.
+fn size(parsed: &Hir) -> usize {
+    match parsed.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => 4 * class.ranges().len().max(1),
+        HirKind::Class(regex_syntax::hir::Class::Bytes(_)) => 4,
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min + 1).max(1) as usize;
+            size(&repetition.sub).saturating_mul(times)
+        }
+        HirKind::Capture(capture) => size(&capture.sub).saturating_add(2),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().fold(1, |sum, part| sum.saturating_add(size(part)))
+        }
+    }
+}
+
+fn shown(pattern: &str) -> String {
+    crate::shape::clip(pattern).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ecmascript_is_accepted_and_other_tongues_are_not() {
+        for pattern in ["^[a-z]+$", r"\d{3}\-\d{4}", r"^\S+\@\S+$", "(?=a)b", r"(a)\1", r"\u0061", "(?<n>x)", "[^a]x", r"^https:\/\/"] {
+            assert_eq!(check_regex(pattern), Ok(()), "{pattern}");
+            assert!(EcmaRegex::new(pattern).is_ok(), "{pattern}");
+        }
+        for pattern in ["(", "[a", "*", "(?P<n>x)", "(?i)a", r"\A", "a{2,1}", "a**"] {
+            assert!(check_regex(pattern).is_err(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn digits_are_ascii_as_ecmascript_has_them() {
+        let digits = EcmaRegex::new(r"^\d+$").unwrap();
+        assert_eq!(digits.is_match("123"), Ok(true));
+        assert_eq!(digits.is_match("٣"), Ok(false));
+    }
+
+    #[test]
+    fn no_pattern_runs_away() {
+        let text = format!("{}b", "a".repeat(40));
+        assert_eq!(EcmaRegex::new("^(a+)+$").unwrap().is_match(&text), Ok(false));
+        let backtracking = EcmaRegex::new(r"^(?=(a+)+$)\1x").unwrap();
+        assert!(backtracking.is_match(&text).is_ok() || backtracking.is_match(&text) == Err(Runaway));
+        assert!(matches!(check_regex(&"(a{1000}){1000}".repeat(3)), Err(RegexError::TooLarge(_))));
+    }
+}

@@ -1,0 +1,123 @@
+//! A quick yes or no for the plain schemas that most manifests have.
+//!
+//! Compiling a schema costs more than reading the manifest it stands in. Most
+//! schemas use a dozen keywords; for those the answer is found by looking. What
+//! goes beyond them gets no answer here and is left to the library. A property
+//! test holds every answer against the library's.
+
+use crate::json::{Node, Number, Value};
+
+/// Whether the value satisfies the schema; `None` when that takes the library to say.
+pub(super) fn satisfies(schema: &Node<'_>, value: &Node<'_>) -> Option<bool> {
+    let members = match &schema.value {
+        Value::Bool(verdict) => return Some(*verdict),
+        Value::Object(members) => members,
+        _ => return None,
+    };
+    let mut all = true;
+    for member in members {
+        all &= keyword(&member.key, &member.value, schema, value)?;
+    }
+    Some(all)
+}
+
+fn keyword(name: &str, rule: &Node<'_>, schema: &Node<'_>, value: &Node<'_>) -> Option<bool> {
+    let number = value.as_number().map(Number::as_f64);
+    let limit = || rule.as_number().map(Number::as_f64);
+    let length = || value.as_text().map(|text| text.chars().count() as u64);
+    let items = || matches!(value.value, Value::List(_)).then(|| value.items().len() as u64);
+    let size = || value.is_object().then(|| value.members().len() as u64);
+    Some(match name {
+        "title" | "description" | "default" | "examples" | "$comment" | "$schema" | "deprecated"
+        | "readOnly" | "writeOnly" | "format" | "contentEncoding" | "contentMediaType" => true,
+        "type" => match &rule.value {
+            Value::Text(name) => is_of_type(value, name),
+            Value::List(names) => {
+                names.iter().any(|name| name.as_text().is_some_and(|name| is_of_type(value, name)))
+            }
+            _ => return None,
+        },
+        "enum" => {
+            let mut any = false;
+            for item in rule.items() {
+                any |= equal(item, value)?;
+            }
+            any
+        }
+        "const" => equal(rule, value)?,
+        "minimum" => number.is_none_or(|n| limit().is_some_and(|l| n >= l)),
+        "maximum" => number.is_none_or(|n| limit().is_some_and(|l| n <= l)),
+        "exclusiveMinimum" => number.is_none_or(|n| limit().is_some_and(|l| n > l)),
+        "exclusiveMaximum" => number.is_none_or(|n| limit().is_some_and(|l| n < l)),
+        "minLength" => length().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
+        "maxLength" => length().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
+        "minItems" => items().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
+        "maxItems" => items().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
+        "minProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
+        "maxProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
+        "pattern" if value.as_text().is_none() => true,
+        "uniqueItems" if rule.as_bool() == Some(false) || value.items().len() < 2 => true,
+        "required" => {
+            !value.is_object()
+                || rule.items().iter().all(|name| name.as_text().is_some_and(|n| value.get(n).is_some()))
+        }
+        "properties" => {
+            let mut all = true;
+            for member in value.members() {
+                if let Some(sub) = rule.get(&member.key) {
+                    all &= satisfies(sub, &member.value)?;
+                }
+            }
+            all
+        }
+        "additionalProperties" => {
+            if schema.get("patternProperties").is_some() {
+                return None;
+            }
+            let known = schema.get("properties");
+            let mut all = true;
+            for member in value.members() {
+                if known.is_none_or(|known| known.get(&member.key).is_none()) {
+                    all &= satisfies(rule, &member.value)?;
+                }
+            }
+            all
+        }
+        "items" => {
+            if schema.get("prefixItems").is_some() {
+                return None;
+            }
+            let mut all = true;
+            for item in value.items() {
+                all &= satisfies(rule, item)?;
+            }
+            all
+        }
+        _ => return None,
+    })
+}
+
+fn is_of_type(value: &Node<'_>, name: &str) -> bool {
+    match &value.value {
+        Value::Null => name == "null",
+        Value::Bool(_) => name == "boolean",
+        Value::Number(number) => name == "number" || (name == "integer" && number.is_integer()),
+        Value::Text(_) => name == "string",
+        Value::List(_) => name == "array",
+        Value::Object(_) => name == "object",
+    }
+}
+
+/// Equality of plain values; lists and objects are left to the library.
+fn equal(left: &Node<'_>, right: &Node<'_>) -> Option<bool> {
+    Some(match (&left.value, &right.value) {
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Number(Number::Unsigned(a)), Value::Number(Number::Unsigned(b))) => a == b,
+        (Value::Number(Number::Negative(a)), Value::Number(Number::Negative(b))) => a == b,
+        (Value::Number(_), Value::Number(_)) => return None,
+        (Value::Text(a), Value::Text(b)) => a == b,
+        (Value::List(_), Value::List(_)) | (Value::Object(_), Value::Object(_)) => return None,
+        _ => false,
+    })
+}
