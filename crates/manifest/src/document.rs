@@ -36,6 +36,16 @@ pub struct Options<'o> {
     pub fallback_id: Option<&'o str>,
     /// For a test: the manifest it belongs to.
     pub manifest: Option<&'o [u8]>,
+    /// What kind of document it is, when that is known from where it stands.
+    pub form: Option<Form>,
+}
+
+impl Options<'_> {
+    /// The same, for a file that is known to be a test.
+    pub fn for_test(mut self) -> Self {
+        self.form = Some(Form::Test);
+        self
+    }
 }
 
 /// How closely to look at a document.
@@ -159,6 +169,10 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         (None, recognised) => recognised,
         (Some(forced), Some((Some(dialect), form))) if forced == dialect => Some((Some(dialect), form)),
         (Some(forced), _) => Some((Some(forced), Form::Manifest)),
+    };
+    let recognised = match (options.form, recognised) {
+        (Some(form), Some((dialect, _))) => Some((dialect, form)),
+        (_, recognised) => recognised,
     };
     let Some((dialect, form)) = recognised else {
         let message = "the document fits none of the five dialects";

@@ -14,6 +14,7 @@
 //! | [`dialect`] | the five doors into it |
 //! | [`companion`], [`index`] | `haft.json`, and the well-known index |
 //! | [`document`] | bytes → findings, or packages |
+//! | [`folder`] | a manifest with the files around it |
 //!
 //! Nothing here touches the disk, the network, the clock or the environment.
 
@@ -22,6 +23,7 @@ pub mod concept;
 pub mod dialect;
 pub mod document;
 pub mod finding;
+pub mod folder;
 pub mod index;
 pub mod json;
 pub mod model;

@@ -1,0 +1,36 @@
+//! What can be typed.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+use crate::printer::ColorChoice;
+
+/// Packages, checks and converts the tools AI agents use.
+#[derive(Parser, Debug)]
+#[command(name = "haft", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 done, 2 invalid input, 3 not found, 4 denied, 5 conflict, 6 unavailable, 70 our bug.")]
+pub(crate) struct Haft {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Global {
+    /// Print one JSON document instead of text
+    #[arg(long, global = true, help_heading = "Global")]
+    pub(crate) json: bool,
+    /// Say nothing beside the result and errors
+    #[arg(long, short, global = true, help_heading = "Global")]
+    pub(crate) quiet: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Global")]
+    pub(crate) color: ColorChoice,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Find everything that is wrong with manifests
+    Validate(commands::validate::ValidateArgs),
+}

@@ -1,0 +1,13 @@
+//! One thin file per verb.
+
+pub(crate) mod validate;
+
+use manifest::dialect::Dialect;
+
+/// Reads the name of a dialect.
+fn dialect(name: &str) -> Result<Dialect, String> {
+    Dialect::named(name).ok_or_else(|| {
+        let names = Dialect::ALL.map(Dialect::name).join(", ");
+        format!("no such dialect; there are {names}")
+    })
+}

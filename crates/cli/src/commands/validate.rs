@@ -1,0 +1,309 @@
+//! `haft validate`: everything that is wrong with manifests, and where.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use manifest::companion;
+use manifest::dialect::{Dialect, Form, resembles};
+use manifest::document::{Options, Report};
+use manifest::finding::{Code, Severity};
+use manifest::folder::{FileReport, check_with_folder};
+use manifest::json::{Places, parse};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use crate::disk::{self, Beside};
+use crate::draw::draw;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::printer::{Printer, Style, escaped};
+
+/// Files whose name says that they are meant to be manifests.
+const MANIFEST_NAMES: [&str; 6] =
+    ["manifest.json", "tools.json", "tool.json", "haft.json", "manifest.base.json", "manifest.local.json"];
+
+#[derive(Args, Debug)]
+pub(crate) struct ValidateArgs {
+    /// Manifests, or folders to look for them in; `-` reads standard input
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Read the files as this dialect instead of recognising it
+    #[arg(long, value_name = "DIALECT", value_parser = super::dialect)]
+    dialect: Option<Dialect>,
+    /// Fail on warnings too
+    #[arg(long)]
+    strict: bool,
+}
+
+pub(crate) fn run(args: &ValidateArgs, json_wanted: bool, printer: Printer) -> Outcome {
+    let mut outcome = Tally::default();
+    let mut files = Vec::new();
+    for path in &args.paths {
+        let is_folder = path.is_dir();
+        let targets = if is_folder { disk::json_files(path)? } else { vec![path.clone()] };
+        let look = Look { dialect: args.dialect, json: json_wanted, named: !is_folder, strict: args.strict, printer };
+        let checked = look.at_all(&targets)?;
+        if is_folder && checked.is_empty() {
+            let looked = targets.len();
+            return Err(Failure::new(Exit::NotFound, format!("no manifests below `{}`", path.display()))
+                .hint(format!("looked at {looked} JSON files; `--dialect` makes Haft read them as one")));
+        }
+        for entry in checked {
+            outcome.add(&entry);
+            if json_wanted {
+                files.push(entry.document);
+            } else {
+                printer.result(&entry.text)?;
+            }
+        }
+    }
+    if json_wanted {
+        printer.json(&json!({"files": files}))?;
+    } else {
+        outcome.tell(args.strict, printer);
+    }
+    let fails = outcome.invalid > 0 || (args.strict && outcome.warnings > 0);
+    Ok(if fails { Exit::Invalid } else { Exit::Done })
+}
+
+#[derive(Default)]
+struct Tally {
+    files: usize,
+    invalid: usize,
+    errors: usize,
+    warnings: usize,
+    hidden_warnings: usize,
+}
+
+impl Tally {
+    fn add(&mut self, entry: &Checked) {
+        self.files += 1;
+        self.invalid += usize::from(entry.errors > 0);
+        self.errors += entry.errors;
+        self.warnings += entry.warnings;
+        self.hidden_warnings += if entry.is_drawn { 0 } else { entry.warnings };
+    }
+
+    fn tell(&self, strict: bool, printer: Printer) {
+        let files = count(self.files, "file");
+        if self.invalid > 0 || (strict && self.warnings > 0) {
+            printer.note(&format!("{files}: {} invalid, {}, {}", self.invalid, count(self.errors, "error"), count(self.warnings, "warning")));
+        } else if self.files > 1 {
+            printer.note(&format!("{files}, all valid"));
+        }
+        if self.hidden_warnings > 0 {
+            printer.note(&format!("{} not shown: name the file, or use --strict, to see them", count(self.hidden_warnings, "warning")));
+        }
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// How files are looked at.
+#[derive(Clone, Copy)]
+struct Look {
+    dialect: Option<Dialect>,
+    json: bool,
+    /// Whether the user named the file, rather than a folder above it.
+    named: bool,
+    strict: bool,
+    printer: Printer,
+}
+
+/// What is left of a file once it has been looked at. Its text is gone, so ten
+/// thousand of these fit in memory.
+struct Checked {
+    path: String,
+    is_beside: bool,
+    is_drawn: bool,
+    errors: usize,
+    warnings: usize,
+    text: String,
+    document: Value,
+}
+
+impl Look {
+    fn at_all(self, paths: &[PathBuf]) -> Result<Vec<Checked>, Failure> {
+        let looked: Vec<_> = match paths {
+            [one] => vec![self.at(one)],
+            many => many.par_iter().map(|path| self.at(path)).collect(),
+        };
+        let mut checked = Vec::new();
+        for result in looked {
+            checked.extend(result?);
+        }
+        // A test that was checked with its manifest is not told again by itself.
+        let beside: HashSet<String> =
+            checked.iter().filter(|entry| entry.is_beside).map(|entry| entry.path.clone()).collect();
+        checked.retain(|entry| entry.is_beside || !beside.contains(&entry.path));
+        Ok(checked)
+    }
+
+    fn at(self, path: &Path) -> Result<Vec<Checked>, Failure> {
+        let bytes = disk::read(path)?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let folder_name = disk::folder_name(path);
+        let manifest = name.ends_with(".test.json").then(|| manifest_of_test(path)).flatten();
+        let options = Options {
+            dialect: self.dialect,
+            fallback_id: folder_name.as_deref(),
+            manifest: manifest.as_deref(),
+            ..Options::default()
+        };
+        let options = if manifest.is_some() { options.for_test() } else { options };
+        let reports = check_with_folder(&name, bytes, &options, &Beside::of(path));
+        if !self.named && reports.first().is_some_and(|first| is_foreign(&name, first)) {
+            return Ok(Vec::new());
+        }
+        let parent = path.parent().unwrap_or(Path::new(""));
+        Ok(reports
+            .into_iter()
+            .enumerate()
+            .map(|(index, file)| {
+                let shown = if index == 0 { path.to_owned() } else { parent.join(&file.path) };
+                self.checked(&shown.to_string_lossy(), index > 0, file)
+            })
+            .collect())
+    }
+
+    fn checked(self, path: &str, is_beside: bool, file: FileReport) -> Checked {
+        let FileReport { bytes, report, .. } = file;
+        let text = String::from_utf8_lossy(&bytes);
+        let errors = report.count(Severity::Error);
+        let warnings = report.count(Severity::Warning);
+        let is_drawn = errors > 0 || self.named || self.strict;
+        let mut checked = Checked {
+            path: path.to_owned(),
+            is_beside,
+            is_drawn,
+            errors,
+            warnings,
+            text: String::new(),
+            document: Value::Null,
+        };
+        if self.json {
+            checked.document = document(path, &report, &text);
+        } else {
+            checked.text = self.drawn(path, &report, &text, is_drawn);
+        }
+        checked
+    }
+
+    fn drawn(self, path: &str, report: &Report, text: &str, is_drawn: bool) -> String {
+        let mut drawn = String::new();
+        if is_drawn && !report.findings.is_empty() {
+            let places = Places::new(text);
+            for finding in &report.findings {
+                drawn += &draw(finding, path, text, &places, self.printer);
+                drawn.push('\n');
+            }
+        }
+        drawn + &self.line(path, report, text)
+    }
+
+    /// The one line about a file.
+    fn line(self, path: &str, report: &Report, text: &str) -> String {
+        let verdict = if report.is_valid() {
+            self.printer.paint(Style::Good, "valid  ")
+        } else {
+            self.printer.paint(Style::Error, "invalid")
+        };
+        let mut parts = vec![match (report.dialect, report.version) {
+            (Some(dialect), Some(version)) => format!("{dialect} {version}"),
+            (Some(dialect), None) => dialect.to_string(),
+            (None, _) if report.form == Some(Form::Companion) => "haft.json".to_owned(),
+            (None, _) => "no dialect".to_owned(),
+        }];
+        if let Some(form) = report.form.filter(|form| !matches!(form, Form::Manifest | Form::Companion)) {
+            parts[0] += &format!(" {}", form.name());
+        }
+        parts.extend(report.title.clone());
+        if report.form == Some(Form::Companion) && report.is_valid() {
+            parts.extend(claims(text));
+        }
+        let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
+        if errors > 0 {
+            parts.push(count(errors, "error"));
+        }
+        if warnings > 0 {
+            parts.push(count(warnings, "warning"));
+        }
+        format!("{verdict}  {}  {}\n", escaped(path), escaped(&parts.join(", ")))
+    }
+}
+
+/// What a companion claims, in a few words.
+fn claims(text: &str) -> Option<String> {
+    let companion = companion::read(&parse(text).root?);
+    let named = |what: &str, names: &[String]| {
+        (!names.is_empty()).then(|| format!("{what} {}", names.join(" ")))
+    };
+    let claims: Vec<_> = [
+        named("network", &companion.permissions.hosts),
+        named("reads", &companion.permissions.read),
+        named("writes", &companion.permissions.write),
+        named("devices", &companion.permissions.devices),
+        named("env", &companion.env),
+        named("secrets", &companion.secrets),
+        named("needs", &companion.dependencies),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    Some(if claims.is_empty() { "claims nothing".to_owned() } else { format!("claims {}", claims.join("; ")) })
+}
+
+/// Whether a file below a folder was never meant to be a manifest.
+fn is_foreign(name: &str, file: &FileReport) -> bool {
+    let is_meant = MANIFEST_NAMES.contains(&name) || name.ends_with(".test.json");
+    let is_unreadable = file.report.form.is_none();
+    let is_other = file.report.findings.iter().any(|finding| finding.code == Code::UnknownDialect);
+    is_unreadable && !is_meant && (is_other || !resembles(&String::from_utf8_lossy(&file.bytes)))
+        || (is_other && name == "manifest.json" && !resembles(&String::from_utf8_lossy(&file.bytes)) && is_web_manifest(&file.bytes))
+}
+
+/// Web apps and browser extensions have a `manifest.json` too.
+fn is_web_manifest(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    ["\"start_url\"", "\"icons\"", "\"short_name\"", "\"content_scripts\""].iter().any(|key| text.contains(key))
+}
+
+/// The manifest of the package a test stands in.
+fn manifest_of_test(path: &Path) -> Option<Vec<u8>> {
+    let folder = std::path::absolute(path).ok()?.parent()?.parent()?.to_owned();
+    disk::read(&folder.join("manifest.json")).ok()
+}
+
+fn document(path: &str, report: &Report, text: &str) -> Value {
+    let places = Places::new(text);
+    let findings: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            let place = places.of(finding.span);
+            json!({
+                "code": finding.code.name(),
+                "severity": finding.severity,
+                "pointer": finding.pointer,
+                "line": place.line,
+                "column": place.column,
+                "message": finding.message,
+                "help": finding.help,
+            })
+        })
+        .collect();
+    let mut document = json!({
+        "path": path,
+        "dialect": report.dialect,
+        "version": report.version,
+        "form": report.form.map(Form::name),
+        "valid": report.is_valid(),
+        "findings": findings,
+    });
+    if report.form == Some(Form::Companion) && report.is_valid() {
+        document["claims"] = claims(text).map_or(Value::Null, Value::from);
+    }
+    document
+}

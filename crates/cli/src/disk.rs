@@ -1,0 +1,130 @@
+//! Manifests on the disk: reading them within limits, finding them, what stands beside them.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use manifest::document::{MAX_MANIFEST, size_limit};
+use manifest::folder::{Folder, FolderError};
+
+use crate::exit::{Exit, Failure};
+
+/// Folders that never hold manifests of one's own.
+const SKIPPED: [&str; 5] = ["node_modules", "target", "__pycache__", "venv", "site-packages"];
+
+/// Hidden folders that do.
+const SEEN: [&str; 2] = [".well-known", ".mcp"];
+
+/// How deep below a folder manifests are looked for.
+const MAX_DEPTH: usize = 32;
+
+/// Reads a file named by the user; `-` is standard input.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let shown = path.display();
+    if path == Path::new("-") {
+        return read_bounded(&mut std::io::stdin().lock(), None)
+            .map_err(|error| Failure::new(Exit::Unavailable, "failed to read standard input").cause(error));
+    }
+    let failed = |error: std::io::Error| {
+        let exit = match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Exit::NotFound,
+            std::io::ErrorKind::IsADirectory => Exit::Invalid,
+            _ => Exit::Unavailable,
+        };
+        Failure::new(exit, format!("failed to read `{shown}`")).cause(error)
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    read_bounded(&mut file, Some(length)).map_err(failed)
+}
+
+/// Reads as much of a file as its kind may have, and one byte more, so that the excess is seen.
+fn read_bounded(source: &mut impl Read, length: Option<u64>) -> std::io::Result<Vec<u8>> {
+    let capacity = length.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX).min(MAX_MANIFEST));
+    let mut bytes = Vec::with_capacity(capacity + 1);
+    source.by_ref().take(MAX_MANIFEST as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_MANIFEST {
+        let limit = size_limit(&bytes);
+        if limit > MAX_MANIFEST {
+            source.take((limit + 1 - bytes.len()) as u64).read_to_end(&mut bytes)?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// The JSON files below a folder, sorted; links are not followed.
+pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    let mut left = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = left.pop() {
+        let entries = std::fs::read_dir(&folder).map_err(|error| {
+            Failure::new(Exit::Unavailable, format!("failed to list `{}`", folder.display())).cause(error)
+        })?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_hidden = name.starts_with('.') && !SEEN.contains(&name.as_ref());
+            if kind.is_dir() && !is_hidden && !SKIPPED.contains(&name.as_ref()) && depth < MAX_DEPTH {
+                left.push((entry.path(), depth + 1));
+            } else if kind.is_file() && !is_hidden && name.ends_with(".json") {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The folder a manifest stands in.
+#[derive(Debug)]
+pub(crate) struct Beside(PathBuf);
+
+impl Beside {
+    /// What stands beside a file.
+    pub(crate) fn of(path: &Path) -> Self {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        Self(parent.unwrap_or(Path::new(".")).to_owned())
+    }
+}
+
+impl Folder for Beside {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FolderError> {
+        let mut current = self.0.clone();
+        for segment in path.split('/') {
+            if matches!(segment, "" | "." | "..") {
+                return Err(FolderError::Missing);
+            }
+            current.push(segment);
+            // A link could lead anywhere, so none is followed, at any step.
+            match current.symlink_metadata() {
+                Ok(metadata) if metadata.is_symlink() => return Err(FolderError::NotAFile),
+                Ok(_) => {}
+                Err(_) => return Err(FolderError::Missing),
+            }
+        }
+        if !current.is_file() {
+            return Err(FolderError::NotAFile);
+        }
+        read(&current).map_err(|failure| FolderError::Unreadable(failure.causes.join(": ")))
+    }
+
+    fn test_files(&self) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.0.join("tests")) else { return Vec::new() };
+        let mut paths: Vec<String> = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| name.ends_with(".test.json"))
+            .map(|name| format!("tests/{name}"))
+            .collect();
+        paths.sort();
+        paths
+    }
+}
+
+/// The id of a manifest that has none of its own: the name of its folder.
+pub(crate) fn folder_name(path: &Path) -> Option<String> {
+    let absolute = std::path::absolute(path).ok()?;
+    Some(absolute.parent()?.file_name()?.to_string_lossy().into_owned())
+}

@@ -1,0 +1,98 @@
+//! Draws a finding with its source line and a caret.
+
+use manifest::finding::{Finding, Severity};
+use manifest::json::{Place, Places};
+use unicode_width::UnicodeWidthChar;
+
+use crate::printer::{Printer, Style, escaped, is_unsafe};
+
+/// How much of a line is shown on either side of the place.
+const WINDOW: usize = 100;
+
+/// A finding as text, ready to print.
+pub(crate) fn draw(finding: &Finding, path: &str, text: &str, places: &Places<'_>, printer: Printer) -> String {
+    let Place { line, column } = places.of(finding.span);
+    let (style, word) = match finding.severity {
+        Severity::Error => (Style::Error, "error"),
+        Severity::Warning => (Style::Warning, "warning"),
+    };
+    let head = printer.paint(style, &format!("{word}[{}]", finding.code));
+    let message = printer.paint(Style::Strong, &escaped(&finding.message).replace('\n', " "));
+    let number = line.to_string();
+    let gutter = " ".repeat(number.len());
+    let bar = printer.paint(Style::Faint, "|");
+    let arrow = printer.paint(Style::Faint, "-->");
+    let pointer = match finding.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!("  {}", escaped(&shortened(pointer))),
+    };
+    let mut drawn = format!("{head}: {message}\n{gutter}{arrow} {}:{line}:{column}{pointer}\n", escaped(path));
+    let excerpt = excerpt(finding, text);
+    if !excerpt.shown.trim().is_empty() {
+        let carets = printer.paint(style, &"^".repeat(excerpt.width));
+        drawn += &format!("{gutter} {bar}\n{} {bar} {}\n{gutter} {bar} {}{carets}\n", printer.paint(Style::Faint, &number), excerpt.shown, " ".repeat(excerpt.indent));
+    }
+    if let Some(help) = &finding.help {
+        drawn += &format!("{gutter} {} help: {}\n", printer.paint(Style::Faint, "="), escaped(help));
+    }
+    drawn
+}
+
+struct Excerpt {
+    shown: String,
+    indent: usize,
+    width: usize,
+}
+
+/// The part of the source line around a finding. A minified file is one line of a megabyte.
+fn excerpt(finding: &Finding, text: &str) -> Excerpt {
+    let start = floor(text, finding.span.start as usize);
+    let end = floor(text, finding.span.end as usize).max(start);
+    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    let from = if start - line_start > WINDOW { floor(text, start - WINDOW / 2) } else { line_start };
+    let to = if line_end - start > WINDOW { floor(text, start + WINDOW) } else { line_end };
+    let lead = if from > line_start { "…" } else { "" };
+    let tail = if to < line_end { "…" } else { "" };
+    let before = visible(&text[from..start]);
+    let marked = visible(&text[start..end.min(to)]);
+    let after = visible(&text[end.min(to)..to]);
+    Excerpt {
+        indent: width(lead) + width(&before),
+        width: width(&marked).max(1),
+        shown: format!("{lead}{before}{marked}{after}{tail}"),
+    }
+}
+
+/// The nearest character boundary at or before an offset.
+fn floor(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\t' => shown.push(' '),
+            '\r' => {}
+            c if is_unsafe(c) => shown.push('\u{fffd}'),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn width(text: &str) -> usize {
+    text.chars().map(|character| character.width().unwrap_or(0)).sum()
+}
+
+fn shortened(pointer: &str) -> String {
+    match pointer.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &pointer[..end]),
+        None => pointer.to_owned(),
+    }
+}

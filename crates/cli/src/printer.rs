@@ -1,0 +1,150 @@
+//! The only place that prints. Results go to stdout, everything else to stderr.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::exit::{Exit, Failure};
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How much and how to print.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Printer {
+    quiet: bool,
+    color: bool,
+    color_err: bool,
+}
+
+/// The few styles there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Style {
+    Error,
+    Warning,
+    Good,
+    Faint,
+    Strong,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Style::Error => "1;31",
+            Style::Warning => "1;33",
+            Style::Good => "32",
+            Style::Faint => "2",
+            Style::Strong => "1",
+        }
+    }
+}
+
+impl Printer {
+    pub(crate) fn new(choice: ColorChoice, quiet: bool) -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let color = |is_terminal: bool| match choice {
+            ColorChoice::Auto => wanted && is_terminal,
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+        };
+        Self {
+            quiet,
+            color: color(io::stdout().is_terminal()),
+            color_err: color(io::stderr().is_terminal()),
+        }
+    }
+
+    /// A text in a style, for stdout.
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+        paint(self.color, style, text)
+    }
+
+    /// Writes a result to stdout. A reader that has gone away is no failure.
+    pub(crate) fn result(self, text: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+            Err(error) => Err(Failure::new(Exit::Unavailable, "failed to write the result").cause(error)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Writes one JSON document to stdout.
+    pub(crate) fn json(self, document: &serde_json::Value) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(document)
+            .map_err(|error| Failure::new(Exit::Bug, "failed to write JSON").cause(error))?;
+        self.result(&(text + "\n"))
+    }
+
+    /// Says something beside the result.
+    pub(crate) fn note(self, text: &str) {
+        if !self.quiet {
+            say(&format!("{text}\n"));
+        }
+    }
+
+    /// Says a warning beside the result.
+    pub(crate) fn warn(self, text: &str) {
+        say(&format!("{} {text}\n", paint(self.color_err, Style::Warning, "warning:")));
+    }
+
+    /// Says why the command failed.
+    pub(crate) fn failure(self, failure: &Failure) {
+        let mut text = format!("{} {}\n", paint(self.color_err, Style::Error, "error:"), escaped(&failure.message));
+        for cause in &failure.causes {
+            text += &format!("  caused by: {}\n", escaped(cause));
+        }
+        if let Some(hint) = &failure.hint {
+            text += &format!("hint: {}\n", escaped(hint));
+        }
+        say(&text);
+    }
+}
+
+fn say(text: &str) {
+    // When even stderr is gone there is nobody left to tell.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+fn paint(color: bool, style: Style, text: &str) -> String {
+    if color { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
+}
+
+/// A stranger's text, with everything that could steer a terminal made visible.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_unsafe(character) {
+            safe.extend(character.escape_unicode());
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
+/// Control characters, and those that show nothing or turn the direction of the text.
+pub(crate) fn is_unsafe(character: char) -> bool {
+    (character.is_control() && character != '\n')
+        || matches!(u32::from(character),
+            0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff
+            | 0xfff9..=0xfffb | 0xe0000..=0xe007f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn untrusted_text_cannot_steer_a_terminal() {
+        assert_eq!(escaped("a\x1b[31mb\u{202e}c\u{200b}"), "a\\u{1b}[31mb\\u{202e}c\\u{200b}");
+        assert_eq!(escaped("é😀\n"), "é😀\n");
+    }
+}
