@@ -168,9 +168,10 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
     let recognised = match (options.dialect, recognise(&root)) {
         (None, recognised) => recognised,
         (Some(forced), Some((Some(dialect), form))) if forced == dialect => Some((Some(dialect), form)),
-        (Some(forced), _) => Some((Some(forced), Form::Manifest)),
+        (Some(forced), _) => Some((Some(forced), forced_form(forced, &root))),
     };
     let recognised = match (options.form, recognised) {
+        (Some(Form::Companion), _) => Some((None, Form::Companion)),
         (Some(form), Some((dialect, _))) => Some((dialect, form)),
         (_, recognised) => recognised,
     };
@@ -195,6 +196,16 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
     let title = title_of(dialect, form, &root, options);
     settle(&mut findings);
     (Report { dialect, form: Some(form), version, title, findings }, Some(root))
+}
+
+/// What a document is that its author, or `--dialect`, says is of this dialect.
+fn forced_form(dialect: Dialect, root: &Node<'_>) -> Form {
+    let has = |key| root.get(key).is_some();
+    match dialect {
+        Dialect::Capability if has("capabilities") => Form::Catalog,
+        Dialect::Jumith if has("files") || has("manifest") => Form::Bundle,
+        _ => Form::Manifest,
+    }
 }
 
 /// Puts findings in the order of the text, once each, and not more than can be read.

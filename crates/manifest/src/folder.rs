@@ -145,7 +145,7 @@ impl Around<'_> {
         let Some(entry) = root.at(&["verify", "suite", "ref"]) else { return };
         let Some(path) = entry.as_text() else { return };
         let pointer = Pointer::root().key("verify").key("suite").key("ref");
-        if path.contains("://") {
+        if path.contains("://") || path.is_empty() {
             return;
         }
         if path_escapes(path) {
@@ -163,7 +163,7 @@ impl Around<'_> {
     fn companion(&mut self) {
         for path in [COMPANION, "meta/haft.json"] {
             if let Ok(content) = self.folder.read(path) {
-                let report = check(&content, &Options::default());
+                let report = check(&content, &Options { form: Some(Form::Companion), ..Options::default() });
                 self.files.push(FileReport { path: path.to_owned(), bytes: content, report });
             }
         }

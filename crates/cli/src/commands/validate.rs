@@ -152,7 +152,11 @@ impl Look {
             manifest: manifest.as_deref(),
             ..Options::default()
         };
-        let options = if manifest.is_some() { options.for_test() } else { options };
+        let options = match name.as_str() {
+            manifest::folder::COMPANION => Options { form: Some(Form::Companion), ..options },
+            _ if manifest.is_some() => options.for_test(),
+            _ => options,
+        };
         let reports = check_with_folder(&name, bytes, &options, &Beside::of(path));
         if !self.named && reports.first().is_some_and(|first| is_foreign(&name, first)) {
             return Ok(Vec::new());

@@ -88,7 +88,7 @@ pub(crate) fn check_regex_at(node: &Node<'_>, pointer: Pointer, judge: &mut Judg
 /// Checks a text as a licence.
 pub(crate) fn check_license(node: &Node<'_>, pointer: Pointer, judge: &mut Judge<'_>) {
     if let Some(text) = node.as_text()
-        && spdx::Expression::parse_mode(text, spdx::ParseMode::LAX).is_err()
+        && spdx::Expression::parse(text).is_err()
     {
         let message = format!("`{}` is no SPDX expression", clip(text));
         let finding = Finding::new(Code::BadLicense, pointer, node.span, message);

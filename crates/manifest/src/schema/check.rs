@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::keywords::{KEYWORDS, Kind, TYPES, kind};
 use super::refs::{Refs, Target};
-use super::{MAX_BYTES, MAX_SUBSCHEMAS, check_regex, instance, quick};
+use super::{MAX_BYTES, MAX_SUBSCHEMAS, check_regex, cost, instance, quick};
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Node, Path, Pointer, Span, Value};
 use crate::shape::suggest;
@@ -29,6 +29,13 @@ pub fn check(schema: &Node<'_>, base: &Pointer) -> Vec<Finding> {
         return findings;
     }
     let is_sound = !findings.iter().any(|finding| finding.severity == Severity::Error);
+    if refs.are_used()
+        && let Some(cost) = cost::find(schema, &refs)
+    {
+        let span = schema.span.first_byte();
+        findings.push(Finding::new(Code::SchemaTooCostly, base.clone(), span, cost.message()));
+        return findings;
+    }
     if is_sound && refs.are_used() {
         findings.extend(compile(schema, base));
     }

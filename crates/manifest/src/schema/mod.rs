@@ -4,6 +4,7 @@
 //! capped, and no value is held against one that could keep us busy for ever.
 
 mod check;
+mod cost;
 mod instance;
 mod keywords;
 mod pattern;

@@ -165,7 +165,7 @@ impl<'n, 't> Checker<'n, 't> {
         }
         for field in &object.fields {
             if field.presence == Presence::Required && node.get(field.name).is_none() {
-                self.missing(field, node, path, field.says.or(says));
+                self.missing(field, node, path, says);
             }
         }
         for rule in &object.rules {

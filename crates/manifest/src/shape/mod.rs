@@ -121,7 +121,7 @@ pub struct Field {
     pub presence: Presence,
     /// What it may be.
     pub shape: Shape,
-    /// Fixed words in which every fault of this field is told.
+    /// Fixed words in which every fault of this field is told, its absence apart.
     pub says: Option<(Code, &'static str)>,
 }
 

@@ -48,9 +48,10 @@ fn check_network(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
     let Some(permissions) = manifest.get("permissions") else { return };
     let path = path.key("permissions");
     let allowlist = permissions.member("network_allowlist");
-    let is_empty = allowlist.is_none_or(|member| {
-        member.value.items().is_empty() && matches!(member.value.value, Value::List(_))
-    });
+    if allowlist.is_some_and(|member| !matches!(member.value.value, Value::List(_))) {
+        return;
+    }
+    let is_empty = allowlist.is_none_or(|member| member.value.items().is_empty());
     match permissions.get("network") {
         Some(network) if network.as_text() == Some("deny") => {
             if let Some(member) = allowlist.filter(|_| !is_empty) {

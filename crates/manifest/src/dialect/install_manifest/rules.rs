@@ -318,6 +318,9 @@ impl Rules<'_, '_> {
         let nothing = Node { span: smoke.span.first_byte(), value: crate::json::Value::Object(Vec::new()) };
         if let Some(schema) = action.get("input") {
             let arguments = smoke.get("arguments");
+            if arguments.is_some_and(|arguments| !arguments.is_object()) {
+                return;
+            }
             let pointer = if arguments.is_some() { path.key("arguments").pointer() } else { path.pointer() };
             judge.instance(schema, arguments.unwrap_or(&nothing), &pointer, Code::ArgumentsMismatch, Unknowns::Refused);
         }

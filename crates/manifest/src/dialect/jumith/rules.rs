@@ -33,12 +33,15 @@ pub(crate) fn check_rules(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge
     let name = manifest.text_at("name").unwrap_or_default();
     for (index, secret) in manifest.list_at("requiredSecrets").iter().enumerate() {
         let Some(text) = secret.as_text() else { continue };
-        if text.contains('-') && !name.is_empty() && !text.contains('.') {
-            let (head, tail) = text.split_once('-').unwrap_or((text, ""));
-            let message = format!("the key `{}-{}` is also what secret `{}` of a tool `{}-{}` would have", clip(name), clip(text), clip(tail), clip(name), clip(head));
-            let pointer = path.key("requiredSecrets").index(index).pointer();
-            judge.push(Finding::new(Code::SecretCollision, pointer, secret.span, message).help("write the secret's name with `_` instead of `-`"));
-        }
+        let other = match (text.split_once('-'), name.rsplit_once('-')) {
+            _ if text.contains('.') || name.is_empty() => continue,
+            (Some((head, tail)), _) => (format!("{name}-{head}"), tail.to_owned()),
+            (None, Some((head, tail))) => (head.to_owned(), format!("{tail}-{text}")),
+            (None, None) => continue,
+        };
+        let message = format!("the key `{}-{}` is also that of secret `{}` of a tool `{}`", clip(name), clip(text), clip(&other.1), clip(&other.0));
+        let pointer = path.key("requiredSecrets").index(index).pointer();
+        judge.push(Finding::new(Code::SecretCollision, pointer, secret.span, message).help("names without `-` cannot collide"));
     }
 }
 
@@ -48,7 +51,10 @@ pub(crate) fn check_bundle_rules(bundle: &Node<'_>, judge: &mut Judge<'_>) {
     if let Some(manifest) = bundle.get("manifest") {
         check_rules(manifest, root.key("manifest"), judge);
     }
-    let files = bundle.list_at("files");
+    let files = match bundle.get("files").map(|files| &files.value) {
+        Some(crate::json::Value::List(files)) => files.as_slice(),
+        _ => return,
+    };
     let list = root.key("files");
     if files.len() > MAX_FILES {
         let message = format!("the bundle has {} files; at most {MAX_FILES} are allowed", files.len());

@@ -166,7 +166,7 @@ fn root_of(path: &str) -> Option<&str> {
             return None;
         }
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
-        return (rest != "*").then_some(&rest[..end]);
+        return (rest != "*").then_some(rest[..end].trim_end());
     }
     let quoted = rest.strip_prefix("['").and_then(|rest| rest.split_once("']"));
     let double = rest.strip_prefix("[\"").and_then(|rest| rest.split_once("\"]"));
@@ -190,7 +190,7 @@ fn check_paths(document: &Node<'_>, judge: &mut Judge<'_>) {
 /// Finds what is wrong with a test beyond its shape.
 pub(crate) fn check_test_rules(test: &Node<'_>, input_schema: Option<&Node<'_>>, judge: &mut Judge<'_>) {
     let root = Path::ROOT;
-    if let (Some(schema), Some(input)) = (input_schema, test.get("input")) {
+    if let (Some(schema), Some(input)) = (input_schema, test.get("input").filter(|input| input.is_object())) {
         let pointer = root.key("input").pointer();
         judge.instance(schema, input, &pointer, Code::InputMismatch, Unknowns::AsTheSchemaSays);
     }
