@@ -8,7 +8,9 @@ use crate::printer::ColorChoice;
 /// Packages, checks and converts the tools AI agents use.
 #[derive(Parser, Debug)]
 #[command(name = "haft", version, propagate_version = true, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 done, 2 invalid input, 3 not found, 4 denied, 5 conflict, 6 unavailable, 70 our bug.")]
+#[command(
+    after_help = "Exit codes: 0 done, 2 invalid input, 3 not found, 4 denied, 5 conflict, 6 unavailable, 70 our bug."
+)]
 pub(crate) struct Haft {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -25,7 +27,13 @@ pub(crate) struct Global {
     #[arg(long, short, global = true, help_heading = "Global")]
     pub(crate) quiet: bool,
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Global")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Global"
+    )]
     pub(crate) color: ColorChoice,
 }
 

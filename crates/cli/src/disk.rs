@@ -22,8 +22,9 @@ const MAX_DEPTH: usize = 32;
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let shown = path.display();
     if path == Path::new("-") {
-        return read_bounded(&mut std::io::stdin().lock(), None)
-            .map_err(|error| Failure::new(Exit::Unavailable, "failed to read standard input").cause(error));
+        return read_bounded(&mut std::io::stdin().lock(), None).map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
+        });
     }
     let failed = |error: std::io::Error| {
         let exit = match error.kind() {
@@ -40,7 +41,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// Reads as much of a file as its kind may have, and one byte more, so that the excess is seen.
 fn read_bounded(source: &mut impl Read, length: Option<u64>) -> std::io::Result<Vec<u8>> {
-    let capacity = length.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX).min(MAX_MANIFEST));
+    let capacity =
+        length.map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX).min(MAX_MANIFEST));
     let mut bytes = Vec::with_capacity(capacity + 1);
     source.by_ref().take(MAX_MANIFEST as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MAX_MANIFEST {
@@ -58,14 +60,16 @@ pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut left = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = left.pop() {
         let entries = std::fs::read_dir(&folder).map_err(|error| {
-            Failure::new(Exit::Unavailable, format!("failed to list `{}`", folder.display())).cause(error)
+            Failure::new(Exit::Unavailable, format!("failed to list `{}`", folder.display()))
+                .cause(error)
         })?;
         for entry in entries.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let Ok(kind) = entry.file_type() else { continue };
             let is_hidden = name.starts_with('.') && !SEEN.contains(&name.as_ref());
-            if kind.is_dir() && !is_hidden && !SKIPPED.contains(&name.as_ref()) && depth < MAX_DEPTH {
+            if kind.is_dir() && !is_hidden && !SKIPPED.contains(&name.as_ref()) && depth < MAX_DEPTH
+            {
                 left.push((entry.path(), depth + 1));
             } else if kind.is_file() && !is_hidden && name.ends_with(".json") {
                 found.push(entry.path());

@@ -10,7 +10,13 @@ use crate::printer::{Printer, Style, escaped, is_unsafe};
 const WINDOW: usize = 100;
 
 /// A finding as text, ready to print.
-pub(crate) fn draw(finding: &Finding, path: &str, text: &str, places: &Places<'_>, printer: Printer) -> String {
+pub(crate) fn draw(
+    finding: &Finding,
+    path: &str,
+    text: &str,
+    places: &Places<'_>,
+    printer: Printer,
+) -> String {
     let Place { line, column } = places.of(finding.span);
     let (style, word) = match finding.severity {
         Severity::Error => (Style::Error, "error"),
@@ -26,14 +32,21 @@ pub(crate) fn draw(finding: &Finding, path: &str, text: &str, places: &Places<'_
         "" => String::new(),
         pointer => format!("  {}", escaped(&shortened(pointer))),
     };
-    let mut drawn = format!("{head}: {message}\n{gutter}{arrow} {}:{line}:{column}{pointer}\n", escaped(path));
+    let mut drawn =
+        format!("{head}: {message}\n{gutter}{arrow} {}:{line}:{column}{pointer}\n", escaped(path));
     let excerpt = excerpt(finding, text);
     if !excerpt.shown.trim().is_empty() {
         let carets = printer.paint(style, &"^".repeat(excerpt.width));
-        drawn += &format!("{gutter} {bar}\n{} {bar} {}\n{gutter} {bar} {}{carets}\n", printer.paint(Style::Faint, &number), excerpt.shown, " ".repeat(excerpt.indent));
+        drawn += &format!(
+            "{gutter} {bar}\n{} {bar} {}\n{gutter} {bar} {}{carets}\n",
+            printer.paint(Style::Faint, &number),
+            excerpt.shown,
+            " ".repeat(excerpt.indent)
+        );
     }
     if let Some(help) = &finding.help {
-        drawn += &format!("{gutter} {} help: {}\n", printer.paint(Style::Faint, "="), escaped(help));
+        drawn +=
+            &format!("{gutter} {} help: {}\n", printer.paint(Style::Faint, "="), escaped(help));
     }
     drawn
 }
@@ -50,7 +63,8 @@ fn excerpt(finding: &Finding, text: &str) -> Excerpt {
     let end = floor(text, finding.span.end as usize).max(start);
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-    let from = if start - line_start > WINDOW { floor(text, start - WINDOW / 2) } else { line_start };
+    let from =
+        if start - line_start > WINDOW { floor(text, start - WINDOW / 2) } else { line_start };
     let to = if line_end - start > WINDOW { floor(text, start + WINDOW) } else { line_end };
     let lead = if from > line_start { "…" } else { "" };
     let tail = if to < line_end { "…" } else { "" };

@@ -71,7 +71,9 @@ impl Printer {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-            Err(error) => Err(Failure::new(Exit::Unavailable, "failed to write the result").cause(error)),
+            Err(error) => {
+                Err(Failure::new(Exit::Unavailable, "failed to write the result").cause(error))
+            }
             Ok(()) => Ok(()),
         }
     }
@@ -97,7 +99,11 @@ impl Printer {
 
     /// Says why the command failed.
     pub(crate) fn failure(self, failure: &Failure) {
-        let mut text = format!("{} {}\n", paint(self.color_err, Style::Error, "error:"), escaped(&failure.message));
+        let mut text = format!(
+            "{} {}\n",
+            paint(self.color_err, Style::Error, "error:"),
+            escaped(&failure.message)
+        );
         for cause in &failure.causes {
             text += &format!("  caused by: {}\n", escaped(cause));
         }

@@ -6,27 +6,41 @@ use std::sync::LazyLock;
 
 use crate::json::Node;
 use crate::model::Permissions;
-use crate::shape::{Pattern, Shape, closed, filled_text, list, may, must, patterns, text, text_like, word};
+use crate::shape::{
+    Pattern, Shape, closed, filled_text, list, may, must, patterns, text, text_like, word,
+};
 
 static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
     closed(vec![
         must("haft", "The version of this format.", word(&["1"])),
-        may("permissions", "What the tool needs to touch.", closed(vec![
-            may("network", "Hosts it reaches.", list(text_like(&patterns::HOST))),
-            may("read", "Folders it reads.", list(filled_text())),
-            may("write", "Folders it writes.", list(filled_text())),
-            may("devices", "Devices it uses.", list(filled_text())),
-        ])),
+        may(
+            "permissions",
+            "What the tool needs to touch.",
+            closed(vec![
+                may("network", "Hosts it reaches.", list(text_like(&patterns::HOST))),
+                may("read", "Folders it reads.", list(filled_text())),
+                may("write", "Folders it writes.", list(filled_text())),
+                may("devices", "Devices it uses.", list(filled_text())),
+            ]),
+        ),
         may("env", "Names of variables it reads.", list(text_like(&VARIABLE))),
-        may("secrets", "Secrets it needs.", list(closed(vec![
-            must("name", "Its name.", filled_text()),
-            may("description", "What it is for.", text()),
-        ]))),
-        may("dependencies", "Packages it needs beside it.", list(closed(vec![
-            must("manager", "Which package manager.", word(&["pip", "npm"])),
-            must("package", "Name of the package.", filled_text()),
-            must("version", "Exact version.", filled_text()),
-        ]))),
+        may(
+            "secrets",
+            "Secrets it needs.",
+            list(closed(vec![
+                must("name", "Its name.", filled_text()),
+                may("description", "What it is for.", text()),
+            ])),
+        ),
+        may(
+            "dependencies",
+            "Packages it needs beside it.",
+            list(closed(vec![
+                must("manager", "Which package manager.", word(&["pip", "npm"])),
+                must("package", "Name of the package.", filled_text()),
+                must("version", "Exact version.", filled_text()),
+            ])),
+        ),
     ])
 });
 
@@ -62,7 +76,12 @@ pub struct Companion {
 /// Reads a companion that has passed its checks.
 pub fn read(document: &Node<'_>) -> Companion {
     let texts = |node: Option<&Node<'_>>| -> Vec<String> {
-        node.map(Node::items).unwrap_or_default().iter().filter_map(Node::as_text).map(str::to_owned).collect()
+        node.map(Node::items)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Node::as_text)
+            .map(str::to_owned)
+            .collect()
     };
     let needs = document.get("permissions");
     let named = |field: &str| texts(needs.and_then(|needs| needs.get(field)));
@@ -80,7 +99,12 @@ pub fn read(document: &Node<'_>) -> Companion {
             filesystem: None,
         },
         env: texts(document.get("env")),
-        secrets: document.list_at("secrets").iter().filter_map(|s| s.text_at("name")).map(str::to_owned).collect(),
+        secrets: document
+            .list_at("secrets")
+            .iter()
+            .filter_map(|s| s.text_at("name"))
+            .map(str::to_owned)
+            .collect(),
         dependencies: document.list_at("dependencies").iter().map(dependency).collect(),
     }
 }

@@ -106,7 +106,8 @@ pub fn read(bytes: &[u8], options: &Options<'_>) -> Result<(Report, Vec<Package>
     let (report, root) = examine(text, options);
     match (root, report.dialect, report.form) {
         (Some(root), Some(dialect), Some(form)) if report.is_valid() => {
-            let packages = lower(&root, text, dialect, form, options.fallback_id.unwrap_or_default());
+            let packages =
+                lower(&root, text, dialect, form, options.fallback_id.unwrap_or_default());
             Ok((report, packages))
         }
         _ => Err(report),
@@ -135,11 +136,16 @@ fn decode(bytes: &[u8]) -> Result<&str, Box<Finding>> {
     if bytes.len() > MAX_MANIFEST {
         let limit = size_limit(bytes);
         if bytes.len() > limit {
-            let message = format!("the file has {} bytes; at most {limit} are allowed for its kind", bytes.len());
+            let message = format!(
+                "the file has {} bytes; at most {limit} are allowed for its kind",
+                bytes.len()
+            );
             return Err(refuse(Code::TooLarge, 0, message));
         }
     }
-    for (mark, name) in [(&b"\xEF\xBB\xBF"[..], "UTF-8"), (b"\xFF\xFE", "UTF-16"), (b"\xFE\xFF", "UTF-16")] {
+    for (mark, name) in
+        [(&b"\xEF\xBB\xBF"[..], "UTF-8"), (b"\xFF\xFE", "UTF-16"), (b"\xFE\xFF", "UTF-16")]
+    {
         if bytes.starts_with(mark) {
             let message = format!("the file begins with a {name} byte order mark");
             let mut finding = refuse(Code::ByteOrderMark, 0, message);
@@ -167,7 +173,9 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
     };
     let recognised = match (options.dialect, recognise(&root)) {
         (None, recognised) => recognised,
-        (Some(forced), Some((Some(dialect), form))) if forced == dialect => Some((Some(dialect), form)),
+        (Some(forced), Some((Some(dialect), form))) if forced == dialect => {
+            Some((Some(dialect), form))
+        }
         (Some(forced), _) => Some((Some(forced), forced_form(forced, &root))),
     };
     let recognised = match (options.form, recognised) {
@@ -177,8 +185,11 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
     };
     let Some((dialect, form)) = recognised else {
         let message = "the document fits none of the five dialects";
-        let finding = Finding::new(Code::UnknownDialect, Pointer::root(), root.span.first_byte(), message);
-        findings.push(finding.help(format!("looked for {}; `--dialect` forces one", recognise_words())));
+        let finding =
+            Finding::new(Code::UnknownDialect, Pointer::root(), root.span.first_byte(), message);
+        findings.push(
+            finding.help(format!("looked for {}; `--dialect` forces one", recognise_words())),
+        );
         return (Report { findings, ..Report::refused(nothing()) }, Some(root));
     };
     let version = dialect.and_then(|dialect| version_of(dialect, form, &root));
@@ -210,7 +221,9 @@ fn forced_form(dialect: Dialect, root: &Node<'_>) -> Form {
 
 /// Puts findings in the order of the text, once each, and not more than can be read.
 fn settle(findings: &mut Vec<Finding>) {
-    findings.sort_by(|a, b| (a.span, a.severity, &a.pointer, a.code).cmp(&(b.span, b.severity, &b.pointer, b.code)));
+    findings.sort_by(|a, b| {
+        (a.span, a.severity, &a.pointer, a.code).cmp(&(b.span, b.severity, &b.pointer, b.code))
+    });
     findings.dedup();
     if findings.len() > MAX_FINDINGS {
         let rest = findings.len() - MAX_FINDINGS;
@@ -218,8 +231,15 @@ fn settle(findings: &mut Vec<Finding>) {
         findings.sort_by_key(|finding| finding.severity);
         let last = findings[MAX_FINDINGS].clone();
         findings.truncate(MAX_FINDINGS);
-        findings.sort_by(|a, b| (a.span, a.severity, &a.pointer, a.code).cmp(&(b.span, b.severity, &b.pointer, b.code)));
-        let mut more = Finding::new(Code::MoreFindings, Pointer::root(), last.span, format!("and {rest} more findings"));
+        findings.sort_by(|a, b| {
+            (a.span, a.severity, &a.pointer, a.code).cmp(&(b.span, b.severity, &b.pointer, b.code))
+        });
+        let mut more = Finding::new(
+            Code::MoreFindings,
+            Pointer::root(),
+            last.span,
+            format!("and {rest} more findings"),
+        );
         more.severity = last.severity;
         findings.push(more);
     }
@@ -234,7 +254,11 @@ fn nothing() -> Finding {
     Finding::new(Code::JsonSyntax, Pointer::root(), Span::default(), "")
 }
 
-fn shape_of(dialect: Option<Dialect>, form: Form, root: &Node<'_>) -> Result<&'static Shape, Box<Finding>> {
+fn shape_of(
+    dialect: Option<Dialect>,
+    form: Form,
+    root: &Node<'_>,
+) -> Result<&'static Shape, Box<Finding>> {
     Ok(match (dialect, form) {
         (None, _) => companion::shape(),
         (Some(Dialect::InstallManifest), Form::Index) => index::shape(),
@@ -258,22 +282,35 @@ fn install_version(root: &Node<'_>) -> Result<install_manifest::Version, Box<Fin
         let message = format!("there is no install-manifest version `{}`", shape::clip(text));
         let pointer = Pointer::root().key("manifest_version");
         let names = Version::ALL.map(Version::name);
-        let near = suggest(text, names).map_or(String::new(), |near| format!("did you mean `{near}`? "));
-        let help = format!("{near}known versions: {}", names.map(|name| format!("`{name}`")).join(", "));
+        let near =
+            suggest(text, names).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+        let help =
+            format!("{near}known versions: {}", names.map(|name| format!("`{name}`")).join(", "));
         Box::new(Finding::new(Code::UnknownVersion, pointer, named.span, message).help(help))
     })
 }
 
-fn check_rules(dialect: Option<Dialect>, form: Form, root: &Node<'_>, options: &Options<'_>, judge: &mut Judge<'_>) {
+fn check_rules(
+    dialect: Option<Dialect>,
+    form: Form,
+    root: &Node<'_>,
+    options: &Options<'_>,
+    judge: &mut Judge<'_>,
+) {
     match (dialect, form) {
         (None, _) | (Some(Dialect::InstallManifest), Form::Index) => {}
         (Some(Dialect::InstallManifest), _) => install_manifest::check_rules(root, judge),
         (Some(Dialect::Agentcli), _) => agentcli::check_rules(root, judge),
         (Some(Dialect::Mcpkg), Form::Test) => {
-            let manifest = options.manifest.and_then(|bytes| decode(bytes).ok()).and_then(|text| parse(text).root);
+            let manifest = options
+                .manifest
+                .and_then(|bytes| decode(bytes).ok())
+                .and_then(|text| parse(text).root);
             let schema = manifest.as_ref().and_then(|manifest| manifest.get("input_schema"));
             let sound = schema.filter(|schema| {
-                crate::schema::check(schema, &Pointer::root()).iter().all(|finding| finding.severity == Severity::Warning)
+                crate::schema::check(schema, &Pointer::root())
+                    .iter()
+                    .all(|finding| finding.severity == Severity::Warning)
             });
             mcpkg::check_test_rules(root, sound, judge);
         }
@@ -285,7 +322,12 @@ fn check_rules(dialect: Option<Dialect>, form: Form, root: &Node<'_>, options: &
     }
 }
 
-fn title_of(dialect: Option<Dialect>, form: Form, root: &Node<'_>, options: &Options<'_>) -> Option<String> {
+fn title_of(
+    dialect: Option<Dialect>,
+    form: Form,
+    root: &Node<'_>,
+    options: &Options<'_>,
+) -> Option<String> {
     let named = |node: &Node<'_>, id: &str, version: &str| {
         let id = node.text_at(id)?;
         Some(match node.text_at(version) {
@@ -293,9 +335,13 @@ fn title_of(dialect: Option<Dialect>, form: Form, root: &Node<'_>, options: &Opt
             None => id.to_owned(),
         })
     };
-    let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let counted = |count: usize, one: &str, many: &str| {
+        format!("{count} {}", if count == 1 { one } else { many })
+    };
     match (dialect?, form) {
-        (Dialect::InstallManifest, Form::Index) => Some(counted(root.list_at("manifests").len(), "manifest", "manifests")),
+        (Dialect::InstallManifest, Form::Index) => {
+            Some(counted(root.list_at("manifests").len(), "manifest", "manifests"))
+        }
         (Dialect::InstallManifest, _) => named(root.get("tool")?, "id", "version"),
         (Dialect::Agentcli, _) => {
             let tools = counted(root.list_at("tools").len(), "tool", "tools");
@@ -303,25 +349,37 @@ fn title_of(dialect: Option<Dialect>, form: Form, root: &Node<'_>, options: &Opt
         }
         (Dialect::Mcpkg, Form::Test) => root.text_at("name").map(str::to_owned),
         (Dialect::Mcpkg, _) => named(root, "toolId", "version"),
-        (Dialect::Capability, Form::Catalog) => Some(counted(root.list_at("capabilities").len(), "entry", "entries")),
+        (Dialect::Capability, Form::Catalog) => {
+            Some(counted(root.list_at("capabilities").len(), "entry", "entries"))
+        }
         (Dialect::Jumith, Form::Bundle) => named(root.get("manifest")?, "id", "version"),
         (Dialect::Capability | Dialect::Jumith, _) => named(root, "id", "version"),
     }
 }
 
-fn lower(root: &Node<'_>, text: &str, dialect: Dialect, form: Form, fallback_id: &str) -> Vec<Package> {
+fn lower(
+    root: &Node<'_>,
+    text: &str,
+    dialect: Dialect,
+    form: Form,
+    fallback_id: &str,
+) -> Vec<Package> {
     match (dialect, form) {
         (_, Form::Test | Form::Companion | Form::Index) => Vec::new(),
         (Dialect::InstallManifest, _) => vec![install_manifest::lower::lower(root, text)],
         (Dialect::Agentcli, _) => vec![agentcli::lower::lower(root, text, fallback_id)],
         (Dialect::Mcpkg, _) => vec![mcpkg::lower::lower(root, text)],
-        (Dialect::Capability, Form::Catalog) => {
-            root.list_at("capabilities").iter().map(|entry| capability::lower::lower(entry, text)).collect()
-        }
+        (Dialect::Capability, Form::Catalog) => root
+            .list_at("capabilities")
+            .iter()
+            .map(|entry| capability::lower::lower(entry, text))
+            .collect(),
         (Dialect::Capability, _) => vec![capability::lower::lower(root, text)],
-        (Dialect::Jumith, Form::Bundle) => {
-            root.get("manifest").map(|manifest| jumith::lower::lower(manifest, text)).into_iter().collect()
-        }
+        (Dialect::Jumith, Form::Bundle) => root
+            .get("manifest")
+            .map(|manifest| jumith::lower::lower(manifest, text))
+            .into_iter()
+            .collect(),
         (Dialect::Jumith, _) => vec![jumith::lower::lower(root, text)],
     }
 }

@@ -218,7 +218,9 @@ mod tests {
     #[test]
     fn code_names_are_unique_kebab_words() {
         let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-' || b.is_ascii_digit())));
+        assert!(names.iter().all(|name| {
+            name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-' || b.is_ascii_digit())
+        }));
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Code::ALL.len());

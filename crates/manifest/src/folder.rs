@@ -59,7 +59,9 @@ pub fn check_with_folder(
     let mut around = Around { folder, extra: Vec::new(), files: Vec::new() };
     match (report.dialect, report.form) {
         (Some(Dialect::Mcpkg), Some(Form::Manifest)) => around.mcpkg(&bytes),
-        (Some(Dialect::Capability), Some(Form::Catalog)) if name == LAYERS.1 => around.layers(&bytes),
+        (Some(Dialect::Capability), Some(Form::Catalog)) if name == LAYERS.1 => {
+            around.layers(&bytes)
+        }
         (Some(Dialect::InstallManifest), Some(Form::Manifest)) => around.suite(&bytes),
         _ => {}
     }
@@ -82,7 +84,9 @@ struct Around<'f> {
 
 impl Around<'_> {
     fn mcpkg(&mut self, bytes: &[u8]) {
-        let Some(root) = std::str::from_utf8(bytes).ok().and_then(|text| parse(text).root) else { return };
+        let Some(root) = std::str::from_utf8(bytes).ok().and_then(|text| parse(text).root) else {
+            return;
+        };
         let mut listed = HashSet::new();
         for (index, entry) in root.list_at("tests").iter().enumerate() {
             let Some(path) = entry.as_text().filter(|path| !path_escapes(path)) else { continue };
@@ -105,8 +109,19 @@ impl Around<'_> {
             {
                 self.test(&path, content, bytes);
                 if let Some(file) = self.files.last_mut() {
-                    let message = format!("`{}` is not listed in the manifest's `tests`, so it is never run", clip(&path));
-                    file.report.findings.insert(0, Finding::new(Code::UnlistedFile, Pointer::root(), Span { start: 0, end: 1 }, message));
+                    let message = format!(
+                        "`{}` is not listed in the manifest's `tests`, so it is never run",
+                        clip(&path)
+                    );
+                    file.report.findings.insert(
+                        0,
+                        Finding::new(
+                            Code::UnlistedFile,
+                            Pointer::root(),
+                            Span { start: 0, end: 1 },
+                            message,
+                        ),
+                    );
                 }
             }
         }
@@ -114,7 +129,11 @@ impl Around<'_> {
     }
 
     fn test(&mut self, path: &str, content: Vec<u8>, manifest: &[u8]) {
-        let options = Options { dialect: Some(Dialect::Mcpkg), manifest: Some(manifest), ..Options::default() };
+        let options = Options {
+            dialect: Some(Dialect::Mcpkg),
+            manifest: Some(manifest),
+            ..Options::default()
+        };
         let mut report = check(&content, &options.for_test());
         report.form = Some(Form::Test);
         self.files.push(FileReport { path: path.to_owned(), bytes: content, report });
@@ -126,22 +145,32 @@ impl Around<'_> {
         for file in &mut self.files {
             let Some(name) = file.report.title.clone() else { continue };
             if let Some(first) = seen.insert(name.clone(), file.path.clone()) {
-                let message = format!("the test of `{}` is called `{}` too", clip(&first), clip(&name));
-                file.report.findings.push(Finding::new(Code::DuplicateTest, Pointer::root().key("name"), Span { start: 0, end: 1 }, message));
+                let message =
+                    format!("the test of `{}` is called `{}` too", clip(&first), clip(&name));
+                file.report.findings.push(Finding::new(
+                    Code::DuplicateTest,
+                    Pointer::root().key("name"),
+                    Span { start: 0, end: 1 },
+                    message,
+                ));
             }
         }
     }
 
     fn layers(&mut self, local: &[u8]) {
         let Ok(base) = self.folder.read(LAYERS.0) else { return };
-        let (Ok(base), Ok(local)) = (std::str::from_utf8(&base), std::str::from_utf8(local)) else { return };
+        let (Ok(base), Ok(local)) = (std::str::from_utf8(&base), std::str::from_utf8(local)) else {
+            return;
+        };
         if let (Some(base), Some(local)) = (parse(base).root, parse(local).root) {
             self.extra.extend(capability::check_layers(&base, &local));
         }
     }
 
     fn suite(&mut self, bytes: &[u8]) {
-        let Some(root) = std::str::from_utf8(bytes).ok().and_then(|text| parse(text).root) else { return };
+        let Some(root) = std::str::from_utf8(bytes).ok().and_then(|text| parse(text).root) else {
+            return;
+        };
         let Some(entry) = root.at(&["verify", "suite", "ref"]) else { return };
         let Some(path) = entry.as_text() else { return };
         let pointer = Pointer::root().key("verify").key("suite").key("ref");
@@ -163,7 +192,8 @@ impl Around<'_> {
     fn companion(&mut self) {
         for path in [COMPANION, "meta/haft.json"] {
             if let Ok(content) = self.folder.read(path) {
-                let report = check(&content, &Options { form: Some(Form::Companion), ..Options::default() });
+                let report =
+                    check(&content, &Options { form: Some(Form::Companion), ..Options::default() });
                 self.files.push(FileReport { path: path.to_owned(), bytes: content, report });
             }
         }
@@ -174,7 +204,9 @@ impl Around<'_> {
             Ok(content) => return Some(content),
             Err(FolderError::Missing) => format!("`{}` is not there", clip(path)),
             Err(FolderError::NotAFile) => format!("`{}` is no plain file", clip(path)),
-            Err(FolderError::Unreadable(reason)) => format!("`{}` cannot be read: {reason}", clip(path)),
+            Err(FolderError::Unreadable(reason)) => {
+                format!("`{}` cannot be read: {reason}", clip(path))
+            }
         };
         self.extra.push(Finding::new(Code::MissingFile, pointer, entry.span, message));
         None

@@ -19,8 +19,14 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::printer::{Printer, Style, escaped};
 
 /// Files whose name says that they are meant to be manifests.
-const MANIFEST_NAMES: [&str; 6] =
-    ["manifest.json", "tools.json", "tool.json", "haft.json", "manifest.base.json", "manifest.local.json"];
+const MANIFEST_NAMES: [&str; 6] = [
+    "manifest.json",
+    "tools.json",
+    "tool.json",
+    "haft.json",
+    "manifest.base.json",
+    "manifest.local.json",
+];
 
 #[derive(Args, Debug)]
 pub(crate) struct ValidateArgs {
@@ -41,12 +47,23 @@ pub(crate) fn run(args: &ValidateArgs, json_wanted: bool, printer: Printer) -> O
     for path in &args.paths {
         let is_folder = path.is_dir();
         let targets = if is_folder { disk::json_files(path)? } else { vec![path.clone()] };
-        let look = Look { dialect: args.dialect, json: json_wanted, named: !is_folder, strict: args.strict, printer };
+        let look = Look {
+            dialect: args.dialect,
+            json: json_wanted,
+            named: !is_folder,
+            strict: args.strict,
+            printer,
+        };
         let checked = look.at_all(&targets)?;
         if is_folder && checked.is_empty() {
             let looked = targets.len();
-            return Err(Failure::new(Exit::NotFound, format!("no manifests below `{}`", path.display()))
-                .hint(format!("looked at {looked} JSON files; `--dialect` makes Haft read them as one")));
+            return Err(Failure::new(
+                Exit::NotFound,
+                format!("no manifests below `{}`", path.display()),
+            )
+            .hint(format!(
+                "looked at {looked} JSON files; `--dialect` makes Haft read them as one"
+            )));
         }
         for entry in checked {
             outcome.add(&entry);
@@ -87,12 +104,20 @@ impl Tally {
     fn tell(&self, strict: bool, printer: Printer) {
         let files = count(self.files, "file");
         if self.invalid > 0 || (strict && self.warnings > 0) {
-            printer.note(&format!("{files}: {} invalid, {}, {}", self.invalid, count(self.errors, "error"), count(self.warnings, "warning")));
+            printer.note(&format!(
+                "{files}: {} invalid, {}, {}",
+                self.invalid,
+                count(self.errors, "error"),
+                count(self.warnings, "warning")
+            ));
         } else if self.files > 1 {
             printer.note(&format!("{files}, all valid"));
         }
         if self.hidden_warnings > 0 {
-            printer.note(&format!("{} not shown: name the file, or use --strict, to see them", count(self.hidden_warnings, "warning")));
+            printer.note(&format!(
+                "{} not shown: name the file, or use --strict, to see them",
+                count(self.hidden_warnings, "warning")
+            ));
         }
     }
 }
@@ -135,15 +160,19 @@ impl Look {
             checked.extend(result?);
         }
         // A test that was checked with its manifest is not told again by itself.
-        let beside: HashSet<String> =
-            checked.iter().filter(|entry| entry.is_beside).map(|entry| entry.path.clone()).collect();
+        let beside: HashSet<String> = checked
+            .iter()
+            .filter(|entry| entry.is_beside)
+            .map(|entry| entry.path.clone())
+            .collect();
         checked.retain(|entry| entry.is_beside || !beside.contains(&entry.path));
         Ok(checked)
     }
 
     fn at(self, path: &Path) -> Result<Vec<Checked>, Failure> {
         let bytes = disk::read(path)?;
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let folder_name = disk::folder_name(path);
         let manifest = name.ends_with(".test.json").then(|| manifest_of_test(path)).flatten();
         let options = Options {
@@ -220,7 +249,9 @@ impl Look {
             (None, _) if report.form == Some(Form::Companion) => "haft.json".to_owned(),
             (None, _) => "no dialect".to_owned(),
         }];
-        if let Some(form) = report.form.filter(|form| !matches!(form, Form::Manifest | Form::Companion)) {
+        if let Some(form) =
+            report.form.filter(|form| !matches!(form, Form::Manifest | Form::Companion))
+        {
             parts[0] += &format!(" {}", form.name());
         }
         parts.extend(report.title.clone());
@@ -256,7 +287,11 @@ fn claims(text: &str) -> Option<String> {
     .into_iter()
     .flatten()
     .collect();
-    Some(if claims.is_empty() { "claims nothing".to_owned() } else { format!("claims {}", claims.join("; ")) })
+    Some(if claims.is_empty() {
+        "claims nothing".to_owned()
+    } else {
+        format!("claims {}", claims.join("; "))
+    })
 }
 
 /// Whether a file below a folder was never meant to be a manifest.
@@ -265,13 +300,18 @@ fn is_foreign(name: &str, file: &FileReport) -> bool {
     let is_unreadable = file.report.form.is_none();
     let is_other = file.report.findings.iter().any(|finding| finding.code == Code::UnknownDialect);
     is_unreadable && !is_meant && (is_other || !resembles(&String::from_utf8_lossy(&file.bytes)))
-        || (is_other && name == "manifest.json" && !resembles(&String::from_utf8_lossy(&file.bytes)) && is_web_manifest(&file.bytes))
+        || (is_other
+            && name == "manifest.json"
+            && !resembles(&String::from_utf8_lossy(&file.bytes))
+            && is_web_manifest(&file.bytes))
 }
 
 /// Web apps and browser extensions have a `manifest.json` too.
 fn is_web_manifest(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    ["\"start_url\"", "\"icons\"", "\"short_name\"", "\"content_scripts\""].iter().any(|key| text.contains(key))
+    ["\"start_url\"", "\"icons\"", "\"short_name\"", "\"content_scripts\""]
+        .iter()
+        .any(|key| text.contains(key))
 }
 
 /// The manifest of the package a test stands in.

@@ -4,9 +4,7 @@ use sha2::{Digest, Sha256};
 
 use crate::dialect::Dialect;
 use crate::json::Node;
-use crate::model::{
-    Acquire, Channel, Json, Kind, Package, Permissions, Resources, Trust,
-};
+use crate::model::{Acquire, Channel, Json, Kind, Package, Permissions, Resources, Trust};
 
 /// The text at a key, owned.
 pub(crate) fn text(node: &Node<'_>, key: &str) -> Option<String> {
@@ -24,7 +22,11 @@ pub(crate) fn json(node: &Node<'_>, key: &str, source: &str) -> Option<Json> {
 }
 
 /// Milliseconds from a number of them.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what u64 holds")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to what u64 holds"
+)]
 pub(crate) fn millis(node: Option<&Node<'_>>, factor: f64) -> Option<u64> {
     let number = node?.as_number()?.as_f64() * factor;
     (number > 0.0).then_some(number.min(9.0e15).ceil() as u64)

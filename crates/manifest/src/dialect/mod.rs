@@ -99,16 +99,34 @@ impl Published {
 pub const PUBLISHED: [Published; 14] = {
     use install_manifest::Version as Install;
     use mcpkg::Version as Mcpkg;
-    const fn entry(name: &'static str, title: &'static str, shape: fn() -> &'static Shape) -> Published {
+    const fn entry(
+        name: &'static str,
+        title: &'static str,
+        shape: fn() -> &'static Shape,
+    ) -> Published {
         Published { name, title, shape }
     }
     [
-        entry("install-manifest@0.1", "install-manifest 0.1", || install_manifest::shape(Install::V0_1)),
-        entry("install-manifest@0.2", "install-manifest 0.2", || install_manifest::shape(Install::V0_2)),
-        entry("install-manifest@0.3", "install-manifest 0.3", || install_manifest::shape(Install::V0_3)),
-        entry("install-manifest@0.3.1", "install-manifest 0.3.1", || install_manifest::shape(Install::V0_3_1)),
-        entry("install-manifest@0.4", "install-manifest 0.4", || install_manifest::shape(Install::V0_4)),
-        entry("install-manifest-index@1", "well-known index of install-manifests, version 1", crate::index::shape),
+        entry("install-manifest@0.1", "install-manifest 0.1", || {
+            install_manifest::shape(Install::V0_1)
+        }),
+        entry("install-manifest@0.2", "install-manifest 0.2", || {
+            install_manifest::shape(Install::V0_2)
+        }),
+        entry("install-manifest@0.3", "install-manifest 0.3", || {
+            install_manifest::shape(Install::V0_3)
+        }),
+        entry("install-manifest@0.3.1", "install-manifest 0.3.1", || {
+            install_manifest::shape(Install::V0_3_1)
+        }),
+        entry("install-manifest@0.4", "install-manifest 0.4", || {
+            install_manifest::shape(Install::V0_4)
+        }),
+        entry(
+            "install-manifest-index@1",
+            "well-known index of install-manifests, version 1",
+            crate::index::shape,
+        ),
         entry("agentcli", "agentcli tools.json", agentcli::shape),
         entry("mcpkg@0.1", "mcpkg manifest 0.1", || mcpkg::shape(Mcpkg::V0_1)),
         entry("mcpkg@0.2", "mcpkg manifest 0.2", || mcpkg::shape(Mcpkg::V0_2)),
@@ -125,7 +143,11 @@ pub const COMPANION: Published =
     Published { name: "haft@1", title: "haft.json companion", shape: crate::companion::shape };
 
 /// The version a document of a dialect is written in, by name.
-pub(crate) fn version_of(dialect: Dialect, form: Form, document: &Node<'_>) -> Option<&'static str> {
+pub(crate) fn version_of(
+    dialect: Dialect,
+    form: Form,
+    document: &Node<'_>,
+) -> Option<&'static str> {
     match (dialect, form) {
         (Dialect::InstallManifest, Form::Index) => Some("1"),
         (Dialect::InstallManifest, _) => document

@@ -42,7 +42,8 @@ pub(crate) const LOOKED_FOR: &str = "`manifest_version` (install-manifest), `too
 /// A companion belongs to no dialect of its own.
 pub fn recognise(document: &Node<'_>) -> Option<(Option<Dialect>, Form)> {
     let has = |key: &str| document.get(key).is_some();
-    let is_list = |key: &str| document.get(key).is_some_and(|node| matches!(node.value, Value::List(_)));
+    let is_list =
+        |key: &str| document.get(key).is_some_and(|node| matches!(node.value, Value::List(_)));
     if !document.is_object() {
         return None;
     }
@@ -73,10 +74,39 @@ pub fn recognise(document: &Node<'_>) -> Option<(Option<Dialect>, Form)> {
     // No one key decides: the dialect that most of the keys belong to does.
     let fit = |keys: &[&str]| keys.iter().filter(|key| has(key)).count();
     let (best, dialect) = [
-        (fit(&["tool", "runtime", "smoke", "kill_switch", "env", "scopes", "actions"]), Dialect::InstallManifest),
-        (fit(&["input_schema", "output_schema", "endpoint", "implementations", "chain", "capabilities", "auth"]), Dialect::Mcpkg),
-        (fit(&["type", "origin", "interfaces", "permissions", "runtime", "trust_level", "implementation", "requires_oauth"]), Dialect::Capability),
-        (fit(&["entry", "requiresApproval", "requiredSecrets", "provider", "summary", "schema"]), Dialect::Jumith),
+        (
+            fit(&["tool", "runtime", "smoke", "kill_switch", "env", "scopes", "actions"]),
+            Dialect::InstallManifest,
+        ),
+        (
+            fit(&[
+                "input_schema",
+                "output_schema",
+                "endpoint",
+                "implementations",
+                "chain",
+                "capabilities",
+                "auth",
+            ]),
+            Dialect::Mcpkg,
+        ),
+        (
+            fit(&[
+                "type",
+                "origin",
+                "interfaces",
+                "permissions",
+                "runtime",
+                "trust_level",
+                "implementation",
+                "requires_oauth",
+            ]),
+            Dialect::Capability,
+        ),
+        (
+            fit(&["entry", "requiresApproval", "requiredSecrets", "provider", "summary", "schema"]),
+            Dialect::Jumith,
+        ),
     ]
     .into_iter()
     .max_by_key(|(count, _)| *count)?;
@@ -113,8 +143,12 @@ fn is_tools(document: &Node<'_>) -> bool {
         Value::Null => true,
         Value::List(items) => {
             items.is_empty()
-                || items.iter().any(|tool| tool.get("command").is_some() || tool.get("envPassthrough").is_some())
-                || items.iter().all(|tool| tool.is_object() && tool.get("type").is_none() && tool.get("function").is_none())
+                || items.iter().any(|tool| {
+                    tool.get("command").is_some() || tool.get("envPassthrough").is_some()
+                })
+                || items.iter().all(|tool| {
+                    tool.is_object() && tool.get("type").is_none() && tool.get("function").is_none()
+                })
         }
         _ => document.members().len() == 1,
     }

@@ -53,8 +53,17 @@ impl<'f> Judge<'f> {
                 }
             }
             Err(TooCostly) => {
-                let message = "checking this value against its schema could take practically forever";
-                self.push(Finding::new(Code::SchemaTooCostly, pointer.clone(), value.span.first_byte(), message).help("the schema refers to itself, or doubles at every step"));
+                let message =
+                    "checking this value against its schema could take practically forever";
+                self.push(
+                    Finding::new(
+                        Code::SchemaTooCostly,
+                        pointer.clone(),
+                        value.span.first_byte(),
+                        message,
+                    )
+                    .help("the schema refers to itself, or doubles at every step"),
+                );
             }
         }
     }
@@ -92,7 +101,10 @@ pub(crate) fn check_license(node: &Node<'_>, pointer: Pointer, judge: &mut Judge
     {
         let message = format!("`{}` is no SPDX expression", clip(text));
         let finding = Finding::new(Code::BadLicense, pointer, node.span, message);
-        judge.push(finding.help("write for example `MIT`, `Apache-2.0`, or `PROPRIETARY` for closed source"));
+        judge.push(
+            finding
+                .help("write for example `MIT`, `Apache-2.0`, or `PROPRIETARY` for closed source"),
+        );
     }
 }
 

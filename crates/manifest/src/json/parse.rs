@@ -252,7 +252,9 @@ impl<'t> Reader<'t> {
     fn four_hex(&mut self, path: Path<'_>, start: usize) -> Result<u32, Stopped> {
         let digits = self.bytes.get(self.at..self.at + 4);
         match digits.and_then(|digits| {
-            digits.iter().try_fold(0, |sum, digit| Some(sum * 16 + char::from(*digit).to_digit(16)?))
+            digits
+                .iter()
+                .try_fold(0, |sum, digit| Some(sum * 16 + char::from(*digit).to_digit(16)?))
         }) {
             Some(value) => {
                 self.at += 4;
@@ -273,7 +275,11 @@ impl<'t> Reader<'t> {
         let leading_zero = digits > 1 && self.bytes[self.at - digits] == b'0';
         if digits == 0 || leading_zero {
             self.at = start;
-            let what = if digits == 0 { "a number needs a digit" } else { "a number may not begin with a zero" };
+            let what = if digits == 0 {
+                "a number needs a digit"
+            } else {
+                "a number may not begin with a zero"
+            };
             return Err(self.stop(path, Code::JsonSyntax, what.into()));
         }
         let mut whole = true;
@@ -291,20 +297,24 @@ impl<'t> Reader<'t> {
             }
         }
         let written = &self.text[start..self.at];
-        if whole && !negative
+        if whole
+            && !negative
             && let Ok(number) = written.parse()
         {
             return Ok(Number::Unsigned(number));
         }
         // `-0` is a float: an integer cannot hold its sign.
-        if whole && negative && written != "-0"
+        if whole
+            && negative
+            && written != "-0"
             && let Ok(number) = written.parse()
         {
             return Ok(Number::Negative(number));
         }
         let number: f64 = written.parse().expect("checked above to be a JSON number");
         if number.is_infinite() {
-            let message = format!("the number `{}` is larger than a double can hold", shortened(written));
+            let message =
+                format!("the number `{}` is larger than a double can hold", shortened(written));
             self.note(path, Code::NumberOutOfRange, self.span_from(start), message);
             return Ok(Number::Unsigned(0));
         }
@@ -446,8 +456,28 @@ mod tests {
     #[test]
     fn what_is_no_json_is_refused() {
         for text in [
-            "", "{", "[1,]", "{\"a\":1,}", "{'a':1}", "01", "1.", "-", "+1", ".5", "1e", "nul", "tru",
-            "\"\u{1}\"", "\"\\x\"", "\"\\u12\"", "\"", "// c\n1", "NaN", "[1 2]", "{\"a\" 1}", "{1:2}",
+            "",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "{'a':1}",
+            "01",
+            "1.",
+            "-",
+            "+1",
+            ".5",
+            "1e",
+            "nul",
+            "tru",
+            "\"\u{1}\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"",
+            "// c\n1",
+            "NaN",
+            "[1 2]",
+            "{\"a\" 1}",
+            "{1:2}",
         ] {
             assert_eq!(codes(text), [Code::JsonSyntax], "{text}");
         }

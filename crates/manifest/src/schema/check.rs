@@ -23,7 +23,8 @@ pub fn check(schema: &Node<'_>, base: &Pointer) -> Vec<Finding> {
     checker.schema(schema, schema, Path::ROOT);
     let Checker { mut findings, subschemas, defaults, .. } = checker;
     if subschemas > MAX_SUBSCHEMAS {
-        let message = format!("the schema has {subschemas} subschemas; at most {MAX_SUBSCHEMAS} are allowed");
+        let message =
+            format!("the schema has {subschemas} subschemas; at most {MAX_SUBSCHEMAS} are allowed");
         let span = schema.span.first_byte();
         findings.push(Finding::new(Code::SchemaTooLarge, base.clone(), span, message));
         return findings;
@@ -36,11 +37,11 @@ pub fn check(schema: &Node<'_>, base: &Pointer) -> Vec<Finding> {
         findings.push(Finding::new(Code::SchemaTooCostly, base.clone(), span, cost.message()));
         return findings;
     }
-    if is_sound && refs.are_used() {
+    if is_sound && refs.are_used() && !refs.are_plain() {
         findings.extend(compile(schema, base));
     }
     if is_sound && findings.is_empty() {
-        findings.extend(defaults.into_iter().filter_map(|default| default.judge(base)));
+        findings.extend(defaults.into_iter().filter_map(|default| default.judge(base, schema)));
     }
     findings
 }
@@ -61,8 +62,8 @@ struct Default<'n, 't> {
 }
 
 impl Default<'_, '_> {
-    fn judge(self, base: &Pointer) -> Option<Finding> {
-        let fits = quick::satisfies(self.schema, self.value).unwrap_or(true);
+    fn judge(self, base: &Pointer, root: &Node<'_>) -> Option<Finding> {
+        let fits = quick::satisfies(self.schema, self.value, root).unwrap_or(true);
         (!fits).then(|| {
             let pointer = self.pointer.beneath(base);
             let message = "the default does not satisfy the schema it stands in";
@@ -120,7 +121,11 @@ impl<'n, 't> Checker<'_, 'n, 't> {
         match (kind, &value.value) {
             (Kind::Any, _) | (Kind::Flag, Value::Bool(_)) | (Kind::List, Value::List(_)) => {}
             (Kind::Schema, Value::List(_)) if name == "items" => {
-                self.bad(path, value.span, "`items` must be one schema; a list of them is `prefixItems` since 2020-12");
+                self.bad(
+                    path,
+                    value.span,
+                    "`items` must be one schema; a list of them is `prefixItems` since 2020-12",
+                );
             }
             (Kind::Schema, _) => self.schema(value, home, path),
             (Kind::Schemas, Value::List(items)) => {
@@ -157,7 +162,11 @@ impl<'n, 't> Checker<'_, 'n, 't> {
                     .as_number()
                     .is_some_and(|number| number.is_integer() && number.as_f64() >= 0.0);
                 if !is_count {
-                    self.bad(path, value.span, format!("`{name}` must be a whole number, not negative"));
+                    self.bad(
+                        path,
+                        value.span,
+                        format!("`{name}` must be a whole number, not negative"),
+                    );
                 }
             }
             (Kind::Number, Value::Number(_)) => {}
@@ -198,18 +207,29 @@ impl<'n, 't> Checker<'_, 'n, 't> {
             (Kind::Flags, Value::Object(members)) => {
                 for member in members {
                     if member.value.as_bool().is_none() {
-                        self.bad(path, member.value.span, format!("`{name}` must hold true or false"));
+                        self.bad(
+                            path,
+                            member.value.span,
+                            format!("`{name}` must hold true or false"),
+                        );
                     }
                 }
             }
-            _ => self.bad(path, value.span, format!("`{name}` must be {}, not {}", words(kind), value.type_name())),
+            _ => self.bad(
+                path,
+                value.span,
+                format!("`{name}` must be {}, not {}", words(kind), value.type_name()),
+            ),
         }
     }
 
     fn names(&mut self, name: &str, value: &Node<'_>, path: Path<'_>) {
         let mut seen = HashSet::new();
         let is_set = matches!(value.value, Value::List(_))
-            && value.items().iter().all(|item| item.as_text().is_some_and(|text| seen.insert(text)));
+            && value
+                .items()
+                .iter()
+                .all(|item| item.as_text().is_some_and(|text| seen.insert(text)));
         if !is_set {
             let mut message = format!("`{name}` must be a list of different names");
             if name == "required" && value.as_bool().is_some() {
@@ -227,7 +247,11 @@ impl<'n, 't> Checker<'_, 'n, 't> {
                 for (index, item) in items.iter().enumerate() {
                     match item.as_text() {
                         Some(text) if !seen.insert(text) => {
-                            self.bad(path.index(index), item.span, format!("`{text}` appears twice"));
+                            self.bad(
+                                path.index(index),
+                                item.span,
+                                format!("`{text}` appears twice"),
+                            );
                         }
                         Some(text) => self.type_name(text, item.span, path.index(index)),
                         None => self.bad(path.index(index), item.span, "a type must be a string"),
@@ -242,7 +266,8 @@ impl<'n, 't> Checker<'_, 'n, 't> {
         if TYPES.contains(&text) {
             return;
         }
-        let finding = self.finding(Code::BadSchema, path, span, format!("`{text}` is no JSON Schema type"));
+        let finding =
+            self.finding(Code::BadSchema, path, span, format!("`{text}` is no JSON Schema type"));
         let help = match suggest(text, TYPES) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("allowed: {}", TYPES.map(|name| format!("`{name}`")).join(", ")),
@@ -260,13 +285,17 @@ impl<'n, 't> Checker<'_, 'n, 't> {
     fn reference(&mut self, text: &str, span: Span, home: &'n Node<'t>, path: Path<'_>) {
         let finding = match self.refs.resolve(text, home) {
             Target::Found(target) if target.is_object() || target.as_bool().is_some() => return,
-            Target::Found(_) => {
-                self.finding(Code::UnresolvedRef, path, span, format!("`{text}` leads to something that is no schema"))
-            }
+            Target::Found(_) => self.finding(
+                Code::UnresolvedRef,
+                path,
+                span,
+                format!("`{text}` leads to something that is no schema"),
+            ),
             Target::Missing => {
                 let message = format!("`{text}` leads nowhere in this schema");
-                self.finding(Code::UnresolvedRef, path, span, message)
-                    .help("put the part under `$defs` of this schema and refer to it as `#/$defs/name`")
+                self.finding(Code::UnresolvedRef, path, span, message).help(
+                    "put the part under `$defs` of this schema and refer to it as `#/$defs/name`",
+                )
             }
             Target::Remote => {
                 let message = format!("`{text}` lies outside the document and is never fetched");
@@ -278,9 +307,11 @@ impl<'n, 't> Checker<'_, 'n, 't> {
     }
 
     fn draft(&mut self, text: &str, span: Span, path: Path<'_>) {
-        let is_current = text.trim_end_matches('#').ends_with("json-schema.org/draft/2020-12/schema");
+        let is_current =
+            text.trim_end_matches('#').ends_with("json-schema.org/draft/2020-12/schema");
         if !is_current {
-            let message = format!("`{text}` is not 2020-12; the schema is read as 2020-12 all the same");
+            let message =
+                format!("`{text}` is not 2020-12; the schema is read as 2020-12 all the same");
             let finding = self.finding(Code::OtherDraft, path, span, message);
             self.findings.push(finding);
         }
@@ -288,10 +319,7 @@ impl<'n, 't> Checker<'_, 'n, 't> {
 
     /// Schemas may carry other people's keywords; one that looks mistyped is worth a word.
     fn unknown_keyword(&mut self, name: &str, span: Span, path: Path<'_>) {
-        if name.starts_with("x-")
-            || name.len() < 4
-            || instance::is_known_annotation(name)
-        {
+        if name.starts_with("x-") || name.len() < 4 || instance::is_known_annotation(name) {
             return;
         }
         if let Some(near) = suggest(name, KEYWORDS.iter().map(|(keyword, _)| *keyword)) {
@@ -307,7 +335,13 @@ impl<'n, 't> Checker<'_, 'n, 't> {
         self.findings.push(finding);
     }
 
-    fn finding(&self, code: Code, path: Path<'_>, span: Span, message: impl Into<String>) -> Finding {
+    fn finding(
+        &self,
+        code: Code,
+        path: Path<'_>,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Finding {
         Finding::new(code, path.pointer().beneath(self.base), span, message)
     }
 }

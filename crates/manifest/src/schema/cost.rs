@@ -28,8 +28,12 @@ pub(super) enum Cost {
 impl Cost {
     pub(super) fn message(self) -> &'static str {
         match self {
-            Cost::Explodes => "checking one value would take more than 20,000 steps at one place, because parts are referred to again and again",
-            Cost::Circles => "the schema refers to itself without getting anywhere: checking a value would never end",
+            Cost::Explodes => {
+                "checking one value would take more than 20,000 steps at one place, because parts are referred to again and again"
+            }
+            Cost::Circles => {
+                "the schema refers to itself without getting anywhere: checking a value would never end"
+            }
             Cost::TooDeep => "references lead more than 300 steps deep",
         }
     }
@@ -50,7 +54,12 @@ struct Walk<'r, 'n, 't> {
 
 impl<'n, 't> Walk<'_, 'n, 't> {
     /// Visits every subschema once, in the way a compiler would.
-    fn everything(&mut self, schema: &'n Node<'t>, home: &'n Node<'t>, depth: usize) -> Result<(), Cost> {
+    fn everything(
+        &mut self,
+        schema: &'n Node<'t>,
+        home: &'n Node<'t>,
+        depth: usize,
+    ) -> Result<(), Cost> {
         if depth > MAX_DEPTH {
             return Err(Cost::TooDeep);
         }
@@ -71,7 +80,12 @@ impl<'n, 't> Walk<'_, 'n, 't> {
     }
 
     /// Counts the subschemas that judge the very same value.
-    fn at_one_place(&mut self, schema: &'n Node<'t>, home: &'n Node<'t>, depth: usize) -> Result<u64, Cost> {
+    fn at_one_place(
+        &mut self,
+        schema: &'n Node<'t>,
+        home: &'n Node<'t>,
+        depth: usize,
+    ) -> Result<u64, Cost> {
         if depth > MAX_DEPTH {
             return Err(Cost::TooDeep);
         }
@@ -87,7 +101,15 @@ impl<'n, 't> Walk<'_, 'n, 't> {
         for_each_subschema(schema, &mut |keyword, sub| {
             let is_same_place = matches!(
                 keyword,
-                "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas" | "dependencies"
+                "allOf"
+                    | "anyOf"
+                    | "oneOf"
+                    | "not"
+                    | "if"
+                    | "then"
+                    | "else"
+                    | "dependentSchemas"
+                    | "dependencies"
             );
             if is_same_place {
                 same_place.push(sub);

@@ -41,12 +41,16 @@ pub enum Unknowns {
 }
 
 /// Holds a value against a schema that has passed [`super::check`].
-pub fn judge(schema: &Node<'_>, value: &Node<'_>, unknowns: Unknowns) -> Result<Vec<Mismatch>, TooCostly> {
+pub fn judge(
+    schema: &Node<'_>,
+    value: &Node<'_>,
+    unknowns: Unknowns,
+) -> Result<Vec<Mismatch>, TooCostly> {
     let mut mismatches = Vec::new();
     if unknowns == Unknowns::Refused && is_silent_about_others(schema) {
         mismatches.extend(strangers(schema, value));
     }
-    if quick::satisfies(schema, value) == Some(true) {
+    if quick::satisfies(schema, value, schema) == Some(true) {
         return Ok(mismatches);
     }
     let refs = Refs::of(schema);
@@ -80,7 +84,18 @@ pub(super) fn validator(schema: &serde_json::Value) -> Result<Validator, String>
 
 /// Keywords of other vocabularies that look like mistyped ones and are none.
 pub(super) fn is_known_annotation(name: &str) -> bool {
-    matches!(name, "enumNames" | "enumDescriptions" | "xml" | "units" | "unit" | "order" | "name" | "id" | "label")
+    matches!(
+        name,
+        "enumNames"
+            | "enumDescriptions"
+            | "xml"
+            | "units"
+            | "unit"
+            | "order"
+            | "name"
+            | "id"
+            | "label"
+    )
 }
 
 fn is_silent_about_others(schema: &Node<'_>) -> bool {
@@ -100,7 +115,10 @@ fn strangers(schema: &Node<'_>, value: &Node<'_>) -> Vec<Mismatch> {
         .filter(|member| is_stranger(&member.key))
         .map(|member| Mismatch {
             pointer: Pointer::root().key(&member.key),
-            message: format!("`{}` is not a property of the schema, and unknown ones are refused", member.key),
+            message: format!(
+                "`{}` is not a property of the schema, and unknown ones are refused",
+                member.key
+            ),
         })
         .collect()
 }
@@ -143,7 +161,10 @@ impl<'n, 't> Steps<'_, 'n, 't> {
                 "properties" => {
                     // Which property this is matters: only a member of that name is looked at.
                     let name = schema.get("properties").and_then(|properties| {
-                        properties.members().iter().find(|member| std::ptr::eq(&raw const member.value, sub))
+                        properties
+                            .members()
+                            .iter()
+                            .find(|member| std::ptr::eq(&raw const member.value, sub))
                     });
                     if let Some(member) = name.and_then(|name| value.get(&name.key)) {
                         self.walk(sub, home, member, calls + 1)?;

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use regex_automata::nfa::thompson::{self, WhichCaptures, pikevm::PikeVM};
 use regex_syntax::hir::{Hir, HirKind};
 
 /// How long a pattern may be.
@@ -46,10 +47,17 @@ impl std::fmt::Display for RegexError {
             RegexError::TooLong(length) => {
                 write!(out, "the pattern has {length} bytes; at most {MAX_PATTERN} are allowed")
             }
-            RegexError::Syntax(pattern) => write!(out, "`{pattern}` is no ECMAScript regular expression"),
-            RegexError::TooLarge(pattern) => write!(out, "`{pattern}` grows too large when its repetitions are written out"),
+            RegexError::Syntax(pattern) => {
+                write!(out, "`{pattern}` is no ECMAScript regular expression")
+            }
+            RegexError::TooLarge(pattern) => {
+                write!(out, "`{pattern}` grows too large when its repetitions are written out")
+            }
             RegexError::Unsupported(pattern) => {
-                write!(out, "`{pattern}` uses a look-behind or back-reference that cannot be run safely")
+                write!(
+                    out,
+                    "`{pattern}` uses a look-behind or back-reference that cannot be run safely"
+                )
             }
         }
     }
@@ -81,11 +89,69 @@ impl EcmaRegex {
 
 /// Whether a pattern could be compiled, without the cost of compiling it.
 pub fn check_regex(pattern: &str) -> Result<(), RegexError> {
+    if is_surely_fine(pattern) {
+        return Ok(());
+    }
     let translated = translate(pattern)?;
     match regex_syntax::parse(&translated) {
         Ok(parsed) if size(&parsed) <= SURELY_SMALL => Ok(()),
         _ => EcmaRegex::new(pattern).map(|_| ()),
     }
+}
+
+/// Whether a pattern is valid ECMAScript without groups of a special kind, without references
+/// back, and too short to grow large.
+fn is_surely_fine(pattern: &str) -> bool {
+    if pattern.len() > 400 || !jsonschema_regex::is_valid_ecma_regex(pattern) {
+        return false;
+    }
+    let bytes = pattern.as_bytes();
+    let pair = |at: usize| (bytes[at], bytes.get(at + 1).copied().unwrap_or(0));
+    let mut growth = pattern.len();
+    for at in 0..bytes.len() {
+        match pair(at) {
+            (b'(', b'?') if bytes.get(at + 2) != Some(&b':') => return false,
+            (b'\\', b'1'..=b'9' | b'k' | b'p' | b'P' | b'c' | b'u' | b'x' | b'0') => return false,
+            (b'[', b'[' | b']') | (b'^', b']') | (b'&', b'&') | (b'~', b'~') | (b'-', b'-') => {
+                return false;
+            }
+            (b'{', _) => {
+                let end =
+                    bytes[at..].iter().position(|b| *b == b'}').map_or(bytes.len(), |to| at + to);
+                let most =
+                    pattern[at + 1..end].split(',').filter_map(|n| n.parse::<usize>().ok()).max();
+                growth = growth.saturating_mul(most.unwrap_or(1_000).max(1));
+            }
+            _ => {}
+        }
+    }
+    growth <= SURELY_SMALL
+}
+
+/// Whether a pattern is found in one text. Making the pattern fit for many texts would cost
+/// a hundred times as much as looking at this one.
+pub fn matches_once(pattern: &str, text: &str) -> Option<bool> {
+    // On plain ASCII the classes of ECMAScript are those of bytes, which are far smaller.
+    if text.is_ascii() && !text.contains('\r') && is_surely_fine(pattern) {
+        let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
+        if let Ok(parsed) = parser.parse(pattern) {
+            return look_once(&parsed, text);
+        }
+    }
+    let translated = translate(pattern).ok()?;
+    let Ok(parsed) = regex_syntax::parse(&translated) else {
+        return EcmaRegex::new(pattern).ok()?.is_match(text).ok();
+    };
+    look_once(&parsed, text)
+}
+
+fn look_once(parsed: &Hir, text: &str) -> Option<bool> {
+    let config = thompson::Config::new()
+        .nfa_size_limit(Some(MAX_COMPILED))
+        .which_captures(WhichCaptures::None);
+    let states = thompson::Compiler::new().configure(config).build_from_hir(parsed).ok()?;
+    let machine = PikeVM::new_from_nfa(states).ok()?;
+    Some(machine.is_match(&mut machine.create_cache(), text))
 }
 
 fn translate(pattern: &str) -> Result<Cow<'_, str>, RegexError> {
@@ -163,7 +229,17 @@ mod tests {
 
     #[test]
     fn ecmascript_is_accepted_and_other_tongues_are_not() {
-        for pattern in ["^[a-z]+$", r"\d{3}\-\d{4}", r"^\S+\@\S+$", "(?=a)b", r"(a)\1", r"\u0061", "(?<n>x)", "[^a]x", r"^https:\/\/"] {
+        for pattern in [
+            "^[a-z]+$",
+            r"\d{3}\-\d{4}",
+            r"^\S+\@\S+$",
+            "(?=a)b",
+            r"(a)\1",
+            r"\u0061",
+            "(?<n>x)",
+            "[^a]x",
+            r"^https:\/\/",
+        ] {
             assert_eq!(check_regex(pattern), Ok(()), "{pattern}");
             assert!(EcmaRegex::new(pattern).is_ok(), "{pattern}");
         }
@@ -180,11 +256,62 @@ mod tests {
     }
 
     #[test]
+    fn one_look_agrees_with_many() {
+        for pattern in [
+            "^[a-z]+$",
+            r"\d{3}\-\d{4}",
+            r"^\S+\@\S+$",
+            "(?=a)b",
+            r"(a)\1",
+            "^$",
+            "é|ü",
+            r"\bx\b",
+            "^.{2,3}$",
+            r"^[^@\s]+@[^@\s]+$",
+            r"^\W\D\S$",
+            "a|(?:b|c)+",
+            "[a-c-]",
+            "[\\w.]+/",
+        ] {
+            let regex = EcmaRegex::new(pattern).unwrap();
+            for text in [
+                "",
+                "a",
+                "abc",
+                "123-4567",
+                "x@y",
+                "aa",
+                "ü",
+                "a x b",
+                "éé",
+                "a\nb",
+                "a\rb",
+                "u@h",
+                "u@h x",
+                "-",
+                "b-c",
+                "a.b/",
+                " \t@",
+                "٣٣٣-٣٣٣٣",
+            ] {
+                assert_eq!(
+                    matches_once(pattern, text),
+                    regex.is_match(text).ok(),
+                    "{pattern} {text}"
+                );
+            }
+        }
+        assert_eq!(matches_once("(", "a"), None);
+    }
+
+    #[test]
     fn no_pattern_runs_away() {
         let text = format!("{}b", "a".repeat(40));
         assert_eq!(EcmaRegex::new("^(a+)+$").unwrap().is_match(&text), Ok(false));
         let backtracking = EcmaRegex::new(r"^(?=(a+)+$)\1x").unwrap();
-        assert!(backtracking.is_match(&text).is_ok() || backtracking.is_match(&text) == Err(Runaway));
+        assert!(
+            backtracking.is_match(&text).is_ok() || backtracking.is_match(&text) == Err(Runaway)
+        );
         assert!(matches!(check_regex(&"(a{1000}){1000}".repeat(3)), Err(RegexError::TooLarge(_))));
     }
 }

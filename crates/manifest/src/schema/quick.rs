@@ -5,96 +5,151 @@
 //! goes beyond them gets no answer here and is left to the library. A property
 //! test holds every answer against the library's.
 
+use std::cell::Cell;
+
+use super::refs::follow;
 use crate::json::{Node, Number, Value};
 
-/// Whether the value satisfies the schema; `None` when that takes the library to say.
-pub(super) fn satisfies(schema: &Node<'_>, value: &Node<'_>) -> Option<bool> {
-    let members = match &schema.value {
-        Value::Bool(verdict) => return Some(*verdict),
-        Value::Object(members) => members,
-        _ => return None,
-    };
-    let mut all = true;
-    for member in members {
-        all &= keyword(&member.key, &member.value, schema, value)?;
-    }
-    Some(all)
+/// Whether the value satisfies the schema, which is or stands in `root`; `None` when that takes
+/// the library to say.
+pub(super) fn satisfies(schema: &Node<'_>, value: &Node<'_>, root: &Node<'_>) -> Option<bool> {
+    Quick { root, steps: Cell::new(MAX_STEPS) }.satisfies(schema, value)
 }
 
-fn keyword(name: &str, rule: &Node<'_>, schema: &Node<'_>, value: &Node<'_>) -> Option<bool> {
-    let number = value.as_number().map(Number::as_f64);
-    let limit = || rule.as_number().map(Number::as_f64);
-    let length = || value.as_text().map(|text| text.chars().count() as u64);
-    let items = || matches!(value.value, Value::List(_)).then(|| value.items().len() as u64);
-    let size = || value.is_object().then(|| value.members().len() as u64);
-    Some(match name {
-        "title" | "description" | "default" | "examples" | "$comment" | "$schema" | "deprecated"
-        | "readOnly" | "writeOnly" | "format" | "contentEncoding" | "contentMediaType" => true,
-        "type" => match &rule.value {
-            Value::Text(name) => is_of_type(value, name),
-            Value::List(names) => {
-                names.iter().any(|name| name.as_text().is_some_and(|name| is_of_type(value, name)))
+/// How many subschemas are looked at before the question is left to the library.
+const MAX_STEPS: u32 = 2_000;
+
+struct Quick<'q, 't> {
+    root: &'q Node<'t>,
+    steps: Cell<u32>,
+}
+
+impl Quick<'_, '_> {
+    fn satisfies(&self, schema: &Node<'_>, value: &Node<'_>) -> Option<bool> {
+        self.steps.set(self.steps.get().checked_sub(1)?);
+        let members = match &schema.value {
+            Value::Bool(verdict) => return Some(*verdict),
+            Value::Object(members) => members,
+            _ => return None,
+        };
+        let mut all = true;
+        for member in members {
+            all &= self.keyword(&member.key, &member.value, schema, value)?;
+        }
+        Some(all)
+    }
+
+    fn keyword(
+        &self,
+        name: &str,
+        rule: &Node<'_>,
+        schema: &Node<'_>,
+        value: &Node<'_>,
+    ) -> Option<bool> {
+        let number = value.as_number().map(Number::as_f64);
+        let limit = || rule.as_number().map(Number::as_f64);
+        let length = || value.as_text().map(|text| text.chars().count() as u64);
+        let items = || matches!(value.value, Value::List(_)).then(|| value.items().len() as u64);
+        let size = || value.is_object().then(|| value.members().len() as u64);
+        Some(match name {
+            "title" | "description" | "default" | "examples" | "$comment" | "$schema"
+            | "deprecated" | "readOnly" | "writeOnly" | "format" | "contentEncoding"
+            | "contentMediaType" => true,
+            "type" => match &rule.value {
+                Value::Text(name) => is_of_type(value, name),
+                Value::List(names) => names
+                    .iter()
+                    .any(|name| name.as_text().is_some_and(|name| is_of_type(value, name))),
+                _ => return None,
+            },
+            "enum" => {
+                let mut any = false;
+                for item in rule.items() {
+                    any |= equal(item, value)?;
+                }
+                any
+            }
+            "const" => equal(rule, value)?,
+            "minimum" => number.is_none_or(|n| limit().is_some_and(|l| n >= l)),
+            "maximum" => number.is_none_or(|n| limit().is_some_and(|l| n <= l)),
+            "exclusiveMinimum" => number.is_none_or(|n| limit().is_some_and(|l| n > l)),
+            "exclusiveMaximum" => number.is_none_or(|n| limit().is_some_and(|l| n < l)),
+            "minLength" => length().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
+            "maxLength" => length().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
+            "minItems" => items().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
+            "maxItems" => items().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
+            "minProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
+            "maxProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
+            "pattern" => match value.as_text() {
+                Some(text) => super::matches_once(rule.as_text()?, text)?,
+                None => true,
+            },
+            "uniqueItems" => rule.as_bool() == Some(false) || are_different(value.items())?,
+            "required" => {
+                !value.is_object()
+                    || rule
+                        .items()
+                        .iter()
+                        .all(|name| name.as_text().is_some_and(|n| value.get(n).is_some()))
+            }
+            "properties" => {
+                let mut all = true;
+                for member in value.members() {
+                    if let Some(sub) = rule.get(&member.key) {
+                        all &= self.satisfies(sub, &member.value)?;
+                    }
+                }
+                all
+            }
+            "additionalProperties" => {
+                if schema.get("patternProperties").is_some() {
+                    return None;
+                }
+                let known = schema.get("properties");
+                let mut all = true;
+                for member in value.members() {
+                    if known.is_none_or(|known| known.get(&member.key).is_none()) {
+                        all &= self.satisfies(rule, &member.value)?;
+                    }
+                }
+                all
+            }
+            "items" => {
+                if schema.get("prefixItems").is_some() {
+                    return None;
+                }
+                let mut all = true;
+                for item in value.items() {
+                    all &= self.satisfies(rule, item)?;
+                }
+                all
+            }
+            "$defs" | "definitions" | "then" | "else" => true,
+            "allOf" => self.satisfied(rule, value)? == rule.items().len(),
+            "anyOf" => self.satisfied(rule, value)? > 0,
+            "oneOf" => self.satisfied(rule, value)? == 1,
+            "not" => !self.satisfies(rule, value)?,
+            "if" => {
+                let branch = if self.satisfies(rule, value)? { "then" } else { "else" };
+                schema.get(branch).map_or(Some(true), |branch| self.satisfies(branch, value))?
+            }
+            "$ref" => {
+                let pointer =
+                    rule.as_text()?.strip_prefix('#').filter(|rest| !rest.contains('%'))?;
+                self.satisfies(follow(self.root, pointer)?, value)?
             }
             _ => return None,
-        },
-        "enum" => {
-            let mut any = false;
-            for item in rule.items() {
-                any |= equal(item, value)?;
-            }
-            any
+        })
+    }
+
+    /// How many of the schemas the value satisfies.
+    fn satisfied(&self, schemas: &Node<'_>, value: &Node<'_>) -> Option<usize> {
+        let mut count = 0;
+        for schema in schemas.items() {
+            count += usize::from(self.satisfies(schema, value)?);
         }
-        "const" => equal(rule, value)?,
-        "minimum" => number.is_none_or(|n| limit().is_some_and(|l| n >= l)),
-        "maximum" => number.is_none_or(|n| limit().is_some_and(|l| n <= l)),
-        "exclusiveMinimum" => number.is_none_or(|n| limit().is_some_and(|l| n > l)),
-        "exclusiveMaximum" => number.is_none_or(|n| limit().is_some_and(|l| n < l)),
-        "minLength" => length().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
-        "maxLength" => length().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
-        "minItems" => items().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
-        "maxItems" => items().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
-        "minProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
-        "maxProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
-        "pattern" if value.as_text().is_none() => true,
-        "uniqueItems" if rule.as_bool() == Some(false) || value.items().len() < 2 => true,
-        "required" => {
-            !value.is_object()
-                || rule.items().iter().all(|name| name.as_text().is_some_and(|n| value.get(n).is_some()))
-        }
-        "properties" => {
-            let mut all = true;
-            for member in value.members() {
-                if let Some(sub) = rule.get(&member.key) {
-                    all &= satisfies(sub, &member.value)?;
-                }
-            }
-            all
-        }
-        "additionalProperties" => {
-            if schema.get("patternProperties").is_some() {
-                return None;
-            }
-            let known = schema.get("properties");
-            let mut all = true;
-            for member in value.members() {
-                if known.is_none_or(|known| known.get(&member.key).is_none()) {
-                    all &= satisfies(rule, &member.value)?;
-                }
-            }
-            all
-        }
-        "items" => {
-            if schema.get("prefixItems").is_some() {
-                return None;
-            }
-            let mut all = true;
-            for item in value.items() {
-                all &= satisfies(rule, item)?;
-            }
-            all
-        }
-        _ => return None,
-    })
+        Some(count)
+    }
 }
 
 fn is_of_type(value: &Node<'_>, name: &str) -> bool {
@@ -106,6 +161,21 @@ fn is_of_type(value: &Node<'_>, name: &str) -> bool {
         Value::List(_) => name == "array",
         Value::Object(_) => name == "object",
     }
+}
+
+/// Whether no two of a few values are equal.
+fn are_different(items: &[Node<'_>]) -> Option<bool> {
+    if items.len() > 32 {
+        return None;
+    }
+    for (index, item) in items.iter().enumerate() {
+        for earlier in &items[..index] {
+            if equal(item, earlier)? {
+                return Some(false);
+            }
+        }
+    }
+    Some(true)
 }
 
 /// Equality of plain values; lists and objects are left to the library.

@@ -42,6 +42,11 @@ impl<'n, 't> Refs<'n, 't> {
         for_each_subschema(schema, &mut |_, sub| self.gather(sub));
     }
 
+    /// Whether its references are all plain: within the schema, by path.
+    pub(super) fn are_plain(&self) -> bool {
+        self.ids.is_empty() && self.anchors.is_empty() && has_only_plain_refs(self.root)
+    }
+
     /// Whether it has references or addresses at all.
     pub(super) fn are_used(&self) -> bool {
         !self.ids.is_empty() || !self.anchors.is_empty() || has_ref(self.root)
@@ -52,7 +57,8 @@ impl<'n, 't> Refs<'n, 't> {
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resource = if address.is_empty() {
             home
-        } else if let Some((_, found)) = self.ids.iter().find(|(id, _)| is_address_of(address, id)) {
+        } else if let Some((_, found)) = self.ids.iter().find(|(id, _)| is_address_of(address, id))
+        {
             found
         } else if address.contains(':') || address.starts_with("//") {
             return Target::Remote;
@@ -72,7 +78,11 @@ impl<'n, 't> Refs<'n, 't> {
     /// Every schema that a dynamic reference of that name could lead to.
     pub(super) fn dynamic_targets(&self, reference: &str) -> impl Iterator<Item = &'n Node<'t>> {
         let name = reference.rsplit('#').next().unwrap_or_default().to_owned();
-        self.anchors.clone().into_iter().filter(move |(anchor, _)| *anchor == name).map(|(_, node)| node)
+        self.anchors
+            .clone()
+            .into_iter()
+            .filter(move |(anchor, _)| *anchor == name)
+            .map(|(_, node)| node)
     }
 }
 
@@ -102,6 +112,21 @@ pub(super) fn for_each_subschema<'n, 't>(
     }
 }
 
+fn has_only_plain_refs(schema: &Node<'_>) -> bool {
+    let mut plain = schema.members().iter().all(|member| match kind(&member.key) {
+        Some(Kind::Ref) => {
+            member.key == "$ref"
+                && member
+                    .value
+                    .as_text()
+                    .is_some_and(|text| text.starts_with('#') && !text.contains('%'))
+        }
+        _ => true,
+    });
+    for_each_subschema(schema, &mut |_, sub| plain = plain && has_only_plain_refs(sub));
+    plain
+}
+
 fn has_ref(schema: &Node<'_>) -> bool {
     let here = schema.members().iter().any(|member| kind(&member.key) == Some(Kind::Ref));
     let mut beneath = false;
@@ -115,7 +140,7 @@ fn is_address_of(address: &str, id: &str) -> bool {
     id == address || (is_relative && id.rsplit('/').next() == Some(address))
 }
 
-fn follow<'n, 't>(root: &'n Node<'t>, pointer: &str) -> Option<&'n Node<'t>> {
+pub(super) fn follow<'n, 't>(root: &'n Node<'t>, pointer: &str) -> Option<&'n Node<'t>> {
     Pointer::parse(pointer)?.steps().try_fold(root, |node, step| match &node.value {
         Value::List(items) => items.get(step.parse::<usize>().ok()?),
         _ => node.get(&step),

@@ -41,14 +41,18 @@ struct Checker<'n, 't> {
 impl<'n, 't> Checker<'n, 't> {
     fn value(&mut self, shape: &Shape, node: &'n Node<'t>, path: Path<'_>, says: Says) {
         match (shape, &node.value) {
-            (Shape::Anything, _) | (Shape::Flag, Value::Bool(_)) | (Shape::Nullable(_), Value::Null) => {}
+            (Shape::Anything, _)
+            | (Shape::Flag, Value::Bool(_))
+            | (Shape::Nullable(_), Value::Null) => {}
             (Shape::Nullable(inner), _) => self.value(inner, node, path, says),
             (Shape::Ruled(inner), _) => {
                 if !is_of_type(inner, node) {
                     self.wrong_type(inner, node, path, says);
                 }
             }
-            (Shape::Text(limits), Value::Text(text)) => self.text(limits, text, node.span, path, says),
+            (Shape::Text(limits), Value::Text(text)) => {
+                self.text(limits, text, node.span, path, says)
+            }
             (Shape::Word(words), Value::Text(text)) => {
                 if !words.contains(&text.as_ref()) {
                     self.bad_word(words, text, node.span, path, says);
@@ -61,7 +65,9 @@ impl<'n, 't> Checker<'n, 't> {
                 self.number(*bounds, *number, node.span, path, says);
             }
             (Shape::List(limits), Value::List(items)) => self.list(limits, items, node, path, says),
-            (Shape::Object(object), Value::Object(_)) => self.object(object, None, node, path, says),
+            (Shape::Object(object), Value::Object(_)) => {
+                self.object(object, None, node, path, says)
+            }
             (Shape::Map(inner), Value::Object(members)) => {
                 for member in members {
                     self.value(inner, &member.value, path.key(&member.key), says);
@@ -128,7 +134,14 @@ impl<'n, 't> Checker<'n, 't> {
         self.say(Code::OutOfRange, path, span, says, fault);
     }
 
-    fn list(&mut self, limits: &List, items: &'n [Node<'t>], node: &Node<'_>, path: Path<'_>, says: Says) {
+    fn list(
+        &mut self,
+        limits: &List,
+        items: &'n [Node<'t>],
+        node: &Node<'_>,
+        path: Path<'_>,
+        says: Says,
+    ) {
         if items.len() < limits.min {
             let message = if limits.min == 1 {
                 "must not be empty".to_owned()
@@ -211,7 +224,12 @@ impl<'n, 't> Checker<'n, 't> {
                     }
                 },
                 None => {
-                    self.wrong_type(&Shape::Word(Vec::new()), &member.value, path.key(choice.tag), says);
+                    self.wrong_type(
+                        &Shape::Word(Vec::new()),
+                        &member.value,
+                        path.key(choice.tag),
+                        says,
+                    );
                     meant(choice, node)
                 }
             },
@@ -276,7 +294,9 @@ impl<'n, 't> Checker<'n, 't> {
                     let keys = keys.join(".");
                     let message = format!("`{keys}` is `{word}`, which needs `{field}`");
                     let span = node.get(field).unwrap_or(node).span.first_byte();
-                    let help = format!("add `{field}` with at least one entry: a {word} cannot be asked what it offers");
+                    let help = format!(
+                        "add `{field}` with at least one entry: a {word} cannot be asked what it offers"
+                    );
                     let finding = Finding::new(*code, path.pointer(), span, message);
                     self.push(finding.help(help), None);
                 }
@@ -337,10 +357,9 @@ fn is_of_type(shape: &Shape, node: &Node<'_>) -> bool {
         | (Shape::Text(_) | Shape::Word(_), Value::Text(_))
         | (Shape::Flag, Value::Bool(_))
         | (Shape::Number(_), Value::Number(_))
-        | (
-            Shape::Object(_) | Shape::Map(_) | Shape::Choice(_) | Shape::Schema,
-            Value::Object(_),
-        ) => true,
+        | (Shape::Object(_) | Shape::Map(_) | Shape::Choice(_) | Shape::Schema, Value::Object(_)) => {
+            true
+        }
         (Shape::Integer(_), Value::Number(number)) => number.is_integer(),
         _ => false,
     }
@@ -368,7 +387,11 @@ fn is_annotation(key: &str) -> bool {
 
 fn of(path: Path<'_>) -> String {
     let pointer = path.pointer();
-    if pointer.as_str().is_empty() { "of the document".to_owned() } else { format!("of `{}`", clip(pointer.as_str())) }
+    if pointer.as_str().is_empty() {
+        "of the document".to_owned()
+    } else {
+        format!("of `{}`", clip(pointer.as_str()))
+    }
 }
 
 fn did_you_mean(word: &str, candidates: &[&str]) -> String {

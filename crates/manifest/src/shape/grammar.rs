@@ -82,7 +82,7 @@ pub mod patterns {
         },
         noun: "tool id",
         words: "3 to 64 lower-case letters, digits and hyphens, no hyphen at either end",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// Namespace of an install-manifest tool.
     pub static NAMESPACE: Pattern = Pattern {
@@ -94,7 +94,7 @@ pub mod patterns {
         },
         noun: "namespace",
         words: "2 to 32 lower-case letters, digits and hyphens, no hyphen at either end",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// Version of an install-manifest tool.
     pub static TOOL_VERSION: Pattern = Pattern {
@@ -108,7 +108,7 @@ pub mod patterns {
         },
         noun: "version",
         words: "MAJOR.MINOR.PATCH, then perhaps `-` and a pre-release in lower case",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// Tag of an install-manifest tool.
     pub static TAG: Pattern = Pattern {
@@ -116,7 +116,7 @@ pub mod patterns {
         matches: |s| filled(s, |b| is_lower_or_digit(b) || b == b'-'),
         noun: "tag",
         words: "lower-case letters, digits and hyphens",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// Lower-case SHA-256.
     pub static SHA256: Pattern = Pattern {
@@ -124,7 +124,7 @@ pub mod patterns {
         matches: |s| s.len() == 64 && all(s, |b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)),
         noun: "SHA-256",
         words: "64 lower-case hexadecimal digits",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// SHA-256 with or without its prefix.
     pub static DIGEST: Pattern = Pattern {
@@ -135,7 +135,7 @@ pub mod patterns {
         },
         noun: "SHA-256 digest",
         words: "64 hexadecimal digits, with or without `sha256:` before them",
-    code: Code::BadDigest,
+        code: Code::BadDigest,
     };
     /// Name of an environment variable.
     pub static ENV_NAME: Pattern = Pattern {
@@ -146,7 +146,7 @@ pub mod patterns {
         },
         noun: "variable name",
         words: "upper-case letters, digits and underscores, beginning with a letter",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// Name of an action.
     pub static ACTION_NAME: Pattern = Pattern {
@@ -158,7 +158,7 @@ pub mod patterns {
         },
         noun: "action name",
         words: "lower-case letters, digits and underscores, beginning with a letter, at most 63",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// Id of an mcpkg tool.
     pub static DOTTED_ID: Pattern = Pattern {
@@ -172,7 +172,7 @@ pub mod patterns {
         },
         noun: "tool id",
         words: "two or more segments joined by dots, each of lower-case letters, digits, `_` and `-`, like `publisher.domain.name`",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// Exact semantic version, pre-release and build allowed.
     pub static SEMVER: Pattern = Pattern {
@@ -180,7 +180,7 @@ pub mod patterns {
         matches: is_semver,
         noun: "semantic version",
         words: "an exact MAJOR.MINOR.PATCH, then perhaps `-pre.release` and `+build`; no range, no `latest`",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// The same, where a range has its own name for being wrong.
     pub static EXACT_VERSION: Pattern = Pattern {
@@ -196,19 +196,22 @@ pub mod patterns {
         matches: |s| is_decimal(s.strip_suffix('m').unwrap_or(s)),
         noun: "cpu limit",
         words: "a number of cores like `2` or `0.5`, or thousandths of one like `500m`",
-    code: Code::BadQuantity,
+        code: Code::BadQuantity,
     };
     /// A limit of memory.
     pub static MEMORY: Pattern = Pattern {
         text: "^[0-9]+(\\.[0-9]+)?(B|[KkMGT]B?|[KMGT]i)?$",
         matches: |s| {
             let unit = s.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let known = ["", "B", "K", "k", "M", "G", "T", "KB", "kB", "MB", "GB", "TB", "Ki", "Mi", "Gi", "Ti"];
+            let known = [
+                "", "B", "K", "k", "M", "G", "T", "KB", "kB", "MB", "GB", "TB", "Ki", "Mi", "Gi",
+                "Ti",
+            ];
             known.contains(&unit) && is_decimal(&s[..s.len() - unit.len()])
         },
         noun: "memory limit",
         words: "a number and a unit like `256Mi`, `1Gi` or `512MB`",
-    code: Code::BadQuantity,
+        code: Code::BadQuantity,
     };
     /// A reference to a secret.
     pub static SECRET_REF: Pattern = Pattern {
@@ -222,7 +225,7 @@ pub mod patterns {
         },
         noun: "secret reference",
         words: "a reference such as `vault://path#key`, `env://NAME`, `file://path`, `keyring://service/name` or `secret://name`",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// A Python callable.
     pub static CALLABLE: Pattern = Pattern {
@@ -234,7 +237,7 @@ pub mod patterns {
         },
         noun: "callable",
         words: "`module.sub:function`",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
     /// An http or https URL.
     pub static HTTP_URL: Pattern = Pattern {
@@ -247,7 +250,7 @@ pub mod patterns {
         },
         noun: "http URL",
         words: "an address that begins with `https://` or `http://` and names a host",
-    code: Code::BadUrl,
+        code: Code::BadUrl,
     };
     /// A host name, as a rule of an allowlist.
     pub static HOST: Pattern = Pattern {
@@ -255,7 +258,8 @@ pub mod patterns {
         matches: |s| {
             let s = s.strip_prefix("*.").unwrap_or(s);
             let (host, port) = s.split_once(':').map_or((s, None), |(h, p)| (h, Some(p)));
-            let port_is_one = port.is_none_or(|p| p.len() <= 5 && filled(p, |b| b.is_ascii_digit()));
+            let port_is_one =
+                port.is_none_or(|p| p.len() <= 5 && filled(p, |b| b.is_ascii_digit()));
             let is_label = |label: &str| {
                 all(label, |b| b.is_ascii_alphanumeric() || b == b'-')
                     && ends(label, |b| b.is_ascii_alphanumeric())
@@ -264,14 +268,27 @@ pub mod patterns {
         },
         noun: "host",
         words: "a host name without scheme or path, perhaps with a port; it covers its subdomains",
-    code: Code::BadPattern,
+        code: Code::BadPattern,
     };
 
     /// Every grammar, for the test that holds pattern and matcher against each other.
     #[cfg(test)]
     pub(super) static ALL: [&Pattern; 15] = [
-        &KEBAB_ID, &NAMESPACE, &TOOL_VERSION, &TAG, &SHA256, &DIGEST, &ENV_NAME, &ACTION_NAME,
-        &DOTTED_ID, &SEMVER, &CPU, &MEMORY, &SECRET_REF, &CALLABLE, &HTTP_URL,
+        &KEBAB_ID,
+        &NAMESPACE,
+        &TOOL_VERSION,
+        &TAG,
+        &SHA256,
+        &DIGEST,
+        &ENV_NAME,
+        &ACTION_NAME,
+        &DOTTED_ID,
+        &SEMVER,
+        &CPU,
+        &MEMORY,
+        &SECRET_REF,
+        &CALLABLE,
+        &HTTP_URL,
     ];
 
     fn is_lower_or_digit(byte: u8) -> bool {
@@ -288,7 +305,8 @@ pub mod patterns {
 
     fn ends(text: &str, is_allowed: impl Fn(u8) -> bool) -> bool {
         let bytes = text.as_bytes();
-        bytes.first().is_some_and(|b| is_allowed(*b)) && bytes.last().is_some_and(|b| is_allowed(*b))
+        bytes.first().is_some_and(|b| is_allowed(*b))
+            && bytes.last().is_some_and(|b| is_allowed(*b))
     }
 
     fn is_decimal(text: &str) -> bool {
@@ -315,9 +333,8 @@ pub mod patterns {
         let is_number = |word: &str| {
             filled(word, |b| b.is_ascii_digit()) && (word.len() == 1 || !word.starts_with('0'))
         };
-        let is_pre = |word: &str| {
-            is_word(word) && (!all(word, |b| b.is_ascii_digit()) || is_number(word))
-        };
+        let is_pre =
+            |word: &str| is_word(word) && (!all(word, |b| b.is_ascii_digit()) || is_number(word));
         core.split('.').count() == 3
             && core.split('.').all(is_number)
             && pre.is_none_or(|pre| pre.split('.').all(is_pre))
@@ -333,9 +350,10 @@ pub mod patterns {
 fn is_date_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     let digits = |range: std::ops::Range<usize>| {
-        bytes.get(range).filter(|part| part.iter().all(u8::is_ascii_digit)).and_then(|part| {
-            std::str::from_utf8(part).ok()?.parse::<u32>().ok()
-        })
+        bytes
+            .get(range)
+            .filter(|part| part.iter().all(u8::is_ascii_digit))
+            .and_then(|part| std::str::from_utf8(part).ok()?.parse::<u32>().ok())
     };
     let within = |range, min, max| digits(range).is_some_and(|n| (min..=max).contains(&n));
     let separators = bytes.len() >= 20
@@ -379,15 +397,80 @@ mod tests {
     /// Words that sit on the borders of the grammars, and many small mutations of them.
     fn candidates() -> Vec<String> {
         let seeds = [
-            "", "a", "ab", "abc", "a-b", "-ab", "ab-", "A", "A_B", "_A", "1A", "a_b", "a.b", "a..b", ".a", "a.",
-            "gmail-yep", "demo.echo", "tools.pdf.read_local", "1.2.3", "1.2", "1.2.3.4", "01.2.3", "1.2.3-rc.1",
-            "1.2.3-01", "1.2.3-", "1.2.3+b", "1.2.3-a+b.c", "1.2.3+", "^1.0.0", "latest", "500m", "2", "0.5", ".5",
-            "256Mi", "1Gi", "512MB", "1Zi", "1k", "1KB", "10 M", "vault://a#b", "vault://", "env://X Y", "http://x",
-            "m:f", "m.s:f", "m.s:", "m.1:f", ":f", "m:f:g", "https://a/b", "HTTPS://a", "https:///a", "ftp://a",
-            "https://", "example.com", "*.example.com", "example.com:443", "example.com:", "http://é",
+            "",
+            "a",
+            "ab",
+            "abc",
+            "a-b",
+            "-ab",
+            "ab-",
+            "A",
+            "A_B",
+            "_A",
+            "1A",
+            "a_b",
+            "a.b",
+            "a..b",
+            ".a",
+            "a.",
+            "gmail-yep",
+            "demo.echo",
+            "tools.pdf.read_local",
+            "1.2.3",
+            "1.2",
+            "1.2.3.4",
+            "01.2.3",
+            "1.2.3-rc.1",
+            "1.2.3-01",
+            "1.2.3-",
+            "1.2.3+b",
+            "1.2.3-a+b.c",
+            "1.2.3+",
+            "^1.0.0",
+            "latest",
+            "500m",
+            "2",
+            "0.5",
+            ".5",
+            "256Mi",
+            "1Gi",
+            "512MB",
+            "1Zi",
+            "1k",
+            "1KB",
+            "10 M",
+            "vault://a#b",
+            "vault://",
+            "env://X Y",
+            "http://x",
+            "m:f",
+            "m.s:f",
+            "m.s:",
+            "m.1:f",
+            ":f",
+            "m:f:g",
+            "https://a/b",
+            "HTTPS://a",
+            "https:///a",
+            "ftp://a",
+            "https://",
+            "example.com",
+            "*.example.com",
+            "example.com:443",
+            "example.com:",
+            "http://é",
         ];
-        let long = ["a".repeat(63), "a".repeat(64), "a".repeat(65), "f".repeat(64), "F".repeat(64),
-            format!("sha256:{}", "0".repeat(64)), "b".repeat(31), "b".repeat(32), "b".repeat(33)];
+        let long = [
+            "a".repeat(63),
+            "a".repeat(64),
+            "a".repeat(65),
+            "f".repeat(64),
+            "F".repeat(64),
+            format!("sha256:{}", "0".repeat(64)),
+            "b".repeat(31),
+            "b".repeat(32),
+            "b".repeat(33),
+        ];
         let mut all: Vec<String> = seeds.iter().map(|s| (*s).to_owned()).chain(long).collect();
         for word in all.clone() {
             for (index, _) in word.char_indices().take(12) {
@@ -408,7 +491,12 @@ mod tests {
             let rust = jsonschema_regex::to_rust_regex(pattern.text).unwrap();
             let regex = regex::Regex::new(&rust).unwrap();
             for word in candidates() {
-                assert_eq!((pattern.matches)(&word), regex.is_match(&word), "{} {word:?}", pattern.text);
+                assert_eq!(
+                    (pattern.matches)(&word),
+                    regex.is_match(&word),
+                    "{} {word:?}",
+                    pattern.text
+                );
             }
         }
     }

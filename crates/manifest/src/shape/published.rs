@@ -132,7 +132,8 @@ fn of_rule(rule: &Rule) -> Value {
             "then": {"not": {"anyOf": others.iter().map(present).collect::<Vec<_>>()}},
         }),
         Rule::AnyOf(names, ..) => {
-            let filled = |name: &&str| json!({"required": [name], "properties": {*name: {"minItems": 1}}});
+            let filled =
+                |name: &&str| json!({"required": [name], "properties": {*name: {"minItems": 1}}});
             json!({"anyOf": names.iter().map(filled).collect::<Vec<_>>()})
         }
         Rule::Needs(field, word, other) => json!({

@@ -9,10 +9,30 @@ use crate::json::{Node, Number, Path, Value};
 
 /// Variables that make a program load or run something else.
 const DANGEROUS: &[&str] = &[
-    "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH",
-    "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "BASH_ENV", "ENV",
-    "PERL5LIB", "PERL5OPT", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND",
-    "GIT_SSH", "GIT_EXTERNAL_DIFF", "SSH_ASKPASS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "DYLD_LIBRARY_PATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "BASH_ENV",
+    "ENV",
+    "PERL5LIB",
+    "PERL5OPT",
+    "RUBYOPT",
+    "RUBYLIB",
+    "JAVA_TOOL_OPTIONS",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_EXTERNAL_DIFF",
+    "SSH_ASKPASS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
 ];
 
 /// Finds what is wrong, tool by tool: name, twin, command, environment, program.
@@ -43,19 +63,30 @@ fn check_tool<'n>(
     let name_span = tool.get("name").map_or(tool.span.first_byte(), |name| name.span);
     let prefix = format!("tool[{index}] {}", quote(name));
     if name.is_empty() {
-        let pointer = if tool.get("name").is_some() { path.key("name").pointer() } else { path.pointer() };
+        let pointer =
+            if tool.get("name").is_some() { path.key("name").pointer() } else { path.pointer() };
         let message = format!("tool[{index}]: name is required");
         judge.push(Finding::new(Code::ToolNameRequired, pointer, name_span, message));
     } else if !seen.insert(name) {
         let message = format!("{prefix}: duplicate name");
-        judge.push(Finding::new(Code::DuplicateTool, path.key("name").pointer(), name_span, message));
+        judge.push(Finding::new(
+            Code::DuplicateTool,
+            path.key("name").pointer(),
+            name_span,
+            message,
+        ));
     }
     let command = tool.get("command");
-    if command.is_none_or(|command| command.items().is_empty() && matches!(command.value, Value::List(_) | Value::Null)) {
+    if command.is_none_or(|command| {
+        command.items().is_empty() && matches!(command.value, Value::List(_) | Value::Null)
+    }) {
         let pointer = command.map_or_else(|| path.pointer(), |_| path.key("command").pointer());
         let span = command.map_or(tool.span.first_byte(), |command| command.span);
         let message = format!("{prefix}: command must have at least program name");
-        judge.push(Finding::new(Code::CommandEmpty, pointer, span, message).help("`\"command\": [\"./tools/bin/NAME\"]`"));
+        judge.push(
+            Finding::new(Code::CommandEmpty, pointer, span, message)
+                .help("`\"command\": [\"./tools/bin/NAME\"]`"),
+        );
     }
     check_environment(tool, &prefix, path, judge);
     if let Some(program) = command.and_then(|command| command.items().first()) {
@@ -65,7 +96,12 @@ fn check_tool<'n>(
         && matches!(timeout.as_number(), Some(Number::Float(number)) if number.fract() == 0.0)
     {
         let message = "timeoutSec must be written as a whole number, without a point or exponent";
-        judge.push(Finding::new(Code::BadTimeout, path.key("timeoutSec").pointer(), timeout.span, message));
+        judge.push(Finding::new(
+            Code::BadTimeout,
+            path.key("timeoutSec").pointer(),
+            timeout.span,
+            message,
+        ));
     }
 }
 
@@ -84,7 +120,9 @@ fn check_environment(tool: &Node<'_>, prefix: &str, path: Path<'_>, judge: &mut 
             );
             Finding::new(Code::EnvNameInvalid, pointer, entry.span, message)
         } else if DANGEROUS.contains(&name.as_str()) {
-            let message = format!("`{name}` can make a program run other code; a call is refused unless the owner's policy names it");
+            let message = format!(
+                "`{name}` can make a program run other code; a call is refused unless the owner's policy names it"
+            );
             Finding::new(Code::DangerousEnv, pointer, entry.span, message)
         } else {
             continue;
@@ -116,7 +154,10 @@ fn check_program(program: &Node<'_>, prefix: &str, path: Path<'_>, judge: &mut J
         );
         (Code::CommandEscapesBin, message)
     } else if !is_inside {
-        (Code::CommandNotInBin, format!("{prefix}: relative command[0] must start with ./tools/bin/"))
+        (
+            Code::CommandNotInBin,
+            format!("{prefix}: relative command[0] must start with ./tools/bin/"),
+        )
     } else {
         return;
     };
@@ -126,7 +167,11 @@ fn check_program(program: &Node<'_>, prefix: &str, path: Path<'_>, judge: &mut J
 /// A relative program path as it is compared: slashes, cleaned, `./` before `tools/`.
 pub fn normalised_program(raw: &str) -> String {
     let cleaned = clean(&raw.replace('\\', "/"));
-    if cleaned.starts_with("tools/") || cleaned == "tools" { format!("./{cleaned}") } else { cleaned }
+    if cleaned.starts_with("tools/") || cleaned == "tools" {
+        format!("./{cleaned}")
+    } else {
+        cleaned
+    }
 }
 
 fn is_variable(name: &str) -> bool {

@@ -52,19 +52,41 @@ fn check_entry(under: &Node<'_>, over: &Node<'_>, path: Path<'_>, findings: &mut
         && higher > lower
     {
         let span = over.get("trust_level").unwrap_or(over).span;
-        let message = format!("`{id}` claims trust `{}` over a base entry of `{}`; the lower one counts", higher.name(), lower.name());
-        findings.push(Finding::new(Code::OverrideRaisesTrust, path.key("trust_level").pointer(), span, message));
+        let message = format!(
+            "`{id}` claims trust `{}` over a base entry of `{}`; the lower one counts",
+            higher.name(),
+            lower.name()
+        );
+        findings.push(Finding::new(
+            Code::OverrideRaisesTrust,
+            path.key("trust_level").pointer(),
+            span,
+            message,
+        ));
     }
-    let (Some(was), Some(now)) = (under.get("permissions"), over.get("permissions")) else { return };
+    let (Some(was), Some(now)) = (under.get("permissions"), over.get("permissions")) else {
+        return;
+    };
     let path = path.key("permissions");
     let rank = |node: &Node<'_>, field: &str, order: &[&str]| {
         node.text_at(field).and_then(|word| order.iter().position(|known| *known == word))
     };
-    for (field, order) in [("network", &["deny", "allowlist"][..]), ("filesystem", &["none", "read", "write"])] {
+    for (field, order) in
+        [("network", &["deny", "allowlist"][..]), ("filesystem", &["none", "read", "write"])]
+    {
         if rank(now, field, order) > rank(was, field, order) && rank(was, field, order).is_some() {
             let span = now.get(field).unwrap_or(now).span;
-            let message = format!("`{id}` widens `{field}` from `{}` to `{}`", was.text_at(field).unwrap_or_default(), now.text_at(field).unwrap_or_default());
-            findings.push(Finding::new(Code::OverrideWidens, path.key(field).pointer(), span, message));
+            let message = format!(
+                "`{id}` widens `{field}` from `{}` to `{}`",
+                was.text_at(field).unwrap_or_default(),
+                now.text_at(field).unwrap_or_default()
+            );
+            findings.push(Finding::new(
+                Code::OverrideWidens,
+                path.key(field).pointer(),
+                span,
+                message,
+            ));
         }
     }
     for field in ["network_allowlist", "devices"] {
@@ -72,7 +94,12 @@ fn check_entry(under: &Node<'_>, over: &Node<'_>, path: Path<'_>, findings: &mut
         for (at, entry) in now.list_at(field).iter().enumerate() {
             if let Some(text) = entry.as_text().filter(|text| !before.contains(text)) {
                 let message = format!("`{id}` adds `{}` to `{field}`", clip(text));
-                findings.push(Finding::new(Code::OverrideWidens, path.key(field).index(at).pointer(), entry.span, message));
+                findings.push(Finding::new(
+                    Code::OverrideWidens,
+                    path.key(field).index(at).pointer(),
+                    entry.span,
+                    message,
+                ));
             }
         }
     }

@@ -19,13 +19,15 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
     package.origin = json(manifest, "origin", source);
     let origin = manifest.get("origin");
     package.acquire = match origin.and_then(|origin| origin.text_at("source")) {
-        Some("url") => match origin.and_then(|origin| Some((text(origin, "url")?, text(origin, "digest")?))) {
-            Some((url, digest)) => Acquire::Url {
-                url,
-                sha256: digest.trim_start_matches("sha256:").to_ascii_lowercase(),
-            },
-            None => Acquire::Nothing,
-        },
+        Some("url") => {
+            match origin.and_then(|origin| Some((text(origin, "url")?, text(origin, "digest")?))) {
+                Some((url, digest)) => Acquire::Url {
+                    url,
+                    sha256: digest.trim_start_matches("sha256:").to_ascii_lowercase(),
+                },
+                None => Acquire::Nothing,
+            }
+        }
         _ => Acquire::LocalPath { path: origin.and_then(|origin| text(origin, "path")) },
     };
     if let Some(permissions) = manifest.get("permissions") {
@@ -45,11 +47,13 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
             _ => Some(Sandbox::Process),
         };
         if let Some(resources) = runtime.get("resources") {
-            package.resources = Resources { cpu: text(resources, "cpu"), memory: text(resources, "memory") };
+            package.resources =
+                Resources { cpu: text(resources, "cpu"), memory: text(resources, "memory") };
         }
         package.timeout_ms = millis(runtime.get("timeout_seconds"), 1000.0);
     }
-    package.trust = manifest.text_at("trust_level").and_then(Trust::named).unwrap_or(Trust::Untrusted);
+    package.trust =
+        manifest.text_at("trust_level").and_then(Trust::named).unwrap_or(Trust::Untrusted);
     package.inputs = manifest
         .list_at("secrets")
         .iter()
@@ -59,12 +63,14 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
         })
         .collect();
     package.enabled = manifest.get("enabled").and_then(Node::as_bool).unwrap_or(true);
-    package.requires_oauth = manifest.get("requires_oauth").and_then(Node::as_bool).unwrap_or(false);
+    package.requires_oauth =
+        manifest.get("requires_oauth").and_then(Node::as_bool).unwrap_or(false);
     package.channel = match manifest.at(&["execution", "channel"]).and_then(Node::as_text) {
         Some("vdi_vpn") => Channel::VdiVpn,
         _ => Channel::Programmatic,
     };
-    let (entry, invocation) = manifest.get("implementation").map_or((Entry::Undeclared, Invocation::Undeclared), run);
+    let (entry, invocation) =
+        manifest.get("implementation").map_or((Entry::Undeclared, Invocation::Undeclared), run);
     package.implementations.push(Implementation {
         id: "main".into(),
         language: matches!(entry, Entry::PythonCallable { .. }).then(|| "python".into()),
@@ -100,8 +106,14 @@ fn run(implementation: &Node<'_>) -> (Entry, Invocation) {
     let part = |key: &str, field: &str| implementation.get(key).and_then(|node| text(node, field));
     match implementation.text_at("kind") {
         Some("command") if implementation.get("command").is_some() => {
-            let argv = implementation.get("command").map(|command| texts(command, "argv")).unwrap_or_default();
-            (Entry::Argv { argv, cwd: None, runtime: None }, Invocation::StdinJson { argv_template: Vec::new() })
+            let argv = implementation
+                .get("command")
+                .map(|command| texts(command, "argv"))
+                .unwrap_or_default();
+            (
+                Entry::Argv { argv, cwd: None, runtime: None },
+                Invocation::StdinJson { argv_template: Vec::new() },
+            )
         }
         Some("python") => match part("python", "callable") {
             Some(callable) => (Entry::PythonCallable { callable }, Invocation::PythonCall),
@@ -109,7 +121,11 @@ fn run(implementation: &Node<'_>) -> (Entry, Invocation) {
         },
         Some("mcp_tool") => match (part("mcp", "registry_url"), part("mcp", "tool_name")) {
             (Some(registry_url), Some(tool_name)) => (
-                Entry::McpTool { registry_url, server_id: part("mcp", "server_id"), tool_name: tool_name.clone() },
+                Entry::McpTool {
+                    registry_url,
+                    server_id: part("mcp", "server_id"),
+                    tool_name: tool_name.clone(),
+                },
                 Invocation::McpTool { tool_name },
             ),
             _ => (Entry::Undeclared, Invocation::Undeclared),

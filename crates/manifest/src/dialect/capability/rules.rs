@@ -35,7 +35,8 @@ pub(crate) fn check_rules(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge
         let hex = text.strip_prefix("sha256:").unwrap_or(text);
         if !hex.is_empty() && hex.bytes().all(|b| b == b'0') {
             let pointer = path.key("origin").key("digest").pointer();
-            let message = "the digest is all zeros, which means unknown: what is fetched cannot be checked";
+            let message =
+                "the digest is all zeros, which means unknown: what is fetched cannot be checked";
             judge.push(Finding::new(Code::UnknownDigest, pointer, digest.span, message));
         }
     }
@@ -57,12 +58,23 @@ fn check_network(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
             if let Some(member) = allowlist.filter(|_| !is_empty) {
                 let message = "`network` is `deny`, so the allowlist allows nothing";
                 let pointer = path.key("network_allowlist").pointer();
-                judge.push(Finding::new(Code::AllowlistUnused, pointer, member.key_span, message).help("set `network` to `allowlist`, or drop the list"));
+                judge.push(
+                    Finding::new(Code::AllowlistUnused, pointer, member.key_span, message)
+                        .help("set `network` to `allowlist`, or drop the list"),
+                );
             }
         }
         Some(network) if network.as_text() == Some("allowlist") && is_empty => {
             let message = "the allowlist is empty, so every host is denied";
-            judge.push(Finding::new(Code::EmptyAllowlist, path.key("network").pointer(), network.span, message).help("name the hosts in `network_allowlist`"));
+            judge.push(
+                Finding::new(
+                    Code::EmptyAllowlist,
+                    path.key("network").pointer(),
+                    network.span,
+                    message,
+                )
+                .help("name the hosts in `network_allowlist`"),
+            );
         }
         _ => {}
     }
@@ -78,7 +90,15 @@ fn check_implementation(implementation: &Node<'_>, path: Path<'_>, judge: &mut J
         _ => return,
     };
     if implementation.get(own).is_none() {
-        let message = format!("kind `{}` needs the object `{own}`; a call would be refused", kind.as_text().unwrap_or_default());
-        judge.push(Finding::new(Code::MissingImplementation, path.key("kind").pointer(), kind.span, message));
+        let message = format!(
+            "kind `{}` needs the object `{own}`; a call would be refused",
+            kind.as_text().unwrap_or_default()
+        );
+        judge.push(Finding::new(
+            Code::MissingImplementation,
+            path.key("kind").pointer(),
+            kind.span,
+            message,
+        ));
     }
 }

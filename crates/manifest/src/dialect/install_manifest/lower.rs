@@ -15,7 +15,8 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
     let tool = document.get("tool").unwrap_or(&nothing);
     let runtime = document.get("runtime").unwrap_or(&nothing);
     let mut package = blank(Dialect::InstallManifest, text(tool, "id").unwrap_or_default(), source);
-    package.format_version = document.text_at("manifest_version").and_then(Version::named).map(Version::name);
+    package.format_version =
+        document.text_at("manifest_version").and_then(Version::named).map(Version::name);
     package.namespace = text(tool, "namespace");
     package.version = text(tool, "version");
     package.name = text(tool, "name");
@@ -30,12 +31,15 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
         email: text(author, "email"),
         url: text(author, "url"),
     });
-    package.publisher = document.get("publisher").map(|publisher| Person { id: text(publisher, "did"), ..Person::default() });
+    package.publisher = document
+        .get("publisher")
+        .map(|publisher| Person { id: text(publisher, "did"), ..Person::default() });
     package.kind = match runtime.text_at("kind") {
         Some("mcp-stdio" | "mcp-http") => Kind::McpServer,
         _ => Kind::Tool,
     };
-    package.acquire = runtime.get("install").map_or(Acquire::Nothing, |install| acquire(install, source));
+    package.acquire =
+        runtime.get("install").map_or(Acquire::Nothing, |install| acquire(install, source));
     package.implementations = vec![implementation(runtime)];
     package.inputs = document.list_at("env").iter().map(input).collect();
     package.scopes = document.list_at("scopes").iter().map(scope).collect();
@@ -58,8 +62,14 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
 fn acquire(install: &Node<'_>, source: &str) -> Acquire {
     let required = |key| text(install, key).unwrap_or_default();
     match install.text_at("method") {
-        Some("pip") => Acquire::Pip { package: required("package"), version_spec: text(install, "version_spec") },
-        Some("npm") => Acquire::Npm { package: required("package"), version_spec: text(install, "version_spec") },
+        Some("pip") => Acquire::Pip {
+            package: required("package"),
+            version_spec: text(install, "version_spec"),
+        },
+        Some("npm") => Acquire::Npm {
+            package: required("package"),
+            version_spec: text(install, "version_spec"),
+        },
         Some("git") => Acquire::Git {
             url: required("url"),
             reference: required("ref"),
@@ -139,7 +149,9 @@ fn action(node: &Node<'_>, source: &str, pointer: Pointer) -> Action {
         description: text(node, "description"),
         invocation: node.get("invocation").map_or(Invocation::Undeclared, invocation),
         input: json(node, "input", source),
-        output_format: output.and_then(|output| output.text_at("format")).and_then(OutputFormat::named),
+        output_format: output
+            .and_then(|output| output.text_at("format"))
+            .and_then(OutputFormat::named),
         output: output.and_then(|output| json(output, "schema", source)),
         side_effects: node.text_at("side_effects").and_then(SideEffects::named),
         idempotent: Some(node.get("idempotent").and_then(Node::as_bool).unwrap_or(false)),
@@ -164,7 +176,9 @@ fn action(node: &Node<'_>, source: &str, pointer: Pointer) -> Action {
 fn invocation(node: &Node<'_>) -> Invocation {
     let required = |key| text(node, key).unwrap_or_default();
     match node.text_at("kind") {
-        Some("subcommand") => Invocation::Subcommand { argv_template: texts(node, "argv_template") },
+        Some("subcommand") => {
+            Invocation::Subcommand { argv_template: texts(node, "argv_template") }
+        }
         Some("stdin-json") => Invocation::StdinJson { argv_template: texts(node, "argv_template") },
         Some("http") => Invocation::Http {
             method: required("method"),
@@ -174,7 +188,9 @@ fn invocation(node: &Node<'_>) -> Invocation {
                 .map(Node::members)
                 .unwrap_or_default()
                 .iter()
-                .filter_map(|member| Some((member.key.to_string(), member.value.as_text()?.to_owned())))
+                .filter_map(|member| {
+                    Some((member.key.to_string(), member.value.as_text()?.to_owned()))
+                })
                 .collect(),
         },
         Some("mcp-tool") => Invocation::McpTool { tool_name: required("tool_name") },
@@ -184,8 +200,10 @@ fn invocation(node: &Node<'_>) -> Invocation {
 
 /// The hosts a manifest names: its endpoint and the recipients of its data.
 fn hosts(document: &Node<'_>) -> Vec<String> {
-    let endpoint = document.at(&["runtime", "endpoint_url"]).and_then(Node::as_text).and_then(host_of);
-    let transmits = document.at(&["data_boundary", "transmits"]).map(Node::items).unwrap_or_default();
+    let endpoint =
+        document.at(&["runtime", "endpoint_url"]).and_then(Node::as_text).and_then(host_of);
+    let transmits =
+        document.at(&["data_boundary", "transmits"]).map(Node::items).unwrap_or_default();
     let recipients = transmits.iter().filter_map(|entry| text(entry, "to"));
     let mut hosts: Vec<String> = endpoint.into_iter().chain(recipients).collect();
     hosts.dedup();

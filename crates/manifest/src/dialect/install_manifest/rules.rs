@@ -6,7 +6,7 @@ use super::template::{Piece, Reference, pieces};
 use crate::dialect::rules::{Judge, check_license, check_regex_at};
 use crate::finding::{Code, Finding};
 use crate::json::{Node, Path, Pointer};
-use crate::schema::{EcmaRegex, Unknowns};
+use crate::schema::{Unknowns, matches_once};
 use crate::shape::clip;
 
 /// Scopes of private data: with one of these, a data boundary must be declared.
@@ -87,15 +87,29 @@ impl Rules<'_, '_> {
         let span = runtime.span.first_byte();
         match kind {
             "mcp-http" if endpoint.is_none() => {
-                judge.push(Finding::new(Code::MissingEndpoint, path.pointer(), span, "runtime kind `mcp-http` needs `endpoint_url`"));
+                judge.push(Finding::new(
+                    Code::MissingEndpoint,
+                    path.pointer(),
+                    span,
+                    "runtime kind `mcp-http` needs `endpoint_url`",
+                ));
             }
             "mcp-stdio" if entrypoint.is_none() && !self.is_known_server() => {
                 judge.push(Finding::new(Code::MissingEntrypoint, path.pointer(), span, "runtime kind `mcp-stdio` needs `entrypoint`, the command that starts the server"));
             }
             "python-module" | "node-module" | "shell-binary" | "container"
-                if entrypoint.is_none() && (endpoint.is_none() || self.runs_commands()) && self.needs_entrypoint() =>
+                if entrypoint.is_none()
+                    && (endpoint.is_none() || self.runs_commands())
+                    && self.needs_entrypoint() =>
             {
-                judge.push(Finding::new(Code::MissingEntrypoint, path.pointer(), span, format!("runtime kind `{kind}` needs `entrypoint`, the command its actions extend")));
+                judge.push(Finding::new(
+                    Code::MissingEntrypoint,
+                    path.pointer(),
+                    span,
+                    format!(
+                        "runtime kind `{kind}` needs `entrypoint`, the command its actions extend"
+                    ),
+                ));
             }
             _ => {}
         }
@@ -116,7 +130,10 @@ impl Rules<'_, '_> {
     /// Whether any action is a command line.
     fn runs_commands(&self) -> bool {
         self.document.list_at("actions").iter().any(|action| {
-            matches!(action.at(&["invocation", "kind"]).and_then(Node::as_text), Some("subcommand" | "stdin-json"))
+            matches!(
+                action.at(&["invocation", "kind"]).and_then(Node::as_text),
+                Some("subcommand" | "stdin-json")
+            )
         })
     }
 
@@ -138,23 +155,41 @@ impl Rules<'_, '_> {
                 && !seen.insert(text)
             {
                 let message = format!("the variable `{}` is declared twice", clip(text));
-                judge.push(Finding::new(Code::DuplicateEnv, path.key("name").pointer(), name.span, message));
+                judge.push(Finding::new(
+                    Code::DuplicateEnv,
+                    path.key("name").pointer(),
+                    name.span,
+                    message,
+                ));
             }
             let is_secret = entry.get("secret").and_then(Node::as_bool) == Some(true);
             let default = entry.member("default");
             if is_secret && let Some(default) = default {
-                let message = "a secret must not have a default: it would be published with the manifest";
-                judge.push(Finding::new(Code::SecretDefault, path.key("default").pointer(), default.value.span, message).help("drop `default`, and say in `prompt` where a value comes from"));
+                let message =
+                    "a secret must not have a default: it would be published with the manifest";
+                judge.push(
+                    Finding::new(
+                        Code::SecretDefault,
+                        path.key("default").pointer(),
+                        default.value.span,
+                        message,
+                    )
+                    .help("drop `default`, and say in `prompt` where a value comes from"),
+                );
             }
             let Some(pattern) = entry.get("validation_regex") else { continue };
             check_regex_at(pattern, path.key("validation_regex").pointer(), judge);
             if let (false, Some(default)) = (is_secret, default)
                 && let (Some(pattern), Some(text)) = (pattern.as_text(), default.value.as_text())
-                && let Ok(regex) = EcmaRegex::new(pattern)
-                && regex.is_match(text) == Ok(false)
+                && matches_once(pattern, text) == Some(false)
             {
                 let message = "the default does not match `validation_regex`";
-                judge.push(Finding::new(Code::DefaultMismatch, path.key("default").pointer(), default.value.span, message));
+                judge.push(Finding::new(
+                    Code::DefaultMismatch,
+                    path.key("default").pointer(),
+                    default.value.span,
+                    message,
+                ));
             }
         }
     }
@@ -170,9 +205,13 @@ impl Rules<'_, '_> {
             let pointer = Path::ROOT.key("scopes").index(index).key("resource").pointer();
             if !seen.insert(text) {
                 let message = format!("the resource `{}` is declared twice", clip(text));
-                judge.push(Finding::new(Code::DuplicateScope, pointer.clone(), resource.span, message).help("join the two into one scope"));
+                judge.push(
+                    Finding::new(Code::DuplicateScope, pointer.clone(), resource.span, message)
+                        .help("join the two into one scope"),
+                );
             }
-            let is_private = text.split_once('.').is_some_and(|(prefix, _)| PRIVATE.contains(&prefix));
+            let is_private =
+                text.split_once('.').is_some_and(|(prefix, _)| PRIVATE.contains(&prefix));
             if is_private && private.is_none() {
                 private = Some((text, pointer, resource.span));
             }
@@ -181,15 +220,22 @@ impl Rules<'_, '_> {
             && has_boundaries
             && self.document.get("data_boundary").is_none()
         {
-            let message = format!("the scope `{}` is private data, so `data_boundary` must be declared", clip(text));
+            let message = format!(
+                "the scope `{}` is private data, so `data_boundary` must be declared",
+                clip(text)
+            );
             judge.push(Finding::new(Code::MissingDataBoundary, pointer, span, message).help("declare what is read, sent away and kept, even if that is nothing: `\"data_boundary\": {}`"));
         }
     }
 
     fn actions(&self, judge: &mut Judge<'_>) {
         let mut seen = HashSet::new();
-        let resources: HashSet<_> =
-            self.document.list_at("scopes").iter().filter_map(|scope| scope.text_at("resource")).collect();
+        let resources: HashSet<_> = self
+            .document
+            .list_at("scopes")
+            .iter()
+            .filter_map(|scope| scope.text_at("resource"))
+            .collect();
         for (index, action) in self.document.list_at("actions").iter().enumerate() {
             let root = Path::ROOT;
             let list = root.key("actions");
@@ -199,14 +245,24 @@ impl Rules<'_, '_> {
                 && !seen.insert(text)
             {
                 let message = format!("the action `{}` is declared twice", clip(text));
-                judge.push(Finding::new(Code::DuplicateAction, path.key("name").pointer(), name.span, message));
+                judge.push(Finding::new(
+                    Code::DuplicateAction,
+                    path.key("name").pointer(),
+                    name.span,
+                    message,
+                ));
             }
             for (at, used) in action.list_at("scopes_used").iter().enumerate() {
                 if let Some(text) = used.as_text()
                     && !resources.contains(text)
                 {
                     let message = format!("the scope `{}` is not declared in `scopes`", clip(text));
-                    judge.push(Finding::new(Code::UndeclaredScope, path.key("scopes_used").index(at).pointer(), used.span, message));
+                    judge.push(Finding::new(
+                        Code::UndeclaredScope,
+                        path.key("scopes_used").index(at).pointer(),
+                        used.span,
+                        message,
+                    ));
                 }
             }
             self.invocation(action, path, judge);
@@ -214,10 +270,24 @@ impl Rules<'_, '_> {
                 let examples = path.key("examples");
                 let path = examples.index(at);
                 if let (Some(schema), Some(value)) = (action.get("input"), example.get("input")) {
-                    judge.instance(schema, value, &path.key("input").pointer(), Code::ExampleMismatch, Unknowns::Refused);
+                    judge.instance(
+                        schema,
+                        value,
+                        &path.key("input").pointer(),
+                        Code::ExampleMismatch,
+                        Unknowns::Refused,
+                    );
                 }
-                if let (Some(schema), Some(value)) = (action.at(&["output", "schema"]), example.get("output")) {
-                    judge.instance(schema, value, &path.key("output").pointer(), Code::ExampleMismatch, Unknowns::AsTheSchemaSays);
+                if let (Some(schema), Some(value)) =
+                    (action.at(&["output", "schema"]), example.get("output"))
+                {
+                    judge.instance(
+                        schema,
+                        value,
+                        &path.key("output").pointer(),
+                        Code::ExampleMismatch,
+                        Unknowns::AsTheSchemaSays,
+                    );
                 }
             }
         }
@@ -237,25 +307,58 @@ impl Rules<'_, '_> {
                     self.argv(argv, path.key("argv_template"), Site::Argv, input, judge);
                 }
                 if matches!(runtime_kind, "mcp-http" | "mcp-stdio") {
-                    let message = format!("runtime kind `{runtime_kind}` is spoken to over MCP and cannot be called as a command");
-                    judge.push(Finding::new(Code::InvocationMismatch, path.key("kind").pointer(), span, message).help("use invocation kind `mcp-tool`"));
+                    let message = format!(
+                        "runtime kind `{runtime_kind}` is spoken to over MCP and cannot be called as a command"
+                    );
+                    judge.push(
+                        Finding::new(
+                            Code::InvocationMismatch,
+                            path.key("kind").pointer(),
+                            span,
+                            message,
+                        )
+                        .help("use invocation kind `mcp-tool`"),
+                    );
                 }
             }
             "http" => {
                 if runtime.is_some_and(|runtime| runtime.get("endpoint_url").is_none()) {
-                    let message = "an http action needs `runtime.endpoint_url`, to which its path is added";
-                    judge.push(Finding::new(Code::MissingEndpoint, path.key("kind").pointer(), span, message));
+                    let message =
+                        "an http action needs `runtime.endpoint_url`, to which its path is added";
+                    judge.push(Finding::new(
+                        Code::MissingEndpoint,
+                        path.key("kind").pointer(),
+                        span,
+                        message,
+                    ));
                 }
                 if let Some(at) = invocation.get("path")
                     && let Some(text) = at.as_text()
                 {
-                    self.template(text, at, path.key("path").pointer(), Site::Request, input, judge);
+                    self.template(
+                        text,
+                        at,
+                        path.key("path").pointer(),
+                        Site::Request,
+                        input,
+                        judge,
+                    );
                 }
                 self.headers(invocation, path, Site::Request, input, judge);
             }
             "mcp-tool" if !matches!(runtime_kind, "mcp-http" | "mcp-stdio" | "") => {
-                let message = format!("runtime kind `{runtime_kind}` is no MCP server, so it has no MCP tools");
-                judge.push(Finding::new(Code::InvocationMismatch, path.key("kind").pointer(), span, message).help("use `subcommand`, `stdin-json` or `http`"));
+                let message = format!(
+                    "runtime kind `{runtime_kind}` is no MCP server, so it has no MCP tools"
+                );
+                judge.push(
+                    Finding::new(
+                        Code::InvocationMismatch,
+                        path.key("kind").pointer(),
+                        span,
+                        message,
+                    )
+                    .help("use `subcommand`, `stdin-json` or `http`"),
+                );
             }
             _ => {}
         }
@@ -276,7 +379,14 @@ impl Rules<'_, '_> {
                     if let Some(at) = smoke.get(field)
                         && let Some(text) = at.as_text()
                     {
-                        self.template(text, at, path.key(field).pointer(), Site::PlainRequest, None, judge);
+                        self.template(
+                            text,
+                            at,
+                            path.key(field).pointer(),
+                            Site::PlainRequest,
+                            None,
+                            judge,
+                        );
                     }
                 }
                 self.headers(smoke, path, Site::PlainRequest, None, judge);
@@ -286,8 +396,15 @@ impl Rules<'_, '_> {
                 let runtime = self.document.at(&["runtime", "kind"]).and_then(Node::as_text);
                 if let Some(runtime) = runtime.filter(|kind| !kind.starts_with("mcp-")) {
                     let span = smoke.get("kind").unwrap_or(smoke).span;
-                    let message = format!("runtime kind `{runtime}` is no MCP server, so it has no MCP tools");
-                    judge.push(Finding::new(Code::InvocationMismatch, path.key("kind").pointer(), span, message));
+                    let message = format!(
+                        "runtime kind `{runtime}` is no MCP server, so it has no MCP tools"
+                    );
+                    judge.push(Finding::new(
+                        Code::InvocationMismatch,
+                        path.key("kind").pointer(),
+                        span,
+                        message,
+                    ));
                 }
             }
             _ => {}
@@ -302,7 +419,8 @@ impl Rules<'_, '_> {
         let Some(name) = named.as_text() else { return };
         let pointer = path.key("action").pointer();
         let actions = self.document.list_at("actions");
-        let Some(action) = actions.iter().find(|action| action.text_at("name") == Some(name)) else {
+        let Some(action) = actions.iter().find(|action| action.text_at("name") == Some(name))
+        else {
             let message = format!("there is no action `{}`", clip(name));
             let names = actions.iter().filter_map(|action| action.text_at("name"));
             let mut finding = Finding::new(Code::UnresolvedAction, pointer, named.span, message);
@@ -312,17 +430,31 @@ impl Rules<'_, '_> {
             return judge.push(finding);
         };
         if let Some(effects @ ("write" | "destructive")) = action.text_at("side_effects") {
-            let message = format!("the smoke test would run `{}`, whose side effects are `{effects}`", clip(name));
-            judge.push(Finding::new(Code::UnsafeSmoke, pointer, named.span, message).help("name an action whose side effects are `none` or `read`"));
+            let message = format!(
+                "the smoke test would run `{}`, whose side effects are `{effects}`",
+                clip(name)
+            );
+            judge.push(
+                Finding::new(Code::UnsafeSmoke, pointer, named.span, message)
+                    .help("name an action whose side effects are `none` or `read`"),
+            );
         }
-        let nothing = Node { span: smoke.span.first_byte(), value: crate::json::Value::Object(Vec::new()) };
+        let nothing =
+            Node { span: smoke.span.first_byte(), value: crate::json::Value::Object(Vec::new()) };
         if let Some(schema) = action.get("input") {
             let arguments = smoke.get("arguments");
             if arguments.is_some_and(|arguments| !arguments.is_object()) {
                 return;
             }
-            let pointer = if arguments.is_some() { path.key("arguments").pointer() } else { path.pointer() };
-            judge.instance(schema, arguments.unwrap_or(&nothing), &pointer, Code::ArgumentsMismatch, Unknowns::Refused);
+            let pointer =
+                if arguments.is_some() { path.key("arguments").pointer() } else { path.pointer() };
+            judge.instance(
+                schema,
+                arguments.unwrap_or(&nothing),
+                &pointer,
+                Code::ArgumentsMismatch,
+                Unknowns::Refused,
+            );
         }
     }
 
@@ -338,7 +470,10 @@ impl Rules<'_, '_> {
                 let path = path.key(&member.key);
                 if Pointer::parse(&member.key).is_none() {
                     let message = format!("`{}` is no JSON pointer", clip(&member.key));
-                    judge.push(Finding::new(Code::BadPointer, path.pointer(), member.key_span, message).help("write `/key/0`; the empty text is the whole result"));
+                    judge.push(
+                        Finding::new(Code::BadPointer, path.pointer(), member.key_span, message)
+                            .help("write `/key/0`; the empty text is the whole result"),
+                    );
                 }
                 for text in std::iter::once(&member.value).chain(member.value.items()) {
                     if let Some(value) = text.as_text() {
@@ -353,7 +488,12 @@ impl Rules<'_, '_> {
                 && Pointer::parse(text).is_none()
             {
                 let message = format!("`{}` is no JSON pointer", clip(text));
-                judge.push(Finding::new(Code::BadPointer, path.key(field).pointer(), node.span, message));
+                judge.push(Finding::new(
+                    Code::BadPointer,
+                    path.key(field).pointer(),
+                    node.span,
+                    message,
+                ));
             }
         }
     }
@@ -372,11 +512,22 @@ impl Rules<'_, '_> {
                 if let Some(url) = switch.get("url")
                     && let Some(text) = url.as_text()
                 {
-                    self.template(text, url, path.key("url").pointer(), Site::PlainRequest, None, judge);
+                    self.template(
+                        text,
+                        url,
+                        path.key("url").pointer(),
+                        Site::PlainRequest,
+                        None,
+                        judge,
+                    );
                 }
             }
             Some("none") => {
-                let persists = self.document.at(&["data_boundary", "persists"]).map(Node::items).unwrap_or_default();
+                let persists = self
+                    .document
+                    .at(&["data_boundary", "persists"])
+                    .map(Node::items)
+                    .unwrap_or_default();
                 let reason = if !self.document.list_at("env").is_empty() {
                     "the tool asks for environment variables"
                 } else if !persists.is_empty() {
@@ -385,14 +536,30 @@ impl Rules<'_, '_> {
                     return;
                 };
                 let span = switch.get("kind").unwrap_or(switch).span;
-                let message = format!("kill switch `none` is for tools with nothing to revoke, but {reason}");
-                judge.push(Finding::new(Code::UnearnedKillSwitchNone, path.key("kind").pointer(), span, message).help("use `url`, `shell` or `manual`"));
+                let message =
+                    format!("kill switch `none` is for tools with nothing to revoke, but {reason}");
+                judge.push(
+                    Finding::new(
+                        Code::UnearnedKillSwitchNone,
+                        path.key("kind").pointer(),
+                        span,
+                        message,
+                    )
+                    .help("use `url`, `shell` or `manual`"),
+                );
             }
             _ => {}
         }
     }
 
-    fn headers(&self, holder: &Node<'_>, path: Path<'_>, site: Site, input: Option<&Node<'_>>, judge: &mut Judge<'_>) {
+    fn headers(
+        &self,
+        holder: &Node<'_>,
+        path: Path<'_>,
+        site: Site,
+        input: Option<&Node<'_>>,
+        judge: &mut Judge<'_>,
+    ) {
         for member in holder.get("headers").map(Node::members).unwrap_or_default() {
             if let Some(text) = member.value.as_text() {
                 let pointer = path.key("headers").key(&member.key).pointer();
@@ -401,7 +568,14 @@ impl Rules<'_, '_> {
         }
     }
 
-    fn argv(&self, argv: &Node<'_>, path: Path<'_>, site: Site, input: Option<&Node<'_>>, judge: &mut Judge<'_>) {
+    fn argv(
+        &self,
+        argv: &Node<'_>,
+        path: Path<'_>,
+        site: Site,
+        input: Option<&Node<'_>>,
+        judge: &mut Judge<'_>,
+    ) {
         for (index, element) in argv.items().iter().enumerate() {
             if let Some(text) = element.as_text() {
                 self.template(text, element, path.index(index).pointer(), site, input, judge);
@@ -409,7 +583,15 @@ impl Rules<'_, '_> {
         }
     }
 
-    fn template(&self, text: &str, node: &Node<'_>, pointer: Pointer, site: Site, input: Option<&Node<'_>>, judge: &mut Judge<'_>) {
+    fn template(
+        &self,
+        text: &str,
+        node: &Node<'_>,
+        pointer: Pointer,
+        site: Site,
+        input: Option<&Node<'_>>,
+        judge: &mut Judge<'_>,
+    ) {
         if !text.contains("${") {
             return;
         }
@@ -425,24 +607,30 @@ impl Rules<'_, '_> {
                 Piece::Reference(Reference::Input(path)) => match site {
                     Site::Argv | Site::Request => match undeclared(input, path) {
                         None => continue,
-                        Some(message) => Finding::new(Code::UndeclaredInput, pointer.clone(), node.span, message),
+                        Some(message) => {
+                            Finding::new(Code::UndeclaredInput, pointer.clone(), node.span, message)
+                        }
                     },
                     Site::PlainArgv | Site::PlainRequest => {
-                        let message = format!("`${{input.{}}}` stands where there is no input", clip(path));
+                        let message =
+                            format!("`${{input.{}}}` stands where there is no input", clip(path));
                         Finding::new(Code::UndeclaredInput, pointer.clone(), node.span, message)
                     }
                 },
                 Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => {
                     if is_argv && self.variables.secret.contains(name) {
-                        let message = format!("`{name}` is a secret and would be visible to other processes");
+                        let message =
+                            format!("`{name}` is a secret and would be visible to other processes");
                         Finding::new(Code::SecretInArgv, pointer.clone(), node.span, message)
                             .help("the tool finds it in its environment; leave it out here, or use invocation kind `stdin-json`")
                     } else if self.variables.all.contains(name) {
                         continue;
                     } else {
-                        let message = format!("the variable `{}` is not declared in `env`", clip(name));
+                        let message =
+                            format!("the variable `{}` is not declared in `env`", clip(name));
                         let near = crate::shape::suggest(name, self.variables.all.iter().copied());
-                        let finding = Finding::new(Code::UndeclaredEnv, pointer.clone(), node.span, message);
+                        let finding =
+                            Finding::new(Code::UndeclaredEnv, pointer.clone(), node.span, message);
                         match near {
                             Some(near) => finding.help(format!("did you mean `{near}`?")),
                             None => finding,
@@ -462,17 +650,24 @@ fn undeclared(input: Option<&Node<'_>>, path: &str) -> Option<String> {
         return Some(format!("`${{input.{shown}}}` is used, but the action has no input schema"));
     };
     for segment in path.split('.') {
-        let is_open = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"].iter().any(|keyword| schema.get(keyword).is_some());
+        let is_open = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"]
+            .iter()
+            .any(|keyword| schema.get(keyword).is_some());
         match schema.get("properties").and_then(|properties| properties.get(segment)) {
             Some(next) => schema = next,
             // What is declared by reference or under alternatives is not chased further.
             None if is_open => return None,
-            None if schema.get("items").is_some() && segment.bytes().all(|b| b.is_ascii_digit()) => {
+            None if schema.get("items").is_some()
+                && segment.bytes().all(|b| b.is_ascii_digit()) =>
+            {
                 schema = schema.get("items")?;
             }
             None if !schema.is_object() => return None,
             None => {
-                return Some(format!("`${{input.{shown}}}` is used, but the input schema has no property `{}`", clip(segment)));
+                return Some(format!(
+                    "`${{input.{shown}}}` is used, but the input schema has no property `{}`",
+                    clip(segment)
+                ));
             }
         }
     }
@@ -486,12 +681,22 @@ fn acquisition(install: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
                 && let Some(text) = image.as_text()
             {
                 let digest = text.rsplit_once("@sha256:").map(|(_, digest)| digest);
-                let is_pinned = digest.is_some_and(|digest| digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit()));
+                let is_pinned = digest.is_some_and(|digest| {
+                    digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit())
+                });
                 if text.is_empty() || text.starts_with('-') || text.contains(char::is_whitespace) {
                     bad_source(image, path.key("image").pointer(), "image reference", judge);
                 } else if !is_pinned {
                     let message = format!("the image `{}` is not pinned by digest", clip(text));
-                    judge.push(Finding::new(Code::UnpinnedImage, path.key("image").pointer(), image.span, message).help("append `@sha256:` and the digest of the image you tested"));
+                    judge.push(
+                        Finding::new(
+                            Code::UnpinnedImage,
+                            path.key("image").pointer(),
+                            image.span,
+                            message,
+                        )
+                        .help("append `@sha256:` and the digest of the image you tested"),
+                    );
                 }
             }
         }
@@ -499,12 +704,24 @@ fn acquisition(install: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
             if let Some(reference) = install.get("ref")
                 && let Some(text) = reference.as_text()
             {
-                let is_sha = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
+                let is_sha =
+                    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
                 if text.starts_with('-') {
                     bad_source(reference, path.key("ref").pointer(), "git reference", judge);
                 } else if !is_sha {
-                    let message = format!("`{}` is no commit SHA: what is installed can change under the same name", clip(text));
-                    judge.push(Finding::new(Code::UnpinnedRef, path.key("ref").pointer(), reference.span, message).help("name the 40-digit commit"));
+                    let message = format!(
+                        "`{}` is no commit SHA: what is installed can change under the same name",
+                        clip(text)
+                    );
+                    judge.push(
+                        Finding::new(
+                            Code::UnpinnedRef,
+                            path.key("ref").pointer(),
+                            reference.span,
+                            message,
+                        )
+                        .help("name the 40-digit commit"),
+                    );
                 }
             }
             if let Some(url) = install.get("url")
@@ -518,7 +735,12 @@ fn acquisition(install: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
                 && crate::dialect::rules::path_escapes(text)
             {
                 let message = format!("the path `{}` leaves the repository", clip(text));
-                judge.push(Finding::new(Code::PathEscapes, path.key("subpath").pointer(), subpath.span, message));
+                judge.push(Finding::new(
+                    Code::PathEscapes,
+                    path.key("subpath").pointer(),
+                    subpath.span,
+                    message,
+                ));
             }
         }
         Some("pip" | "npm") => {

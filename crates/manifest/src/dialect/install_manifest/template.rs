@@ -35,7 +35,9 @@ pub fn pieces(template: &str) -> Vec<Piece<'_>> {
             return pieces;
         };
         let whole = &rest[start..=start + length];
-        pieces.push(reference(&whole[2..whole.len() - 1]).map_or(Piece::Nonsense(whole), Piece::Reference));
+        pieces.push(
+            reference(&whole[2..whole.len() - 1]).map_or(Piece::Nonsense(whole), Piece::Reference),
+        );
         rest = &rest[start + length + 1..];
     }
     if !rest.is_empty() {
@@ -49,9 +51,8 @@ fn reference(name: &str) -> Option<Reference<'_>> {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     };
     if let Some(path) = name.strip_prefix("input.") {
-        let is_segment = |segment: &str| {
-            !segment.is_empty() && !segment.contains(['$', '{', '}', ' ', '\n'])
-        };
+        let is_segment =
+            |segment: &str| !segment.is_empty() && !segment.contains(['$', '{', '}', ' ', '\n']);
         return path.split('.').all(is_segment).then_some(Reference::Input(path));
     }
     if let Some(name) = name.strip_prefix("env.") {

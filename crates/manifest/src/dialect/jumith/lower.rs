@@ -15,7 +15,8 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
     package.summary = text(manifest, "summary");
     package.description = text(manifest, "description");
     package.tags = texts(manifest, "tags");
-    package.publisher = text(manifest, "provider").map(|name| Person { name: Some(name), ..Person::default() });
+    package.publisher =
+        text(manifest, "provider").map(|name| Person { name: Some(name), ..Person::default() });
     package.acquire = Acquire::Bundle;
     package.inputs = texts(manifest, "requiredSecrets").into_iter().map(Input::secret).collect();
     let entry = manifest.get("entry");

@@ -5,6 +5,6 @@ mod shape;
 
 pub(crate) mod lower;
 
-pub(crate) use rules::{check_bundle_rules, check_rules};
 pub use rules::{MAX_BUNDLE_BYTES, MAX_FILE_BYTES, MAX_FILES};
+pub(crate) use rules::{check_bundle_rules, check_rules};
 pub use shape::{bundle_shape, shape};

@@ -28,7 +28,12 @@ pub(crate) fn check_rules(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge
         && let Some(reason) = not_plain(text.strip_prefix("./").unwrap_or(text))
     {
         let message = format!("the path `{}` {reason}", clip(text));
-        judge.push(Finding::new(Code::BadPath, path.key("entry").key("main").pointer(), main.span, message));
+        judge.push(Finding::new(
+            Code::BadPath,
+            path.key("entry").key("main").pointer(),
+            main.span,
+            message,
+        ));
     }
     let name = manifest.text_at("name").unwrap_or_default();
     for (index, secret) in manifest.list_at("requiredSecrets").iter().enumerate() {
@@ -39,9 +44,18 @@ pub(crate) fn check_rules(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge
             (None, Some((head, tail))) => (head.to_owned(), format!("{tail}-{text}")),
             (None, None) => continue,
         };
-        let message = format!("the key `{}-{}` is also that of secret `{}` of a tool `{}`", clip(name), clip(text), clip(&other.1), clip(&other.0));
+        let message = format!(
+            "the key `{}-{}` is also that of secret `{}` of a tool `{}`",
+            clip(name),
+            clip(text),
+            clip(&other.1),
+            clip(&other.0)
+        );
         let pointer = path.key("requiredSecrets").index(index).pointer();
-        judge.push(Finding::new(Code::SecretCollision, pointer, secret.span, message).help("names without `-` cannot collide"));
+        judge.push(
+            Finding::new(Code::SecretCollision, pointer, secret.span, message)
+                .help("names without `-` cannot collide"),
+        );
     }
 }
 
@@ -57,7 +71,8 @@ pub(crate) fn check_bundle_rules(bundle: &Node<'_>, judge: &mut Judge<'_>) {
     };
     let list = root.key("files");
     if files.len() > MAX_FILES {
-        let message = format!("the bundle has {} files; at most {MAX_FILES} are allowed", files.len());
+        let message =
+            format!("the bundle has {} files; at most {MAX_FILES} are allowed", files.len());
         let span = bundle.get("files").unwrap_or(bundle).span.first_byte();
         judge.push(Finding::new(Code::BundleTooLarge, list.pointer(), span, message));
         return;
@@ -77,14 +92,20 @@ pub(crate) fn check_bundle_rules(bundle: &Node<'_>, judge: &mut Judge<'_>) {
             let message = if earlier == text {
                 format!("the path `{}` appears twice", clip(text))
             } else {
-                format!("the paths `{}` and `{}` are one on systems that ignore case", clip(earlier), clip(text))
+                format!(
+                    "the paths `{}` and `{}` are one on systems that ignore case",
+                    clip(earlier),
+                    clip(text)
+                )
             };
             judge.push(Finding::new(Code::DuplicatePath, pointer, node.span, message));
         }
     }
     check_parents(files, &seen, list, judge);
     if total > MAX_BUNDLE_BYTES {
-        let message = format!("the bundle's files have {total} bytes; at most {MAX_BUNDLE_BYTES} are allowed");
+        let message = format!(
+            "the bundle's files have {total} bytes; at most {MAX_BUNDLE_BYTES} are allowed"
+        );
         let span = bundle.get("files").unwrap_or(bundle).span.first_byte();
         judge.push(Finding::new(Code::BundleTooLarge, list.pointer(), span, message));
     }
@@ -92,7 +113,12 @@ pub(crate) fn check_bundle_rules(bundle: &Node<'_>, judge: &mut Judge<'_>) {
 }
 
 /// A file is never also the folder of another.
-fn check_parents(files: &[Node<'_>], seen: &HashMap<String, &str>, list: Path<'_>, judge: &mut Judge<'_>) {
+fn check_parents(
+    files: &[Node<'_>],
+    seen: &HashMap<String, &str>,
+    list: Path<'_>,
+    judge: &mut Judge<'_>,
+) {
     for (index, file) in files.iter().enumerate() {
         let Some(text) = file.text_at("path") else { continue };
         let folder = folded(text);
@@ -100,7 +126,12 @@ fn check_parents(files: &[Node<'_>], seen: &HashMap<String, &str>, list: Path<'_
         if let Some(parent) = parents.find(|parent| seen.contains_key(*parent)) {
             let span = file.get("path").unwrap_or(file).span;
             let message = format!("`{}` lies in `{}`, which is a file", clip(text), clip(parent));
-            judge.push(Finding::new(Code::DuplicatePath, list.index(index).key("path").pointer(), span, message));
+            judge.push(Finding::new(
+                Code::DuplicatePath,
+                list.index(index).key("path").pointer(),
+                span,
+                message,
+            ));
         }
     }
 }
@@ -114,7 +145,12 @@ fn check_content(file: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) -> usiz
             Ok(bytes) => bytes.len(),
             Err(error) => {
                 let message = format!("the content is not base64: {error}");
-                judge.push(Finding::new(Code::BadBase64, path.key("content").pointer(), content.span.first_byte(), message));
+                judge.push(Finding::new(
+                    Code::BadBase64,
+                    path.key("content").pointer(),
+                    content.span.first_byte(),
+                    message,
+                ));
                 0
             }
         },
@@ -122,7 +158,12 @@ fn check_content(file: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) -> usiz
     };
     if size > MAX_FILE_BYTES {
         let message = format!("the file has {size} bytes; at most {MAX_FILE_BYTES} are allowed");
-        judge.push(Finding::new(Code::BundleTooLarge, path.pointer(), content.span.first_byte(), message));
+        judge.push(Finding::new(
+            Code::BundleTooLarge,
+            path.pointer(),
+            content.span.first_byte(),
+            message,
+        ));
     }
     size
 }
@@ -172,8 +213,12 @@ fn not_plain(path: &str) -> Option<&'static str> {
             "" => return Some("has an empty segment"),
             "." => return Some("has a `.` segment"),
             ".." => return Some("has a `..` segment"),
-            _ if segment.ends_with(['.', ' ']) => return Some("has a segment that ends in a dot or blank"),
-            _ if RESERVED.contains(&stem.as_str()) || is_port => return Some("has a name some systems keep for a device"),
+            _ if segment.ends_with(['.', ' ']) => {
+                return Some("has a segment that ends in a dot or blank");
+            }
+            _ if RESERVED.contains(&stem.as_str()) || is_port => {
+                return Some("has a name some systems keep for a device");
+            }
             _ => {}
         }
     }

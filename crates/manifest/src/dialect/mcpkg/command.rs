@@ -21,7 +21,9 @@ impl std::fmt::Display for CommandError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             CommandError::Empty => out.write_str("the command is empty"),
-            CommandError::OpenQuote(quote) => write!(out, "the command has a `{quote}` that is never closed"),
+            CommandError::OpenQuote(quote) => {
+                write!(out, "the command has a `{quote}` that is never closed")
+            }
             CommandError::DanglingBackslash => out.write_str("the command ends in a backslash"),
             CommandError::Nul => out.write_str("the command holds a NUL character"),
         }

@@ -37,7 +37,8 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
     package.acquire = Acquire::Bundle;
     package.auth = document.get("auth").map(auth);
     if let Some(auth) = package.auth.as_ref().filter(|auth| auth.kind != AuthKind::None) {
-        package.inputs = auth.env.iter().map(|name| Input { required: false, ..Input::secret(name) }).collect();
+        package.inputs =
+            auth.env.iter().map(|name| Input { required: false, ..Input::secret(name) }).collect();
     }
     for node in document.list_at("implementations") {
         package.implementations.push(implementation(node, source));
@@ -72,7 +73,8 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
             })
             .collect(),
     });
-    package.timeout_ms = package.implementations.iter().find_map(|implementation| implementation.timeout_ms);
+    package.timeout_ms =
+        package.implementations.iter().find_map(|implementation| implementation.timeout_ms);
     package.tests = texts(document, "tests");
     package.examples = texts(document, "examples");
     package.actions = vec![action(document, source, id, &package)];
@@ -135,7 +137,11 @@ fn entry(endpoint: &Node<'_>) -> Entry {
         Some("http") => Entry::Http { base: text(endpoint, "url").unwrap_or_default() },
         Some("local") => {
             let command = endpoint.text_at("command").unwrap_or_default();
-            Entry::Argv { argv: split_command(command).unwrap_or_default(), cwd: None, runtime: None }
+            Entry::Argv {
+                argv: split_command(command).unwrap_or_default(),
+                cwd: None,
+                runtime: None,
+            }
         }
         _ => Entry::Undeclared,
     }

@@ -21,7 +21,8 @@ pub(crate) fn check_rules(document: &Node<'_>, judge: &mut Judge<'_>) {
         && let Some(text) = id.as_text()
         && text.split('.').count() == 2
     {
-        let message = format!("`{}` has two segments; the convention is publisher.domain.name", clip(text));
+        let message =
+            format!("`{}` has two segments; the convention is publisher.domain.name", clip(text));
         judge.push(Finding::new(Code::ShortId, root.key("toolId").pointer(), id.span, message));
     }
     if let Some(endpoint) = document.get("endpoint") {
@@ -37,7 +38,12 @@ fn check_endpoint(endpoint: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
         && let Some(text) = command.as_text()
         && let Err(error) = split_command(text)
     {
-        judge.push(Finding::new(Code::BadCommand, path.key("command").pointer(), command.span, error.to_string()));
+        judge.push(Finding::new(
+            Code::BadCommand,
+            path.key("command").pointer(),
+            command.span,
+            error.to_string(),
+        ));
     }
 }
 
@@ -52,16 +58,29 @@ fn check_implementations(document: &Node<'_>, judge: &mut Judge<'_>) {
             && !seen.insert(text)
         {
             let message = format!("two implementations have the id `{}`", clip(text));
-            judge.push(Finding::new(Code::DuplicateImplementation, path.key("id").pointer(), id.span, message));
+            judge.push(Finding::new(
+                Code::DuplicateImplementation,
+                path.key("id").pointer(),
+                id.span,
+                message,
+            ));
         }
         for (at, platform) in implementation.list_at("platforms").iter().enumerate() {
             let Some(text) = platform.as_text() else { continue };
             if !PLATFORMS.contains(&text) {
-                let message = format!("`{}` is no platform known here, so it never matches", clip(text));
-                let mut finding = Finding::new(Code::UnknownPlatform, path.key("platforms").index(at).pointer(), platform.span, message);
+                let message =
+                    format!("`{}` is no platform known here, so it never matches", clip(text));
+                let mut finding = Finding::new(
+                    Code::UnknownPlatform,
+                    path.key("platforms").index(at).pointer(),
+                    platform.span,
+                    message,
+                );
                 finding = finding.help(match crate::shape::suggest(text, PLATFORMS) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("known: {}", PLATFORMS.map(|name| format!("`{name}`")).join(", ")),
+                    None => {
+                        format!("known: {}", PLATFORMS.map(|name| format!("`{name}`")).join(", "))
+                    }
                 });
                 judge.push(finding);
             }
@@ -85,18 +104,34 @@ fn check_chain(document: &Node<'_>, judge: &mut Judge<'_>) {
             && !names.insert(text)
         {
             let message = format!("two steps are called `{}`", clip(text));
-            judge.push(Finding::new(Code::DuplicateStep, path.key("step").pointer(), name.span, message));
+            judge.push(Finding::new(
+                Code::DuplicateStep,
+                path.key("step").pointer(),
+                name.span,
+                message,
+            ));
         }
         if let Some(tool) = step.get("tool")
             && tool.as_text().is_some()
             && tool.as_text() == own_id
         {
-            judge.push(Finding::new(Code::ChainSelf, path.key("tool").pointer(), tool.span, "the chain calls itself"));
+            judge.push(Finding::new(
+                Code::ChainSelf,
+                path.key("tool").pointer(),
+                tool.span,
+                "the chain calls itself",
+            ));
         }
         let loops = step.get("forEach").is_some();
         for field in ["when", "forEach"] {
             if let Some(node) = step.get(field) {
-                check_source(node, path.key(field).pointer(), &roots, field == "when" && loops, judge);
+                check_source(
+                    node,
+                    path.key(field).pointer(),
+                    &roots,
+                    field == "when" && loops,
+                    judge,
+                );
             }
         }
         for member in step.get("inputMapping").map(Node::members).unwrap_or_default() {
@@ -108,13 +143,24 @@ fn check_chain(document: &Node<'_>, judge: &mut Judge<'_>) {
             && !roots.insert(text)
         {
             let message = format!("the key `{}` is already taken", clip(text));
-            judge.push(Finding::new(Code::DuplicateStep, path.key("outputKey").pointer(), key.span, message));
+            judge.push(Finding::new(
+                Code::DuplicateStep,
+                path.key("outputKey").pointer(),
+                key.span,
+                message,
+            ));
         }
     }
 }
 
 /// Checks where a step takes a value from.
-fn check_source(node: &Node<'_>, pointer: Pointer, roots: &HashSet<&str>, loops: bool, judge: &mut Judge<'_>) {
+fn check_source(
+    node: &Node<'_>,
+    pointer: Pointer,
+    roots: &HashSet<&str>,
+    loops: bool,
+    judge: &mut Judge<'_>,
+) {
     if node.is_object() {
         let is_literal = node.members().len() == 1 && node.get("value").is_some();
         if !is_literal {
@@ -188,37 +234,62 @@ fn check_paths(document: &Node<'_>, judge: &mut Judge<'_>) {
 }
 
 /// Finds what is wrong with a test beyond its shape.
-pub(crate) fn check_test_rules(test: &Node<'_>, input_schema: Option<&Node<'_>>, judge: &mut Judge<'_>) {
+pub(crate) fn check_test_rules(
+    test: &Node<'_>,
+    input_schema: Option<&Node<'_>>,
+    judge: &mut Judge<'_>,
+) {
     let root = Path::ROOT;
-    if let (Some(schema), Some(input)) = (input_schema, test.get("input").filter(|input| input.is_object())) {
+    if let (Some(schema), Some(input)) =
+        (input_schema, test.get("input").filter(|input| input.is_object()))
+    {
         let pointer = root.key("input").pointer();
         judge.instance(schema, input, &pointer, Code::InputMismatch, Unknowns::AsTheSchemaSays);
     }
     let asks_nothing = test.get("expected").is_none() && test.list_at("assertions").is_empty();
     if asks_nothing {
-        let message = "the test has neither `expected` nor `assertions`: it passes whenever the tool answers";
-        let finding = Finding::new(Code::AsksNothing, root.pointer(), test.span.first_byte(), message);
+        let message =
+            "the test has neither `expected` nor `assertions`: it passes whenever the tool answers";
+        let finding =
+            Finding::new(Code::AsksNothing, root.pointer(), test.span.first_byte(), message);
         debug_assert_eq!(finding.severity, Severity::Warning);
         judge.push(finding);
     }
     for (index, assertion) in test.list_at("assertions").iter().enumerate() {
         let list = root.key("assertions");
         let path = list.index(index);
-        let used: Vec<_> = OPERATORS.into_iter().filter(|name| assertion.get(name).is_some()).collect();
+        let used: Vec<_> =
+            OPERATORS.into_iter().filter(|name| assertion.get(name).is_some()).collect();
         if used.len() != 1 && assertion.is_object() {
             let message = if used.is_empty() {
                 "the assertion asks nothing".to_owned()
             } else {
                 format!("the assertion asks {} things at once: {}", used.len(), used.join(", "))
             };
-            let help = format!("use exactly one of {}", OPERATORS.map(|name| format!("`{name}`")).join(", "));
-            judge.push(Finding::new(Code::AssertionOperator, path.pointer(), assertion.span.first_byte(), message).help(help));
+            let help = format!(
+                "use exactly one of {}",
+                OPERATORS.map(|name| format!("`{name}`")).join(", ")
+            );
+            judge.push(
+                Finding::new(
+                    Code::AssertionOperator,
+                    path.pointer(),
+                    assertion.span.first_byte(),
+                    message,
+                )
+                .help(help),
+            );
         }
         if let Some(node) = assertion.get("path")
             && let Some(text) = node.as_text()
             && let Some(message) = not_a_path(text)
         {
-            judge.push(Finding::new(Code::BadJsonPath, path.key("path").pointer(), node.span, message));
+            judge.push(Finding::new(
+                Code::BadJsonPath,
+                path.key("path").pointer(),
+                node.span,
+                message,
+            ));
         }
         if let Some(pattern) = assertion.get("matches") {
             check_regex_at(pattern, path.key("matches").pointer(), judge);

@@ -2,6 +2,14 @@
 
 /// What an assertion can ask; each asks exactly one of these.
 pub const OPERATORS: [&str; 10] = [
-    "equals", "notEquals", "exists", "notExists", "contains", "matches", "lessThan", "greaterThan",
-    "type", "length",
+    "equals",
+    "notEquals",
+    "exists",
+    "notExists",
+    "contains",
+    "matches",
+    "lessThan",
+    "greaterThan",
+    "type",
+    "length",
 ];
