@@ -15,6 +15,7 @@
 //! | [`companion`], [`index`] | `haft.json`, and the well-known index |
 //! | [`document`] | bytes → findings, or packages |
 //! | [`folder`] | a manifest with the files around it |
+//! | [`export`] | packages → tool definitions for other systems |
 //!
 //! Nothing here touches the disk, the network, the clock or the environment.
 
@@ -22,6 +23,7 @@ pub mod companion;
 pub mod concept;
 pub mod dialect;
 pub mod document;
+pub mod export;
 pub mod finding;
 pub mod folder;
 pub mod index;

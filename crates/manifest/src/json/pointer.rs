@@ -28,7 +28,9 @@ impl Pointer {
 
     /// The pointer of an element of what this one points at.
     pub fn index(&self, index: usize) -> Self {
-        Self(format!("{}/{index}", self.0))
+        let mut longer = self.clone();
+        longer.push(&index.to_string());
+        longer
     }
 
     /// The written form.
@@ -107,7 +109,7 @@ impl<'p> Path<'p> {
         let mut pointer = self.parent.map_or_else(Pointer::root, Path::pointer);
         match self.step {
             Some(Step::Key(key)) => pointer.push(key),
-            Some(Step::Index(index)) => pointer = pointer.index(index),
+            Some(Step::Index(index)) => pointer.push(&index.to_string()),
             None => {}
         }
         pointer

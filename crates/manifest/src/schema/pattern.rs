@@ -4,9 +4,9 @@
 //! need another one, which gives up after a fixed number of steps back.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
-use regex_automata::nfa::thompson::{self, WhichCaptures, pikevm::PikeVM};
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// How long a pattern may be.
 const MAX_PATTERN: usize = 8 * 1024;
@@ -132,26 +132,135 @@ fn is_surely_fine(pattern: &str) -> bool {
 /// a hundred times as much as looking at this one.
 pub fn matches_once(pattern: &str, text: &str) -> Option<bool> {
     // On plain ASCII the classes of ECMAScript are those of bytes, which are far smaller.
-    if text.is_ascii() && !text.contains('\r') && is_surely_fine(pattern) {
+    if text.is_ascii() && !text.contains('\r') && text.len() <= MAX_LOOK && is_surely_fine(pattern)
+    {
         let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
-        if let Ok(parsed) = parser.parse(pattern) {
-            return look_once(&parsed, text);
+        if let Ok(parsed) = parser.parse(pattern)
+            && let Some(verdict) =
+                (Look { text: text.as_bytes(), steps: Cell::new(10_000) }).anywhere(&parsed)
+        {
+            return Some(verdict);
         }
     }
-    let translated = translate(pattern).ok()?;
-    let Ok(parsed) = regex_syntax::parse(&translated) else {
-        return EcmaRegex::new(pattern).ok()?.is_match(text).ok();
-    };
-    look_once(&parsed, text)
+    EcmaRegex::new(pattern).ok()?.is_match(text).ok()
 }
 
-fn look_once(parsed: &Hir, text: &str) -> Option<bool> {
-    let config = thompson::Config::new()
-        .nfa_size_limit(Some(MAX_COMPILED))
-        .which_captures(WhichCaptures::None);
-    let states = thompson::Compiler::new().configure(config).build_from_hir(parsed).ok()?;
-    let machine = PikeVM::new_from_nfa(states).ok()?;
-    Some(machine.is_match(&mut machine.create_cache(), text))
+/// The longest text that is looked at without compiling the pattern.
+const MAX_LOOK: usize = 256;
+
+/// Looks at one short text by trying, and gives up after so many steps.
+struct Look<'t> {
+    text: &'t [u8],
+    steps: Cell<u32>,
+}
+
+impl Look<'_> {
+    fn anywhere(&self, parsed: &Hir) -> Option<bool> {
+        for start in 0..=self.text.len() {
+            if self.from(parsed, start, &mut |_| Some(true))? {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// Whether the pattern matches from an offset on, such that what follows does too.
+    fn from(
+        &self,
+        parsed: &Hir,
+        at: usize,
+        then: &mut dyn FnMut(usize) -> Option<bool>,
+    ) -> Option<bool> {
+        self.steps.set(self.steps.get().checked_sub(1)?);
+        match parsed.kind() {
+            HirKind::Empty => then(at),
+            HirKind::Literal(literal) => match self.text[at..].starts_with(&literal.0) {
+                true => then(at + literal.0.len()),
+                false => Some(false),
+            },
+            HirKind::Class(class) => {
+                match self.text.get(at).is_some_and(|byte| holds(class, *byte)) {
+                    true => then(at + 1),
+                    false => Some(false),
+                }
+            }
+            HirKind::Look(regex_syntax::hir::Look::Start) => {
+                if at == 0 {
+                    then(at)
+                } else {
+                    Some(false)
+                }
+            }
+            HirKind::Look(regex_syntax::hir::Look::End) => {
+                if at == self.text.len() {
+                    then(at)
+                } else {
+                    Some(false)
+                }
+            }
+            HirKind::Look(_) => None,
+            HirKind::Repetition(repetition) => {
+                self.repeat(&repetition.sub, repetition.min, repetition.max, at, then)
+            }
+            HirKind::Capture(capture) => self.from(&capture.sub, at, then),
+            HirKind::Concat(parts) => self.all(parts, at, then),
+            HirKind::Alternation(parts) => {
+                for part in parts {
+                    if self.from(part, at, then)? {
+                        return Some(true);
+                    }
+                }
+                Some(false)
+            }
+        }
+    }
+
+    fn all(
+        &self,
+        parts: &[Hir],
+        at: usize,
+        then: &mut dyn FnMut(usize) -> Option<bool>,
+    ) -> Option<bool> {
+        match parts.split_first() {
+            Some((first, rest)) => self.from(first, at, &mut |next| self.all(rest, next, then)),
+            None => then(at),
+        }
+    }
+
+    fn repeat(
+        &self,
+        sub: &Hir,
+        min: u32,
+        max: Option<u32>,
+        at: usize,
+        then: &mut dyn FnMut(usize) -> Option<bool>,
+    ) -> Option<bool> {
+        if max != Some(0) {
+            let more = self.from(sub, at, &mut |next| {
+                // A round that took nothing would go on for ever.
+                if next == at && min == 0 {
+                    return Some(false);
+                }
+                self.repeat(sub, min.saturating_sub(1), max.map(|max| max - 1), next, then)
+            })?;
+            if more {
+                return Some(true);
+            }
+        }
+        if min == 0 { then(at) } else { Some(false) }
+    }
+}
+
+fn holds(class: &Class, byte: u8) -> bool {
+    match class {
+        Class::Bytes(class) => {
+            class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&byte))
+        }
+        Class::Unicode(class) => class
+            .ranges()
+            .iter()
+            .any(|range| (range.start()..=range.end()).contains(&char::from(byte))),
+    }
 }
 
 fn translate(pattern: &str) -> Result<Cow<'_, str>, RegexError> {
@@ -206,8 +315,8 @@ fn size(parsed: &Hir) -> usize {
     match parsed.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => 4 * class.ranges().len().max(1),
-        HirKind::Class(regex_syntax::hir::Class::Bytes(_)) => 4,
+        HirKind::Class(Class::Unicode(class)) => 4 * class.ranges().len().max(1),
+        HirKind::Class(Class::Bytes(_)) => 4,
         HirKind::Repetition(repetition) => {
             let times = repetition.max.unwrap_or(repetition.min + 1).max(1) as usize;
             size(&repetition.sub).saturating_mul(times)
@@ -270,6 +379,10 @@ mod tests {
             r"^[^@\s]+@[^@\s]+$",
             r"^\W\D\S$",
             "a|(?:b|c)+",
+            "^(a*)*$",
+            "^(a|b){0,3}c?$",
+            "(|a)+b",
+            "x*",
             "[a-c-]",
             "[\\w.]+/",
         ] {

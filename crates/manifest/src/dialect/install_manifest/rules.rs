@@ -335,14 +335,7 @@ impl Rules<'_, '_> {
                 if let Some(at) = invocation.get("path")
                     && let Some(text) = at.as_text()
                 {
-                    self.template(
-                        text,
-                        at,
-                        path.key("path").pointer(),
-                        Site::Request,
-                        input,
-                        judge,
-                    );
+                    self.template(text, at, path.key("path"), Site::Request, input, judge);
                 }
                 self.headers(invocation, path, Site::Request, input, judge);
             }
@@ -379,14 +372,7 @@ impl Rules<'_, '_> {
                     if let Some(at) = smoke.get(field)
                         && let Some(text) = at.as_text()
                     {
-                        self.template(
-                            text,
-                            at,
-                            path.key(field).pointer(),
-                            Site::PlainRequest,
-                            None,
-                            judge,
-                        );
+                        self.template(text, at, path.key(field), Site::PlainRequest, None, judge);
                     }
                 }
                 self.headers(smoke, path, Site::PlainRequest, None, judge);
@@ -477,7 +463,7 @@ impl Rules<'_, '_> {
                 }
                 for text in std::iter::once(&member.value).chain(member.value.items()) {
                     if let Some(value) = text.as_text() {
-                        self.template(value, text, path.pointer(), Site::PlainRequest, None, judge);
+                        self.template(value, text, path, Site::PlainRequest, None, judge);
                     }
                 }
             }
@@ -512,14 +498,7 @@ impl Rules<'_, '_> {
                 if let Some(url) = switch.get("url")
                     && let Some(text) = url.as_text()
                 {
-                    self.template(
-                        text,
-                        url,
-                        path.key("url").pointer(),
-                        Site::PlainRequest,
-                        None,
-                        judge,
-                    );
+                    self.template(text, url, path.key("url"), Site::PlainRequest, None, judge);
                 }
             }
             Some("none") => {
@@ -562,8 +541,8 @@ impl Rules<'_, '_> {
     ) {
         for member in holder.get("headers").map(Node::members).unwrap_or_default() {
             if let Some(text) = member.value.as_text() {
-                let pointer = path.key("headers").key(&member.key).pointer();
-                self.template(text, &member.value, pointer, site, input, judge);
+                let headers = path.key("headers");
+                self.template(text, &member.value, headers.key(&member.key), site, input, judge);
             }
         }
     }
@@ -578,7 +557,7 @@ impl Rules<'_, '_> {
     ) {
         for (index, element) in argv.items().iter().enumerate() {
             if let Some(text) = element.as_text() {
-                self.template(text, element, path.index(index).pointer(), site, input, judge);
+                self.template(text, element, path.index(index), site, input, judge);
             }
         }
     }
@@ -587,7 +566,7 @@ impl Rules<'_, '_> {
         &self,
         text: &str,
         node: &Node<'_>,
-        pointer: Pointer,
+        path: Path<'_>,
         site: Site,
         input: Option<&Node<'_>>,
         judge: &mut Judge<'_>,
@@ -601,27 +580,27 @@ impl Rules<'_, '_> {
                 Piece::Literal(_) => continue,
                 Piece::Nonsense(what) => {
                     let message = format!("`{}` means nothing", clip(what));
-                    Finding::new(Code::BadTemplate, pointer.clone(), node.span, message)
+                    Finding::new(Code::BadTemplate, path.pointer(), node.span, message)
                         .help("write `${input.name}` or `${env.NAME}`")
                 }
-                Piece::Reference(Reference::Input(path)) => match site {
-                    Site::Argv | Site::Request => match undeclared(input, path) {
+                Piece::Reference(Reference::Input(name)) => match site {
+                    Site::Argv | Site::Request => match undeclared(input, name) {
                         None => continue,
                         Some(message) => {
-                            Finding::new(Code::UndeclaredInput, pointer.clone(), node.span, message)
+                            Finding::new(Code::UndeclaredInput, path.pointer(), node.span, message)
                         }
                     },
                     Site::PlainArgv | Site::PlainRequest => {
                         let message =
-                            format!("`${{input.{}}}` stands where there is no input", clip(path));
-                        Finding::new(Code::UndeclaredInput, pointer.clone(), node.span, message)
+                            format!("`${{input.{}}}` stands where there is no input", clip(name));
+                        Finding::new(Code::UndeclaredInput, path.pointer(), node.span, message)
                     }
                 },
                 Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => {
                     if is_argv && self.variables.secret.contains(name) {
                         let message =
                             format!("`{name}` is a secret and would be visible to other processes");
-                        Finding::new(Code::SecretInArgv, pointer.clone(), node.span, message)
+                        Finding::new(Code::SecretInArgv, path.pointer(), node.span, message)
                             .help("the tool finds it in its environment; leave it out here, or use invocation kind `stdin-json`")
                     } else if self.variables.all.contains(name) {
                         continue;
@@ -630,7 +609,7 @@ impl Rules<'_, '_> {
                             format!("the variable `{}` is not declared in `env`", clip(name));
                         let near = crate::shape::suggest(name, self.variables.all.iter().copied());
                         let finding =
-                            Finding::new(Code::UndeclaredEnv, pointer.clone(), node.span, message);
+                            Finding::new(Code::UndeclaredEnv, path.pointer(), node.span, message);
                         match near {
                             Some(near) => finding.help(format!("did you mean `{near}`?")),
                             None => finding,

@@ -1,0 +1,32 @@
+//! Tool definitions as mcpkg hosts hand them to a model.
+
+use serde_json::{Map, Value, json};
+
+use super::tool::Tool;
+use crate::dialect::Dialect;
+
+/// The name a definition would like to have: the id, and the action where a package has several.
+pub(super) fn wanted_name(tool: &Tool<'_>) -> String {
+    let (id, action) = (&tool.package.id, &tool.action.name);
+    match tool.package.dialect {
+        Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => id.clone(),
+        Dialect::InstallManifest | Dialect::Agentcli if id.is_empty() => action.clone(),
+        Dialect::InstallManifest | Dialect::Agentcli => format!("{id}.{action}"),
+    }
+}
+
+/// A definition. No test was run here, so there is no summary of tests.
+pub(super) fn definition(tool: &Tool<'_>) -> Value {
+    let mut definition = Map::from_iter([
+        ("name".to_owned(), tool.name.as_str().into()),
+        ("description".to_owned(), tool.description().unwrap_or_default().into()),
+        ("input_schema".to_owned(), tool.input_schema()),
+        ("capabilities".to_owned(), json!(tool.package.tags)),
+    ]);
+    let inputs = tool.action.examples.iter().filter_map(|example| example.input.as_ref());
+    let examples: Vec<Value> = inputs.map(crate::model::Json::value).collect();
+    if !examples.is_empty() {
+        definition.insert("examples".into(), examples.into());
+    }
+    Value::Object(definition)
+}
