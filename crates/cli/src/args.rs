@@ -41,4 +41,12 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Find everything that is wrong with manifests
     Validate(commands::validate::ValidateArgs),
+    /// Write a manifest in another dialect, and list what is lost
+    Convert(commands::convert::ConvertArgs),
+    /// Write tool definitions for other systems
+    Export(commands::export::ExportArgs),
+    /// Print the JSON Schema of a dialect
+    Schema(commands::schema::SchemaArgs),
+    /// Write a well-known index of install-manifests
+    Index(commands::index::IndexArgs),
 }

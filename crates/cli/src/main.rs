@@ -6,6 +6,8 @@ mod commands;
 mod disk;
 mod draw;
 mod exit;
+mod load;
+mod output;
 mod printer;
 
 use std::process::ExitCode;
@@ -31,5 +33,9 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
     let json = haft.global.json;
     match &haft.command {
         Command::Validate(args) => commands::validate::run(args, json, printer),
+        Command::Convert(args) => commands::convert::run(args, json, printer),
+        Command::Export(args) => commands::export::run(args, json, printer),
+        Command::Schema(args) => commands::schema::run(args, json, printer),
+        Command::Index(args) => commands::index::run(args, json, printer),
     }
 }

@@ -14,6 +14,7 @@
 //! | [`dialect`] | the five doors into it |
 //! | [`companion`], [`index`] | `haft.json`, and the well-known index |
 //! | [`document`] | bytes → findings, or packages |
+//! | [`convert`] | one dialect into another, with its losses |
 //! | [`folder`] | a manifest with the files around it |
 //! | [`export`] | packages → tool definitions for other systems |
 //!
@@ -21,6 +22,7 @@
 
 pub mod companion;
 pub mod concept;
+pub mod convert;
 pub mod dialect;
 pub mod document;
 pub mod export;

@@ -1,5 +1,9 @@
 //! One thin file per verb.
 
+pub(crate) mod convert;
+pub(crate) mod export;
+pub(crate) mod index;
+pub(crate) mod schema;
 pub(crate) mod validate;
 
 use manifest::dialect::Dialect;

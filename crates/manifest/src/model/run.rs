@@ -4,6 +4,7 @@ use super::Json;
 
 /// How a tool reaches the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named as the dialects name them")]
 pub enum Acquire {
     /// With the package itself.
     Bundle,
@@ -46,6 +47,7 @@ pub struct Implementation {
 
 /// What is started or reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named as the dialects name them")]
 pub enum Entry {
     /// A command.
     Argv { argv: Vec<String>, cwd: Option<String>, runtime: Option<String> },
@@ -71,6 +73,7 @@ pub enum Entry {
 
 /// How an action is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named as the dialects name them")]
 pub enum Invocation {
     /// Arguments after the entry, filled in from the input.
     Subcommand { argv_template: Vec<String> },

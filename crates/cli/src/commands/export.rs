@@ -1,0 +1,87 @@
+//! `haft export`: tool definitions for other systems.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use manifest::dialect::Dialect;
+use manifest::export::{Export, Format, Options, export};
+use serde_json::json;
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::load::Loading;
+use crate::output;
+use crate::printer::{Printer, escaped};
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// Manifests, or folders that hold some
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What to write: openai, openai-responses, anthropic, mcp, agentcli or mcpkg
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    format: Format,
+    /// Write into this new folder; for agentcli, with the programs it starts
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Read the files as this dialect instead of recognising it
+    #[arg(long, value_name = "DIALECT", value_parser = super::dialect)]
+    dialect: Option<Dialect>,
+    /// The id of a tools.json, which has none of its own [default: its folder's name]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+}
+
+pub(crate) fn run(args: &ExportArgs, json_wanted: bool, printer: Printer) -> Outcome {
+    let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
+    let mut packages = Vec::new();
+    for file in &args.files {
+        packages.extend(loading.packages(file, printer)?);
+    }
+    let exported = export(&packages, args.format, &Options::default());
+    for note in &exported.notes {
+        printer.warn(&escaped(note));
+    }
+    if let Some(folder) = &args.output {
+        write(folder, &exported, args.format, printer)?;
+    } else if !exported.files.is_empty() {
+        printer.note("the programs it starts are written with --output DIR");
+    }
+    if json_wanted {
+        printer.json(&json!({"document": exported.document, "names": exported.names, "notes": exported.notes}))?;
+    } else if args.output.is_none() {
+        printer.json(&exported.document)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn write(folder: &std::path::Path, exported: &Export, format: Format, printer: Printer) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        let exit = if error.kind() == std::io::ErrorKind::AlreadyExists { Exit::Conflict } else { Exit::Unavailable };
+        Failure::new(exit, format!("failed to make the folder `{}`", folder.display())).cause(error)
+    };
+    std::fs::create_dir(folder).map_err(failed)?;
+    let mut document = serde_json::to_vec_pretty(&exported.document)
+        .map_err(|error| Failure::new(Exit::Bug, "failed to write JSON").cause(error))?;
+    document.push(b'\n');
+    let name = if format == Format::Agentcli { "tools.json".to_owned() } else { format!("{}.json", format.name()) };
+    output::write_new(&folder.join(&name), &document)?;
+    for shim in &exported.files {
+        let path = folder.join(&shim.path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        output::write_new(&path, shim.content.as_bytes())?;
+        if shim.executable {
+            output::make_executable(&path)?;
+        }
+    }
+    printer.note(&format!("wrote {} and {} programs below {}", name, exported.files.len(), folder.display()));
+    Ok(())
+}
+
+fn format(name: &str) -> Result<Format, String> {
+    Format::named(name).ok_or_else(|| {
+        let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+        format!("no such format; there are {}", names.join(", "))
+    })
+}

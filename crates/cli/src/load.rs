@@ -1,0 +1,87 @@
+//! From paths the user typed to packages, or to the reason why not.
+
+use std::path::Path;
+
+use manifest::dialect::{Dialect, Form, capability};
+use manifest::document::{Options, Report, read};
+use manifest::finding::Severity;
+use manifest::folder::LAYERS;
+use manifest::json::Places;
+use manifest::model::Package;
+
+use crate::disk;
+use crate::draw::draw;
+use crate::exit::{Exit, Failure};
+use crate::printer::Printer;
+
+/// How paths are to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loading<'l> {
+    /// The dialect, when it is not to be recognised.
+    pub(crate) dialect: Option<Dialect>,
+    /// The id of a tools.json.
+    pub(crate) id: Option<&'l str>,
+}
+
+impl Loading<'_> {
+    /// Reads the packages at a path: a manifest, or a folder that holds some.
+    pub(crate) fn packages(self, path: &Path, printer: Printer) -> Result<Vec<Package>, Failure> {
+        if !path.is_dir() {
+            return self.file(path, printer);
+        }
+        let mut packages = Vec::new();
+        let mut base = Vec::new();
+        for file in disk::json_files(path)? {
+            let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let bytes = disk::read(&file)?;
+            let (report, found) = match self.read(&bytes, &file) {
+                Ok(read) => read,
+                Err(report) if report.form.is_none() => continue,
+                Err(report) => return Err(refused(&file, &bytes, &report, printer)),
+            };
+            match (report.form, name.as_str()) {
+                (Some(Form::Catalog), name) if name == LAYERS.0 => base = found,
+                (Some(Form::Catalog), name) if name == LAYERS.1 => {
+                    packages.extend(capability::merge(std::mem::take(&mut base), found));
+                }
+                (Some(Form::Manifest | Form::Catalog | Form::Bundle), _) => packages.extend(found),
+                _ => {}
+            }
+        }
+        packages.extend(base);
+        if packages.is_empty() {
+            return Err(Failure::new(Exit::NotFound, format!("no manifests below `{}`", path.display())));
+        }
+        Ok(packages)
+    }
+
+    fn file(self, path: &Path, printer: Printer) -> Result<Vec<Package>, Failure> {
+        let bytes = disk::read(path)?;
+        match self.read(&bytes, path) {
+            Ok((report, packages)) => {
+                if let Some(form @ (Form::Test | Form::Companion | Form::Index)) = report.form {
+                    return Err(Failure::invalid(format!("`{}` is no manifest but a {}", path.display(), form.name())));
+                }
+                Ok(packages)
+            }
+            Err(report) => Err(refused(path, &bytes, &report, printer)),
+        }
+    }
+
+    fn read(self, bytes: &[u8], path: &Path) -> Result<(Report, Vec<Package>), Report> {
+        let folder_name = disk::folder_name(path);
+        let fallback_id = self.id.or(folder_name.as_deref());
+        read(bytes, &Options { dialect: self.dialect, fallback_id, ..Options::default() })
+    }
+}
+
+/// Shows what is wrong with a manifest and gives the failure that ends the command.
+pub(crate) fn refused(path: &Path, bytes: &[u8], report: &Report, printer: Printer) -> Failure {
+    let text = String::from_utf8_lossy(bytes);
+    let places = Places::new(&text);
+    let shown = path.to_string_lossy();
+    for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
+        printer.note(&draw(finding, &shown, &text, &places, printer));
+    }
+    Failure::invalid(format!("`{shown}` is not valid"))
+}
