@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Validate(commands::validate::ValidateArgs),
     /// Write a manifest in another dialect, and list what is lost
     Convert(commands::convert::ConvertArgs),
+    /// Show what changed between two versions, and how much it matters
+    Diff(commands::diff::DiffArgs),
     /// Write tool definitions for other systems
     Export(commands::export::ExportArgs),
     /// Print the JSON Schema of a dialect

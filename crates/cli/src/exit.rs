@@ -25,17 +25,24 @@ pub(crate) enum Exit {
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) message: String,
+    pub(crate) details: Vec<String>,
     pub(crate) causes: Vec<String>,
     pub(crate) hint: Option<String>,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), causes: Vec::new(), hint: None }
+        Self { exit, message: message.into(), details: Vec::new(), causes: Vec::new(), hint: None }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(Exit::Invalid, message)
+    }
+
+    /// One of several things that are wrong.
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.details.push(detail.into());
+        self
     }
 
     pub(crate) fn cause(mut self, cause: impl std::fmt::Display) -> Self {

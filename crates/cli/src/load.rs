@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use manifest::companion::{self, Companion};
 use manifest::dialect::{Dialect, Form, capability};
-use manifest::document::{Options, Report, read};
+use manifest::document::{Options, Report, check, read};
 use manifest::finding::Severity;
-use manifest::folder::LAYERS;
-use manifest::json::Places;
+use manifest::folder::{COMPANION, Folder, LAYERS};
+use manifest::json::{Places, parse};
 use manifest::model::Package;
 
-use crate::disk;
+use crate::disk::{self, Beside};
 use crate::draw::draw;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
@@ -71,8 +72,23 @@ impl Loading<'_> {
     fn read(self, bytes: &[u8], path: &Path) -> Result<(Report, Vec<Package>), Report> {
         let folder_name = disk::folder_name(path);
         let fallback_id = self.id.or(folder_name.as_deref());
-        read(bytes, &Options { dialect: self.dialect, fallback_id, ..Options::default() })
+        let (report, mut packages) = read(bytes, &Options { dialect: self.dialect, fallback_id, ..Options::default() })?;
+        if let Some(companion) = companion_of(path) {
+            for package in &mut packages {
+                companion::apply(&companion, package);
+            }
+        }
+        Ok((report, packages))
     }
+}
+
+/// The companion beside a manifest, when there is a valid one.
+fn companion_of(path: &Path) -> Option<Companion> {
+    let beside = Beside::of(path);
+    let bytes = [COMPANION, "meta/haft.json"].iter().find_map(|name| beside.read(name).ok())?;
+    let report = check(&bytes, &Options { form: Some(Form::Companion), ..Options::default() });
+    let root = parse(std::str::from_utf8(&bytes).ok()?).root.filter(|_| report.is_valid())?;
+    Some(companion::read(&root))
 }
 
 /// Shows what is wrong with a manifest and gives the failure that ends the command.

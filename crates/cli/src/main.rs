@@ -34,6 +34,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
     match &haft.command {
         Command::Validate(args) => commands::validate::run(args, json, printer),
         Command::Convert(args) => commands::convert::run(args, json, printer),
+        Command::Diff(args) => commands::diff::run(args, json, printer),
         Command::Export(args) => commands::export::run(args, json, printer),
         Command::Schema(args) => commands::schema::run(args, json, printer),
         Command::Index(args) => commands::index::run(args, json, printer),

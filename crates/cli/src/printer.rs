@@ -104,6 +104,9 @@ impl Printer {
             paint(self.color_err, Style::Error, "error:"),
             escaped(&failure.message)
         );
+        for detail in &failure.details {
+            text += &format!("  {}\n", escaped(detail));
+        }
         for cause in &failure.causes {
             text += &format!("  caused by: {}\n", escaped(cause));
         }

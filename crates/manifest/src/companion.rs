@@ -5,7 +5,8 @@
 use std::sync::LazyLock;
 
 use crate::json::Node;
-use crate::model::Permissions;
+use crate::dialect::Dialect;
+use crate::model::{Input, InputSource, Package, Permissions};
 use crate::shape::{
     Pattern, Shape, closed, filled_text, list, may, must, patterns, text, text_like, word,
 };
@@ -107,4 +108,28 @@ pub fn read(document: &Node<'_>) -> Companion {
             .collect(),
         dependencies: document.list_at("dependencies").iter().map(dependency).collect(),
     }
+}
+
+/// Adds what a companion claims to a package whose dialect cannot say it.
+pub fn apply(companion: &Companion, package: &mut Package) {
+    if !matches!(package.dialect, Dialect::Mcpkg | Dialect::Agentcli | Dialect::Jumith) {
+        return;
+    }
+    let mut permissions = companion.permissions.clone();
+    permissions.hosts.extend(package.permissions.hosts.iter().cloned());
+    permissions.hosts.sort();
+    permissions.hosts.dedup();
+    package.permissions = permissions;
+    let mut add = |input: Input| {
+        if !package.inputs.iter().any(|known| known.name == input.name) {
+            package.inputs.push(input);
+        }
+    };
+    for name in &companion.secrets {
+        add(Input::secret(name));
+    }
+    for name in &companion.env {
+        add(Input { secret: false, required: false, source: InputSource::Caller, ..Input::secret(name) });
+    }
+    package.dependencies.clone_from(&companion.dependencies);
 }

@@ -104,11 +104,11 @@ pub fn read(bytes: &[u8], options: &Options<'_>) -> Result<(Report, Vec<Package>
         Err(finding) => return Err(Report::refused(*finding)),
     };
     let (report, root) = examine(text, options);
-    match (root, report.dialect, report.form) {
-        (Some(root), Some(dialect), Some(form)) if report.is_valid() => {
-            let packages =
-                lower(&root, text, dialect, form, options.fallback_id.unwrap_or_default());
-            Ok((report, packages))
+    match (root, report.form) {
+        (Some(root), Some(form)) if report.is_valid() => {
+            let id = options.fallback_id.unwrap_or_default();
+            let lowered = report.dialect.map(|dialect| lower(&root, text, dialect, form, id));
+            Ok((report, lowered.unwrap_or_default()))
         }
         _ => Err(report),
     }

@@ -15,6 +15,7 @@
 //! | [`companion`], [`index`] | `haft.json`, and the well-known index |
 //! | [`document`] | bytes → findings, or packages |
 //! | [`convert`] | one dialect into another, with its losses |
+//! | [`diff`] | two versions of a package → what changed, and how much it matters |
 //! | [`folder`] | a manifest with the files around it |
 //! | [`export`] | packages → tool definitions for other systems |
 //!
@@ -24,6 +25,7 @@ pub mod companion;
 pub mod concept;
 pub mod convert;
 pub mod dialect;
+pub mod diff;
 pub mod document;
 pub mod export;
 pub mod finding;

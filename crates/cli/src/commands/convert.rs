@@ -85,7 +85,7 @@ fn ask(conversion: &Conversion, args: &ConvertArgs, json_wanted: bool, printer: 
     tell(&conversion.losses, printer);
     let mut failure = Failure::invalid(format!("{} demands what `{}` does not say", args.to, args.file.display()));
     for missing in &conversion.missing {
-        failure = failure.cause(format!("{} is missing: {}", missing.pointer, missing.what));
+        failure = failure.detail(format!("{}: {}", missing.pointer, missing.what));
     }
     Err(failure.hint("give each with --set POINTER=VALUE, or write the incomplete document with --draft"))
 }

@@ -1,6 +1,7 @@
 //! One thin file per verb.
 
 pub(crate) mod convert;
+pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod index;
 pub(crate) mod schema;

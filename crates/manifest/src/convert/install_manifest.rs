@@ -72,7 +72,7 @@ fn write_runtime(package: &Package, draft: &mut Draft) {
             draft.put("/runtime/entrypoint/command", shared);
             draft.put_some("/runtime/entrypoint/cwd", cwd.clone());
         }
-        Some(Entry::Http { base } | Entry::McpHttp { url: base }) => draft.put("/runtime/endpoint_url", base.as_str()),
+        Some(Entry::Http { base, .. } | Entry::McpHttp { url: base }) => draft.put("/runtime/endpoint_url", base.as_str()),
         _ if package.chain.is_some() => draft.lose(Pointer::root().key("chain"), Weight::Behaviour, "an install-manifest cannot say a chain"),
         _ => draft.ask("/runtime/entrypoint", "the command that starts the tool: `{\"command\": […]}`"),
     }

@@ -2,7 +2,6 @@
 
 use super::draft::Draft;
 use super::mcpkg::description;
-use crate::concept::Weight;
 use crate::model::{Entry, InputSource, Json, Package, SideEffects};
 use crate::shape::patterns;
 
@@ -32,8 +31,6 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
         _ => {
             draft.put("/entry/runtime", "node");
             draft.ask("/entry/main", "the path of a JavaScript module that exports a Tool object");
-            let pointer = action.map(|action| action.pointer.clone()).unwrap_or_default();
-            draft.lose(pointer, Weight::Behaviour, "how the tool is run cannot be said in jumith: only Node modules are");
         }
     }
     let schema = |schema: Option<&Json>| schema.map(Json::value);

@@ -119,6 +119,16 @@ impl Audit<'_> {
         }
     }
 
+    /// A target that knows one way to run a tool carries the first.
+    fn implementations(&mut self, shape: &Shape, node: &Node<'_>, path: Path<'_>) {
+        let (Shape::List(list), Some(first)) = (shape, node.items().first()) else { return };
+        self.value(&list.item, first, path.index(0));
+        for index in 1..node.items().len() {
+            let reason = "only the first implementation is carried over".to_owned();
+            self.losses.push(Loss { pointer: path.index(index).pointer(), reason, weight: Weight::Behaviour });
+        }
+    }
+
     fn object(&mut self, object: &Object, tag: Option<&str>, node: &Node<'_>, path: Path<'_>) {
         // An action or tool that was not asked for is one loss, not as many as it has fields.
         if let Some(only) = self.only
@@ -132,7 +142,10 @@ impl Audit<'_> {
             let key = member.key.as_ref();
             let path = path.key(key);
             match object.fields.iter().find(|field| field.name == key) {
-                Some(field) if is_empty(&member.value) && field.concept != Concept::Part => {}
+                Some(field) if says_nothing(field.concept, &member.value) => {}
+                Some(field) if field.concept == Concept::Implementations && !carries(self.target, field.concept) => {
+                    self.implementations(&field.shape, &member.value, path);
+                }
                 Some(field) if !carries(self.target, field.concept) => {
                     let words = field.concept.words();
                     let reason = format!("{} has no place for {words}", self.target);
@@ -155,13 +168,16 @@ fn is_callable(object: &Object) -> bool {
     has("name") && (has("invocation") || has("command"))
 }
 
-/// An empty list or object says nothing that could be lost.
-fn is_empty(node: &Node<'_>) -> bool {
+/// An empty list or object says nothing that could be lost, nor does `auth` of type none.
+fn says_nothing(concept: Concept, node: &Node<'_>) -> bool {
     use crate::json::Value;
-    match &node.value {
-        Value::List(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::Null => true,
+    match (&node.value, concept) {
+        (_, Concept::Part) => false,
+        (Value::List(items), _) => items.is_empty(),
+        (Value::Object(members), _) => {
+            members.is_empty() || (concept == Concept::Auth && node.text_at("type") == Some("none"))
+        }
+        (Value::Null, _) => true,
         _ => false,
     }
 }

@@ -32,10 +32,12 @@ pub(super) fn run<'p>(implementation: &'p Implementation, invocation: &'p Invoca
         (Entry::Argv { argv, cwd: None, .. }, Invocation::ArgvJson | Invocation::Http { .. }) => {
             Run::Command { argv: argv.clone(), implementation }
         }
-        (Entry::Http { base }, Invocation::Http { method, path, headers }) if headers.is_empty() && !path.contains("${") => {
+        (Entry::Http { base, .. }, Invocation::Http { method, path, headers }) if headers.is_empty() && !path.contains("${") => {
             Run::Request { method, url: joined(base, path), implementation }
         }
-        (Entry::Http { base }, Invocation::ArgvJson) => Run::Request { method: "POST", url: base.clone(), implementation },
+        (Entry::Http { base, method: Some(method) }, Invocation::ArgvJson) => {
+            Run::Request { method, url: base.clone(), implementation }
+        }
         _ => Run::Other,
     }
 }

@@ -65,6 +65,8 @@ pub(crate) fn blank(dialect: Dialect, id: String, source: &str) -> Package {
         examples: Vec::new(),
         kill_switch: None,
         cost: None,
+        uses_payment: None,
+        dependencies: Vec::new(),
         data_boundary: None,
         verify: None,
         support: None,

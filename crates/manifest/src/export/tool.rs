@@ -94,7 +94,12 @@ impl Tool<'_> {
     /// The name it would like to have, before it is made portable.
     pub(super) fn wanted_name(&self) -> String {
         match self.package.dialect {
-            Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => self.package.id.clone(),
+            Dialect::Mcpkg | Dialect::Capability => self.package.id.clone(),
+            // Registries put `tool:` before every id; it tells nothing apart.
+            Dialect::Jumith => {
+                let id = &self.package.id;
+                id.strip_prefix("tool:").filter(|rest| !rest.is_empty()).unwrap_or(id).to_owned()
+            }
             Dialect::InstallManifest => format!("{}_{}", self.package.id, self.action.name),
             Dialect::Agentcli => self.action.name.clone(),
         }

@@ -74,6 +74,10 @@ pub struct Package {
     pub kill_switch: Option<Json>,
     /// What it costs, verbatim.
     pub cost: Option<Json>,
+    /// Whether it spends money; absent when the author does not say.
+    pub uses_payment: Option<bool>,
+    /// Packages it needs beside it, as `manager:package==version`.
+    pub dependencies: Vec<String>,
     /// Which private data it reads, sends and keeps, verbatim.
     pub data_boundary: Option<Json>,
     /// What its author promises over time, verbatim.

@@ -56,7 +56,7 @@ pub enum Entry {
     /// An MCP server on the network.
     McpHttp { url: String },
     /// An HTTP API.
-    Http { base: String },
+    Http { base: String, method: Option<String> },
     /// A Node module.
     NodeModule { main: String, export: Option<String> },
     /// A Python function.

@@ -98,7 +98,7 @@ fn implementation(runtime: &Node<'_>) -> Implementation {
         ("mcp-stdio", Some(argv), ..) => Entry::McpStdio { argv, cwd },
         ("mcp-http", _, Some(url), _) => Entry::McpHttp { url },
         (_, Some(argv), ..) => Entry::Argv { argv, cwd, runtime: Some(kind.to_owned()) },
-        (_, None, Some(base), _) => Entry::Http { base },
+        (_, None, Some(base), _) => Entry::Http { base, method: None },
         (_, None, None, Some(server_id)) => Entry::KnownServer { server_id },
         (_, None, None, None) => Entry::Undeclared,
     };

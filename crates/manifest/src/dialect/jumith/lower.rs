@@ -19,6 +19,7 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
         text(manifest, "provider").map(|name| Person { name: Some(name), ..Person::default() });
     package.acquire = Acquire::Bundle;
     package.inputs = texts(manifest, "requiredSecrets").into_iter().map(Input::secret).collect();
+    package.uses_payment = manifest.get("usesPayment").and_then(Node::as_bool);
     let entry = manifest.get("entry");
     package.implementations.push(Implementation {
         id: "node".into(),

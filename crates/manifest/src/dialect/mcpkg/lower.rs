@@ -58,7 +58,7 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
         .implementations
         .iter()
         .filter_map(|implementation| match &implementation.entry {
-            Entry::Http { base } => host_of(base),
+            Entry::Http { base, .. } => host_of(base),
             _ => None,
         })
         .collect();
@@ -82,16 +82,12 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
 }
 
 fn action(document: &Node<'_>, source: &str, id: String, package: &Package) -> Action {
-    let method = document.at(&["endpoint", "method"]).or_else(|| {
-        let implementations = document.list_at("implementations");
-        implementations.iter().find_map(|implementation| implementation.at(&["endpoint", "method"]))
-    });
     let invocation = if package.chain.is_some() {
         Invocation::Chain
     } else {
         match package.implementations.first().map(|implementation| &implementation.entry) {
-            Some(Entry::Http { .. }) => Invocation::Http {
-                method: method.and_then(Node::as_text).unwrap_or("POST").to_owned(),
+            Some(Entry::Http { method, .. }) => Invocation::Http {
+                method: method.clone().unwrap_or_else(|| "POST".to_owned()),
                 path: String::new(),
                 headers: Vec::new(),
             },
@@ -134,7 +130,10 @@ fn implementation(node: &Node<'_>, source: &str) -> Implementation {
 
 fn entry(endpoint: &Node<'_>) -> Entry {
     match endpoint.text_at("type") {
-        Some("http") => Entry::Http { base: text(endpoint, "url").unwrap_or_default() },
+        Some("http") => Entry::Http {
+            base: text(endpoint, "url").unwrap_or_default(),
+            method: text(endpoint, "method"),
+        },
         Some("local") => {
             let command = endpoint.text_at("command").unwrap_or_default();
             Entry::Argv {

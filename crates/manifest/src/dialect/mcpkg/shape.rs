@@ -136,7 +136,7 @@ fn implementation(version: Version) -> Shape {
         may("language", "Language it is written in.", text()),
         may("runtime", "What runs it, perhaps with a version.", text()),
         may("platforms", "Systems it runs on.", list(text())),
-        must("endpoint", "Where a call goes.", endpoint(version)),
+        must("endpoint", "Where a call goes.", endpoint(version)).is(Concept::Run),
         may(
             "requirements",
             "What must be there.",
