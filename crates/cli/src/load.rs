@@ -33,7 +33,10 @@ impl Loading<'_> {
         let mut packages = Vec::new();
         let mut base = Vec::new();
         for file in disk::json_files(path)? {
-            let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = file
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
             let bytes = disk::read(&file)?;
             let (report, found) = match self.read(&bytes, &file) {
                 Ok(read) => read,
@@ -51,7 +54,10 @@ impl Loading<'_> {
         }
         packages.extend(base);
         if packages.is_empty() {
-            return Err(Failure::new(Exit::NotFound, format!("no manifests below `{}`", path.display())));
+            return Err(Failure::new(
+                Exit::NotFound,
+                format!("no manifests below `{}`", path.display()),
+            ));
         }
         Ok(packages)
     }
@@ -61,7 +67,11 @@ impl Loading<'_> {
         match self.read(&bytes, path) {
             Ok((report, packages)) => {
                 if let Some(form @ (Form::Test | Form::Companion | Form::Index)) = report.form {
-                    return Err(Failure::invalid(format!("`{}` is no manifest but a {}", path.display(), form.name())));
+                    return Err(Failure::invalid(format!(
+                        "`{}` is no manifest but a {}",
+                        path.display(),
+                        form.name()
+                    )));
                 }
                 Ok(packages)
             }
@@ -72,7 +82,8 @@ impl Loading<'_> {
     fn read(self, bytes: &[u8], path: &Path) -> Result<(Report, Vec<Package>), Report> {
         let folder_name = disk::folder_name(path);
         let fallback_id = self.id.or(folder_name.as_deref());
-        let (report, mut packages) = read(bytes, &Options { dialect: self.dialect, fallback_id, ..Options::default() })?;
+        let (report, mut packages) =
+            read(bytes, &Options { dialect: self.dialect, fallback_id, ..Options::default() })?;
         if let Some(companion) = companion_of(path) {
             for package in &mut packages {
                 companion::apply(&companion, package);

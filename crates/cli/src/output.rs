@@ -9,7 +9,11 @@ use crate::exit::{Exit, Failure};
 /// Writes a new file; one that is there already is a conflict.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        let exit = if error.kind() == std::io::ErrorKind::AlreadyExists { Exit::Conflict } else { Exit::Unavailable };
+        let exit = if error.kind() == std::io::ErrorKind::AlreadyExists {
+            Exit::Conflict
+        } else {
+            Exit::Unavailable
+        };
         Failure::new(exit, format!("failed to write `{}`", path.display())).cause(error)
     };
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
@@ -24,7 +28,8 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// Writes a file in one step, over what was there.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::new(Exit::Unavailable, format!("failed to write `{}`", path.display())).cause(error)
+        Failure::new(Exit::Unavailable, format!("failed to write `{}`", path.display()))
+            .cause(error)
     };
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
@@ -44,7 +49,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 pub(crate) fn make_executable(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).map_err(|error| {
-        Failure::new(Exit::Unavailable, format!("failed to make `{}` executable", path.display())).cause(error)
+        Failure::new(Exit::Unavailable, format!("failed to make `{}` executable", path.display()))
+            .cause(error)
     })
 }
 

@@ -4,8 +4,8 @@
 
 use std::sync::LazyLock;
 
-use crate::json::Node;
 use crate::dialect::Dialect;
+use crate::json::Node;
 use crate::model::{Input, InputSource, Package, Permissions};
 use crate::shape::{
     Pattern, Shape, closed, filled_text, list, may, must, patterns, text, text_like, word,
@@ -129,7 +129,12 @@ pub fn apply(companion: &Companion, package: &mut Package) {
         add(Input::secret(name));
     }
     for name in &companion.env {
-        add(Input { secret: false, required: false, source: InputSource::Caller, ..Input::secret(name) });
+        add(Input {
+            secret: false,
+            required: false,
+            source: InputSource::Caller,
+            ..Input::secret(name)
+        });
     }
     package.dependencies.clone_from(&companion.dependencies);
 }

@@ -50,14 +50,22 @@ pub(crate) fn run(args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Ou
         ..Options::default()
     };
     let request = Request { source, target: args.to, only: args.only.as_deref(), set: &args.set };
-    let conversion = convert(&bytes, &request).map_err(|error| explain(error, args, &bytes, printer))?;
+    let conversion =
+        convert(&bytes, &request).map_err(|error| explain(error, args, &bytes, printer))?;
     if !args.draft {
         if !conversion.missing.is_empty() {
             return ask(&conversion, args, json_wanted, printer);
         }
         if let Some(report) = conversion.report.as_ref().filter(|report| !report.is_valid()) {
-            return Err(load::refused(std::path::Path::new("the new document"), &conversion.document, report, printer)
-                .hint("a value given with --set does not fit; --draft writes the document all the same"));
+            return Err(load::refused(
+                std::path::Path::new("the new document"),
+                &conversion.document,
+                report,
+                printer,
+            )
+            .hint(
+                "a value given with --set does not fit; --draft writes the document all the same",
+            ));
         }
     }
     if json_wanted {
@@ -77,23 +85,34 @@ pub(crate) fn run(args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Ou
 }
 
 /// Lists what the target demands and nobody has said.
-fn ask(conversion: &Conversion, args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Outcome {
+fn ask(
+    conversion: &Conversion,
+    args: &ConvertArgs,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
     if json_wanted {
         printer.json(&document(conversion, false))?;
         return Ok(Exit::Invalid);
     }
     tell(&conversion.losses, printer);
-    let mut failure = Failure::invalid(format!("{} demands what `{}` does not say", args.to, args.file.display()));
+    let mut failure = Failure::invalid(format!(
+        "{} demands what `{}` does not say",
+        args.to,
+        args.file.display()
+    ));
     for missing in &conversion.missing {
         failure = failure.detail(format!("{}: {}", missing.pointer, missing.what));
     }
-    Err(failure.hint("give each with --set POINTER=VALUE, or write the incomplete document with --draft"))
+    Err(failure
+        .hint("give each with --set POINTER=VALUE, or write the incomplete document with --draft"))
 }
 
 fn tell(losses: &[Loss], printer: Printer) {
     for loss in losses {
         let pointer = if loss.pointer.as_str().is_empty() { "/" } else { loss.pointer.as_str() };
-        let text = format!("lost ({}) {}: {}", weight(loss), escaped(pointer), escaped(&loss.reason));
+        let text =
+            format!("lost ({}) {}: {}", weight(loss), escaped(pointer), escaped(&loss.reason));
         printer.note(&text);
     }
 }
@@ -110,9 +129,12 @@ fn document(conversion: &Conversion, is_done: bool) -> Value {
     let losses: Vec<_> = conversion
         .losses
         .iter()
-        .map(|loss| json!({"pointer": loss.pointer, "reason": loss.reason, "severity": loss.weight}))
+        .map(
+            |loss| json!({"pointer": loss.pointer, "reason": loss.reason, "severity": loss.weight}),
+        )
         .collect();
-    let body = is_done.then(|| serde_json::from_slice::<Value>(&conversion.document).unwrap_or(Value::Null));
+    let body = is_done
+        .then(|| serde_json::from_slice::<Value>(&conversion.document).unwrap_or(Value::Null));
     json!({"document": body, "losses": losses, "missing": conversion.missing})
 }
 
@@ -120,32 +142,46 @@ fn explain(error: ConvertError, args: &ConvertArgs, bytes: &[u8], printer: Print
     let file = args.file.display();
     match error {
         ConvertError::Invalid(report) => load::refused(&args.file, bytes, &report, printer),
-        ConvertError::NoManifest(form) => Failure::invalid(format!("`{file}` is no manifest but a {}", form.name())),
+        ConvertError::NoManifest(form) => {
+            Failure::invalid(format!("`{file}` is no manifest but a {}", form.name()))
+        }
         ConvertError::Several { noun, names } => {
             let many = if noun == "entry" { "entries" } else { "actions" };
-            Failure::invalid(format!("`{file}` has {} {many}, and {} holds one", names.len(), args.to))
-                .hint(format!("choose with --only: {}", listed(&names)))
+            Failure::invalid(format!(
+                "`{file}` has {} {many}, and {} holds one",
+                names.len(),
+                args.to
+            ))
+            .hint(format!("choose with --only: {}", listed(&names)))
         }
         ConvertError::Unknown { name, names } => {
-            Failure::new(Exit::NotFound, format!("`{file}` has nothing called `{name}`")).hint(format!("there is {}", listed(&names)))
+            Failure::new(Exit::NotFound, format!("`{file}` has nothing called `{name}`"))
+                .hint(format!("there is {}", listed(&names)))
         }
         ConvertError::Empty => Failure::invalid(format!("`{file}` holds nothing to convert")),
-        ConvertError::BadSet(pointer) => Failure::invalid(format!("nothing can be put at `{pointer}`"))
-            .hint("a list grows by one element at a time, and a text or number has no members"),
-        ConvertError::SetInSame => Failure::invalid(format!("`{file}` is {} already, and is given back byte for byte", args.to))
-            .hint("leave --set out, or edit the file"),
+        ConvertError::BadSet(pointer) => {
+            Failure::invalid(format!("nothing can be put at `{pointer}`"))
+                .hint("a list grows by one element at a time, and a text or number has no members")
+        }
+        ConvertError::SetInSame => Failure::invalid(format!(
+            "`{file}` is {} already, and is given back byte for byte",
+            args.to
+        ))
+        .hint("leave --set out, or edit the file"),
     }
 }
 
 fn listed(names: &[String]) -> String {
     let shown: Vec<_> = names.iter().take(20).map(|name| format!("`{name}`")).collect();
-    let more = if names.len() > 20 { format!(" and {} more", names.len() - 20) } else { String::new() };
+    let more =
+        if names.len() > 20 { format!(" and {} more", names.len() - 20) } else { String::new() };
     shown.join(", ") + &more
 }
 
 /// Reads `POINTER=VALUE`.
 fn setting(text: &str) -> Result<(Pointer, Value), String> {
-    let (pointer, value) = text.split_once('=').ok_or("write POINTER=VALUE, for example /version=1.0.0")?;
+    let (pointer, value) =
+        text.split_once('=').ok_or("write POINTER=VALUE, for example /version=1.0.0")?;
     let pointer = Pointer::parse(pointer)
         .filter(|pointer| !pointer.as_str().is_empty())
         .ok_or_else(|| format!("`{pointer}` is no JSON pointer; it begins with `/`"))?;

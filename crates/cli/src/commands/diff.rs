@@ -39,8 +39,10 @@ pub(crate) fn run(args: &DiffArgs, json_wanted: bool, printer: Printer) -> Outco
     let safe = is_upgrade_safe(&changes);
     if json_wanted {
         let count = |class| changes.iter().filter(|change| change.class == class).count();
-        let counts: serde_json::Map<_, _> =
-            Class::ALL.iter().map(|class| (class.name().to_owned(), count(*class).into())).collect();
+        let counts: serde_json::Map<_, _> = Class::ALL
+            .iter()
+            .map(|class| (class.name().to_owned(), count(*class).into()))
+            .collect();
         printer.json(&json!({"changes": changes, "counts": counts, "upgrade_safe": safe}))?;
     } else {
         printer.result(&told(&changes, printer))?;

@@ -54,16 +54,29 @@ pub(crate) fn run(args: &ExportArgs, json_wanted: bool, printer: Printer) -> Out
     Ok(Exit::Done)
 }
 
-fn write(folder: &std::path::Path, exported: &Export, format: Format, printer: Printer) -> Result<(), Failure> {
+fn write(
+    folder: &std::path::Path,
+    exported: &Export,
+    format: Format,
+    printer: Printer,
+) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        let exit = if error.kind() == std::io::ErrorKind::AlreadyExists { Exit::Conflict } else { Exit::Unavailable };
+        let exit = if error.kind() == std::io::ErrorKind::AlreadyExists {
+            Exit::Conflict
+        } else {
+            Exit::Unavailable
+        };
         Failure::new(exit, format!("failed to make the folder `{}`", folder.display())).cause(error)
     };
     std::fs::create_dir(folder).map_err(failed)?;
     let mut document = serde_json::to_vec_pretty(&exported.document)
         .map_err(|error| Failure::new(Exit::Bug, "failed to write JSON").cause(error))?;
     document.push(b'\n');
-    let name = if format == Format::Agentcli { "tools.json".to_owned() } else { format!("{}.json", format.name()) };
+    let name = if format == Format::Agentcli {
+        "tools.json".to_owned()
+    } else {
+        format!("{}.json", format.name())
+    };
     output::write_new(&folder.join(&name), &document)?;
     for shim in &exported.files {
         let path = folder.join(&shim.path);
@@ -75,7 +88,12 @@ fn write(folder: &std::path::Path, exported: &Export, format: Format, printer: P
             output::make_executable(&path)?;
         }
     }
-    printer.note(&format!("wrote {} and {} programs below {}", name, exported.files.len(), folder.display()));
+    printer.note(&format!(
+        "wrote {} and {} programs below {}",
+        name,
+        exported.files.len(),
+        folder.display()
+    ));
     Ok(())
 }
 

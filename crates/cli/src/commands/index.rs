@@ -42,14 +42,23 @@ pub(crate) fn run(args: &IndexArgs, json_wanted: bool, printer: Printer) -> Outc
     let place = args.dir.join(PLACE);
     let found = manifests(&args.dir, &place, printer)?;
     if found.is_empty() {
-        return Err(Failure::new(Exit::NotFound, format!("no install-manifests below `{}`", args.dir.display())));
+        return Err(Failure::new(
+            Exit::NotFound,
+            format!("no install-manifests below `{}`", args.dir.display()),
+        ));
     }
     if found.len() > MAX_ENTRIES {
-        return Err(Failure::invalid(format!("{} manifests; an index lists at most {MAX_ENTRIES}", found.len())));
+        return Err(Failure::invalid(format!(
+            "{} manifests; an index lists at most {MAX_ENTRIES}",
+            found.len()
+        )));
     }
     let listed: Vec<_> = found
         .iter()
-        .map(|(path, package)| Listed { package, url: format!("{}/{}", args.base_url.trim_end_matches('/'), path) })
+        .map(|(path, package)| Listed {
+            package,
+            url: format!("{}/{}", args.base_url.trim_end_matches('/'), path),
+        })
         .collect();
     let mut document = write(&publisher, &now(), &listed);
     keep_states(&mut document, &place);
@@ -58,7 +67,8 @@ pub(crate) fn run(args: &IndexArgs, json_wanted: bool, printer: Printer) -> Outc
     bytes.push(b'\n');
     let report = manifest::document::check(&bytes, &Options::default());
     if let Some(finding) = report.findings.first() {
-        return Err(Failure::invalid(format!("the index would not be valid: {}", finding.message)).hint(format!("at {}", finding.pointer)));
+        return Err(Failure::invalid(format!("the index would not be valid: {}", finding.message))
+            .hint(format!("at {}", finding.pointer)));
     }
     output::replace(&place, &bytes)?;
     if json_wanted {
@@ -71,7 +81,11 @@ pub(crate) fn run(args: &IndexArgs, json_wanted: bool, printer: Printer) -> Outc
 }
 
 /// The valid install-manifests below a folder, with their paths from there; a bad one is a warning.
-fn manifests(dir: &Path, place: &Path, printer: Printer) -> Result<Vec<(String, Package)>, Failure> {
+fn manifests(
+    dir: &Path,
+    place: &Path,
+    printer: Printer,
+) -> Result<Vec<(String, Package)>, Failure> {
     let mut found: Vec<(String, Package)> = Vec::new();
     let mut by_id: HashMap<String, String> = HashMap::new();
     for file in disk::json_files(dir)? {
@@ -81,17 +95,24 @@ fn manifests(dir: &Path, place: &Path, printer: Printer) -> Result<Vec<(String, 
         let relative = file.strip_prefix(dir).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         let bytes = disk::read(&file)?;
         match read(&bytes, &Options::default()) {
-            Ok((report, packages)) if report.dialect == Some(Dialect::InstallManifest) && report.form == Some(Form::Manifest) => {
+            Ok((report, packages))
+                if report.dialect == Some(Dialect::InstallManifest)
+                    && report.form == Some(Form::Manifest) =>
+            {
                 for package in packages {
                     if let Some(other) = by_id.insert(package.id.clone(), relative.clone()) {
-                        let message = format!("`{relative}` and `{other}` both have the id `{}`", package.id);
-                        return Err(Failure::new(Exit::Conflict, message).hint("an index lists each id once"));
+                        let message =
+                            format!("`{relative}` and `{other}` both have the id `{}`", package.id);
+                        return Err(Failure::new(Exit::Conflict, message)
+                            .hint("an index lists each id once"));
                     }
                     found.push((encoded(&relative), package));
                 }
             }
             Err(report) if report.dialect == Some(Dialect::InstallManifest) => {
-                printer.warn(&format!("`{relative}` is not valid and is left out; `haft validate` says why"));
+                printer.warn(&format!(
+                    "`{relative}` is not valid and is left out; `haft validate` says why"
+                ));
             }
             _ => {}
         }
@@ -102,13 +123,25 @@ fn manifests(dir: &Path, place: &Path, printer: Printer) -> Result<Vec<(String, 
 fn publisher(args: &IndexArgs) -> Result<Publisher, Failure> {
     let (kind, id) = match &args.publisher {
         Some(text) => match text.split_once(':') {
-            Some((kind, id)) if ["github", "https", "atproto"].contains(&kind) && !id.is_empty() => (kind.to_owned(), id.to_owned()),
-            _ => return Err(Failure::invalid(format!("`{text}` is no publisher")).hint("write github:owner/repo, https:host or atproto:did")),
+            Some((kind, id))
+                if ["github", "https", "atproto"].contains(&kind) && !id.is_empty() =>
+            {
+                (kind.to_owned(), id.to_owned())
+            }
+            _ => {
+                return Err(Failure::invalid(format!("`{text}` is no publisher"))
+                    .hint("write github:owner/repo, https:host or atproto:did"));
+            }
         },
         None => {
-            let rest = args.base_url.strip_prefix("https://").or_else(|| args.base_url.strip_prefix("http://"));
+            let rest = args
+                .base_url
+                .strip_prefix("https://")
+                .or_else(|| args.base_url.strip_prefix("http://"));
             let host = rest.and_then(|rest| rest.split('/').next()).filter(|host| !host.is_empty());
-            let host = host.ok_or_else(|| Failure::invalid(format!("`{}` is no http address", args.base_url)))?;
+            let host = host.ok_or_else(|| {
+                Failure::invalid(format!("`{}` is no http address", args.base_url))
+            })?;
             ("https".to_owned(), host.to_owned())
         }
     };
@@ -118,10 +151,16 @@ fn publisher(args: &IndexArgs) -> Result<Publisher, Failure> {
 
 /// What a publisher said about the state of a manifest stays said.
 fn keep_states(document: &mut Value, place: &Path) {
-    let Some(before) = std::fs::read(place).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) else { return };
+    let Some(before) =
+        std::fs::read(place).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+    else {
+        return;
+    };
     let Some(entries) = document["manifests"].as_array_mut() else { return };
     for entry in entries {
-        let old = before["manifests"].as_array().and_then(|old| old.iter().find(|old| old["id"] == entry["id"]));
+        let old = before["manifests"]
+            .as_array()
+            .and_then(|old| old.iter().find(|old| old["id"] == entry["id"]));
         for field in ["status", "deprecated_in_favor_of"] {
             if let Some(value) = old.and_then(|old| old.get(field)) {
                 entry[field] = value.clone();
@@ -134,7 +173,9 @@ fn keep_states(document: &mut Value, place: &Path) {
 fn encoded(path: &str) -> String {
     path.bytes()
         .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => char::from(byte).to_string(),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                char::from(byte).to_string()
+            }
             other => format!("%{other:02X}"),
         })
         .collect()
@@ -143,17 +184,25 @@ fn encoded(path: &str) -> String {
 /// The time as RFC 3339 writes it; `SOURCE_DATE_EPOCH` makes an index that can be made again.
 fn now() -> String {
     let fixed = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse::<u64>().ok());
-    let seconds = fixed.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()));
+    let seconds = fixed.unwrap_or_else(|| {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    });
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Days since 1970 to a date: years begin in March, so the leap day is the last of its year.
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
 }

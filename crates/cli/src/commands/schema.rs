@@ -22,14 +22,17 @@ pub(crate) fn run(args: &SchemaArgs, json_wanted: bool, printer: Printer) -> Out
         if json_wanted {
             printer.json(&json!({"schemas": names}))?;
         } else {
-            let lines: String = all().map(|published| format!("{:<26} {}\n", published.name, published.title)).collect();
+            let lines: String = all()
+                .map(|published| format!("{:<26} {}\n", published.name, published.title))
+                .collect();
             printer.result(&lines)?;
         }
         return Ok(Exit::Done);
     };
     // A dialect without a version is its newest; the list is in order of age.
     let newest = |published: &&Published| published.name.split('@').next() == Some(name);
-    let found = all().find(|published| published.name == name).or_else(|| all().filter(newest).last());
+    let found =
+        all().find(|published| published.name == name).or_else(|| all().filter(newest).last());
     match found {
         Some(published) => {
             printer.json(&published.json_schema())?;
@@ -37,7 +40,10 @@ pub(crate) fn run(args: &SchemaArgs, json_wanted: bool, printer: Printer) -> Out
         }
         None => {
             let near = suggest(name, all().map(|published| published.name));
-            let hint = near.map_or_else(|| "`haft schema` lists them".to_owned(), |near| format!("did you mean `{near}`? `haft schema` lists them all"));
+            let hint = near.map_or_else(
+                || "`haft schema` lists them".to_owned(),
+                |near| format!("did you mean `{near}`? `haft schema` lists them all"),
+            );
             Err(Failure::new(Exit::NotFound, format!("there is no schema `{name}`")).hint(hint))
         }
     }

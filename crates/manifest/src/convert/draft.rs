@@ -39,7 +39,12 @@ impl Draft {
     }
 
     /// Puts a value, or asks for it.
-    pub(super) fn put_or_ask(&mut self, pointer: &str, value: Option<impl Into<Value>>, what: &str) {
+    pub(super) fn put_or_ask(
+        &mut self,
+        pointer: &str,
+        value: Option<impl Into<Value>>,
+        what: &str,
+    ) {
         match value {
             Some(value) => self.put(pointer, value),
             None => self.ask(pointer, what),
@@ -58,7 +63,10 @@ impl Draft {
     }
 
     /// Puts in what was said from outside; what is still missing stays so.
-    pub(super) fn finish(mut self, set: &[(Pointer, Value)]) -> Result<(Value, Vec<Missing>, Vec<Loss>), ConvertError> {
+    pub(super) fn finish(
+        mut self,
+        set: &[(Pointer, Value)],
+    ) -> Result<(Value, Vec<Missing>, Vec<Loss>), ConvertError> {
         if self.document.is_null() {
             self.document = Value::Object(Map::new());
         }
@@ -80,7 +88,8 @@ fn place(document: &mut Value, pointer: &Pointer, value: Value) -> bool {
     let mut current = document;
     while let Some(step) = steps.next() {
         if current.is_null() {
-            *current = if step == "0" { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+            *current =
+                if step == "0" { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
         }
         current = match current {
             Value::Object(members) => members.entry(step).or_insert(Value::Null),
@@ -113,7 +122,9 @@ mod tests {
     #[test]
     fn values_are_placed_with_what_leads_to_them() {
         let mut document = Value::Null;
-        let mut put = |pointer: &str, value: Value| place(&mut document, &Pointer::parse(pointer).unwrap(), value);
+        let mut put = |pointer: &str, value: Value| {
+            place(&mut document, &Pointer::parse(pointer).unwrap(), value)
+        };
         assert!(put("/a/b", json!(1)));
         assert!(put("/list/0/x", json!("y")));
         assert!(put("/list/1", json!(2)));

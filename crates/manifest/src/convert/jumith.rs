@@ -13,14 +13,18 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
     let version = package.version.as_deref().filter(|version| (patterns::SEMVER.matches)(version));
     draft.put_or_ask("/version", version, "a semantic version");
     let one_line = |text: &&str| !text.contains('\n') && text.chars().count() <= 280;
-    let summary = package.summary.as_deref().or_else(|| action.and_then(|action| action.summary.as_deref()));
+    let summary =
+        package.summary.as_deref().or_else(|| action.and_then(|action| action.summary.as_deref()));
     let summary = summary.or_else(|| description(package, action).filter(one_line));
     draft.put_or_ask("/summary", summary, "one line on what it does");
     draft.put_some("/description", package.description.clone());
     if !package.tags.is_empty() {
         draft.put("/tags", package.tags.clone());
     }
-    let provider = package.publisher.as_ref().and_then(|person| person.name.clone().or_else(|| person.id.clone()));
+    let provider = package
+        .publisher
+        .as_ref()
+        .and_then(|person| person.name.clone().or_else(|| person.id.clone()));
     draft.put_some("/provider", provider);
     match package.implementations.first().map(|implementation| &implementation.entry) {
         Some(Entry::NodeModule { main, export }) => {
@@ -37,10 +41,17 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
     draft.put_some("/schema/input", schema(action.and_then(|action| action.input.as_ref())));
     draft.put_some("/schema/output", schema(action.and_then(|action| action.output.as_ref())));
     let approval = action.and_then(|action| {
-        action.requires_approval.or_else(|| (action.side_effects == Some(SideEffects::Destructive)).then_some(true))
+        action
+            .requires_approval
+            .or_else(|| (action.side_effects == Some(SideEffects::Destructive)).then_some(true))
     });
     draft.put_some("/requiresApproval", approval);
-    let secrets: Vec<_> = package.inputs.iter().filter(|input| input.secret && input.source == InputSource::Owner).map(|input| input.name.clone()).collect();
+    let secrets: Vec<_> = package
+        .inputs
+        .iter()
+        .filter(|input| input.secret && input.source == InputSource::Owner)
+        .map(|input| input.name.clone())
+        .collect();
     if !secrets.is_empty() {
         draft.put("/requiredSecrets", secrets);
     }

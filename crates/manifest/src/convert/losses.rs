@@ -34,56 +34,163 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
     match target {
         Dialect::InstallManifest => matches!(
             concept,
-            C::Id | C::Namespace | C::Version | C::DisplayName | C::Summary | C::Description | C::Homepage | C::Author
-                | C::License | C::Tags | C::Support | C::Acquire | C::RuntimeKind | C::WorkingFolder | C::Run | C::Endpoint
-                | C::Headers | C::Auth | C::Env | C::EnvPrompt | C::Secrets | C::Scopes | C::Actions | C::Input | C::Output
-                | C::OutputFormat | C::SideEffects | C::Idempotent | C::ScopesUsed | C::ErrorEnvelope | C::Smoke
-                | C::KillSwitch | C::Verify | C::DataBoundary | C::Cost
+            C::Id
+                | C::Namespace
+                | C::Version
+                | C::DisplayName
+                | C::Summary
+                | C::Description
+                | C::Homepage
+                | C::Author
+                | C::License
+                | C::Tags
+                | C::Support
+                | C::Acquire
+                | C::RuntimeKind
+                | C::WorkingFolder
+                | C::Run
+                | C::Endpoint
+                | C::Headers
+                | C::Auth
+                | C::Env
+                | C::EnvPrompt
+                | C::Secrets
+                | C::Scopes
+                | C::Actions
+                | C::Input
+                | C::Output
+                | C::OutputFormat
+                | C::SideEffects
+                | C::Idempotent
+                | C::ScopesUsed
+                | C::ErrorEnvelope
+                | C::Smoke
+                | C::KillSwitch
+                | C::Verify
+                | C::DataBoundary
+                | C::Cost
         ),
         Dialect::Agentcli => matches!(
             concept,
-            C::Id | C::Description | C::Summary | C::Input | C::Run | C::Timeout | C::Env | C::EnvPassthrough | C::Actions
+            C::Id
+                | C::Description
+                | C::Summary
+                | C::Input
+                | C::Run
+                | C::Timeout
+                | C::Env
+                | C::EnvPassthrough
+                | C::Actions
         ),
         Dialect::Mcpkg => matches!(
             concept,
-            C::Id | C::DisplayName | C::Version | C::Description | C::Summary | C::Tags | C::Run | C::Endpoint
-                | C::Implementations | C::Requirements | C::Chain | C::Input | C::Output | C::Auth | C::AuthHints | C::Tests
-                | C::Publisher | C::License | C::Homepage | C::Timeout | C::Actions
+            C::Id
+                | C::DisplayName
+                | C::Version
+                | C::Description
+                | C::Summary
+                | C::Tags
+                | C::Run
+                | C::Endpoint
+                | C::Implementations
+                | C::Requirements
+                | C::Chain
+                | C::Input
+                | C::Output
+                | C::Auth
+                | C::AuthHints
+                | C::Tests
+                | C::Publisher
+                | C::License
+                | C::Homepage
+                | C::Timeout
+                | C::Actions
         ),
         Dialect::Capability => matches!(
             concept,
-            C::Id | C::Kind | C::Version | C::Description | C::Summary | C::Origin | C::Input | C::Output | C::Permissions
-                | C::Sandbox | C::Resources | C::Timeout | C::Trust | C::Channel | C::SecretRefs | C::Run | C::Enabled
-                | C::Oauth | C::Actions
+            C::Id
+                | C::Kind
+                | C::Version
+                | C::Description
+                | C::Summary
+                | C::Origin
+                | C::Input
+                | C::Output
+                | C::Permissions
+                | C::Sandbox
+                | C::Resources
+                | C::Timeout
+                | C::Trust
+                | C::Channel
+                | C::SecretRefs
+                | C::Run
+                | C::Enabled
+                | C::Oauth
+                | C::Actions
         ),
         Dialect::Jumith => matches!(
             concept,
-            C::Id | C::DisplayName | C::Version | C::Summary | C::Description | C::Tags | C::Publisher | C::Input | C::Output
-                | C::Approval | C::Secrets | C::Payment | C::Actions
+            C::Id
+                | C::DisplayName
+                | C::Version
+                | C::Summary
+                | C::Description
+                | C::Tags
+                | C::Publisher
+                | C::Input
+                | C::Output
+                | C::Approval
+                | C::Secrets
+                | C::Payment
+                | C::Actions
         ),
     }
 }
 
 /// Lists every field of the source that the target has no place for.
-pub(super) fn audit(bytes: &[u8], package: &Package, target: Dialect, place: &Place<'_>) -> Vec<Loss> {
-    let Some(root) = std::str::from_utf8(bytes).ok().and_then(|text| parse(text).root) else { return Vec::new() };
+pub(super) fn audit(
+    bytes: &[u8],
+    package: &Package,
+    target: Dialect,
+    place: &Place<'_>,
+) -> Vec<Loss> {
+    let Some(root) = std::str::from_utf8(bytes).ok().and_then(|text| parse(text).root) else {
+        return Vec::new();
+    };
     let mut audit = Audit { target, only: place.only, losses: Vec::new() };
     match (package.dialect, place.form) {
         (Dialect::InstallManifest, _) => {
             let version = package.format_version.and_then(install_manifest::Version::named);
-            audit.value(install_manifest::shape(version.unwrap_or(install_manifest::Version::V0_4)), &root, Path::ROOT);
+            audit.value(
+                install_manifest::shape(version.unwrap_or(install_manifest::Version::V0_4)),
+                &root,
+                Path::ROOT,
+            );
         }
         (Dialect::Agentcli, _) => audit.value(agentcli::shape(), &root, Path::ROOT),
-        (Dialect::Mcpkg, _) => audit.value(mcpkg::shape(mcpkg::Version::of(&root)), &root, Path::ROOT),
+        (Dialect::Mcpkg, _) => {
+            audit.value(mcpkg::shape(mcpkg::Version::of(&root)), &root, Path::ROOT)
+        }
         (Dialect::Capability, Form::Catalog) => {
             let entries = root.list_at("capabilities");
             let index = place.entry.unwrap_or(0);
             if let Some(entry) = entries.get(index) {
-                audit.value(capability::shape(), entry, Path::ROOT.key("capabilities").index(index));
+                audit.value(
+                    capability::shape(),
+                    entry,
+                    Path::ROOT.key("capabilities").index(index),
+                );
             }
             for (at, other) in entries.iter().enumerate().filter(|(at, _)| *at != index) {
-                let reason = format!("the entry `{}` is left out: one is converted at a time", other.text_at("id").unwrap_or_default());
-                audit.losses.push(Loss { pointer: Path::ROOT.key("capabilities").index(at).pointer(), reason, weight: Weight::Behaviour });
+                let reason = format!(
+                    "the entry `{}` is left out: one is converted at a time",
+                    other.text_at("id").unwrap_or_default()
+                );
+                audit.losses.push(Loss {
+                    pointer: Path::ROOT.key("capabilities").index(at).pointer(),
+                    reason,
+                    weight: Weight::Behaviour,
+                });
             }
         }
         (Dialect::Capability, _) => audit.value(capability::shape(), &root, Path::ROOT),
@@ -125,7 +232,11 @@ impl Audit<'_> {
         self.value(&list.item, first, path.index(0));
         for index in 1..node.items().len() {
             let reason = "only the first implementation is carried over".to_owned();
-            self.losses.push(Loss { pointer: path.index(index).pointer(), reason, weight: Weight::Behaviour });
+            self.losses.push(Loss {
+                pointer: path.index(index).pointer(),
+                reason,
+                weight: Weight::Behaviour,
+            });
         }
     }
 
@@ -136,26 +247,41 @@ impl Audit<'_> {
             && let Some(name) = node.text_at("name").filter(|name| *name != only)
         {
             let reason = format!("`{name}` is left out: only `{only}` was asked for");
-            return self.losses.push(Loss { pointer: path.pointer(), reason, weight: Weight::Behaviour });
+            return self.losses.push(Loss {
+                pointer: path.pointer(),
+                reason,
+                weight: Weight::Behaviour,
+            });
         }
         for member in node.members() {
             let key = member.key.as_ref();
             let path = path.key(key);
             match object.fields.iter().find(|field| field.name == key) {
                 Some(field) if says_nothing(field.concept, &member.value) => {}
-                Some(field) if field.concept == Concept::Implementations && !carries(self.target, field.concept) => {
+                Some(field)
+                    if field.concept == Concept::Implementations
+                        && !carries(self.target, field.concept) =>
+                {
                     self.implementations(&field.shape, &member.value, path);
                 }
                 Some(field) if !carries(self.target, field.concept) => {
                     let words = field.concept.words();
                     let reason = format!("{} has no place for {words}", self.target);
-                    self.losses.push(Loss { pointer: path.pointer(), reason, weight: field.concept.weight() });
+                    self.losses.push(Loss {
+                        pointer: path.pointer(),
+                        reason,
+                        weight: field.concept.weight(),
+                    });
                 }
                 Some(field) => self.value(&field.shape, &member.value, path),
                 None if Some(key) == tag => {}
                 None => {
                     let reason = format!("`{key}` is unknown and is not carried over");
-                    self.losses.push(Loss { pointer: path.pointer(), reason, weight: Weight::Cosmetic });
+                    self.losses.push(Loss {
+                        pointer: path.pointer(),
+                        reason,
+                        weight: Weight::Cosmetic,
+                    });
                 }
             }
         }

@@ -15,7 +15,11 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
     let action = package.actions.first();
     let id = super::jumith::plain_id(&package.id);
     let fits = (patterns::DOTTED_ID.matches)(id);
-    draft.put_or_ask("/toolId", fits.then_some(id), "an id of dotted segments like `publisher.domain.name`");
+    draft.put_or_ask(
+        "/toolId",
+        fits.then_some(id),
+        "an id of dotted segments like `publisher.domain.name`",
+    );
     let name = package.name.as_deref().or_else(|| action.map(|action| action.name.as_str()));
     draft.put_or_ask("/name", name.filter(|name| !name.is_empty()), "the name people see");
     let version = package.version.as_deref().filter(|version| (patterns::SEMVER.matches)(version));
@@ -26,14 +30,23 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
     draft.put("/capabilities", package.tags.clone());
     match &package.chain {
         Some(chain) => {
-            let steps: Vec<Value> = chain.steps.iter().map(|step| step.definition.value()).collect();
+            let steps: Vec<Value> =
+                chain.steps.iter().map(|step| step.definition.value()).collect();
             draft.put("/chain", steps);
         }
         None => write_run(package, action, draft),
     }
     let schema = |schema: Option<&Json>| schema.map(Json::value);
-    draft.put_or_ask("/input_schema", schema(action.and_then(|action| action.input.as_ref())), "a JSON Schema of the input");
-    draft.put_or_ask("/output_schema", schema(action.and_then(|action| action.output.as_ref())), "a JSON Schema of the answer");
+    draft.put_or_ask(
+        "/input_schema",
+        schema(action.and_then(|action| action.input.as_ref())),
+        "a JSON Schema of the input",
+    );
+    draft.put_or_ask(
+        "/output_schema",
+        schema(action.and_then(|action| action.output.as_ref())),
+        "a JSON Schema of the answer",
+    );
     write_auth(package, draft);
     if !package.tests.is_empty() {
         draft.put("/tests", package.tests.clone());
@@ -52,7 +65,8 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
 
 /// The best text there is; the summary counts as one.
 pub(super) fn description<'p>(package: &'p Package, action: Option<&'p Action>) -> Option<&'p str> {
-    let of_action = action.and_then(|action| action.description.as_deref().or(action.summary.as_deref()));
+    let of_action =
+        action.and_then(|action| action.description.as_deref().or(action.summary.as_deref()));
     let of_package = package.description.as_deref().or(package.summary.as_deref());
     let has_one = package.actions.len() == 1;
     let best = if has_one { of_package.or(of_action) } else { of_action.or(of_package) };
@@ -66,10 +80,14 @@ pub(super) fn lose_other_texts(package: &Package, action: Option<&Action>, draft
         Dialect::InstallManifest => Pointer::root().key("tool"),
         _ => Pointer::root(),
     };
-    let of_package = [(root.key("summary"), &package.summary), (root.key("description"), &package.description)];
+    let of_package =
+        [(root.key("summary"), &package.summary), (root.key("description"), &package.description)];
     let of_action = action.filter(|action| action.pointer != Pointer::root());
     let of_action = of_action.into_iter().flat_map(|action| {
-        [(action.pointer.key("summary"), &action.summary), (action.pointer.key("description"), &action.description)]
+        [
+            (action.pointer.key("summary"), &action.summary),
+            (action.pointer.key("description"), &action.description),
+        ]
     });
     for (pointer, text) in of_package.into_iter().chain(of_action) {
         if let Some(text) = text

@@ -81,14 +81,20 @@ pub enum ConvertError {
 
 /// Converts a document.
 pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, ConvertError> {
-    let (report, packages) = read(bytes, &request.source).map_err(|report| ConvertError::Invalid(Box::new(report)))?;
+    let (report, packages) =
+        read(bytes, &request.source).map_err(|report| ConvertError::Invalid(Box::new(report)))?;
     let form = report.form.unwrap_or(Form::Manifest);
     if matches!(form, Form::Test | Form::Companion | Form::Index) {
         return Err(ConvertError::NoManifest(form));
     }
     if report.dialect == Some(request.target) && request.only.is_none() {
         return match request.set {
-            [] => Ok(Conversion { document: bytes.to_vec(), losses: Vec::new(), missing: Vec::new(), report: Some(report) }),
+            [] => Ok(Conversion {
+                document: bytes.to_vec(),
+                losses: Vec::new(),
+                missing: Vec::new(),
+                report: Some(report),
+            }),
             _ => Err(ConvertError::SetInSame),
         };
     }
@@ -109,7 +115,9 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
     lost.sort_by(|a, b| (a.weight, &a.pointer).cmp(&(b.weight, &b.pointer)));
     lost.dedup();
     let document = written(&document);
-    let report = missing.is_empty().then(|| check(&document, &Options { dialect: Some(request.target), ..Options::default() }));
+    let report = missing.is_empty().then(|| {
+        check(&document, &Options { dialect: Some(request.target), ..Options::default() })
+    });
     Ok(Conversion { document, losses: lost, missing, report })
 }
 
@@ -121,7 +129,10 @@ fn written(document: &Value) -> Vec<u8> {
 }
 
 /// The package to convert, and where it stands in a catalog.
-fn pick_package(mut packages: Vec<Package>, request: &Request<'_>) -> Result<(Option<usize>, Package), ConvertError> {
+fn pick_package(
+    mut packages: Vec<Package>,
+    request: &Request<'_>,
+) -> Result<(Option<usize>, Package), ConvertError> {
     let names: Vec<String> = packages.iter().map(|package| package.id.clone()).collect();
     match packages.len() {
         0 => Err(ConvertError::Empty),
@@ -148,8 +159,9 @@ fn pick_action(mut package: Package, request: &Request<'_>) -> Result<Package, C
             package.implementations.retain(|implementation| implementation.id == name);
         }
     }
-    let holds_one = matches!(request.target, Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith)
-        || (request.target == Dialect::InstallManifest && !run::share_a_program(&package));
+    let holds_one =
+        matches!(request.target, Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith)
+            || (request.target == Dialect::InstallManifest && !run::share_a_program(&package));
     if holds_one && package.actions.len() > 1 {
         return Err(ConvertError::Several { noun: "action", names });
     }

@@ -27,12 +27,17 @@ pub(super) fn run<'p>(implementation: &'p Implementation, invocation: &'p Invoca
             if !plain {
                 return Run::Other;
             }
-            Run::Command { argv: argv.iter().chain(argv_template).cloned().collect(), implementation }
+            Run::Command {
+                argv: argv.iter().chain(argv_template).cloned().collect(),
+                implementation,
+            }
         }
         (Entry::Argv { argv, cwd: None, .. }, Invocation::ArgvJson | Invocation::Http { .. }) => {
             Run::Command { argv: argv.clone(), implementation }
         }
-        (Entry::Http { base, .. }, Invocation::Http { method, path, headers }) if headers.is_empty() && !path.contains("${") => {
+        (Entry::Http { base, .. }, Invocation::Http { method, path, headers })
+            if headers.is_empty() && !path.contains("${") =>
+        {
             Run::Request { method, url: joined(base, path), implementation }
         }
         (Entry::Http { base, method: Some(method) }, Invocation::ArgvJson) => {
@@ -53,10 +58,11 @@ fn of_action<'p>(package: &'p Package, action: &Action) -> Option<&'p Implementa
 
 /// Whether all actions are started by one program, as an install-manifest needs it.
 pub(super) fn share_a_program(package: &Package) -> bool {
-    let mut programs = package.implementations.iter().map(|implementation| match &implementation.entry {
-        Entry::Argv { argv, .. } => argv.first(),
-        _ => None,
-    });
+    let mut programs =
+        package.implementations.iter().map(|implementation| match &implementation.entry {
+            Entry::Argv { argv, .. } => argv.first(),
+            _ => None,
+        });
     match package.dialect {
         crate::dialect::Dialect::Agentcli => {
             let first = programs.next();

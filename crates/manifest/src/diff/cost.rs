@@ -65,7 +65,9 @@ pub(super) fn payment(changes: &mut Changes, old: Option<bool>, new: Option<bool
         return;
     }
     let class = if rank(new) > rank(old) { Class::NeedsReview } else { Class::Additive };
-    let show = |uses: Option<bool>| uses.map_or("undeclared", |uses| if uses { "yes" } else { "no" });
-    let message = format!("spending money was {} and is now {}", quoted(show(old)), quoted(show(new)));
+    let show =
+        |uses: Option<bool>| uses.map_or("undeclared", |uses| if uses { "yes" } else { "no" });
+    let message =
+        format!("spending money was {} and is now {}", quoted(show(old)), quoted(show(new)));
     changes.about("cost").tell(class, Concept::Payment, message);
 }
