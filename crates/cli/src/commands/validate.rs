@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use manifest::companion;
 use manifest::dialect::{Dialect, Form, resembles};
-use manifest::document::{Options, Report};
+use manifest::document::{Options, Report, check};
 use manifest::finding::{Code, Severity};
 use manifest::folder::{FileReport, check_with_folder};
 use manifest::json::{Places, parse};
@@ -186,7 +186,13 @@ impl Look {
             _ if manifest.is_some() => options.for_test(),
             _ => options,
         };
-        let reports = check_with_folder(&name, bytes, &options, &Beside::of(path));
+        let reports = if path == Path::new("-") {
+            // What comes from standard input stands in no folder.
+            let report = check(&bytes, &Options { fallback_id: None, ..options });
+            vec![FileReport { path: name.clone(), bytes, report }]
+        } else {
+            check_with_folder(&name, bytes, &options, &Beside::of(path))
+        };
         if !self.named && reports.first().is_some_and(|first| is_foreign(&name, first)) {
             return Ok(Vec::new());
         }
