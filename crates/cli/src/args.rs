@@ -7,7 +7,7 @@ use crate::printer::ColorChoice;
 
 /// Packages, checks and converts the tools AI agents use.
 #[derive(Parser, Debug)]
-#[command(name = "haft", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "haft", version, arg_required_else_help = true, term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 done, 2 invalid input, 3 not found, 4 denied, 5 conflict, 6 unavailable, 70 our bug."
 )]

@@ -67,6 +67,7 @@ impl Printer {
     }
 
     /// Writes a result to stdout. A reader that has gone away is no failure.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn result(self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,4 +1,5 @@
 //! `haft convert`: byte-exact, honest about losses, never inventing.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
 
@@ -33,7 +34,9 @@ fn answer(pointer: &str) -> String {
         "summary" | "description" | "prompt" => "Made up for a test.",
         "homepage" => "https://example.com/x",
         "kind" => "shell-binary",
-        "install" => r#"{"method":"preinstalled","locator":{"kind":"binary-on-path","binary":"true"}}"#,
+        "install" => {
+            r#"{"method":"preinstalled","locator":{"kind":"binary-on-path","binary":"true"}}"#
+        }
         "entrypoint" => r#"{"command":["true"]}"#,
         "invocation" => r#"{"kind":"stdin-json"}"#,
         "side_effects" => "none",
@@ -42,7 +45,9 @@ fn answer(pointer: &str) -> String {
         "command" => r#"["/bin/true"]"#,
         "endpoint" => r#"{"type":"local","command":"true"}"#,
         "input_schema" | "output_schema" | "inputs" | "outputs" => r#"{"type":"object"}"#,
-        "origin" => r#"{"source":"local","digest":"0000000000000000000000000000000000000000000000000000000000000000"}"#,
+        "origin" => {
+            r#"{"source":"local","digest":"0000000000000000000000000000000000000000000000000000000000000000"}"#
+        }
         "permissions" => r#"{"network":"deny","filesystem":"none","devices":[]}"#,
         "sandbox" => "process",
         "resources" => r#"{"cpu":"1","memory":"64Mi"}"#,
@@ -73,22 +78,45 @@ fn every_conversion_ends_in_a_valid_document_once_its_questions_are_answered() {
         for target in ["install-manifest", "agentcli", "mcpkg", "capability", "jumith"] {
             let path = repository().join(source);
             let path = path.to_str().unwrap();
-            let mut arguments = vec!["convert".to_owned(), path.to_owned(), "--to".into(), target.into(), "--json".into()];
-            let first = run_in(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>(), None);
+            let mut arguments = vec![
+                "convert".to_owned(),
+                path.to_owned(),
+                "--to".into(),
+                target.into(),
+                "--json".into(),
+            ];
+            let first = run_in(
+                folder.path(),
+                &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
+                None,
+            );
             if first.stderr.contains("--only") {
-                let name = first.stderr.split("--only: `").nth(1).unwrap().split('`').next().unwrap();
+                let name =
+                    first.stderr.split("--only: `").nth(1).unwrap().split('`').next().unwrap();
                 arguments.extend(["--only".to_owned(), name.to_owned()]);
             }
-            let asked = run_in(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>(), None);
+            let asked = run_in(
+                folder.path(),
+                &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
+                None,
+            );
             let missing = asked.json()["missing"].as_array().unwrap().clone();
             assert_eq!(asked.code, if missing.is_empty() { 0 } else { 2 }, "{source} -> {target}");
             for entry in &missing {
                 arguments.extend(["--set".to_owned(), answer(entry["pointer"].as_str().unwrap())]);
             }
-            let done = run_in(folder.path(), &arguments.iter().map(String::as_str).collect::<Vec<_>>(), None);
+            let done = run_in(
+                folder.path(),
+                &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
+                None,
+            );
             assert_eq!(done.code, 0, "{source} -> {target}: {}{}", done.stderr, done.stdout);
             let document = serde_json::to_vec(&done.json()["document"]).unwrap();
-            let checked = run_in(folder.path(), &["validate", "--dialect", target, "--json", "-"], Some(&document));
+            let checked = run_in(
+                folder.path(),
+                &["validate", "--dialect", target, "--json", "-"],
+                Some(&document),
+            );
             assert_eq!(checked.code, 0, "{source} -> {target}: {}", checked.stdout);
         }
     }
@@ -115,9 +143,23 @@ fn what_is_missing_is_listed_and_nothing_is_written() {
 
 #[test]
 fn losses_are_told_with_pointer_reason_and_severity() {
-    let ran = haft(&["convert", "examples/install-manifest/word-count/manifest.json", "--to", "mcpkg", "--only", "count", "--json", "--draft"]);
+    let ran = haft(&[
+        "convert",
+        "examples/install-manifest/word-count/manifest.json",
+        "--to",
+        "mcpkg",
+        "--only",
+        "count",
+        "--json",
+        "--draft",
+    ]);
     let losses = ran.json()["losses"].as_array().unwrap().clone();
-    let of = |pointer: &str| losses.iter().find(|loss| loss["pointer"] == pointer).unwrap_or_else(|| panic!("{pointer}: {losses:#?}"));
+    let of = |pointer: &str| {
+        losses
+            .iter()
+            .find(|loss| loss["pointer"] == pointer)
+            .unwrap_or_else(|| panic!("{pointer}: {losses:#?}"))
+    };
     assert_eq!(of("/kill_switch")["severity"], "safety");
     assert_eq!(of("/smoke")["severity"], "safety");
     assert_eq!(of("/actions/1")["severity"], "behaviour");
@@ -127,7 +169,18 @@ fn losses_are_told_with_pointer_reason_and_severity() {
 
 #[test]
 fn a_value_that_does_not_fit_is_refused() {
-    let ran = haft(&["convert", TOOLS, "--to", "mcpkg", "--set", "/toolId=NOT AN ID", "--set", "/version=1.0.0", "--set", "/output_schema={}"]);
+    let ran = haft(&[
+        "convert",
+        TOOLS,
+        "--to",
+        "mcpkg",
+        "--set",
+        "/toolId=NOT AN ID",
+        "--set",
+        "/version=1.0.0",
+        "--set",
+        "/output_schema={}",
+    ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("bad-pattern"), "{}", ran.stderr);
     let pointer = haft(&["convert", TOOLS, "--to", "mcpkg", "--set", "toolId=x"]);

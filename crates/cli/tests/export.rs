@@ -1,4 +1,5 @@
 //! `haft export`, `haft schema` and `haft index`.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
 
@@ -25,19 +26,34 @@ fn every_format_exports_every_example_with_unique_portable_names() {
         let ran = haft(&["export", "examples/", "--format", format, "--json"]);
         assert_eq!(ran.code, 0, "{format}: {}", ran.stderr);
         let json = ran.json();
-        let names: Vec<_> = json["names"].as_array().unwrap().iter().map(|name| name["exposed"].as_str().unwrap().to_owned()).collect();
+        let names: Vec<_> = json["names"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|name| name["exposed"].as_str().unwrap().to_owned())
+            .collect();
         assert!(names.len() >= 18, "{format}: {names:?}");
         let unique: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(unique.len(), names.len());
         if format != "mcpkg" {
-            assert!(names.iter().all(|name| name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))), "{names:?}");
+            assert!(
+                names.iter().all(|name| name.len() <= 64
+                    && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))),
+                "{names:?}"
+            );
         }
     }
 }
 
 #[test]
 fn mcp_annotations_are_always_written_out() {
-    let ran = haft(&["export", "examples/mcpkg/echo", "examples/install-manifest/word-count", "--format", "mcp"]);
+    let ran = haft(&[
+        "export",
+        "examples/mcpkg/echo",
+        "examples/install-manifest/word-count",
+        "--format",
+        "mcp",
+    ]);
     for tool in ran.json()["tools"].as_array().unwrap() {
         for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
             assert!(tool["annotations"][hint].is_boolean(), "{hint}: {tool}");
@@ -49,12 +65,26 @@ fn mcp_annotations_are_always_written_out() {
 fn agentcli_exports_come_with_programs_that_call_haft() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let ran = haft(&["export", "examples/mcpkg/echo", "--format", "agentcli", "-o", out.to_str().unwrap()]);
+    let ran = haft(&[
+        "export",
+        "examples/mcpkg/echo",
+        "--format",
+        "agentcli",
+        "-o",
+        out.to_str().unwrap(),
+    ]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(run_in(folder.path(), &["validate", "out/tools.json"], None).code, 0);
     let shim = std::fs::read_to_string(out.join("tools/bin/demo_echo")).unwrap();
     assert!(shim.starts_with("#!/bin/sh\n") && shim.contains("call"), "{shim}");
-    let again = haft(&["export", "examples/mcpkg/echo", "--format", "agentcli", "-o", out.to_str().unwrap()]);
+    let again = haft(&[
+        "export",
+        "examples/mcpkg/echo",
+        "--format",
+        "agentcli",
+        "-o",
+        out.to_str().unwrap(),
+    ]);
     assert_eq!(again.code, 5);
 }
 
@@ -75,9 +105,13 @@ fn schemas_are_printed_by_dialect_and_version() {
         assert_eq!(ran.code, 0, "{name}");
         let schema = ran.json();
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-        jsonschema::draft202012::meta::validate(&schema).unwrap_or_else(|error| panic!("{name}: {error}"));
+        jsonschema::draft202012::meta::validate(&schema)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    assert_eq!(haft(&["schema", "install-manifest"]).json()["properties"]["manifest_version"]["enum"][0], "0.4");
+    assert_eq!(
+        haft(&["schema", "install-manifest"]).json()["properties"]["manifest_version"]["enum"][0],
+        "0.4"
+    );
     let unknown = haft(&["schema", "install-manifest@0.9"]);
     assert_eq!(unknown.code, 3);
     assert!(unknown.stderr.contains("did you mean"), "{}", unknown.stderr);
@@ -100,23 +134,40 @@ fn an_index_lists_the_valid_manifests_and_keeps_their_states() {
     let folder = tempfile::tempdir().unwrap();
     copy(&repository().join("examples/install-manifest"), folder.path());
     std::fs::write(folder.path().join("bad.json"), r#"{"manifest_version": "0.2"}"#).unwrap();
-    let run = || run_in(folder.path(), &["index", ".", "--base-url", "https://tools.example.com/"], None);
+    let run =
+        || run_in(folder.path(), &["index", ".", "--base-url", "https://tools.example.com/"], None);
     let first = run();
     assert_eq!(first.code, 0, "{}", first.stderr);
     assert!(first.stderr.contains("`bad.json` is not valid and is left out"), "{}", first.stderr);
     let place = folder.path().join(".well-known/install-manifests.json");
-    let mut index: serde_json::Value = serde_json::from_slice(&std::fs::read(&place).unwrap()).unwrap();
+    let mut index: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&place).unwrap()).unwrap();
     assert_eq!(index["manifests"].as_array().unwrap().len(), 6);
     assert_eq!(index["publisher"]["id"], "tools.example.com");
-    assert_eq!(index["manifests"][0]["manifest_url"], "https://tools.example.com/dice-server/manifest.json");
-    assert_eq!(run_in(folder.path(), &["validate", "--strict", ".well-known/install-manifests.json"], None).code, 0);
+    assert_eq!(
+        index["manifests"][0]["manifest_url"],
+        "https://tools.example.com/dice-server/manifest.json"
+    );
+    assert_eq!(
+        run_in(
+            folder.path(),
+            &["validate", "--strict", ".well-known/install-manifests.json"],
+            None
+        )
+        .code,
+        0
+    );
     index["manifests"][0]["status"] = "broken".into();
     std::fs::write(&place, index.to_string()).unwrap();
     assert_eq!(run().code, 0);
     let index: serde_json::Value = serde_json::from_slice(&std::fs::read(&place).unwrap()).unwrap();
     assert_eq!(index["manifests"][0]["status"], "broken");
     std::fs::create_dir(folder.path().join("twin")).unwrap();
-    std::fs::copy(folder.path().join("word-count/manifest.json"), folder.path().join("twin/manifest.json")).unwrap();
+    std::fs::copy(
+        folder.path().join("word-count/manifest.json"),
+        folder.path().join("twin/manifest.json"),
+    )
+    .unwrap();
     let before = std::fs::read(&place).unwrap();
     assert_eq!(run().code, 5, "two manifests of one id");
     assert_eq!(std::fs::read(&place).unwrap(), before);

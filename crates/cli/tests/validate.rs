@@ -9,7 +9,11 @@ fn every_example_is_one_line_and_valid() {
     let ran = haft(&["validate", "examples/"]);
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     assert!(ran.stdout.lines().count() >= 19);
-    assert!(ran.stdout.lines().all(|line| line.starts_with("valid    examples/")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.lines().all(|line| line.starts_with("valid    examples/")),
+        "{}",
+        ran.stdout
+    );
     assert!(ran.stderr.contains("all valid"));
 }
 
@@ -58,7 +62,11 @@ fn json_has_the_documented_shape() {
 #[test]
 fn warnings_alone_are_valid_unless_strict() {
     let path = "fixtures/mcpkg/short-id.two-segments.json";
-    let path = if common::repository().join(path).exists() { path } else { "examples/mcpkg/echo/manifest.json" };
+    let path = if common::repository().join(path).exists() {
+        path
+    } else {
+        "examples/mcpkg/echo/manifest.json"
+    };
     let plain = haft(&["validate", path]);
     assert_eq!(plain.code, 0, "{}", plain.stdout);
     assert!(plain.stdout.contains("warning[short-id]"));
@@ -72,7 +80,11 @@ fn a_misspelled_key_gets_a_suggestion() {
     let ran = run_in(&common::repository(), &["validate", "-"], Some(text));
     assert_eq!(ran.code, 2);
     assert!(ran.stdout.contains("did you mean `command`?"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("tool[0] \"x\": command must have at least program name"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("tool[0] \"x\": command must have at least program name"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -82,7 +94,11 @@ fn what_fits_no_dialect_says_what_was_looked_for() {
     for word in ["manifest_version", "tools", "toolId", "trust_level", "--dialect"] {
         assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
     }
-    let forced = run_in(&common::repository(), &["validate", "--dialect", "agentcli", "-"], Some(b"{\"hello\": 1}"));
+    let forced = run_in(
+        &common::repository(),
+        &["validate", "--dialect", "agentcli", "-"],
+        Some(b"{\"hello\": 1}"),
+    );
     assert_eq!(forced.code, 0, "{}", forced.stdout);
 }
 
@@ -95,12 +111,30 @@ fn a_package_folder_brings_its_tests_and_examples() {
         "tests": ["tests/one.test.json", "tests/gone.test.json"], "examples": ["examples/no.md"]}"#;
     std::fs::create_dir(folder.path().join("tests")).unwrap();
     std::fs::write(folder.path().join("manifest.json"), manifest).unwrap();
-    std::fs::write(folder.path().join("tests/one.test.json"), r#"{"name": "one", "input": {}, "assertions": [{"path": "$.", "equals": 1}]}"#).unwrap();
-    std::fs::write(folder.path().join("tests/two.test.json"), r#"{"name": "two", "input": {"x": 1}, "expected": {}}"#).unwrap();
+    std::fs::write(
+        folder.path().join("tests/one.test.json"),
+        r#"{"name": "one", "input": {}, "assertions": [{"path": "$.", "equals": 1}]}"#,
+    )
+    .unwrap();
+    std::fs::write(
+        folder.path().join("tests/two.test.json"),
+        r#"{"name": "two", "input": {"x": 1}, "expected": {}}"#,
+    )
+    .unwrap();
     let files = run_in(folder.path(), &["validate", "--json", "."], None).json()["files"].clone();
     let codes = |path: &str| -> Vec<String> {
-        let file = files.as_array().unwrap().iter().find(|file| file["path"].as_str().unwrap().ends_with(path)).unwrap();
-        file["findings"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap().to_owned()).collect()
+        let file = files
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|file| file["path"].as_str().unwrap().ends_with(path))
+            .unwrap();
+        file["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|finding| finding["code"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(codes("manifest.json"), ["missing-file", "missing-file"]);
     assert_eq!(codes("one.test.json"), ["input-mismatch", "bad-jsonpath"]);
@@ -113,7 +147,8 @@ fn a_package_folder_brings_its_tests_and_examples() {
 #[test]
 fn other_json_below_a_folder_is_passed_over_but_a_broken_manifest_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("package.json"), r#"{"name": "x", "version": "1.0.0"}"#).unwrap();
+    std::fs::write(folder.path().join("package.json"), r#"{"name": "x", "version": "1.0.0"}"#)
+        .unwrap();
     std::fs::write(folder.path().join("junk.json"), "not json").unwrap();
     let ran = run_in(folder.path(), &["validate", "."], None);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
@@ -128,10 +163,18 @@ fn other_json_below_a_folder_is_passed_over_but_a_broken_manifest_is_not() {
 fn a_missing_file_and_a_bad_flag_have_their_own_exit_codes() {
     let missing = haft(&["validate", "no/such/file.json"]);
     assert_eq!(missing.code, 3);
-    assert!(missing.stderr.starts_with("error: failed to read `no/such/file.json`\n  caused by: "), "{}", missing.stderr);
+    assert!(
+        missing.stderr.starts_with("error: failed to read `no/such/file.json`\n  caused by: "),
+        "{}",
+        missing.stderr
+    );
     let flag = haft(&["validate", "--dialect", "yaml", "examples/"]);
     assert_eq!(flag.code, 2);
-    assert!(flag.stderr.contains("install-manifest, agentcli, mcpkg, capability, jumith"), "{}", flag.stderr);
+    assert!(
+        flag.stderr.contains("install-manifest, agentcli, mcpkg, capability, jumith"),
+        "{}",
+        flag.stderr
+    );
 }
 
 #[test]

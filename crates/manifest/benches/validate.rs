@@ -23,7 +23,6 @@ fn main() {
 }
 
 /// The median over many short batches, after a warm-up.
-#[expect(clippy::cast_precision_loss, reason = "counts of runs are small")]
 fn median_micros(depth: Depth) -> f64 {
     let options = Options { depth, ..Options::default() };
     assert!(check(MANIFEST, &options).findings.is_empty(), "the manifest is valid");

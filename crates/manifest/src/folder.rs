@@ -60,7 +60,7 @@ pub fn check_with_folder(
     match (report.dialect, report.form) {
         (Some(Dialect::Mcpkg), Some(Form::Manifest)) => around.mcpkg(&bytes),
         (Some(Dialect::Capability), Some(Form::Catalog)) if name == LAYERS.1 => {
-            around.layers(&bytes)
+            around.layers(&bytes);
         }
         (Some(Dialect::InstallManifest), Some(Form::Manifest)) => around.suite(&bytes),
         _ => {}

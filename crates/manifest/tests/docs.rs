@@ -2,6 +2,7 @@
 //!
 //! Tables of fields and of finding codes are written from the code between two
 //! markers; `HAFT_UPDATE=1 cargo test -p manifest --test docs` writes them anew.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write;
 use std::path::PathBuf;

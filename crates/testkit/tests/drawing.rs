@@ -1,4 +1,5 @@
 //! The crates depend on each other as ARCHITECTURE.md draws it, and in no other way.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -35,7 +36,8 @@ fn built() -> BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
-    let names: BTreeSet<_> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
+    let names: BTreeSet<_> =
+        packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
     let arrows = |package: &serde_json::Value, is_dev: bool| {
         let dependencies = package["dependencies"].as_array().unwrap().iter();
         dependencies
@@ -48,7 +50,10 @@ fn built() -> BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)> {
     packages
         .iter()
         .map(|package| {
-            (package["name"].as_str().unwrap().to_owned(), (arrows(package, false), arrows(package, true)))
+            (
+                package["name"].as_str().unwrap().to_owned(),
+                (arrows(package, false), arrows(package, true)),
+            )
         })
         .collect()
 }
@@ -58,7 +63,8 @@ fn every_arrow_between_crates_is_in_the_drawing() {
     let drawing = drawing();
     assert!(drawing.len() >= 16, "the drawing was read: {drawing:?}");
     for (name, (uses, _)) in built() {
-        let allowed = drawing.get(&name).unwrap_or_else(|| panic!("`{name}` is not in the drawing"));
+        let allowed =
+            drawing.get(&name).unwrap_or_else(|| panic!("`{name}` is not in the drawing"));
         let extra: Vec<_> = uses.difference(allowed).collect();
         assert!(extra.is_empty(), "`{name}` uses {extra:?}, which is not in the drawing");
     }

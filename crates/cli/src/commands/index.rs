@@ -26,7 +26,7 @@ pub(crate) struct IndexArgs {
     /// The address at which the folder is served
     #[arg(long, value_name = "URL")]
     base_url: String,
-    /// Who publishes it, as KIND:ID; github:owner/repo, https:host or atproto:did [default: https and the host of the address]
+    /// Who publishes it, as KIND:ID; github:owner/repo, <https:host> or atproto:did [default: https and the host of the address]
     #[arg(long, value_name = "KIND:ID")]
     publisher: Option<String>,
     /// The name people see [default: the publisher's id]

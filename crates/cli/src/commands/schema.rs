@@ -31,8 +31,7 @@ pub(crate) fn run(args: &SchemaArgs, json_wanted: bool, printer: Printer) -> Out
     };
     // A dialect without a version is its newest; the list is in order of age.
     let newest = |published: &&Published| published.name.split('@').next() == Some(name);
-    let found =
-        all().find(|published| published.name == name).or_else(|| all().filter(newest).last());
+    let found = all().find(|published| published.name == name).or_else(|| all().rfind(newest));
     match found {
         Some(published) => {
             printer.json(&published.json_schema())?;

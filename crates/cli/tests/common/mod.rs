@@ -1,5 +1,10 @@
 //! What the tests of the verbs share.
-#![expect(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, clippy::allow_attributes, reason = "each test file uses a part of it")]
+#![expect(
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "a test may panic, and this is no library"
+)]
 
 use std::path::PathBuf;
 
@@ -16,7 +21,8 @@ pub struct Ran {
 impl Ran {
     /// The result as JSON.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 }
 
@@ -33,7 +39,11 @@ pub fn haft(arguments: &[&str]) -> Ran {
 /// Runs `haft` in a folder, perhaps with something on its standard input.
 pub fn run_in(folder: &std::path::Path, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {
     let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
-    command.current_dir(folder).args(arguments).env_remove("NO_COLOR").env_remove("SOURCE_DATE_EPOCH");
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .env_remove("NO_COLOR")
+        .env_remove("SOURCE_DATE_EPOCH");
     if let Some(bytes) = stdin {
         command.write_stdin(bytes.to_vec());
     }

@@ -84,9 +84,9 @@ impl Draft {
 /// Puts a value at a pointer, making objects on the way, and a list where an index is next.
 /// A list grows by one element at a time.
 fn place(document: &mut Value, pointer: &Pointer, value: Value) -> bool {
-    let mut steps = pointer.steps().peekable();
+    let steps = pointer.steps().peekable();
     let mut current = document;
-    while let Some(step) = steps.next() {
+    for step in steps {
         if current.is_null() {
             *current =
                 if step == "0" { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };

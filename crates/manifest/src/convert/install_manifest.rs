@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::draft::Draft;
 use super::jumith::plain_id;
-use super::run;
 use crate::concept::Weight;
 use crate::json::Pointer;
 use crate::model::{Action, AuthKind, Entry, InputSource, Invocation, Json, OutputFormat, Package};
@@ -123,13 +122,8 @@ fn write_runtime(package: &Package, draft: &mut Draft) {
             draft.put_some("/runtime/entrypoint/cwd", cwd.clone());
         }
         Some(Entry::Http { base, .. } | Entry::McpHttp { url: base }) => {
-            draft.put("/runtime/endpoint_url", base.as_str())
+            draft.put("/runtime/endpoint_url", base.as_str());
         }
-        _ if package.chain.is_some() => draft.lose(
-            Pointer::root().key("chain"),
-            Weight::Behaviour,
-            "an install-manifest cannot say a chain",
-        ),
         _ => draft
             .ask("/runtime/entrypoint", "the command that starts the tool: `{\"command\": […]}`"),
     }
@@ -187,7 +181,7 @@ fn write_action(package: &Package, action: &Action, index: usize, draft: &mut Dr
     }
     draft.put_or_ask(
         &at("side_effects"),
-        action.side_effects.map(|effects| effects.name()),
+        action.side_effects.map(super::super::model::SideEffects::name),
         "what it changes: none, read, write or destructive",
     );
 }
@@ -231,13 +225,7 @@ fn invocation(package: &Package, action: &Action) -> Option<Value> {
         | Invocation::PythonCall
         | Invocation::A2aSend
         | Invocation::Chain
-        | Invocation::Undeclared => {
-            debug_assert!(
-                !matches!(run::of(package, action), run::Run::Command { .. })
-                    || package.chain.is_none()
-            );
-            None
-        }
+        | Invocation::Undeclared => None,
     }
 }
 

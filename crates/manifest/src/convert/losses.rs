@@ -26,6 +26,7 @@ pub(super) struct Place<'p> {
 }
 
 /// Whether a dialect has a place for a concept.
+#[expect(clippy::too_many_lines, reason = "a table reads better in one piece")]
 pub fn carries(target: Dialect, concept: Concept) -> bool {
     use Concept as C;
     if matches!(concept, C::Part | C::FormatVersion) {
@@ -169,7 +170,7 @@ pub(super) fn audit(
         }
         (Dialect::Agentcli, _) => audit.value(agentcli::shape(), &root, Path::ROOT),
         (Dialect::Mcpkg, _) => {
-            audit.value(mcpkg::shape(mcpkg::Version::of(&root)), &root, Path::ROOT)
+            audit.value(mcpkg::shape(mcpkg::Version::of(&root)), &root, Path::ROOT);
         }
         (Dialect::Capability, Form::Catalog) => {
             let entries = root.list_at("capabilities");

@@ -110,6 +110,7 @@ impl<'n, 't> Checker<'_, 'n, 't> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table reads better in one piece")]
     fn keyword(
         &mut self,
         kind: Kind,

@@ -174,14 +174,18 @@ impl Look<'_> {
         self.steps.set(self.steps.get().checked_sub(1)?);
         match parsed.kind() {
             HirKind::Empty => then(at),
-            HirKind::Literal(literal) => match self.text[at..].starts_with(&literal.0) {
-                true => then(at + literal.0.len()),
-                false => Some(false),
-            },
+            HirKind::Literal(literal) => {
+                if self.text[at..].starts_with(&literal.0) {
+                    then(at + literal.0.len())
+                } else {
+                    Some(false)
+                }
+            }
             HirKind::Class(class) => {
-                match self.text.get(at).is_some_and(|byte| holds(class, *byte)) {
-                    true => then(at + 1),
-                    false => Some(false),
+                if self.text.get(at).is_some_and(|byte| holds(class, *byte)) {
+                    then(at + 1)
+                } else {
+                    Some(false)
                 }
             }
             HirKind::Look(regex_syntax::hir::Look::Start) => {

@@ -96,16 +96,22 @@ pub(super) fn for_each_subschema<'n, 't>(
         match (kind(keyword), &member.value.value) {
             (Some(Kind::Schema), _) => visit(keyword, &member.value),
             (Some(Kind::Schemas), Value::List(items)) => {
-                items.iter().for_each(|item| visit(keyword, item));
+                for item in items {
+                    visit(keyword, item);
+                }
             }
             (Some(Kind::SchemaMap | Kind::PatternMap), Value::Object(members)) => {
-                members.iter().for_each(|inner| visit(keyword, &inner.value));
+                for inner in members {
+                    visit(keyword, &inner.value);
+                }
             }
             (Some(Kind::Dependencies), Value::Object(members)) => {
-                members
-                    .iter()
-                    .filter(|inner| !matches!(inner.value.value, Value::List(_)))
-                    .for_each(|inner| visit(keyword, &inner.value));
+                // A list there names properties; it is no schema.
+                for inner in members {
+                    if !matches!(inner.value.value, Value::List(_)) {
+                        visit(keyword, &inner.value);
+                    }
+                }
             }
             _ => {}
         }

@@ -51,7 +51,7 @@ impl<'n, 't> Checker<'n, 't> {
                 }
             }
             (Shape::Text(limits), Value::Text(text)) => {
-                self.text(limits, text, node.span, path, says)
+                self.text(limits, text, node.span, path, says);
             }
             (Shape::Word(words), Value::Text(text)) => {
                 if !words.contains(&text.as_ref()) {
@@ -66,7 +66,7 @@ impl<'n, 't> Checker<'n, 't> {
             }
             (Shape::List(limits), Value::List(items)) => self.list(limits, items, node, path, says),
             (Shape::Object(object), Value::Object(_)) => {
-                self.object(object, None, node, path, says)
+                self.object(object, None, node, path, says);
             }
             (Shape::Map(inner), Value::Object(members)) => {
                 for member in members {
