@@ -39,6 +39,8 @@ pub(crate) struct Global {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Make a new package that works
+    Init(commands::init::InitArgs),
     /// Find everything that is wrong with manifests
     Validate(commands::validate::ValidateArgs),
     /// Write a manifest in another dialect, and list what is lost

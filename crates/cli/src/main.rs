@@ -7,8 +7,10 @@ mod disk;
 mod draw;
 mod exit;
 mod load;
+mod new_folder;
 mod output;
 mod printer;
+mod program;
 
 use std::process::ExitCode;
 
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
 fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
     let json = haft.global.json;
     match &haft.command {
+        Command::Init(args) => commands::init::run(args, json, printer),
         Command::Validate(args) => commands::validate::run(args, json, printer),
         Command::Convert(args) => commands::convert::run(args, json, printer),
         Command::Diff(args) => commands::diff::run(args, json, printer),

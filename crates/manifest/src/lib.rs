@@ -18,6 +18,7 @@
 //! | [`diff`] | two versions of a package → what changed, and how much it matters |
 //! | [`folder`] | a manifest with the files around it |
 //! | [`export`] | packages → tool definitions for other systems |
+//! | [`starter`] | new packages, ready to be written down |
 //!
 //! Nothing here touches the disk, the network, the clock or the environment.
 
@@ -35,3 +36,4 @@ pub mod json;
 pub mod model;
 pub mod schema;
 pub mod shape;
+pub mod starter;

@@ -4,6 +4,7 @@ pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod index;
+pub(crate) mod init;
 pub(crate) mod schema;
 pub(crate) mod validate;
 
