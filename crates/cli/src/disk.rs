@@ -54,6 +54,25 @@ fn read_bounded(source: &mut impl Read, length: Option<u64>) -> std::io::Result<
     Ok(bytes)
 }
 
+/// The manifest a user means: the file itself, or the one in a folder.
+pub(crate) fn manifest_in(path: &Path) -> Result<PathBuf, Failure> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let names = ["manifest.json", "tools.json", "tool.json"];
+    let mut found = names.iter().map(|name| path.join(name)).filter(|file| file.is_file());
+    let folder = path.display();
+    match (found.next(), found.next()) {
+        (Some(file), None) => Ok(file),
+        (None, _) => Err(Failure::new(Exit::NotFound, format!("no manifest in `{folder}`"))
+            .hint(format!("looked for {}", names.join(", ")))),
+        (Some(_), Some(_)) => {
+            Err(Failure::invalid(format!("more than one manifest in `{folder}`"))
+                .hint("name the file"))
+        }
+    }
+}
+
 /// The JSON files below a folder, sorted; links are not followed.
 pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();

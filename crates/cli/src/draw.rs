@@ -61,13 +61,16 @@ struct Excerpt {
 fn excerpt(finding: &Finding, text: &str) -> Excerpt {
     let start = floor(text, finding.span.start as usize);
     let end = floor(text, finding.span.end as usize).max(start);
-    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-    let from =
-        if start - line_start > WINDOW { floor(text, start - WINDOW / 2) } else { line_start };
-    let to = if line_end - start > WINDOW { floor(text, start + WINDOW) } else { line_end };
-    let lead = if from > line_start { "…" } else { "" };
-    let tail = if to < line_end { "…" } else { "" };
+    // Never look further than what can be shown: there may be thousands of findings.
+    let near = floor(text, start.saturating_sub(WINDOW));
+    let far = floor(text, (start + WINDOW).min(text.len()));
+    let line_start = text[near..start].rfind('\n').map(|at| near + at + 1);
+    let line_end = text[start..far].find('\n').map(|at| start + at);
+    let middle = if near == 0 { 0 } else { floor(text, start - WINDOW / 2) };
+    let from = line_start.unwrap_or(middle);
+    let to = line_end.unwrap_or(far);
+    let lead = if line_start.is_none() && near > 0 { "…" } else { "" };
+    let tail = if line_end.is_none() && far < text.len() { "…" } else { "" };
     let before = visible(&text[from..start]);
     let marked = visible(&text[start..end.min(to)]);
     let after = visible(&text[end.min(to)..to]);

@@ -109,5 +109,6 @@ concepts! {
     Oauth Safety "whether it needs OAuth onboarding"
     Channel Behaviour "the execution channel"
     Files Behaviour "the bundled files"
+    Signature Safety "who signed the manifest"
     Digest Safety "digests of the package"
 }

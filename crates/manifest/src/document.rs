@@ -6,7 +6,7 @@ use crate::dialect::rules::Judge;
 use crate::dialect::{
     Dialect, Form, agentcli, capability, install_manifest, jumith, mcpkg, recognise, version_of,
 };
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Path, Pointer, Span, parse};
 use crate::model::Package;
 use crate::shape::{self, Shape, Structure, suggest};
@@ -16,6 +16,8 @@ use crate::{companion, index};
 pub const MAX_MANIFEST: usize = 1024 * 1024;
 /// The largest catalog, in bytes.
 pub const MAX_CATALOG: usize = 16 * 1024 * 1024;
+/// The largest well-known index, in bytes.
+pub const MAX_INDEX: usize = 2 * 1024 * 1024;
 /// The largest bundle, in bytes: the files may be in base64 and escaped.
 pub const MAX_BUNDLE: usize = 512 * 1024 * 1024;
 
@@ -120,6 +122,8 @@ pub fn size_limit(beginning: &[u8]) -> usize {
     let has = |key: &[u8]| keys.contains(key);
     if has(b"manifest") || has(b"files") {
         MAX_BUNDLE
+    } else if has(b"manifests") && has(b"publisher") {
+        MAX_INDEX
     } else if has(b"capabilities") && !has(b"toolId") {
         MAX_CATALOG
     } else {
@@ -136,10 +140,8 @@ fn decode(bytes: &[u8]) -> Result<&str, Box<Finding>> {
     if bytes.len() > MAX_MANIFEST {
         let limit = size_limit(bytes);
         if bytes.len() > limit {
-            let message = format!(
-                "the file has {} bytes; at most {limit} are allowed for its kind",
-                bytes.len()
-            );
+            let message =
+                format!("the file is larger than {limit} bytes, the most its kind may have");
             return Err(refuse(Code::TooLarge, 0, message));
         }
     }
@@ -163,13 +165,15 @@ fn decode(bytes: &[u8]) -> Result<&str, Box<Finding>> {
 
 fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>>) {
     let parsed = parse(text);
-    let mut findings: Vec<Finding> = parsed
-        .faults
-        .into_iter()
-        .map(|fault| Finding::new(fault.code, fault.pointer, fault.span, fault.message))
-        .collect();
+    let mut findings = Findings::default();
+    findings.extend(
+        parsed
+            .faults
+            .into_iter()
+            .map(|fault| Finding::new(fault.code, fault.pointer, fault.span, fault.message)),
+    );
     let Some(root) = parsed.root else {
-        return (Report { findings, ..Report::refused(nothing()) }, None);
+        return (Report { findings: settle(findings), ..Report::refused(nothing()) }, None);
     };
     let recognised = match (options.dialect, recognise(&root)) {
         (None, recognised) => recognised,
@@ -190,13 +194,13 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         findings.push(
             finding.help(format!("looked for {}; `--dialect` forces one", recognise_words())),
         );
-        return (Report { findings, ..Report::refused(nothing()) }, Some(root));
+        return (Report { findings: settle(findings), ..Report::refused(nothing()) }, Some(root));
     };
     let version = dialect.and_then(|dialect| version_of(dialect, form, &root));
     match shape_of(dialect, form, &root) {
         Ok(shape) => {
             let Structure { findings: structural, schemas } = shape::check(shape, &root);
-            findings.extend(structural);
+            findings.extend(structural.into_list().0);
             if options.depth == Depth::Everything {
                 let mut judge = Judge::new(&mut findings, &schemas);
                 check_rules(dialect, form, &root, options, &mut judge);
@@ -205,7 +209,7 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         Err(finding) => findings.push(*finding),
     }
     let title = title_of(dialect, form, &root, options);
-    settle(&mut findings);
+    let findings = settle(findings);
     (Report { dialect, form: Some(form), version, title, findings }, Some(root))
 }
 
@@ -220,29 +224,37 @@ fn forced_form(dialect: Dialect, root: &Node<'_>) -> Form {
 }
 
 /// Puts findings in the order of the text, once each, and not more than can be read.
-fn settle(findings: &mut Vec<Finding>) {
-    findings.sort_by(|a, b| {
+fn settle(findings: Findings) -> Vec<Finding> {
+    let (mut findings, mut more) = findings.into_list();
+    // A number that cannot be held has no value that could be too small or too large.
+    let unread: HashSet<Span> = findings
+        .iter()
+        .filter(|finding| finding.code == Code::NumberOutOfRange)
+        .map(|finding| finding.span)
+        .collect();
+    findings.retain(|finding| finding.code != Code::OutOfRange || !unread.contains(&finding.span));
+    let order = |a: &Finding, b: &Finding| {
         (a.span, a.severity, &a.pointer, a.code).cmp(&(b.span, b.severity, &b.pointer, b.code))
-    });
+    };
+    findings.sort_by(order);
     findings.dedup();
     if findings.len() > MAX_FINDINGS {
-        let rest = findings.len() - MAX_FINDINGS;
+        more += findings.len() - MAX_FINDINGS;
         // Errors are kept before warnings: the verdict must not change.
         findings.sort_by_key(|finding| finding.severity);
-        let last = findings[MAX_FINDINGS].clone();
         findings.truncate(MAX_FINDINGS);
-        findings.sort_by(|a, b| {
-            (a.span, a.severity, &a.pointer, a.code).cmp(&(b.span, b.severity, &b.pointer, b.code))
-        });
-        let mut more = Finding::new(
-            Code::MoreFindings,
-            Pointer::root(),
-            last.span,
-            format!("and {rest} more findings"),
-        );
-        more.severity = last.severity;
-        findings.push(more);
+        findings.sort_by(order);
     }
+    if more > 0
+        && let Some(last) = findings.last().cloned()
+    {
+        let has_error = findings.iter().any(|finding| finding.severity == Severity::Error);
+        let message = format!("and {more} more findings");
+        let mut rest = Finding::new(Code::MoreFindings, Pointer::root(), last.span, message);
+        rest.severity = if has_error { Severity::Error } else { Severity::Warning };
+        findings.push(rest);
+    }
+    findings
 }
 
 fn recognise_words() -> &'static str {
@@ -308,7 +320,7 @@ fn check_rules(
                 .and_then(|text| parse(text).root);
             let schema = manifest.as_ref().and_then(|manifest| manifest.get("input_schema"));
             let sound = schema.filter(|schema| {
-                crate::schema::check(schema, &Pointer::root())
+                crate::schema::check(schema, &Pointer::root(), &crate::schema::Budget::default())
                     .iter()
                     .all(|finding| finding.severity == Severity::Warning)
             });
@@ -375,11 +387,9 @@ fn lower(
             .map(|entry| capability::lower::lower(entry, text))
             .collect(),
         (Dialect::Capability, _) => vec![capability::lower::lower(root, text)],
-        (Dialect::Jumith, Form::Bundle) => root
-            .get("manifest")
-            .map(|manifest| jumith::lower::lower(manifest, text))
-            .into_iter()
-            .collect(),
+        (Dialect::Jumith, Form::Bundle) => {
+            jumith::lower::lower_bundle(root, text).into_iter().collect()
+        }
         (Dialect::Jumith, _) => vec![jumith::lower::lower(root, text)],
     }
 }

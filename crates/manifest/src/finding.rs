@@ -43,6 +43,51 @@ impl Finding {
     }
 }
 
+/// How many findings of each severity are gathered from one document.
+const MAX_GATHERED: usize = 5_000;
+
+/// Findings gathered so far; bounded, because a stranger can write a million faults in a few
+/// megabytes. The verdict is never lost: errors and warnings are counted apart.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+    errors: usize,
+    warnings: usize,
+}
+
+impl Findings {
+    /// Adds a finding, unless there are enough of its severity.
+    pub(crate) fn push(&mut self, finding: Finding) {
+        let count = match finding.severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        *count += 1;
+        if *count <= MAX_GATHERED {
+            self.list.push(finding);
+        }
+    }
+
+    /// Whether there are so many errors that looking further tells nothing new.
+    pub(crate) fn are_enough(&self) -> bool {
+        self.errors > MAX_GATHERED
+    }
+
+    /// The findings, and how many more there were.
+    pub(crate) fn into_list(self) -> (Vec<Finding>, usize) {
+        let more = (self.errors + self.warnings) - self.list.len();
+        (self.list, more)
+    }
+}
+
+impl Extend<Finding> for Findings {
+    fn extend<I: IntoIterator<Item = Finding>>(&mut self, findings: I) {
+        for finding in findings {
+            self.push(finding);
+        }
+    }
+}
+
 /// What a code speaks of: its place in the order in which a document is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
@@ -170,7 +215,7 @@ codes! {
         DuplicateTool "duplicate-tool" Error "Two tools of a tools.json have the same name."
         EnvNameInvalid "env-name-invalid" Error "An envPassthrough entry is no variable name."
         EnvNameEmpty "env-name-empty" Error "An envPassthrough entry is blank."
-        BadTimeout "bad-timeout" Error "A time limit is written as a fraction."
+        BadTimeout "bad-timeout" Error "A whole time limit is written with a point or an exponent, which the original tool refuses."
         CommandNotInBin "command-not-in-bin" Error "A relative program of a tools.json does not lie in ./tools/bin/."
         CommandEscapesBin "command-escapes-bin" Error "A program of a tools.json leaves ./tools/bin/ once its path is cleaned."
         CommandDotdot "command-dotdot" Error "A program of a tools.json begins with `..`."

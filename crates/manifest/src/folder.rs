@@ -147,10 +147,17 @@ impl Around<'_> {
             if let Some(first) = seen.insert(name.clone(), file.path.clone()) {
                 let message =
                     format!("the test of `{}` is called `{}` too", clip(&first), clip(&name));
+                let text = String::from_utf8_lossy(&file.bytes);
+                let span = parse(&text)
+                    .root
+                    .as_ref()
+                    .and_then(|root| root.get("name"))
+                    .map(|name| name.span);
+                let pointer = Pointer::root().key("name");
                 file.report.findings.push(Finding::new(
                     Code::DuplicateTest,
-                    Pointer::root().key("name"),
-                    Span { start: 0, end: 1 },
+                    pointer,
+                    span.unwrap_or_default(),
                     message,
                 ));
             }

@@ -15,7 +15,7 @@ use crate::{disk, load, output};
 
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// The manifest; `-` reads standard input
+    /// The manifest, or the folder that holds it; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The dialect to write
@@ -42,8 +42,9 @@ pub(crate) struct ConvertArgs {
 }
 
 pub(crate) fn run(args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Outcome {
-    let bytes = disk::read(&args.file)?;
-    let folder_name = disk::folder_name(&args.file);
+    let file = disk::manifest_in(&args.file)?;
+    let bytes = disk::read(&file)?;
+    let folder_name = disk::folder_name(&file);
     let source = Options {
         dialect: args.dialect,
         fallback_id: args.id.as_deref().or(folder_name.as_deref()),
@@ -110,9 +111,11 @@ fn ask(
 
 fn tell(losses: &[Loss], printer: Printer) {
     for loss in losses {
-        let pointer = if loss.pointer.as_str().is_empty() { "/" } else { loss.pointer.as_str() };
-        let text =
-            format!("lost ({}) {}: {}", weight(loss), escaped(pointer), escaped(&loss.reason));
+        let pointer = match loss.pointer.as_str() {
+            "" => String::new(),
+            pointer => format!(" {}", escaped(pointer)),
+        };
+        let text = format!("lost ({}){pointer}: {}", weight(loss), escaped(&loss.reason));
         printer.note(&text);
     }
 }
@@ -162,6 +165,11 @@ fn explain(error: ConvertError, args: &ConvertArgs, bytes: &[u8], printer: Print
         ConvertError::BadSet(pointer) => {
             Failure::invalid(format!("nothing can be put at `{pointer}`"))
                 .hint("a list grows by one element at a time, and a text or number has no members")
+        }
+        ConvertError::OnlyInSame => {
+            let message =
+                format!("`{file}` is {} already, and has no parts that stand alone", args.to);
+            Failure::invalid(message).hint("leave --only out")
         }
         ConvertError::SetInSame => Failure::invalid(format!(
             "`{file}` is {} already, and is given back byte for byte",

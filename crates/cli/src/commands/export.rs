@@ -88,12 +88,12 @@ fn write(
             output::make_executable(&path)?;
         }
     }
-    printer.note(&format!(
-        "wrote {} and {} programs below {}",
-        name,
-        exported.files.len(),
-        folder.display()
-    ));
+    let programs = match exported.files.len() {
+        0 => String::new(),
+        1 => " and 1 program".to_owned(),
+        many => format!(" and {many} programs"),
+    };
+    printer.note(&format!("wrote {name}{programs} below {}", folder.display()));
     Ok(())
 }
 

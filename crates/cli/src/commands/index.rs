@@ -29,6 +29,9 @@ pub(crate) struct IndexArgs {
     /// Who publishes it, as KIND:ID; github:owner/repo, <https:host> or atproto:did [default: https and the host of the address]
     #[arg(long, value_name = "KIND:ID")]
     publisher: Option<String>,
+    /// The signed record that holds the index; for an atproto publisher
+    #[arg(long, value_name = "AT-URI")]
+    atproto_record_uri: Option<String>,
     /// The name people see [default: the publisher's id]
     #[arg(long, value_name = "NAME")]
     display_name: Option<String>,
@@ -61,6 +64,9 @@ pub(crate) fn run(args: &IndexArgs, json_wanted: bool, printer: Printer) -> Outc
         })
         .collect();
     let mut document = write(&publisher, &now(), &listed);
+    if let Some(uri) = &args.atproto_record_uri {
+        document["publisher"]["atproto_record_uri"] = uri.as_str().into();
+    }
     keep_states(&mut document, &place);
     let mut bytes = serde_json::to_vec_pretty(&document)
         .map_err(|error| Failure::new(Exit::Bug, "failed to write JSON").cause(error))?;

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &SchemaArgs, json_wanted: bool, printer: Printer) -> Out
         return Ok(Exit::Done);
     };
     // A dialect without a version is its newest; the list is in order of age.
-    let newest = |published: &&Published| published.name.split('@').next() == Some(name);
+    let newest = |published: &&Published| base(published) == name;
     let found = all().find(|published| published.name == name).or_else(|| all().rfind(newest));
     match found {
         Some(published) => {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &SchemaArgs, json_wanted: bool, printer: Printer) -> Out
             Ok(Exit::Done)
         }
         None => {
-            let near = suggest(name, all().map(|published| published.name));
+            let near = suggest(name, all().flat_map(|published| [published.name, base(published)]));
             let hint = near.map_or_else(
                 || "`haft schema` lists them".to_owned(),
                 |near| format!("did you mean `{near}`? `haft schema` lists them all"),
@@ -46,4 +46,9 @@ pub(crate) fn run(args: &SchemaArgs, json_wanted: bool, printer: Printer) -> Out
             Err(Failure::new(Exit::NotFound, format!("there is no schema `{name}`")).hint(hint))
         }
     }
+}
+
+/// The name without its version.
+fn base(published: &Published) -> &'static str {
+    published.name.split('@').next().unwrap_or_default()
 }

@@ -42,45 +42,49 @@ pub(crate) struct ValidateArgs {
 }
 
 pub(crate) fn run(args: &ValidateArgs, json_wanted: bool, printer: Printer) -> Outcome {
-    let mut outcome = Tally::default();
-    let mut files = Vec::new();
+    let mut checked = Vec::new();
+    let mut failures = Vec::new();
     for path in &args.paths {
         let is_folder = path.is_dir();
-        let targets = if is_folder { disk::json_files(path)? } else { vec![path.clone()] };
-        let look = Look {
-            dialect: args.dialect,
-            json: json_wanted,
-            named: !is_folder,
-            strict: args.strict,
-            printer,
-        };
-        let checked = look.at_all(&targets)?;
-        if is_folder && checked.is_empty() {
-            let looked = targets.len();
-            return Err(Failure::new(
-                Exit::NotFound,
-                format!("no manifests below `{}`", path.display()),
-            )
-            .hint(format!(
-                "looked at {looked} JSON files; `--dialect` makes Haft read them as one"
-            )));
-        }
-        for entry in checked {
-            outcome.add(&entry);
-            if json_wanted {
-                files.push(entry.document);
-            } else {
-                printer.result(&entry.text)?;
+        let (dialect, strict) = (args.dialect, args.strict);
+        let look = Look { dialect, json: json_wanted, named: !is_folder, strict, printer };
+        match look.at_path(path, is_folder) {
+            Ok((found, failed)) => {
+                checked.extend(found);
+                failures.extend(failed);
             }
+            Err(failure) => failures.push(failure),
+        }
+    }
+    // A test that was checked with its manifest is not told again by itself.
+    let beside: HashSet<String> =
+        checked.iter().filter(|entry| entry.is_beside).map(|entry| entry.path.clone()).collect();
+    checked.retain(|entry| entry.is_beside || !beside.contains(&entry.path));
+    let mut tally = Tally::default();
+    let mut files = Vec::new();
+    for entry in checked {
+        tally.add(&entry);
+        if json_wanted {
+            files.push(entry.document);
+        } else {
+            printer.result(&entry.text)?;
         }
     }
     if json_wanted {
         printer.json(&json!({"files": files}))?;
     } else {
-        outcome.tell(args.strict, printer);
+        tally.tell(args.strict, printer);
     }
-    let fails = outcome.invalid > 0 || (args.strict && outcome.warnings > 0);
-    Ok(if fails { Exit::Invalid } else { Exit::Done })
+    // What could not be read does not keep the rest from being checked.
+    let last = failures.pop();
+    for failure in &failures {
+        printer.failure(failure);
+    }
+    let fails = tally.invalid > 0 || (args.strict && tally.warnings > 0);
+    match last {
+        Some(failure) => Err(failure),
+        None => Ok(if fails { Exit::Invalid } else { Exit::Done }),
+    }
 }
 
 #[derive(Default)]
@@ -150,23 +154,37 @@ struct Checked {
 }
 
 impl Look {
-    fn at_all(self, paths: &[PathBuf]) -> Result<Vec<Checked>, Failure> {
-        let looked: Vec<_> = match paths {
-            [one] => vec![self.at(one)],
-            many => many.par_iter().map(|path| self.at(path)).collect(),
-        };
-        let mut checked = Vec::new();
-        for result in looked {
-            checked.extend(result?);
+    /// Looks at a file, or at every manifest below a folder; also gives what could not be read.
+    fn at_path(
+        self,
+        path: &Path,
+        is_folder: bool,
+    ) -> Result<(Vec<Checked>, Vec<Failure>), Failure> {
+        if !is_folder {
+            return Ok((self.at(path)?, Vec::new()));
         }
-        // A test that was checked with its manifest is not told again by itself.
-        let beside: HashSet<String> = checked
-            .iter()
-            .filter(|entry| entry.is_beside)
-            .map(|entry| entry.path.clone())
-            .collect();
-        checked.retain(|entry| entry.is_beside || !beside.contains(&entry.path));
-        Ok(checked)
+        let targets = disk::json_files(path)?;
+        let looked: Vec<_> = targets.par_iter().map(|target| self.at(target)).collect();
+        let mut checked = Vec::new();
+        let mut failures = Vec::new();
+        for result in looked {
+            match result {
+                Ok(entries) => checked.extend(entries),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        if checked.is_empty() && failures.is_empty() {
+            let message = format!("no manifests below `{}`", path.display());
+            let failure = Failure::new(Exit::NotFound, message);
+            return Err(match targets.len() {
+                0 => failure,
+                many => failure.hint(format!(
+                    "looked at {}; `--dialect` forces a dialect",
+                    count(many, "JSON file")
+                )),
+            });
+        }
+        Ok((checked, failures))
     }
 
     fn at(self, path: &Path) -> Result<Vec<Checked>, Failure> {
@@ -184,6 +202,9 @@ impl Look {
         let options = match name.as_str() {
             manifest::folder::COMPANION => Options { form: Some(Form::Companion), ..options },
             _ if manifest.is_some() => options.for_test(),
+            _ if self.named && name.ends_with(".test.json") => {
+                Options { dialect: Some(Dialect::Mcpkg), ..options }.for_test()
+            }
             _ => options,
         };
         let reports = if path == Path::new("-") {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::draft::Draft;
+use super::jumith::lose_plain_variables;
 use super::mcpkg::{description, lose_other_texts};
 use super::run::{self, Run};
 use crate::concept::Weight;
@@ -46,6 +47,7 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
         "`local`, `verified`, `community` or `untrusted`; a conversion cannot vouch for anything",
     );
     write_secrets(package, draft);
+    lose_plain_variables(package, draft);
     if let Some(action) = action {
         match run::of(package, action) {
             Run::Command { argv, .. } => {

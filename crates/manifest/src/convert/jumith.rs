@@ -2,6 +2,8 @@
 
 use super::draft::Draft;
 use super::mcpkg::description;
+use crate::concept::Weight;
+use crate::json::Pointer;
 use crate::model::{Entry, InputSource, Json, Package, SideEffects};
 use crate::shape::patterns;
 
@@ -46,6 +48,7 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
             .or_else(|| (action.side_effects == Some(SideEffects::Destructive)).then_some(true))
     });
     draft.put_some("/requiresApproval", approval);
+    lose_plain_variables(package, draft);
     let secrets: Vec<_> = package
         .inputs
         .iter()
@@ -54,6 +57,16 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
         .collect();
     if !secrets.is_empty() {
         draft.put("/requiredSecrets", secrets);
+    }
+}
+
+/// Says that variables which are no secrets have no place.
+pub(super) fn lose_plain_variables(package: &Package, draft: &mut Draft) {
+    for (index, input) in package.inputs.iter().enumerate() {
+        if !input.secret && input.source == InputSource::Owner {
+            let reason = format!("the variable `{}` has no place: only secrets have", input.name);
+            draft.lose(Pointer::root().key("env").index(index), Weight::Behaviour, reason);
+        }
     }
 }
 

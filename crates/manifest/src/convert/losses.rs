@@ -25,6 +25,17 @@ pub(super) struct Place<'p> {
     pub(super) only: Option<&'p str>,
 }
 
+impl Place<'_> {
+    /// Where the manifest stands in its document.
+    pub(super) fn base(&self) -> Pointer {
+        match (self.form, self.entry) {
+            (Form::Bundle, _) => Pointer::root().key("manifest"),
+            (Form::Catalog, Some(index)) => Pointer::root().key("capabilities").index(index),
+            _ => Pointer::root(),
+        }
+    }
+}
+
 /// Whether a dialect has a place for a concept.
 #[expect(clippy::too_many_lines, reason = "a table reads better in one piece")]
 pub fn carries(target: Dialect, concept: Concept) -> bool {
@@ -85,7 +96,8 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
         ),
         Dialect::Mcpkg => matches!(
             concept,
-            C::Id
+            C::RuntimeKind
+                | C::Id
                 | C::DisplayName
                 | C::Version
                 | C::Description
@@ -109,7 +121,9 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
         ),
         Dialect::Capability => matches!(
             concept,
-            C::Id
+            C::Secrets
+                | C::Env
+                | C::Id
                 | C::Kind
                 | C::Version
                 | C::Description
@@ -131,7 +145,8 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
         ),
         Dialect::Jumith => matches!(
             concept,
-            C::Id
+            C::Env
+                | C::Id
                 | C::DisplayName
                 | C::Version
                 | C::Summary

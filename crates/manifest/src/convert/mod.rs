@@ -20,7 +20,7 @@ pub use losses::{Loss, carries};
 
 use crate::dialect::{Dialect, Form};
 use crate::document::{Options, Report, check, read};
-use crate::json::Pointer;
+use crate::json::{Pointer, parse};
 use crate::model::Package;
 use draft::Draft;
 
@@ -77,6 +77,8 @@ pub enum ConvertError {
     BadSet(Pointer),
     /// A document of the same dialect is given back as it is; nothing can be set in it.
     SetInSame,
+    /// A document of the same dialect has no parts that stand for themselves.
+    OnlyInSame,
 }
 
 /// Converts a document.
@@ -87,16 +89,18 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
     if matches!(form, Form::Test | Form::Companion | Form::Index) {
         return Err(ConvertError::NoManifest(form));
     }
-    if report.dialect == Some(request.target) && request.only.is_none() {
-        return match request.set {
-            [] => Ok(Conversion {
-                document: bytes.to_vec(),
-                losses: Vec::new(),
-                missing: Vec::new(),
-                report: Some(report),
-            }),
-            _ => Err(ConvertError::SetInSame),
+    if report.dialect == Some(request.target) {
+        let document = match (request.set, request.only) {
+            ([], None) => bytes.to_vec(),
+            ([], Some(name)) => part(bytes, form, name)?,
+            _ => return Err(ConvertError::SetInSame),
         };
+        return Ok(Conversion {
+            document,
+            losses: Vec::new(),
+            missing: Vec::new(),
+            report: Some(report),
+        });
     }
     let (entry, package) = pick_package(packages, request)?;
     let package = pick_action(package, request)?;
@@ -111,7 +115,10 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
     let place = losses::Place { form, entry, only: request.only };
     let mut lost = losses::audit(bytes, &package, request.target, &place);
     let (document, missing, explicit) = draft.finish(request.set)?;
-    lost.extend(explicit);
+    let base = place.base();
+    lost.extend(
+        explicit.into_iter().map(|loss| Loss { pointer: loss.pointer.beneath(&base), ..loss }),
+    );
     lost.sort_by(|a, b| (a.weight, &a.pointer).cmp(&(b.weight, &b.pointer)));
     lost.dedup();
     let document = written(&document);
@@ -119,6 +126,22 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
         check(&document, &Options { dialect: Some(request.target), ..Options::default() })
     });
     Ok(Conversion { document, losses: lost, missing, report })
+}
+
+/// One entry of a catalog, as a manifest of its own; byte for byte.
+fn part(bytes: &[u8], form: Form, name: &str) -> Result<Vec<u8>, ConvertError> {
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let Some(root) = parse(text).root.filter(|_| form == Form::Catalog) else {
+        return Err(ConvertError::OnlyInSame);
+    };
+    let entries = root.list_at("capabilities");
+    match entries.iter().find(|entry| entry.text_at("id") == Some(name)) {
+        Some(entry) => Ok([text[entry.span.range()].as_bytes(), b"\n"].concat()),
+        None => {
+            let names = entries.iter().filter_map(|entry| entry.text_at("id")).map(str::to_owned);
+            Err(ConvertError::Unknown { name: name.to_owned(), names: names.collect() })
+        }
+    }
 }
 
 /// A document as a person would indent it.

@@ -75,6 +75,7 @@ pub(crate) fn blank(dialect: Dialect, id: String, source: &str) -> Package {
         requires_oauth: false,
         channel: Channel::Programmatic,
         origin: None,
+        files_sha256: None,
         raw_sha256: hex(&Sha256::digest(source.as_bytes())),
     }
 }

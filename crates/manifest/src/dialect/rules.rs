@@ -2,29 +2,34 @@
 
 use std::collections::HashSet;
 
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Findings};
 use crate::json::{Node, Pointer, Span, Value};
-use crate::schema::{self, TooCostly, Unknowns};
+use crate::schema::{self, Budget, TooCostly, Unknowns};
 use crate::shape::{SchemaSite, clip};
 
 /// Gathers findings, and holds values against the schemas of the document.
 pub(crate) struct Judge<'f> {
-    findings: &'f mut Vec<Finding>,
+    findings: &'f mut Findings,
     unsound: HashSet<Span>,
+    budget: Budget,
 }
 
 impl<'f> Judge<'f> {
     /// Checks the schemas of a document, then stands ready to judge by the sound ones.
-    pub(crate) fn new(findings: &'f mut Vec<Finding>, schemas: &[SchemaSite<'_, '_>]) -> Self {
+    pub(crate) fn new(findings: &'f mut Findings, schemas: &[SchemaSite<'_, '_>]) -> Self {
         let mut unsound = HashSet::new();
+        let budget = Budget::default();
         for site in schemas {
-            let found = schema::check(site.node, &site.pointer);
+            if findings.are_enough() {
+                break;
+            }
+            let found = schema::check(site.node, &site.pointer, &budget);
             if found.iter().any(|finding| finding.severity == crate::finding::Severity::Error) {
                 unsound.insert(site.node.span);
             }
             findings.extend(found);
         }
-        Self { findings, unsound }
+        Self { findings, unsound, budget }
     }
 
     /// Adds a finding.
@@ -88,7 +93,7 @@ fn beneath<'n, 't>(value: &'n Node<'t>, pointer: &Pointer) -> &'n Node<'t> {
 /// Checks a text as a regular expression.
 pub(crate) fn check_regex_at(node: &Node<'_>, pointer: Pointer, judge: &mut Judge<'_>) {
     if let Some(pattern) = node.as_text()
-        && let Err(error) = schema::check_regex(pattern)
+        && let Err(error) = schema::check_regex(pattern, &judge.budget)
     {
         judge.push(Finding::new(Code::BadRegex, pointer, node.span, error.to_string()));
     }

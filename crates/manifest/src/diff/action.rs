@@ -90,6 +90,7 @@ fn changed(changes: &mut Changes, versions: &Versions<'_>, old: &Action, new: &A
         timeout_ms,
         environment,
         examples,
+        docs,
         pointer: _, // an action may stand elsewhere
     } = old;
     let (package, now) = (versions.old, versions.new);
@@ -100,6 +101,9 @@ fn changed(changes: &mut Changes, versions: &Versions<'_>, old: &Action, new: &A
     }
     if (description, &new.description) != (&package.description, &now.description) {
         topic.prose(Concept::Description, description.as_deref(), new.description.as_deref());
+    }
+    if *docs != new.docs {
+        topic.tell(Class::Cosmetic, Concept::Docs, "its notes changed; agents read them");
     }
     if (*timeout_ms, new.timeout_ms) != (package.timeout_ms, now.timeout_ms) {
         limits::timeout(&mut topic, *timeout_ms, new.timeout_ms);

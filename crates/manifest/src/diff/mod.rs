@@ -188,6 +188,7 @@ fn compare(old: &Package, new: &Package) -> Changes {
         requires_oauth,
         channel,
         origin,
+        files_sha256,
         raw_sha256: _, // by `diff`, with the version
     } = old;
     let on = &mut changes;
@@ -219,6 +220,13 @@ fn compare(old: &Package, new: &Package) -> Changes {
     let is_told =
         acquire::compare(on, (acquire, version.as_deref()), (&new.acquire, new.version.as_deref()));
     acquire::origin(on, origin.as_ref(), new.origin.as_ref(), is_told);
+    if files_sha256 != &new.files_sha256 {
+        on.about("files").tell(
+            Class::NeedsReview,
+            Concept::Files,
+            "the bundled files changed: other code would run",
+        );
+    }
     run::compare(on, old, new);
     chain::compare(on, chain.as_ref(), new.chain.as_ref());
     action::compare(on, old, new);

@@ -55,7 +55,8 @@ pub fn parse(text: &str) -> Parsed<'_> {
         reader.skip_space();
         if reader.at < reader.bytes.len() {
             let rest = reader.bytes.len() - reader.at;
-            let message = format!("{rest} bytes follow the end of the document");
+            let bytes = if rest == 1 { "byte follows" } else { "bytes follow" };
+            let message = format!("{rest} {bytes} the end of the document");
             reader.stop(Path::ROOT, Code::TrailingData, message);
         }
     }

@@ -16,6 +16,7 @@ pub struct Place {
 pub struct Places<'t> {
     text: &'t str,
     starts: Vec<u32>,
+    is_ascii: bool,
 }
 
 impl<'t> Places<'t> {
@@ -23,7 +24,7 @@ impl<'t> Places<'t> {
     pub fn new(text: &'t str) -> Self {
         let breaks = text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
         let starts = std::iter::once(0).chain(breaks.map(|(_, next)| next)).collect();
-        Self { text, starts }
+        Self { text, starts, is_ascii: text.is_ascii() }
     }
 
     /// The place where a span begins.
@@ -35,7 +36,7 @@ impl<'t> Places<'t> {
         let after = self.starts.partition_point(|start| *start as usize <= offset);
         let start = self.starts[after - 1] as usize;
         // A minified document is one long line: do not count it again for every finding.
-        let column = if offset - start > 100_000 {
+        let column = if self.is_ascii || offset - start > 10_000 {
             offset - start
         } else {
             self.text[start..offset].chars().count()

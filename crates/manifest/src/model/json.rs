@@ -4,9 +4,17 @@ use std::sync::Arc;
 
 use crate::json::Node;
 
-/// A JSON value, verbatim.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A JSON value, verbatim. Two are equal when they say the same, however they are laid out.
+#[derive(Clone, Debug)]
 pub struct Json(Arc<str>);
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0 || self.value() == other.value()
+    }
+}
+
+impl Eq for Json {}
 
 impl Json {
     /// The value of a node, as it stands in its text.

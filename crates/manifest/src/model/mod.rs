@@ -94,6 +94,8 @@ pub struct Package {
     pub channel: Channel,
     /// Where it comes from, verbatim.
     pub origin: Option<Json>,
+    /// SHA-256 over the paths and contents of bundled files, in hexadecimal.
+    pub files_sha256: Option<String>,
     /// SHA-256 of the document's bytes, in hexadecimal.
     pub raw_sha256: String,
 }
@@ -318,6 +320,8 @@ pub struct Action {
     pub environment: Vec<String>,
     /// Calls worth seeing.
     pub examples: Vec<Example>,
+    /// Short notes for agents, verbatim.
+    pub docs: Option<Json>,
     /// Where it stands in the source document.
     pub pointer: crate::json::Pointer,
 }

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::keywords::{KEYWORDS, Kind, TYPES, kind};
 use super::refs::{Refs, Target};
-use super::{MAX_BYTES, MAX_SUBSCHEMAS, check_regex, cost, instance, quick};
+use super::{Budget, MAX_BYTES, MAX_SUBSCHEMAS, check_regex, cost, instance, quick};
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Node, Path, Pointer, Span, Value};
 use crate::shape::suggest;
 
 /// Finds everything wrong with the schema that stands at `base` in its document.
-pub fn check(schema: &Node<'_>, base: &Pointer) -> Vec<Finding> {
+pub fn check(schema: &Node<'_>, base: &Pointer, budget: &Budget) -> Vec<Finding> {
     let size = schema.span.range().len();
     if size > MAX_BYTES {
         let message = format!("the schema has {size} bytes; at most {MAX_BYTES} are allowed");
@@ -18,8 +18,14 @@ pub fn check(schema: &Node<'_>, base: &Pointer) -> Vec<Finding> {
         return vec![Finding::new(Code::SchemaTooLarge, base.clone(), span, message)];
     }
     let refs = Refs::of(schema);
-    let mut checker =
-        Checker { base, refs: &refs, findings: Vec::new(), subschemas: 0, defaults: Vec::new() };
+    let mut checker = Checker {
+        base,
+        budget,
+        refs: &refs,
+        findings: Vec::new(),
+        subschemas: 0,
+        defaults: Vec::new(),
+    };
     checker.schema(schema, schema, Path::ROOT);
     let Checker { mut findings, subschemas, defaults, .. } = checker;
     if subschemas > MAX_SUBSCHEMAS {
@@ -74,6 +80,7 @@ impl Default<'_, '_> {
 
 struct Checker<'c, 'n, 't> {
     base: &'c Pointer,
+    budget: &'c Budget,
     refs: &'c Refs<'n, 't>,
     findings: Vec<Finding>,
     subschemas: usize,
@@ -277,7 +284,7 @@ impl<'n, 't> Checker<'_, 'n, 't> {
     }
 
     fn regex(&mut self, pattern: &str, span: Span, path: Path<'_>) {
-        if let Err(reason) = check_regex(pattern) {
+        if let Err(reason) = check_regex(pattern, self.budget) {
             let finding = self.finding(Code::BadRegex, path, span, reason.to_string());
             self.findings.push(finding);
         }

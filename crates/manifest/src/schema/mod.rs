@@ -13,7 +13,7 @@ mod refs;
 
 pub use check::check;
 pub use instance::{Mismatch, TooCostly, Unknowns, judge};
-pub use pattern::{EcmaRegex, RegexError, Runaway, check_regex, matches_once};
+pub use pattern::{Budget, EcmaRegex, RegexError, Runaway, check_regex, matches_once};
 
 /// The largest schema that is looked at, in bytes.
 pub const MAX_BYTES: usize = 256 * 1024;

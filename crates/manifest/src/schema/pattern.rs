@@ -14,11 +14,35 @@ const MAX_PATTERN: usize = 8 * 1024;
 /// The estimated size up to which a pattern surely compiles; above it, compiling decides.
 const SURELY_SMALL: usize = 2_000;
 
+/// The estimated size above which a pattern is refused without trying.
+const SURELY_LARGE: usize = 40_000;
+
 /// How large a compiled pattern may be, in bytes.
 const MAX_COMPILED: usize = 4 * 1024 * 1024;
 
 /// How many steps a pattern may go back before it is called off.
 const MAX_BACKTRACKS: usize = 100_000;
+
+/// How many patterns of one document may need to be compiled to be judged.
+const MAX_COSTLY: u32 = 60;
+
+/// What may still be spent on the patterns of one document.
+#[derive(Debug)]
+pub struct Budget(Cell<u32>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Cell::new(MAX_COSTLY))
+    }
+}
+
+impl Budget {
+    fn spend(&self) -> bool {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        left > 0
+    }
+}
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
@@ -35,6 +59,8 @@ pub enum RegexError {
     TooLong(usize),
     /// Not ECMAScript.
     Syntax(String),
+    /// One of too many that are costly to compile.
+    TooMany,
     /// Too large once its repetitions are written out.
     TooLarge(String),
     /// ECMAScript, but of a kind that no engine here can run.
@@ -47,6 +73,10 @@ impl std::fmt::Display for RegexError {
             RegexError::TooLong(length) => {
                 write!(out, "the pattern has {length} bytes; at most {MAX_PATTERN} are allowed")
             }
+            RegexError::TooMany => write!(
+                out,
+                "the document has more than {MAX_COSTLY} patterns that are costly to compile"
+            ),
             RegexError::Syntax(pattern) => {
                 write!(out, "`{pattern}` is no ECMAScript regular expression")
             }
@@ -88,13 +118,15 @@ impl EcmaRegex {
 }
 
 /// Whether a pattern could be compiled, without the cost of compiling it.
-pub fn check_regex(pattern: &str) -> Result<(), RegexError> {
+pub fn check_regex(pattern: &str, budget: &Budget) -> Result<(), RegexError> {
     if is_surely_fine(pattern) {
         return Ok(());
     }
     let translated = translate(pattern)?;
     match regex_syntax::parse(&translated) {
         Ok(parsed) if size(&parsed) <= SURELY_SMALL => Ok(()),
+        Ok(parsed) if size(&parsed) > SURELY_LARGE => Err(RegexError::TooLarge(shown(pattern))),
+        _ if !budget.spend() => Err(RegexError::TooMany),
         _ => EcmaRegex::new(pattern).map(|_| ()),
     }
 }
@@ -353,11 +385,11 @@ mod tests {
             "[^a]x",
             r"^https:\/\/",
         ] {
-            assert_eq!(check_regex(pattern), Ok(()), "{pattern}");
+            assert_eq!(check_regex(pattern, &Budget::default()), Ok(()), "{pattern}");
             assert!(EcmaRegex::new(pattern).is_ok(), "{pattern}");
         }
         for pattern in ["(", "[a", "*", "(?P<n>x)", "(?i)a", r"\A", "a{2,1}", "a**"] {
-            assert!(check_regex(pattern).is_err(), "{pattern}");
+            assert!(check_regex(pattern, &Budget::default()).is_err(), "{pattern}");
         }
     }
 
@@ -429,6 +461,9 @@ mod tests {
         assert!(
             backtracking.is_match(&text).is_ok() || backtracking.is_match(&text) == Err(Runaway)
         );
-        assert!(matches!(check_regex(&"(a{1000}){1000}".repeat(3)), Err(RegexError::TooLarge(_))));
+        assert!(matches!(
+            check_regex(&"(a{1000}){1000}".repeat(3), &Budget::default()),
+            Err(RegexError::TooLarge(_))
+        ));
     }
 }

@@ -3,14 +3,14 @@
 use super::{
     Bounds, Branch, Choice, Field, List, Object, Presence, Rule, Shape, Text, Unknown, suggest,
 };
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Number, Path, Pointer, Span, Value};
 
 /// What a look at the structure gives.
 #[derive(Debug)]
 pub struct Structure<'n, 't> {
     /// Everything that does not fit.
-    pub findings: Vec<Finding>,
+    pub(crate) findings: Findings,
     /// The JSON Schemas met on the way; they are checked by their own rules.
     pub schemas: Vec<SchemaSite<'n, 't>>,
 }
@@ -26,7 +26,8 @@ pub struct SchemaSite<'n, 't> {
 
 /// Holds a document against a shape.
 pub fn check<'n, 't>(shape: &Shape, node: &'n Node<'t>) -> Structure<'n, 't> {
-    let mut checker = Checker { found: Structure { findings: Vec::new(), schemas: Vec::new() } };
+    let mut checker =
+        Checker { found: Structure { findings: Findings::default(), schemas: Vec::new() } };
     checker.value(shape, node, Path::ROOT, None);
     checker.found
 }
@@ -40,6 +41,9 @@ struct Checker<'n, 't> {
 
 impl<'n, 't> Checker<'n, 't> {
     fn value(&mut self, shape: &Shape, node: &'n Node<'t>, path: Path<'_>, says: Says) {
+        if self.found.findings.are_enough() {
+            return;
+        }
         match (shape, &node.value) {
             (Shape::Anything, _)
             | (Shape::Flag, Value::Bool(_))
@@ -103,14 +107,14 @@ impl<'n, 't> Checker<'n, 't> {
         if let Some(pattern) = limits.pattern
             && !(pattern.matches)(text)
         {
-            let message = format!("`{}` is not a {}", clip(text), pattern.noun);
+            let message = format!("`{}` is no {}", clip(text), pattern.noun);
             let finding = Finding::new(pattern.code, path.pointer(), span, message);
             self.push(finding.help(format!("write {}", pattern.words)), says);
         }
         if let Some(format) = limits.format
             && !format.is_met_by(text)
         {
-            let message = format!("`{}` is not an {}", clip(text), format.noun());
+            let message = format!("`{}` is no {}", clip(text), format.noun());
             self.found.findings.push(Finding::new(Code::BadFormat, path.pointer(), span, message));
         }
     }

@@ -2,7 +2,7 @@
 
 /// The candidate nearest to the word, when it is near enough to be what was meant.
 pub fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    if word.is_empty() || word.len() > 64 {
+    if word.len() < 2 || word.len() > 64 {
         return None;
     }
     let plain = plain(word);

@@ -8,7 +8,7 @@ use crate::dialect::Dialect;
 use crate::dialect::mcpkg::join_command;
 use crate::finding::Severity;
 use crate::json::{Pointer, parse};
-use crate::schema::{Unknowns, check, judge};
+use crate::schema::{Budget, Unknowns, check, judge};
 use crate::shape::clip;
 
 /// How long one call may take, in milliseconds.
@@ -160,7 +160,7 @@ fn check_promise(function: &Function<'_>, recorded: &Recorded<'_>) -> Result<(),
     let (Some(schema), Some(result)) = (parse(&schema).root, parse(&result).root) else {
         return Ok(());
     };
-    let faults = check(&schema, &Pointer::root());
+    let faults = check(&schema, &Pointer::root(), &Budget::default());
     if faults.iter().any(|fault| fault.severity == Severity::Error) {
         // Told when the manifest is checked.
         return Ok(());

@@ -62,6 +62,7 @@ pub(crate) fn lower(document: &Node<'_>, source: &str, id: &str) -> Package {
             timeout_ms,
             environment,
             examples: Vec::new(),
+            docs: None,
             pointer: Pointer::root().key("tools").index(index),
         });
     }

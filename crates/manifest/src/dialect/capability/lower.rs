@@ -97,6 +97,7 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
         timeout_ms: package.timeout_ms,
         environment: Vec::new(),
         examples: Vec::new(),
+        docs: None,
         pointer: Pointer::root(),
     });
     package

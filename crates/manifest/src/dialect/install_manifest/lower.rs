@@ -169,6 +169,7 @@ fn action(node: &Node<'_>, source: &str, pointer: Pointer) -> Action {
                 output: json(example, "output", source),
             })
             .collect(),
+        docs: json(node, "docs", source),
         pointer,
     }
 }

@@ -730,9 +730,23 @@ fn acquisition(install: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
             {
                 bad_source(package, path.key("package").pointer(), "package name", judge);
             }
+            if let Some(spec) = install.get("version_spec")
+                && let Some(text) = spec.as_text()
+                && is_no_version_spec(text)
+            {
+                bad_source(spec, path.key("version_spec").pointer(), "version", judge);
+            }
         }
         _ => {}
     }
+}
+
+/// Options and addresses are no versions.
+fn is_no_version_spec(text: &str) -> bool {
+    let words = text.split([' ', '\t', '\n', ',', ';']);
+    text.contains("://")
+        || text.contains('@')
+        || words.into_iter().any(|word| word.starts_with('-') && word.len() > 1)
 }
 
 /// Options, addresses and paths are no package names.

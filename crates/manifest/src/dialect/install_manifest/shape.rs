@@ -134,9 +134,12 @@ fn publisher() -> Shape {
             "Decentralised identifier of the publisher (did:plc or did:web).",
             text_like(&DID),
         ),
-        may("did_kid", "Which key of the identifier's document signed.", text()),
-        must("signature", "Detached JWS over the canonical manifest without this field.", text()),
-        may("fqdn", "Host that must be the one serving the manifest.", text()),
+        may("did_kid", "Which key of the identifier's document signed.", text())
+            .is(Concept::Signature),
+        must("signature", "Detached JWS over the canonical manifest without this field.", text())
+            .is(Concept::Signature),
+        may("fqdn", "Host that must be the one serving the manifest.", text())
+            .is(Concept::Signature),
     ])
 }
 
@@ -590,7 +593,7 @@ fn success(version: Version) -> Shape {
             may(
                 "json_pointer_in",
                 "JSON pointers and the values each may have.",
-                Shape::Map(Box::new(list_within(1, None, text()))),
+                Shape::Map(Box::new(list_within(1, None, Shape::Anything))),
             ),
             may("json_pointer_exists", "JSON pointer that must lead to something.", text()),
             may(

@@ -1,7 +1,9 @@
 //! From a valid describe document to the model.
 
+use sha2::{Digest, Sha256};
+
 use crate::dialect::Dialect;
-use crate::dialect::lowering::{blank, json, text, texts};
+use crate::dialect::lowering::{blank, hex, json, text, texts};
 use crate::json::{Node, Pointer};
 use crate::model::{
     Acquire, Action, Entry, Implementation, Input, Invocation, OutputFormat, Package, Person,
@@ -50,7 +52,24 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
         timeout_ms: None,
         environment: Vec::new(),
         examples: Vec::new(),
+        docs: None,
         pointer: Pointer::root(),
     });
     package
+}
+
+/// Lowers a bundle that has passed its checks.
+pub(crate) fn lower_bundle(bundle: &Node<'_>, source: &str) -> Option<Package> {
+    let mut package = lower(bundle.get("manifest")?, source);
+    let mut digest = Sha256::new();
+    for file in bundle.list_at("files") {
+        for field in ["path", "encoding", "content"] {
+            let text = file.text_at(field).unwrap_or_default();
+            // The length before each text keeps one from running into the next.
+            digest.update((text.len() as u64).to_le_bytes());
+            digest.update(text.as_bytes());
+        }
+    }
+    package.files_sha256 = Some(hex(&digest.finalize()));
+    Some(package)
 }

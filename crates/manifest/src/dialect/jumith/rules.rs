@@ -109,7 +109,7 @@ pub(crate) fn check_bundle_rules(bundle: &Node<'_>, judge: &mut Judge<'_>) {
         let span = bundle.get("files").unwrap_or(bundle).span.first_byte();
         judge.push(Finding::new(Code::BundleTooLarge, list.pointer(), span, message));
     }
-    check_main(bundle, &seen, judge);
+    check_main(bundle, files, judge);
 }
 
 /// A file is never also the folder of another.
@@ -168,16 +168,16 @@ fn check_content(file: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) -> usiz
     size
 }
 
-fn check_main(bundle: &Node<'_>, seen: &HashMap<String, &str>, judge: &mut Judge<'_>) {
+fn check_main(bundle: &Node<'_>, files: &[Node<'_>], judge: &mut Judge<'_>) {
     let Some(main) = bundle.at(&["manifest", "entry", "main"]) else { return };
     let Some(text) = main.as_text() else { return };
     let plain = text.strip_prefix("./").unwrap_or(text);
-    if not_plain(plain).is_none() && seen.get(&folded(plain)).is_none_or(|path| *path != plain) {
+    let paths = || files.iter().filter_map(|file| file.text_at("path"));
+    if not_plain(plain).is_none() && !paths().any(|path| path == plain) {
         let message = format!("the entry file `{}` is not among the files", clip(text));
-        let near = crate::shape::suggest(plain, seen.values().copied());
         let pointer = Pointer::root().key("manifest").key("entry").key("main");
         let finding = Finding::new(Code::MissingMain, pointer, main.span, message);
-        judge.push(match near {
+        judge.push(match crate::shape::suggest(plain, paths()) {
             Some(near) => finding.help(format!("did you mean `{near}`?")),
             None => finding,
         });

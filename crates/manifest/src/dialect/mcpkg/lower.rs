@@ -111,6 +111,7 @@ fn action(document: &Node<'_>, source: &str, id: String, package: &Package) -> A
         timeout_ms: package.timeout_ms,
         environment: Vec::new(),
         examples: Vec::new(),
+        docs: None,
         pointer: Pointer::root(),
     }
 }

@@ -133,9 +133,9 @@ fn endpoint(version: Version) -> Shape {
 fn implementation(version: Version) -> Shape {
     open(vec![
         must("id", "Id, unique in the manifest.", filled_text()),
-        may("language", "Language it is written in.", text()),
-        may("runtime", "What runs it, perhaps with a version.", text()),
-        may("platforms", "Systems it runs on.", list(text())),
+        may("language", "Language it is written in.", text()).is(Concept::RuntimeKind),
+        may("runtime", "What runs it, perhaps with a version.", text()).is(Concept::RuntimeKind),
+        may("platforms", "Systems it runs on.", list(text())).is(Concept::Requirements),
         must("endpoint", "Where a call goes.", endpoint(version)).is(Concept::Run),
         may(
             "requirements",

@@ -78,7 +78,7 @@ fn nothing_but_the_version_changes_nothing() {
 #[test]
 fn every_value_that_may_change_is_looked_at() {
     // The model does not hold these; under the same version the digest of the bytes shows them.
-    let unseen = ["/actions/0/docs", "/publisher/signature"];
+    let unseen = ["/publisher/signature"];
     check_nothing_goes_unseen(&sample("1.0.0"), &sample("1.1.0"), &unseen);
 }
 
@@ -87,7 +87,8 @@ fn another_body_under_the_same_version_breaks() {
     let old = sample("1.0.0");
     let noted = edited(&old, "/actions/0/docs/goal", Set(json!("See all mail.")));
     let changes = diff(&read(&old)[0], &read(&noted)[0]);
-    assert_eq!((changes.len(), changes[0].class), (1, Class::Breaking));
+    assert_eq!((changes.len(), changes[0].class), (2, Class::Breaking));
+    assert_eq!((changes[1].class, changes[1].message.as_str()), (Class::Cosmetic, "its notes changed; agents read them"));
     assert_eq!(changes[0].message, "the body changed under the same version `1.0.0`");
     assert_eq!(changes[0].pointer.as_ref().unwrap().as_str(), "/tool/version");
     assert!(!is_upgrade_safe(&changes));

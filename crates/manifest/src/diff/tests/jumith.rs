@@ -66,3 +66,18 @@ fn one_change_is_told_once() {
         "the description was `From titles.` and is now `Of titles.`; agents read it"
     );
 }
+
+#[test]
+fn other_files_under_a_new_version_need_review() {
+    let bundle = |version: &str, code: &str| {
+        let document = serde_json::json!({
+            "manifest": {"id": "tool:a", "name": "a", "version": version, "summary": "s", "entry": {"runtime": "node", "main": "i.js"}},
+            "files": [{"path": "i.js", "content": code}],
+        });
+        super::read(&document).remove(0)
+    };
+    let changes = crate::diff::diff(&bundle("1.0.0", "1"), &bundle("1.0.1", "2"));
+    assert!(!crate::diff::is_upgrade_safe(&changes), "{changes:?}");
+    let same = crate::diff::diff(&bundle("1.0.0", "1"), &bundle("1.0.1", "1"));
+    assert!(crate::diff::is_upgrade_safe(&same), "{same:?}");
+}
