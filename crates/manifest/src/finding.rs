@@ -68,6 +68,17 @@ impl Findings {
         }
     }
 
+    /// Counts a finding that there is no room for; whether there was none.
+    pub(crate) fn is_beyond(&mut self, severity: Severity) -> bool {
+        let count = match severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        let is_beyond = *count >= MAX_GATHERED;
+        *count += usize::from(is_beyond);
+        is_beyond
+    }
+
     /// Whether there are so many errors that looking further tells nothing new.
     pub(crate) fn are_enough(&self) -> bool {
         self.errors > MAX_GATHERED

@@ -197,6 +197,10 @@ impl<'n, 't> Checker<'n, 't> {
             Unknown::Warn => Severity::Warning,
             Unknown::Refuse => Severity::Error,
         };
+        // To word a finding and look for what was meant costs more than to see that there is one.
+        if self.found.findings.is_beyond(severity) {
+            return;
+        }
         let names: Vec<_> = object.fields.iter().map(|field| field.name).collect();
         let ignored = if severity == Severity::Warning { "; it is ignored" } else { "" };
         let message = format!("`{}` is not a field {}{ignored}", clip(key), of(path));
