@@ -88,7 +88,10 @@ fn another_body_under_the_same_version_breaks() {
     let noted = edited(&old, "/actions/0/docs/goal", Set(json!("See all mail.")));
     let changes = diff(&read(&old)[0], &read(&noted)[0]);
     assert_eq!((changes.len(), changes[0].class), (2, Class::Breaking));
-    assert_eq!((changes[1].class, changes[1].message.as_str()), (Class::Cosmetic, "its notes changed; agents read them"));
+    assert_eq!(
+        (changes[1].class, changes[1].message.as_str()),
+        (Class::Cosmetic, "its notes changed; agents read them")
+    );
     assert_eq!(changes[0].message, "the body changed under the same version `1.0.0`");
     assert_eq!(changes[0].pointer.as_ref().unwrap().as_str(), "/tool/version");
     assert!(!is_upgrade_safe(&changes));
