@@ -1,1 +1,25 @@
-//! Fixtures.
+//! Fixtures and generators for the tests of the other crates.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`files`] | the repository's fixtures and examples, and a folder on the disk |
+//! | [`draws`] | numbers that decide what is made, and how often |
+//! | [`words`] | texts that are easily read wrongly |
+//! | [`documents`] | documents made from a shape |
+//! | [`mutations`] | the ways a document goes wrong |
+//! | [`schemas`] | JSON Schemas, patterns, and values to hold against them |
+//! | [`bytes`] | JSON as text, and text that is damaged |
+//! | [`fuzz`] | what must hold for any bytes at all |
+//!
+//! Only tests use this crate.
+
+pub mod bytes;
+pub mod documents;
+pub mod draws;
+pub mod files;
+pub mod fuzz;
+pub mod mutations;
+pub mod schemas;
+pub mod words;
+
+pub use files::{Fixture, examples, fixtures, repo};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::keywords::{KEYWORDS, Kind, TYPES, kind};
-use super::refs::{Refs, Target};
+use super::refs::{Home, Refs, Target};
 use super::{Budget, MAX_BYTES, MAX_SUBSCHEMAS, check_regex, cost, instance, quick};
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Node, Path, Pointer, Span, Value};
@@ -26,7 +26,7 @@ pub fn check(schema: &Node<'_>, base: &Pointer, budget: &Budget) -> Vec<Finding>
         subschemas: 0,
         defaults: Vec::new(),
     };
-    checker.schema(schema, schema, Path::ROOT);
+    checker.schema(schema, Home::ROOT, Path::ROOT);
     let Checker { mut findings, subschemas, defaults, .. } = checker;
     if subschemas > MAX_SUBSCHEMAS {
         let message =
@@ -46,7 +46,7 @@ pub fn check(schema: &Node<'_>, base: &Pointer, budget: &Budget) -> Vec<Finding>
     if is_sound && refs.are_used() && !refs.are_plain() {
         findings.extend(compile(schema, base));
     }
-    if is_sound && findings.is_empty() {
+    if is_sound && findings.is_empty() && refs.are_in_one_resource() {
         findings.extend(defaults.into_iter().filter_map(|default| default.judge(base, schema)));
     }
     findings
@@ -54,7 +54,7 @@ pub fn check(schema: &Node<'_>, base: &Pointer, budget: &Budget) -> Vec<Finding>
 
 /// What the careful look could miss about references, the library that will run the schema says.
 fn compile(schema: &Node<'_>, base: &Pointer) -> Option<Finding> {
-    let error = instance::validator(&schema.to_value()).err()?;
+    let error = instance::validator(schema).err()?;
     let span = schema.span.first_byte();
     let message = format!("the schema does not compile: {error}");
     Some(Finding::new(Code::BadSchema, base.clone(), span, message))
@@ -88,7 +88,7 @@ struct Checker<'c, 'n, 't> {
 }
 
 impl<'n, 't> Checker<'_, 'n, 't> {
-    fn schema(&mut self, schema: &'n Node<'t>, home: &'n Node<'t>, path: Path<'_>) {
+    fn schema(&mut self, schema: &'n Node<'t>, home: Home, path: Path<'_>) {
         self.subschemas += 1;
         if self.subschemas > MAX_SUBSCHEMAS {
             return;
@@ -101,8 +101,7 @@ impl<'n, 't> Checker<'_, 'n, 't> {
                 return self.bad(path, schema.span, message);
             }
         };
-        let has_id = schema.get("$id").is_some();
-        let home = if has_id { schema } else { home };
+        let home = self.refs.home_of(schema, home);
         for member in members {
             let keyword = member.key.as_ref();
             let path = path.key(keyword);
@@ -118,14 +117,7 @@ impl<'n, 't> Checker<'_, 'n, 't> {
     }
 
     #[expect(clippy::too_many_lines, reason = "a table reads better in one piece")]
-    fn keyword(
-        &mut self,
-        kind: Kind,
-        name: &str,
-        value: &'n Node<'t>,
-        home: &'n Node<'t>,
-        path: Path<'_>,
-    ) {
+    fn keyword(&mut self, kind: Kind, name: &str, value: &'n Node<'t>, home: Home, path: Path<'_>) {
         match (kind, &value.value) {
             (Kind::Any, _) | (Kind::Flag, Value::Bool(_)) | (Kind::List, Value::List(_)) => {}
             (Kind::Schema, Value::List(_)) if name == "items" => {
@@ -198,18 +190,19 @@ impl<'n, 't> Checker<'_, 'n, 't> {
             (Kind::Regex, Value::Text(text)) => self.regex(text, value.span, path),
             (Kind::Ref, Value::Text(text)) => self.reference(text, value.span, home, path),
             (Kind::Id, Value::Text(text)) => {
-                if text.trim_end_matches('#').contains('#') {
+                if text.strip_suffix('#').unwrap_or(text).contains('#') {
                     self.bad(path, value.span, "`$id` must not have a fragment");
-                } else if fluent_uri::UriRef::parse(text.as_ref()).is_err() {
-                    self.bad(path, value.span, "`$id` is not a URI reference");
+                } else if let Some(fault) = self.refs.fault_of(value) {
+                    self.bad(path, value.span, fault);
                 }
             }
-            (Kind::Anchor, Value::Bool(_)) if name == "$recursiveAnchor" => {}
             (Kind::Anchor, Value::Text(text)) => {
                 let mut bytes = text.bytes();
                 let begins = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
                 if !begins || !bytes.all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)) {
                     self.bad(path, value.span, format!("`{name}` must be a plain name"));
+                } else if let Some(fault) = self.refs.fault_of(value) {
+                    self.bad(path, value.span, fault);
                 }
             }
             (Kind::Flags, Value::Object(members)) => {
@@ -290,20 +283,18 @@ impl<'n, 't> Checker<'_, 'n, 't> {
         }
     }
 
-    fn reference(&mut self, text: &str, span: Span, home: &'n Node<'t>, path: Path<'_>) {
+    fn reference(&mut self, text: &str, span: Span, home: Home, path: Path<'_>) {
+        const HELP: &str =
+            "put the part under `$defs` of this schema and refer to it as `#/$defs/name`";
         let finding = match self.refs.resolve(text, home) {
-            Target::Found(target) if target.is_object() || target.as_bool().is_some() => return,
-            Target::Found(_) => self.finding(
-                Code::UnresolvedRef,
-                path,
-                span,
-                format!("`{text}` leads to something that is no schema"),
-            ),
+            Target::Found(..) => return,
+            Target::NotASchema => {
+                let message = format!("`{text}` leads to something that is no schema");
+                self.finding(Code::UnresolvedRef, path, span, message).help(HELP)
+            }
             Target::Missing => {
                 let message = format!("`{text}` leads nowhere in this schema");
-                self.finding(Code::UnresolvedRef, path, span, message).help(
-                    "put the part under `$defs` of this schema and refer to it as `#/$defs/name`",
-                )
+                self.finding(Code::UnresolvedRef, path, span, message).help(HELP)
             }
             Target::Remote => {
                 let message = format!("`{text}` lies outside the document and is never fetched");

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::refs::{Refs, Target, for_each_subschema};
+use super::refs::{Home, Refs, Target, for_each_subschema};
 use crate::json::Node;
 
 /// How many subschemas one value may be held against at one place.
@@ -42,7 +42,7 @@ impl Cost {
 /// Finds whether a schema makes too much work.
 pub(super) fn find<'n, 't>(root: &'n Node<'t>, refs: &Refs<'n, 't>) -> Option<Cost> {
     let mut walk = Walk { refs, seen: HashSet::new(), counted: HashMap::new() };
-    walk.everything(root, root, 0).err()
+    walk.everything(root, Home::ROOT, 0).err()
 }
 
 struct Walk<'r, 'n, 't> {
@@ -54,21 +54,16 @@ struct Walk<'r, 'n, 't> {
 
 impl<'n, 't> Walk<'_, 'n, 't> {
     /// Visits every subschema once, in the way a compiler would.
-    fn everything(
-        &mut self,
-        schema: &'n Node<'t>,
-        home: &'n Node<'t>,
-        depth: usize,
-    ) -> Result<(), Cost> {
+    fn everything(&mut self, schema: &'n Node<'t>, home: Home, depth: usize) -> Result<(), Cost> {
         if depth > MAX_DEPTH {
             return Err(Cost::TooDeep);
         }
         if !self.seen.insert(std::ptr::from_ref(schema)) {
             return Ok(());
         }
-        let home = if schema.get("$id").is_some() { schema } else { home };
+        let home = self.refs.home_of(schema, home);
         self.at_one_place(schema, home, depth)?;
-        for target in self.targets(schema, home) {
+        for (target, home) in self.targets(schema, home) {
             self.everything(target, home, depth + 1)?;
         }
         let mut subschemas = Vec::new();
@@ -83,7 +78,7 @@ impl<'n, 't> Walk<'_, 'n, 't> {
     fn at_one_place(
         &mut self,
         schema: &'n Node<'t>,
-        home: &'n Node<'t>,
+        home: Home,
         depth: usize,
     ) -> Result<u64, Cost> {
         if depth > MAX_DEPTH {
@@ -96,7 +91,7 @@ impl<'n, 't> Walk<'_, 'n, 't> {
             None => {}
         }
         self.counted.insert(key, None);
-        let home = if schema.get("$id").is_some() { schema } else { home };
+        let home = self.refs.home_of(schema, home);
         let mut same_place = self.targets(schema, home);
         for_each_subschema(schema, &mut |keyword, sub| {
             let is_same_place = matches!(
@@ -112,11 +107,11 @@ impl<'n, 't> Walk<'_, 'n, 't> {
                     | "dependencies"
             );
             if is_same_place {
-                same_place.push(sub);
+                same_place.push((sub, home));
             }
         });
         let mut work = 1u64;
-        for next in same_place {
+        for (next, home) in same_place {
             work = work.saturating_add(self.at_one_place(next, home, depth + 1)?);
         }
         if work > MAX_AT_ONE_PLACE {
@@ -128,13 +123,13 @@ impl<'n, 't> Walk<'_, 'n, 't> {
 
     /// Where the references of a schema lead. A dynamic one may come back to where it stands
     /// by way of another value, so only its plain reading is followed.
-    fn targets(&self, schema: &'n Node<'t>, home: &'n Node<'t>) -> Vec<&'n Node<'t>> {
+    fn targets(&self, schema: &'n Node<'t>, home: Home) -> Vec<(&'n Node<'t>, Home)> {
         ["$ref", "$dynamicRef", "$recursiveRef"]
             .iter()
             .filter_map(|keyword| schema.text_at(keyword))
             .filter_map(|text| match self.refs.resolve(text, home) {
-                Target::Found(target) => Some(target),
-                Target::Missing | Target::Remote => None,
+                Target::Found(target, home) => Some((target, home)),
+                Target::NotASchema | Target::Missing | Target::Remote => None,
             })
             .collect()
     }

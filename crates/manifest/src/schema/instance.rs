@@ -1,10 +1,13 @@
 //! Holds a value against a schema.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use jsonschema::{Draft, PatternOptions, Validator};
 
+use super::keywords::{Kind, kind};
 use super::quick;
-use super::refs::{Refs, Target, for_each_subschema};
-use crate::json::{Node, Pointer, Value};
+use super::refs::{Home, Refs, Target, for_each_subschema};
+use crate::json::{Member, Node, Pointer, Value};
 
 /// How many mismatches of one value are told.
 const MAX_MISMATCHES: usize = 20;
@@ -54,9 +57,14 @@ pub fn judge(
         return Ok(mismatches);
     }
     let refs = Refs::of(schema);
-    Steps { refs: &refs, left: MAX_STEPS }.walk(schema, schema, value, 0)?;
-    let Ok(validator) = validator(&schema.to_value()) else {
-        return Ok(mismatches);
+    Steps { refs: &refs, left: MAX_STEPS }.walk(schema, Home::ROOT, value, 0)?;
+    let validator = match validator(schema) {
+        Ok(validator) => validator,
+        Err(reason) => {
+            let message = format!("the schema cannot be run: {reason}");
+            mismatches.push(Mismatch { pointer: Pointer::root(), message });
+            return Ok(mismatches);
+        }
     };
     let value = value.to_value();
     mismatches.extend(validator.iter_errors(&value).take(MAX_MISMATCHES).map(|error| Mismatch {
@@ -67,19 +75,55 @@ pub fn judge(
 }
 
 /// Compiles a schema: 2020-12, no formats, nothing fetched, patterns that cannot run away.
-pub(super) fn validator(schema: &serde_json::Value) -> Result<Validator, String> {
-    let mut schema = schema.clone();
-    if let Some(object) = schema.as_object_mut() {
-        // Another draft named at the root is read as 2020-12; the author has been told.
-        object.shift_remove("$schema");
-    }
-    jsonschema::options()
+pub(super) fn validator(schema: &Node<'_>) -> Result<Validator, String> {
+    let schema = runnable(schema);
+    let options = jsonschema::options()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(false)
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS))
-        .offline()
-        .build(&schema)
-        .map_err(|error| error.to_string())
+        .offline();
+    // It takes for granted that no two parts have one address, and panics when they do.
+    let built = catch_unwind(AssertUnwindSafe(|| options.build(&schema)));
+    match built {
+        Ok(built) => built.map_err(|error| error.to_string()),
+        Err(_) => Err("its references are beyond the library that would follow them".to_owned()),
+    }
+}
+
+/// The schema as the library takes it: all of it is 2020-12, whatever drafts it names, and its
+/// references are URIs to the letter.
+fn runnable(schema: &Node<'_>) -> serde_json::Value {
+    if !schema.is_object() {
+        return schema.to_value();
+    }
+    let map = |members: &[Member<'_>]| -> serde_json::Value {
+        members.iter().map(|inner| (inner.key.to_string(), runnable(&inner.value))).collect()
+    };
+    let keyword = |member: &Member<'_>| match (kind(&member.key), &member.value.value) {
+        (Some(Kind::Schema), _) => runnable(&member.value),
+        (Some(Kind::Schemas), Value::List(items)) => items.iter().map(runnable).collect(),
+        (Some(Kind::SchemaMap | Kind::PatternMap | Kind::Dependencies), Value::Object(members)) => {
+            map(members)
+        }
+        (Some(Kind::Ref), Value::Text(text)) => to_the_letter(text).into(),
+        _ => member.value.to_value(),
+    };
+    let others = schema.members().iter().filter(|member| member.key != "$schema");
+    others.map(|member| (member.key.to_string(), keyword(member))).collect()
+}
+
+/// A reference with its path written as a URI demands: authors write `#/$defs/List<a>`.
+fn to_the_letter(reference: &str) -> String {
+    let Some((address, path)) = reference.split_once("#/") else { return reference.to_owned() };
+    let mut written = format!("{address}#/");
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte) {
+            written.push(char::from(byte));
+        } else {
+            written.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    written
 }
 
 /// Keywords of other vocabularies that look like mistyped ones and are none.
@@ -133,7 +177,7 @@ impl<'n, 't> Steps<'_, 'n, 't> {
     fn walk(
         &mut self,
         schema: &'n Node<'t>,
-        home: &'n Node<'t>,
+        home: Home,
         value: &Node<'_>,
         calls: usize,
     ) -> Result<(), TooCostly> {
@@ -141,15 +185,15 @@ impl<'n, 't> Steps<'_, 'n, 't> {
         if calls > MAX_CALLS {
             return Err(TooCostly);
         }
-        let home = if schema.get("$id").is_some() { schema } else { home };
+        let home = self.refs.home_of(schema, home);
         for reference in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(text) = schema.text_at(reference) else { continue };
-            if let Target::Found(target) = self.refs.resolve(text, home) {
+            if let Target::Found(target, home) = self.refs.resolve(text, home) {
                 self.walk(target, home, value, calls + 1)?;
             }
             if reference == "$dynamicRef" {
-                for target in self.refs.dynamic_targets(text) {
-                    self.walk(target, home, value, calls + 1)?;
+                for (target, home) in self.refs.dynamic_targets(text) {
+                    self.walk(target, *home, value, calls + 1)?;
                 }
             }
         }

@@ -86,7 +86,7 @@ impl std::fmt::Display for RegexError {
             RegexError::Unsupported(pattern) => {
                 write!(
                     out,
-                    "`{pattern}` uses a look-behind or back-reference that cannot be run safely"
+                    "`{pattern}` is ECMAScript, but of a kind that cannot be run safely here"
                 )
             }
         }
@@ -123,8 +123,14 @@ pub fn check_regex(pattern: &str, budget: &Budget) -> Result<(), RegexError> {
         return Ok(());
     }
     let translated = translate(pattern)?;
+    // The engine has a parser of its own in front, which is stricter about nesting and repeats.
     match regex_syntax::parse(&translated) {
-        Ok(parsed) if size(&parsed) <= SURELY_SMALL => Ok(()),
+        Ok(parsed)
+            if size(&parsed) <= SURELY_SMALL
+                && fancy_regex::Expr::parse_tree(&translated).is_ok() =>
+        {
+            Ok(())
+        }
         Ok(parsed) if size(&parsed) > SURELY_LARGE => Err(RegexError::TooLarge(shown(pattern))),
         _ if !budget.spend() => Err(RegexError::TooMany),
         _ => EcmaRegex::new(pattern).map(|_| ()),
@@ -132,18 +138,21 @@ pub fn check_regex(pattern: &str, budget: &Budget) -> Result<(), RegexError> {
 }
 
 /// Whether a pattern is valid ECMAScript without groups of a special kind, without references
-/// back, and too short to grow large.
+/// back, neither deeply nested nor repeating nothing, and too short to grow large.
 fn is_surely_fine(pattern: &str) -> bool {
     if pattern.len() > 400 || !jsonschema_regex::is_valid_ecma_regex(pattern) {
         return false;
     }
     let bytes = pattern.as_bytes();
+    if bytes.iter().filter(|byte| **byte == b'(').count() > 32 || pattern.contains("(?:)") {
+        return false;
+    }
     let pair = |at: usize| (bytes[at], bytes.get(at + 1).copied().unwrap_or(0));
     let mut growth = pattern.len();
     for at in 0..bytes.len() {
         match pair(at) {
             (b'(', b'?') if bytes.get(at + 2) != Some(&b':') => return false,
-            (b'\\', b'1'..=b'9' | b'k' | b'p' | b'P' | b'c' | b'u' | b'x' | b'0') => return false,
+            (b'\\', escaped) if !is_plain_escape(escaped) => return false,
             (b'[', b'[' | b']') | (b'^', b']') | (b'&', b'&') | (b'~', b'~') | (b'-', b'-') => {
                 return false;
             }
@@ -158,6 +167,12 @@ fn is_surely_fine(pattern: &str) -> bool {
         }
     }
     growth <= SURELY_SMALL
+}
+
+/// Whether an escape means the same to everybody. `\b` does not: in a class it is a backspace.
+fn is_plain_escape(escaped: u8) -> bool {
+    b"dDwWsSnrtfv".contains(&escaped)
+        || (escaped.is_ascii_punctuation() && !b"<>".contains(&escaped))
 }
 
 /// Whether a pattern is found in one text. Making the pattern fit for many texts would cost
@@ -311,7 +326,7 @@ fn translate(pattern: &str) -> Result<Cow<'_, str>, RegexError> {
         Cow::Borrowed(plain) => jsonschema_regex::to_rust_regex(plain),
         Cow::Owned(plain) => jsonschema_regex::to_rust_regex(&plain).map(|t| t.into_owned().into()),
     };
-    translated.map_err(|()| RegexError::Syntax(shown(pattern)))
+    translated.map_err(|()| RegexError::Unsupported(shown(pattern)))
 }
 
 /// Outside Unicode mode ECMAScript lets `\@` stand for `@`; the strict grammar does not.

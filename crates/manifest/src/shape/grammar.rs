@@ -252,6 +252,17 @@ pub mod patterns {
         words: "an address that begins with `https://` or `http://` and names a host",
         code: Code::BadUrl,
     };
+    /// A decentralised identifier of a publisher.
+    pub static DID: Pattern = Pattern {
+        text: "^did:(plc|web):[^\\s]",
+        matches: |s| {
+            let rest = s.strip_prefix("did:plc:").or_else(|| s.strip_prefix("did:web:"));
+            rest.and_then(|rest| rest.chars().next()).is_some_and(|c| !is_space(c))
+        },
+        noun: "decentralised identifier",
+        words: "`did:plc:…` or `did:web:…`",
+        code: Code::BadPattern,
+    };
     /// A host name, as a rule of an allowlist.
     pub static HOST: Pattern = Pattern {
         text: "^(\\*\\.)?[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*(:[0-9]{1,5})?$",

@@ -135,7 +135,7 @@ fn publisher() -> Shape {
         must(
             "did",
             "Decentralised identifier of the publisher (did:plc or did:web).",
-            text_like(&DID),
+            text_like(&patterns::DID),
         ),
         may("did_kid", "Which key of the identifier's document signed.", text())
             .is(Concept::Signature),
@@ -145,19 +145,6 @@ fn publisher() -> Shape {
             .is(Concept::Signature),
     ])
 }
-
-static DID: crate::shape::Pattern = crate::shape::Pattern {
-    text: "^did:(plc|web):.+",
-    matches: |s| {
-        let rest = s.strip_prefix("did:plc:").or_else(|| s.strip_prefix("did:web:"));
-        rest.is_some_and(|rest| {
-            rest.chars().next().is_some_and(|c| !"\n\r\u{2028}\u{2029}".contains(c))
-        })
-    },
-    noun: "decentralised identifier",
-    words: "`did:plc:…` or `did:web:…`",
-    code: Code::BadPattern,
-};
 
 fn env(version: Version) -> Shape {
     let longest_prompt = if version == Version::V0_1 { 280 } else { 800 };
