@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use manifest::shape::is_hidden;
+
 use crate::exit::{Exit, Failure};
 
 /// When to use colour.
@@ -140,12 +142,9 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// Control characters, and those that show nothing or turn the direction of the text.
+/// Whether a character may not reach a terminal: all that cannot be seen, but for the end of a line.
 pub(crate) fn is_unsafe(character: char) -> bool {
-    (character.is_control() && character != '\n')
-        || matches!(u32::from(character),
-            0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff
-            | 0xfff9..=0xfffb | 0xe0000..=0xe007f)
+    character != '\n' && is_hidden(character)
 }
 
 #[cfg(test)]

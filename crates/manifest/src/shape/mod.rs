@@ -12,7 +12,7 @@ mod suggest;
 
 pub(crate) use check::clip;
 pub use check::{SchemaSite, Structure, check};
-pub use grammar::{Format, Pattern, patterns};
+pub use grammar::{Format, Pattern, is_hidden, patterns};
 pub use published::json_schema;
 pub use suggest::suggest;
 

@@ -21,7 +21,7 @@ pub use text::{fill, folder_name, local_id};
 use serde_json::Value;
 
 use crate::dialect::Dialect;
-use crate::shape::{Pattern, clip, patterns};
+use crate::shape::{Pattern, clip, is_hidden, patterns};
 
 /// What the author says of a new package.
 #[derive(Clone, Copy, Debug)]
@@ -224,7 +224,7 @@ fn check_line(what: &'static str, text: &str, longest: Option<usize>) -> Result<
     if text.trim().is_empty() {
         return refuse("is empty".to_owned());
     }
-    if let Some(hidden) = text.chars().find(|c| text::is_hidden(*c)) {
+    if let Some(hidden) = text.chars().find(|c| is_hidden(*c)) {
         return refuse(format!(
             "holds the character U+{:04X}, which cannot be shown",
             u32::from(hidden)

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use manifest::dialect::Dialect;
 use manifest::starter::{
-    Answers, Function, Language, Recorded, Starter, StarterFile, fill, function_package, local_id,
+    Answers, Function, Language, Recorded, Starter, StarterFile, function_package, local_id,
 };
 use serde_json::{Value, json};
 
 use super::introspect::{Purpose, Report, Source, introspect, not_run};
-use super::{InitArgs, NewPackage, folder, refused};
+use super::{InitArgs, NewPackage, folder, refused, scripts};
 use crate::exit::{Exit, Failure};
 use crate::new_folder;
 use crate::printer::{Printer, escaped};
@@ -206,7 +206,7 @@ fn runner_text(source: Source<'_>, report: &Report) -> Result<String, Failure> {
                 return Err(unknown());
             }
             let values = [("@MODULE@", report.module.as_str()), ("@FUNCTION@", function)];
-            Ok(fill(include_str!("../../../assets/init/run.py"), &values))
+            Ok(scripts::runner(Language::Python, &values))
         }
         Language::Node => {
             let (Some(file), Some(export)) = (&report.file, &report.export) else {
@@ -216,7 +216,7 @@ fn runner_text(source: Source<'_>, report: &Report) -> Result<String, Failure> {
             let [file, export] = [file, export].map(|text| Value::from(text.as_str()).to_string());
             let call = report.call.to_string();
             let values = [("\"@FILE@\"", &*file), ("\"@EXPORT@\"", &*export), ("@CALL@", &*call)];
-            Ok(fill(include_str!("../../../assets/init/run.mjs"), &values))
+            Ok(scripts::runner(Language::Node, &values))
         }
     }
 }

@@ -6,6 +6,7 @@ use manifest::starter::Language;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::scripts;
 use crate::exit::{Exit, Failure};
 use crate::program::{self, Ended, RunError, TIME_LIMIT};
 
@@ -89,13 +90,6 @@ impl<'a> Source<'a> {
         }
         arguments
     }
-
-    fn script(self) -> &'static str {
-        match self {
-            Self::Python { .. } => include_str!("../../../assets/init/introspect.py"),
-            Self::Node { .. } => include_str!("../../../assets/init/introspect.mjs"),
-        }
-    }
 }
 
 /// What a function is looked at for.
@@ -144,8 +138,9 @@ pub(super) fn introspect(
     input: Option<&str>,
 ) -> Result<(Report, &'static str), Failure> {
     let arguments = source.arguments(purpose, input);
+    let script = scripts::introspection(source.language());
     for name in source.interpreters() {
-        match program::run(name, &arguments, Path::new("."), source.script(), TIME_LIMIT) {
+        match program::run(name, &arguments, Path::new("."), &script, TIME_LIMIT) {
             Ok(ended) => return read(source, name, &ended).map(|report| (report, *name)),
             Err(RunError::Missing) => {}
             Err(error) => return Err(not_run(source, name, error)),

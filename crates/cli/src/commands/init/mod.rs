@@ -2,6 +2,7 @@
 
 mod function;
 mod introspect;
+mod scripts;
 
 use std::path::{Path, PathBuf};
 

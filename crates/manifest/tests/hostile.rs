@@ -1,0 +1,165 @@
+//! Documents made to hurt: each is refused or read in bounded stack, memory and work.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use manifest::dialect::Dialect;
+use manifest::document::{Options, Report, check};
+use manifest::finding::Code;
+use serde_json::{Value, json};
+
+/// Checks a document on a thread with a stack far smaller than any face would use.
+fn check_on_a_small_stack(bytes: Vec<u8>, dialect: Option<Dialect>) -> Report {
+    std::thread::Builder::new()
+        .stack_size(1024 * 1024)
+        .spawn(move || check(&bytes, &Options { dialect, ..Options::default() }))
+        .unwrap()
+        .join()
+        .expect("no document makes the reader panic")
+}
+
+fn codes(report: &Report) -> Vec<Code> {
+    report.findings.iter().map(|finding| finding.code).collect()
+}
+
+/// A tools.json with one tool of this schema, checked.
+fn with_schema(schema: &Value) -> Report {
+    let document = json!({"tools": [{"name": "x", "command": ["/bin/x"], "schema": schema}]});
+    check_on_a_small_stack(document.to_string().into_bytes(), None)
+}
+
+/// An install-manifest whose action has this schema and this example, checked.
+fn with_example(schema: &Value, example: &Value) -> Report {
+    let document = json!({
+        "manifest_version": "0.2",
+        "tool": {"id": "abc", "version": "1.0.0", "name": "n", "summary": "s", "homepage": "https://example.com"},
+        "runtime": {"kind": "shell-binary", "install": {"method": "pip", "package": "p"}, "entrypoint": {"command": ["x"]}},
+        "actions": [{"name": "a", "summary": "s", "side_effects": "none", "invocation": {"kind": "stdin-json"},
+            "input": schema, "examples": [{"description": "d", "input": example}]}],
+        "smoke": {"kind": "shell", "command": ["x"], "success": {}},
+        "kill_switch": {"kind": "url", "url": "https://example.com"},
+    });
+    check_on_a_small_stack(document.to_string().into_bytes(), None)
+}
+
+#[test]
+fn nesting_never_overflows_the_stack() {
+    for text in ["[".repeat(1_000_000), "{\"a\":".repeat(200_000), "[{\"a\":".repeat(100_000)] {
+        assert_eq!(codes(&check_on_a_small_stack(text.into_bytes(), None)), [Code::TooDeep]);
+    }
+    let deepest = format!("{}1{}", "[".repeat(128), "]".repeat(128));
+    let report = check_on_a_small_stack(deepest.into_bytes(), None);
+    assert_eq!(codes(&report), [Code::UnknownDialect]);
+}
+
+#[test]
+fn a_schema_nested_to_the_limit_is_read() {
+    let mut schema = json!({"type": "string"});
+    for _ in 0..60 {
+        schema = json!({"items": schema});
+    }
+    assert!(with_schema(&schema).is_valid());
+}
+
+#[test]
+fn a_tree_that_doubles_at_every_step_is_refused() {
+    let mut parts = serde_json::Map::new();
+    for level in 0..26 {
+        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+        parts.insert(format!("d{level}"), json!({"allOf": [next, next]}));
+    }
+    parts.insert("d26".into(), json!({"type": "string"}));
+    let report = with_schema(&json!({"$ref": "#/$defs/d0", "$defs": parts}));
+    assert_eq!(codes(&report), [Code::SchemaTooCostly]);
+}
+
+#[test]
+fn a_tree_that_doubles_with_every_level_of_the_value_is_called_off() {
+    let twice = json!({"$ref": "#/$defs/a"});
+    let schema = json!({"$defs": {"a": {"items": {"allOf": [twice, twice]}}}, "$ref": "#/$defs/a"});
+    let mut value = json!([]);
+    for _ in 0..60 {
+        value = json!([value]);
+    }
+    assert!(with_schema(&schema).is_valid(), "by itself it harms nobody");
+    assert_eq!(codes(&with_example(&schema, &value)), [Code::SchemaTooCostly]);
+}
+
+#[test]
+fn a_schema_that_circles_is_refused_and_one_that_recurs_is_not() {
+    let circles = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"});
+    assert_eq!(codes(&with_schema(&circles)), [Code::SchemaTooCostly]);
+    assert_eq!(codes(&with_schema(&json!({"$ref": "#"}))), [Code::SchemaTooCostly]);
+    let recurs = json!({"type": "object", "properties": {"child": {"$ref": "#"}}});
+    assert!(with_schema(&recurs).is_valid());
+    assert!(with_example(&recurs, &json!({"child": {"child": {}}})).is_valid());
+}
+
+#[test]
+fn a_chain_of_references_is_followed_only_so_far() {
+    let mut parts = serde_json::Map::new();
+    for index in 0..900 {
+        let next = json!({"$ref": format!("#/$defs/d{}", index + 1)});
+        parts.insert(format!("d{index}"), json!({"properties": {"x": next}}));
+    }
+    parts.insert("d900".into(), json!({}));
+    let report = with_schema(&json!({"$ref": "#/$defs/d0", "$defs": parts}));
+    assert_eq!(codes(&report), [Code::SchemaTooCostly]);
+}
+
+#[test]
+fn patterns_that_grow_or_are_many_are_refused() {
+    for pattern in ["(a{1000}){1000}", "((a{100}){100}){100}", "(\\w{500}){500}"] {
+        assert_eq!(
+            codes(&with_schema(&json!({"pattern": pattern}))),
+            [Code::BadRegex],
+            "{pattern}"
+        );
+    }
+    let costly = |n: usize| (format!("p{n}"), json!({"pattern": format!("(?=a{{20}})(b)\\1{n}")}));
+    let many: serde_json::Map<_, _> = (0..500).map(costly).collect();
+    let report = with_schema(&json!({"properties": many}));
+    assert!(codes(&report).contains(&Code::BadRegex));
+}
+
+#[test]
+fn a_pattern_that_runs_away_gives_up() {
+    let schema =
+        json!({"type": "object", "properties": {"x": {"pattern": "^(?=(a+)+$)(a|aa)+\\2$"}}});
+    let report = with_example(&schema, &json!({"x": format!("{}b", "a".repeat(60))}));
+    assert!(codes(&report).iter().all(|code| *code == Code::ExampleMismatch), "{report:?}");
+}
+
+#[test]
+fn a_million_faults_are_bounded_and_the_verdict_is_kept() {
+    let entries = vec!["{\"id\":1}"; 200_000].join(",");
+    let report =
+        check_on_a_small_stack(format!("{{\"capabilities\":[{entries}]}}").into_bytes(), None);
+    assert!(!report.is_valid());
+    assert_eq!(report.findings.len(), 2_001);
+    assert_eq!(report.findings.last().unwrap().code, Code::MoreFindings);
+    // Warnings come first in the text; the one error at the end still decides.
+    let keys: Vec<_> = (0..20_000).map(|n| format!("\"k{n}\":0")).collect();
+    let text = format!("{{\"tools\":[],{},\"tools\":[]}}", keys.join(","));
+    let report = check_on_a_small_stack(text.into_bytes(), Some(Dialect::Agentcli));
+    assert!(!report.is_valid());
+    assert!(codes(&report).contains(&Code::DuplicateKey));
+}
+
+#[test]
+fn twins_among_very_many_keys_are_found() {
+    let keys: Vec<_> = (0..50_000).map(|n| format!("\"k{}\":0", n % 49_999)).collect();
+    let text = format!("{{{}}}", keys.join(","));
+    let report = check_on_a_small_stack(text.into_bytes(), None);
+    assert!(codes(&report).contains(&Code::DuplicateKey));
+}
+
+#[test]
+fn a_path_of_thousands_of_brackets_is_refused() {
+    let path = format!("$.input{}", "[?(@.a".repeat(2_000));
+    let document = json!({
+        "toolId": "a.b.c", "name": "n", "version": "1.0.0", "description": "d", "capabilities": [],
+        "chain": [{"step": "s", "tool": "x.y.z", "inputMapping": {"a": path}}],
+        "input_schema": {}, "output_schema": {},
+    });
+    let report = check_on_a_small_stack(document.to_string().into_bytes(), None);
+    assert_eq!(codes(&report), [Code::BadJsonPath]);
+}
