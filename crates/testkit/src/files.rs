@@ -76,7 +76,9 @@ pub fn examples() -> impl Iterator<Item = PathBuf> {
         for path in entries(&folder) {
             if path.is_dir() {
                 left.push(path);
-            } else if name_of(&path).ends_with(".json") && name_of(&path) != "package.json" {
+            } else if path.extension().is_some_and(|kind| kind == "json")
+                && name_of(&path) != "package.json"
+            {
                 found.push(path);
             }
         }

@@ -50,26 +50,27 @@ pub fn patterns_and_texts() -> impl Strategy<Value = (String, String)> {
 fn aim(schema: &mut Value, draws: &mut Draws<'_>) {
     let mut there = Vec::new();
     list_targets(schema, &mut String::from("#"), &mut there);
-    fn visit(value: &mut Value, there: &[String], draws: &mut Draws<'_>) {
-        match value {
-            Value::Object(members) => {
-                for (key, value) in members {
-                    match value {
-                        Value::String(text) if key == "$ref" || key == "$dynamicRef" => {
-                            if !draws.once_in(6) {
-                                *text = draws.pick(there);
-                            }
+    if !there.is_empty() {
+        aim_at(schema, &there, draws);
+    }
+}
+
+fn aim_at(value: &mut Value, there: &[String], draws: &mut Draws<'_>) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                match value {
+                    Value::String(text) if key == "$ref" || key == "$dynamicRef" => {
+                        if !draws.once_in(6) {
+                            *text = draws.pick(there);
                         }
-                        other => visit(other, there, draws),
                     }
+                    other => aim_at(other, there, draws),
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| visit(item, there, draws)),
-            _ => {}
         }
-    }
-    if !there.is_empty() {
-        visit(schema, &there, draws);
+        Value::Array(items) => items.iter_mut().for_each(|item| aim_at(item, there, draws)),
+        _ => {}
     }
 }
 

@@ -144,7 +144,7 @@ fn is_surely_fine(pattern: &str) -> bool {
         return false;
     }
     let bytes = pattern.as_bytes();
-    if bytes.iter().filter(|byte| **byte == b'(').count() > 32 || pattern.contains("(?:)") {
+    if pattern.matches('(').count() > 32 || pattern.contains("(?:)") {
         return false;
     }
     let pair = |at: usize| (bytes[at], bytes.get(at + 1).copied().unwrap_or(0));

@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    const TWO: &str = r##"{
+    const TWO: &str = r#"{
         "title": "root",
         "$defs": {
             "a": {"title": "root a"},
@@ -366,7 +366,7 @@ mod tests {
                 }
             }
         }
-    }"##;
+    }"#;
 
     #[test]
     fn a_reference_is_read_from_the_resource_it_stands_in() {
