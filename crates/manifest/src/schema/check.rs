@@ -321,7 +321,7 @@ impl<'n, 't> Checker<'_, 'n, 't> {
         if name.starts_with("x-") || name.len() < 4 || instance::is_known_annotation(name) {
             return;
         }
-        if let Some(near) = suggest(name, KEYWORDS.iter().map(|(keyword, _)| *keyword)) {
+        if let Some(near) = suggest(name, KEYWORDS.iter().copied()) {
             let message = format!("`{name}` is no keyword of JSON Schema; it is ignored");
             let mut finding = self.finding(Code::UnknownField, path, span, message);
             finding.severity = Severity::Warning;

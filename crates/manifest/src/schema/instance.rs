@@ -43,7 +43,7 @@ pub enum Unknowns {
     Refused,
 }
 
-/// Holds a value against a schema that has passed [`super::check`].
+/// Holds a value against a schema that has passed [`super::check()`].
 pub fn judge(
     schema: &Node<'_>,
     value: &Node<'_>,

@@ -49,77 +49,86 @@ pub(super) enum Kind {
 pub(super) const TYPES: [&str; 7] =
     ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-/// Every keyword of the draft, those kept from older ones included.
-pub(super) const KEYWORDS: [(&str, Kind); 65] = [
-    ("type", Kind::Types),
-    ("properties", Kind::SchemaMap),
-    ("description", Kind::Text),
-    ("required", Kind::Names),
-    ("items", Kind::Schema),
-    ("enum", Kind::List),
-    ("const", Kind::Any),
-    ("default", Kind::Any),
-    ("additionalProperties", Kind::Schema),
-    ("minimum", Kind::Number),
-    ("maximum", Kind::Number),
-    ("exclusiveMinimum", Kind::Number),
-    ("exclusiveMaximum", Kind::Number),
-    ("multipleOf", Kind::Positive),
-    ("minLength", Kind::Count),
-    ("maxLength", Kind::Count),
-    ("pattern", Kind::Regex),
-    ("format", Kind::Text),
-    ("minItems", Kind::Count),
-    ("maxItems", Kind::Count),
-    ("uniqueItems", Kind::Flag),
-    ("prefixItems", Kind::Schemas),
-    ("contains", Kind::Schema),
-    ("minContains", Kind::Count),
-    ("maxContains", Kind::Count),
-    ("minProperties", Kind::Count),
-    ("maxProperties", Kind::Count),
-    ("patternProperties", Kind::PatternMap),
-    ("propertyNames", Kind::Schema),
-    ("dependentRequired", Kind::NamesMap),
-    ("dependentSchemas", Kind::SchemaMap),
-    ("allOf", Kind::Schemas),
-    ("anyOf", Kind::Schemas),
-    ("oneOf", Kind::Schemas),
-    ("not", Kind::Schema),
-    ("if", Kind::Schema),
-    ("then", Kind::Schema),
-    ("else", Kind::Schema),
-    ("unevaluatedItems", Kind::Schema),
-    ("unevaluatedProperties", Kind::Schema),
-    ("title", Kind::Text),
-    ("examples", Kind::List),
-    ("deprecated", Kind::Flag),
-    ("readOnly", Kind::Flag),
-    ("writeOnly", Kind::Flag),
-    ("contentEncoding", Kind::Text),
-    ("contentMediaType", Kind::Text),
-    ("contentSchema", Kind::Schema),
-    ("$schema", Kind::Text),
-    ("$id", Kind::Id),
-    ("$ref", Kind::Ref),
-    ("$anchor", Kind::Anchor),
-    ("$dynamicRef", Kind::Ref),
-    ("$dynamicAnchor", Kind::Anchor),
-    ("$defs", Kind::SchemaMap),
-    ("$comment", Kind::Text),
-    ("$vocabulary", Kind::Flags),
-    ("definitions", Kind::SchemaMap),
-    ("dependencies", Kind::Dependencies),
-    ("$recursiveRef", Kind::Ref),
-    ("$recursiveAnchor", Kind::Anchor),
-    // Annotations of OpenAPI that authors paste along; they judge nothing.
-    ("example", Kind::Any),
-    ("nullable", Kind::Any),
-    ("discriminator", Kind::Any),
-    ("externalDocs", Kind::Any),
-];
+macro_rules! keywords {
+    ($($name:literal $kind:ident)*) => {
+        /// Every keyword of the draft, those kept from older ones included.
+        pub(super) const KEYWORDS: &[&str] = &[$($name,)*];
 
-/// The kind of a keyword; none when the draft does not have it.
-pub(super) fn kind(name: &str) -> Option<Kind> {
-    KEYWORDS.iter().find(|(keyword, _)| *keyword == name).map(|(_, kind)| *kind)
+        /// The kind of a keyword; none when the draft does not have it.
+        pub(super) fn kind(name: &str) -> Option<Kind> {
+            Some(match name {
+                $($name => Kind::$kind,)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+keywords! {
+    "type" Types
+    "properties" SchemaMap
+    "description" Text
+    "required" Names
+    "items" Schema
+    "enum" List
+    "const" Any
+    "default" Any
+    "additionalProperties" Schema
+    "minimum" Number
+    "maximum" Number
+    "exclusiveMinimum" Number
+    "exclusiveMaximum" Number
+    "multipleOf" Positive
+    "minLength" Count
+    "maxLength" Count
+    "pattern" Regex
+    "format" Text
+    "minItems" Count
+    "maxItems" Count
+    "uniqueItems" Flag
+    "prefixItems" Schemas
+    "contains" Schema
+    "minContains" Count
+    "maxContains" Count
+    "minProperties" Count
+    "maxProperties" Count
+    "patternProperties" PatternMap
+    "propertyNames" Schema
+    "dependentRequired" NamesMap
+    "dependentSchemas" SchemaMap
+    "allOf" Schemas
+    "anyOf" Schemas
+    "oneOf" Schemas
+    "not" Schema
+    "if" Schema
+    "then" Schema
+    "else" Schema
+    "unevaluatedItems" Schema
+    "unevaluatedProperties" Schema
+    "title" Text
+    "examples" List
+    "deprecated" Flag
+    "readOnly" Flag
+    "writeOnly" Flag
+    "contentEncoding" Text
+    "contentMediaType" Text
+    "contentSchema" Schema
+    "$schema" Text
+    "$id" Id
+    "$ref" Ref
+    "$anchor" Anchor
+    "$dynamicRef" Ref
+    "$dynamicAnchor" Anchor
+    "$defs" SchemaMap
+    "$comment" Text
+    "$vocabulary" Flags
+    "definitions" SchemaMap
+    "dependencies" Dependencies
+    "$recursiveRef" Ref
+    "$recursiveAnchor" Anchor
+    // Annotations of OpenAPI that authors paste along; they judge nothing.
+    "example" Any
+    "nullable" Any
+    "discriminator" Any
+    "externalDocs" Any
 }

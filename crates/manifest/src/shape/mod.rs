@@ -1,6 +1,6 @@
 //! What a document of a dialect may look like, as data.
 //!
-//! One table per dialect serves four readers: [`check`] finds what is wrong,
+//! One table per dialect serves four readers: [`check()`] finds what is wrong,
 //! [`json_schema`] writes the published JSON Schema, the documentation lists its
 //! fields, and a conversion sees from each field's [`Concept`] what the target
 //! cannot carry.
