@@ -163,3 +163,14 @@ fn a_path_of_thousands_of_brackets_is_refused() {
     let report = check_on_a_small_stack(document.to_string().into_bytes(), None);
     assert_eq!(codes(&report), [Code::BadJsonPath]);
 }
+
+#[test]
+fn a_long_name_is_not_repeated_in_full_by_every_finding() {
+    let long = "x".repeat(400_000);
+    let entries: Vec<_> = (0..2_000).map(|n| format!("BAD-{n}")).collect();
+    let document = json!({"tools": [{"name": long, "command": ["/x"], "envPassthrough": entries, long.clone(): {}}]});
+    let report = check_on_a_small_stack(document.to_string().into_bytes(), None);
+    let told: usize =
+        report.findings.iter().map(|f| f.message.len() + f.pointer.as_str().len()).sum();
+    assert!(told < 4_000_000, "{told} bytes for a document of one megabyte");
+}

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// How many characters of a key are written.
+const LONGEST_KEY: usize = 200;
+
 /// A JSON pointer in its written form: `/actions/0/name`, or empty for the whole document.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize)]
 pub struct Pointer(String);
@@ -48,14 +51,20 @@ impl Pointer {
         Self(format!("{}{}", base.0, self.0))
     }
 
+    /// A key longer than anyone would read is shortened: a finding must not cost more to tell
+    /// than the document was to write.
     fn push(&mut self, key: &str) {
         self.0.push('/');
-        for character in key.chars() {
+        let shown = key.char_indices().nth(LONGEST_KEY).map_or(key, |(end, _)| &key[..end]);
+        for character in shown.chars() {
             match character {
                 '~' => self.0.push_str("~0"),
                 '/' => self.0.push_str("~1"),
                 other => self.0.push(other),
             }
+        }
+        if shown.len() < key.len() {
+            self.0.push('…');
         }
     }
 }
@@ -126,6 +135,12 @@ mod tests {
         let actions = root.key("a/b~c");
         assert_eq!(actions.index(3).pointer().as_str(), "/a~1b~0c/3");
         assert_eq!(Path::ROOT.pointer().as_str(), "");
+    }
+
+    #[test]
+    fn a_very_long_key_is_shortened() {
+        let pointer = Pointer::root().key(&"é".repeat(300)).key("b");
+        assert_eq!(pointer.as_str(), format!("/{}…/b", "é".repeat(200)));
     }
 
     #[test]

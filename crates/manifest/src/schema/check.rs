@@ -7,7 +7,7 @@ use super::refs::{Home, Refs, Target};
 use super::{Budget, MAX_BYTES, MAX_SUBSCHEMAS, check_regex, cost, instance, quick};
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Node, Path, Pointer, Span, Value};
-use crate::shape::suggest;
+use crate::shape::{clip, suggest};
 
 /// Finds everything wrong with the schema that stands at `base` in its document.
 pub fn check(schema: &Node<'_>, base: &Pointer, budget: &Budget) -> Vec<Finding> {
@@ -56,7 +56,7 @@ pub fn check(schema: &Node<'_>, base: &Pointer, budget: &Budget) -> Vec<Finding>
 fn compile(schema: &Node<'_>, base: &Pointer) -> Option<Finding> {
     let error = instance::validator(schema).err()?;
     let span = schema.span.first_byte();
-    let message = format!("the schema does not compile: {error}");
+    let message = format!("the schema does not compile: {}", clip(&error));
     Some(Finding::new(Code::BadSchema, base.clone(), span, message))
 }
 

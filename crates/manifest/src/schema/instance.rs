@@ -8,6 +8,7 @@ use super::keywords::{Kind, kind};
 use super::quick;
 use super::refs::{Home, Refs, Target, for_each_subschema};
 use crate::json::{Member, Node, Pointer, Value};
+use crate::shape::clip;
 
 /// How many mismatches of one value are told.
 const MAX_MISMATCHES: usize = 20;
@@ -69,7 +70,7 @@ pub fn judge(
     let value = value.to_value();
     mismatches.extend(validator.iter_errors(&value).take(MAX_MISMATCHES).map(|error| Mismatch {
         pointer: Pointer::parse(error.instance_path().as_str()).unwrap_or_default(),
-        message: error.to_string(),
+        message: shortened(error.to_string()),
     }));
     Ok(mismatches)
 }
@@ -142,6 +143,15 @@ pub(super) fn is_known_annotation(name: &str) -> bool {
     )
 }
 
+/// A message of the library names the whole value and all it may be, whatever their size.
+fn shortened(mut message: String) -> String {
+    if let Some((end, _)) = message.char_indices().nth(400) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
 fn is_silent_about_others(schema: &Node<'_>) -> bool {
     let has = |keyword| schema.get(keyword).is_some();
     has("properties")
@@ -161,7 +171,7 @@ fn strangers(schema: &Node<'_>, value: &Node<'_>) -> Vec<Mismatch> {
             pointer: Pointer::root().key(&member.key),
             message: format!(
                 "`{}` is not a property of the schema, and unknown ones are refused",
-                member.key
+                clip(&member.key)
             ),
         })
         .collect()

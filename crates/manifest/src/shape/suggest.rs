@@ -1,5 +1,8 @@
 //! "Did you mean": the known word nearest to one that was mistyped.
 
+/// How many candidates are looked at: no format has more words, but an author may declare more.
+const MAX_CANDIDATES: usize = 200;
+
 /// The candidate nearest to the word, when it is near enough to be what was meant.
 pub fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if word.len() < 2 || word.len() > 64 {
@@ -9,6 +12,7 @@ pub fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     let allowed = (plain.chars().count() / 3).clamp(1, 3);
     candidates
         .into_iter()
+        .take(MAX_CANDIDATES)
         .filter_map(|candidate| {
             let distance = distance(&plain, &self::plain(candidate));
             (distance <= allowed).then_some((distance, candidate))

@@ -61,7 +61,7 @@ fn check_tool<'n>(
     }
     let name = name_node.and_then(Node::as_text).unwrap_or_default();
     let name_span = tool.get("name").map_or(tool.span.first_byte(), |name| name.span);
-    let prefix = format!("tool[{index}] {}", quote(name));
+    let prefix = format!("tool[{index}] {}", quote(shortened(name)));
     if name.is_empty() {
         let pointer =
             if tool.get("name").is_some() { path.key("name").pointer() } else { path.pointer() };
@@ -116,7 +116,7 @@ fn check_environment(tool: &Node<'_>, prefix: &str, path: Path<'_>, judge: &mut 
         } else if !is_variable(&name) {
             let message = format!(
                 "{prefix}: envPassthrough[{index}]: invalid name {} (must match [A-Z_][A-Z0-9_]*)",
-                quote(raw)
+                quote(shortened(raw))
             );
             Finding::new(Code::EnvNameInvalid, pointer, entry.span, message)
         } else if DANGEROUS.contains(&name.as_str()) {
@@ -143,14 +143,14 @@ fn check_program(program: &Node<'_>, prefix: &str, path: Path<'_>, judge: &mut J
     let (code, message) = if cleaned == ".." || cleaned.starts_with("../") {
         let message = format!(
             "{prefix}: command[0] must not start with '..' or escape tools/bin (got {})",
-            quote(raw)
+            quote(shortened(raw))
         );
         (Code::CommandDotdot, message)
     } else if claims_bin && !is_inside {
         let message = format!(
             "{prefix}: command[0] escapes ./tools/bin after normalization (got {} -> {})",
-            quote(raw),
-            quote(&cleaned)
+            quote(shortened(raw)),
+            quote(shortened(&cleaned))
         );
         (Code::CommandEscapesBin, message)
     } else if !is_inside {
@@ -172,6 +172,11 @@ pub fn normalised_program(raw: &str) -> String {
     } else {
         cleaned
     }
+}
+
+/// The contract repeats what was written in every message; no honest name is that long.
+fn shortened(text: &str) -> &str {
+    text.char_indices().nth(300).map_or(text, |(end, _)| &text[..end])
 }
 
 fn is_variable(name: &str) -> bool {

@@ -19,6 +19,9 @@ const PRIVATE: &[&str] = &[
     "health", "finance", "payments", "stripe", "plaid",
 ];
 
+/// How many examples of an action are held against its schema; a manifest may have four.
+const MAX_EXAMPLES: usize = 16;
+
 /// Finds what is wrong beyond the shape. The document may be broken in any way.
 pub(crate) fn check_rules(document: &Node<'_>, judge: &mut Judge<'_>) {
     let rules = Rules { document, variables: Variables::of(document) };
@@ -237,7 +240,7 @@ impl Rules<'_, '_> {
                 }
             }
             self.invocation(action, path, judge);
-            for (at, example) in action.list_at("examples").iter().enumerate() {
+            for (at, example) in action.list_at("examples").iter().enumerate().take(MAX_EXAMPLES) {
                 let examples = path.key("examples");
                 let path = examples.index(at);
                 if let (Some(schema), Some(value)) = (action.get("input"), example.get("input")) {
@@ -271,6 +274,7 @@ impl Rules<'_, '_> {
         let runtime = self.document.get("runtime");
         let kind = invocation.text_at("kind").unwrap_or_default();
         let runtime_kind = runtime.and_then(|runtime| runtime.text_at("kind")).unwrap_or_default();
+        let shown_kind = clip(runtime_kind);
         let span = invocation.get("kind").unwrap_or(invocation).span;
         match kind {
             "subcommand" | "stdin-json" => {
@@ -279,7 +283,7 @@ impl Rules<'_, '_> {
                 }
                 if matches!(runtime_kind, "mcp-http" | "mcp-stdio") {
                     let message = format!(
-                        "runtime kind `{runtime_kind}` is spoken to over MCP and cannot be called as a command"
+                        "runtime kind `{shown_kind}` is spoken to over MCP and cannot be called as a command"
                     );
                     judge.push(
                         Finding::new(
@@ -311,9 +315,8 @@ impl Rules<'_, '_> {
                 self.headers(invocation, path, Site::Request, input, judge);
             }
             "mcp-tool" if !matches!(runtime_kind, "mcp-http" | "mcp-stdio" | "") => {
-                let message = format!(
-                    "runtime kind `{runtime_kind}` is no MCP server, so it has no MCP tools"
-                );
+                let message =
+                    format!("runtime kind `{shown_kind}` is no MCP server, so it has no MCP tools");
                 judge.push(
                     Finding::new(
                         Code::InvocationMismatch,
