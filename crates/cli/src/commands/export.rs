@@ -98,8 +98,6 @@ fn write(
 }
 
 fn format(name: &str) -> Result<Format, String> {
-    Format::named(name).ok_or_else(|| {
-        let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
-        format!("no such format; there are {}", names.join(", "))
-    })
+    Format::named(name)
+        .ok_or_else(|| super::no_such("format", name, &Format::ALL.map(Format::name)))
 }

@@ -9,11 +9,17 @@ pub(crate) mod schema;
 pub(crate) mod validate;
 
 use manifest::dialect::Dialect;
+use manifest::shape::suggest;
 
 /// Reads the name of a dialect.
 fn dialect(name: &str) -> Result<Dialect, String> {
-    Dialect::named(name).ok_or_else(|| {
-        let names = Dialect::ALL.map(Dialect::name).join(", ");
-        format!("no such dialect; there are {names}")
-    })
+    Dialect::named(name).ok_or_else(|| no_such("dialect", name, &Dialect::ALL.map(Dialect::name)))
+}
+
+/// What to say of a name that is none of the known ones.
+fn no_such(noun: &str, name: &str, known: &[&'static str]) -> String {
+    match suggest(name, known.iter().copied()) {
+        Some(near) => format!("no such {noun}; did you mean `{near}`?"),
+        None => format!("no such {noun}; there are {}", known.join(", ")),
+    }
 }
