@@ -9,7 +9,7 @@ use crate::printer::ColorChoice;
 #[derive(Parser, Debug)]
 #[command(name = "haft", version, arg_required_else_help = true, term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done, 2 invalid input, 3 not found, 4 denied, 5 conflict, 6 unavailable, 70 our bug."
+    after_help = "Exit codes: 0 done, 2 invalid input, 3 not found, 4 refused by policy or review, 5 conflict, 6 cannot be read, written or run, 70 our bug."
 )]
 pub(crate) struct Haft {
     #[command(flatten)]
@@ -51,6 +51,6 @@ pub(crate) enum Command {
     Export(commands::export::ExportArgs),
     /// Print the JSON Schema of a dialect
     Schema(commands::schema::SchemaArgs),
-    /// Write a well-known index of install-manifests
+    /// Write a well-known index of install-manifests below a folder, over the old one
     Index(commands::index::IndexArgs),
 }

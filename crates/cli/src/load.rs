@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use manifest::companion::{self, Companion};
-use manifest::dialect::{Dialect, Form, capability};
+use manifest::dialect::{Dialect, Form, capability, resembles};
 use manifest::document::{Options, Report, check, read};
-use manifest::finding::Severity;
+use manifest::finding::{Code, Severity};
 use manifest::folder::{COMPANION, Folder, LAYERS};
 use manifest::json::{Places, parse};
 use manifest::model::Package;
@@ -40,7 +40,7 @@ impl Loading<'_> {
             let bytes = disk::read(&file)?;
             let (report, found) = match self.read(&bytes, &file) {
                 Ok(read) => read,
-                Err(report) if report.form.is_none() => continue,
+                Err(report) if is_foreign(&name, &bytes, &report) => continue,
                 Err(report) => return Err(refused(&file, &bytes, &report, printer)),
             };
             match (report.form, name.as_str()) {
@@ -91,6 +91,24 @@ impl Loading<'_> {
         }
         Ok((report, packages))
     }
+}
+
+/// Files whose name says that they are meant to be manifests.
+const MANIFEST_NAMES: [&str; 6] =
+    ["manifest.json", "tools.json", "tool.json", "haft.json", LAYERS.0, LAYERS.1];
+
+/// Whether a file below a folder was never meant to be a manifest.
+pub(crate) fn is_foreign(name: &str, bytes: &[u8], report: &Report) -> bool {
+    if report.form.is_some() {
+        return false;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let is_other = report.findings.iter().any(|finding| finding.code == Code::UnknownDialect);
+    let is_meant = MANIFEST_NAMES.contains(&name) || name.ends_with(".test.json");
+    // Web apps and browser extensions have a `manifest.json` too.
+    let web = ["\"start_url\"", "\"icons\"", "\"short_name\"", "\"content_scripts\""];
+    let is_web = name == "manifest.json" && web.iter().any(|key| text.contains(key));
+    if is_meant { is_other && is_web } else { is_other || !resembles(&text) }
 }
 
 /// The companion beside a manifest, when there is a valid one.

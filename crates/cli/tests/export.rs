@@ -171,4 +171,20 @@ fn an_index_lists_the_valid_manifests_and_keeps_their_states() {
     let before = std::fs::read(&place).unwrap();
     assert_eq!(run().code, 5, "two manifests of one id");
     assert_eq!(std::fs::read(&place).unwrap(), before);
+    std::fs::remove_dir_all(folder.path().join("twin")).unwrap();
+    std::fs::write(&place, "{ broken").unwrap();
+    assert_eq!(run().code, 2, "states that cannot be read are not thrown away");
+    assert_eq!(std::fs::read_to_string(&place).unwrap(), "{ broken");
+}
+
+#[test]
+fn a_broken_manifest_below_a_folder_is_never_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&repository().join("examples/mcpkg/echo"), &folder.path().join("good"));
+    std::fs::create_dir(folder.path().join("bad")).unwrap();
+    std::fs::write(folder.path().join("bad/manifest.json"), "{\"toolId\":").unwrap();
+    for arguments in [&["export", ".", "--format", "mcp"][..], &["diff", "good", "."]] {
+        let ran = run_in(folder.path(), arguments, None);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    }
 }

@@ -1,6 +1,6 @@
 //! `haft convert`: one dialect into another, with its losses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use manifest::convert::{Conversion, ConvertError, Loss, Request, convert};
@@ -52,14 +52,14 @@ pub(crate) fn run(args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Ou
     };
     let request = Request { source, target: args.to, only: args.only.as_deref(), set: &args.set };
     let conversion =
-        convert(&bytes, &request).map_err(|error| explain(error, args, &bytes, printer))?;
+        convert(&bytes, &request).map_err(|error| explain(error, args, &file, &bytes, printer))?;
     if !args.draft {
         if !conversion.missing.is_empty() {
             return ask(&conversion, args, json_wanted, printer);
         }
         if let Some(report) = conversion.report.as_ref().filter(|report| !report.is_valid()) {
             return Err(load::refused(
-                std::path::Path::new("the new document"),
+                Path::new("the new document"),
                 &conversion.document,
                 report,
                 printer,
@@ -73,6 +73,13 @@ pub(crate) fn run(args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Ou
         printer.json(&document(&conversion, true))?;
     } else {
         tell(&conversion.losses, printer);
+        for missing in &conversion.missing {
+            printer.warn(&format!("{} is missing: {}", missing.pointer, escaped(&missing.what)));
+        }
+        for finding in conversion.report.iter().flat_map(|report| &report.findings) {
+            let place = escaped(finding.pointer.as_str());
+            printer.warn(&format!("{}: {place}", escaped(&finding.message)));
+        }
     }
     match &args.output {
         Some(path) => {
@@ -141,10 +148,16 @@ fn document(conversion: &Conversion, is_done: bool) -> Value {
     json!({"document": body, "losses": losses, "missing": conversion.missing})
 }
 
-fn explain(error: ConvertError, args: &ConvertArgs, bytes: &[u8], printer: Printer) -> Failure {
-    let file = args.file.display();
+fn explain(
+    error: ConvertError,
+    args: &ConvertArgs,
+    path: &Path,
+    bytes: &[u8],
+    printer: Printer,
+) -> Failure {
+    let file = path.display();
     match error {
-        ConvertError::Invalid(report) => load::refused(&args.file, bytes, &report, printer),
+        ConvertError::Invalid(report) => load::refused(path, bytes, &report, printer),
         ConvertError::NoManifest(form) => {
             Failure::invalid(format!("`{file}` is no manifest but a {}", form.name()))
         }

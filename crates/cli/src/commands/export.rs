@@ -41,6 +41,9 @@ pub(crate) fn run(args: &ExportArgs, json_wanted: bool, printer: Printer) -> Out
     for note in &exported.notes {
         printer.warn(&escaped(note));
     }
+    if !exported.files.is_empty() {
+        printer.warn("the programs run `haft call`, which this version does not have yet");
+    }
     if let Some(folder) = &args.output {
         write(folder, &exported, args.format, printer)?;
     } else if !exported.files.is_empty() {

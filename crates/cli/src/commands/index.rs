@@ -26,7 +26,7 @@ pub(crate) struct IndexArgs {
     /// The address at which the folder is served
     #[arg(long, value_name = "URL")]
     base_url: String,
-    /// Who publishes it, as KIND:ID; github:owner/repo, <https:host> or atproto:did [default: https and the host of the address]
+    /// Who publishes it, as KIND:ID; `github:owner/repo`, `https:host` or `atproto:did` [default: https and the host of the address]
     #[arg(long, value_name = "KIND:ID")]
     publisher: Option<String>,
     /// The signed record that holds the index; for an atproto publisher
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &IndexArgs, json_wanted: bool, printer: Printer) -> Outc
     if let Some(uri) = &args.atproto_record_uri {
         document["publisher"]["atproto_record_uri"] = uri.as_str().into();
     }
-    keep_states(&mut document, &place);
+    keep_states(&mut document, &place)?;
     let mut bytes = serde_json::to_vec_pretty(&document)
         .map_err(|error| Failure::new(Exit::Bug, "failed to write JSON").cause(error))?;
     bytes.push(b'\n');
@@ -82,7 +82,8 @@ pub(crate) fn run(args: &IndexArgs, json_wanted: bool, printer: Printer) -> Outc
     } else {
         printer.result(&format!("{}\n", place.display()))?;
     }
-    printer.note(&format!("listed {} manifests of {}", listed.len(), publisher.display_name));
+    let noun = if listed.len() == 1 { "manifest" } else { "manifests" };
+    printer.note(&format!("listed {} {noun} of {}", listed.len(), publisher.display_name));
     Ok(Exit::Done)
 }
 
@@ -156,13 +157,17 @@ fn publisher(args: &IndexArgs) -> Result<Publisher, Failure> {
 }
 
 /// What a publisher said about the state of a manifest stays said.
-fn keep_states(document: &mut Value, place: &Path) {
-    let Some(before) =
-        std::fs::read(place).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
-    else {
-        return;
-    };
-    let Some(entries) = document["manifests"].as_array_mut() else { return };
+fn keep_states(document: &mut Value, place: &Path) -> Result<(), Failure> {
+    let Ok(bytes) = std::fs::read(place) else { return Ok(()) };
+    let before: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        Failure::invalid(format!(
+            "the index at `{}` cannot be read, so the states in it would be lost",
+            place.display()
+        ))
+        .cause(error)
+        .hint("mend it, or remove it")
+    })?;
+    let Some(entries) = document["manifests"].as_array_mut() else { return Ok(()) };
     for entry in entries {
         let old = before["manifests"]
             .as_array()
@@ -173,6 +178,7 @@ fn keep_states(document: &mut Value, place: &Path) {
             }
         }
     }
+    Ok(())
 }
 
 /// A path as it stands in an address.

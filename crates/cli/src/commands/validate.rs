@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use manifest::companion;
-use manifest::dialect::{Dialect, Form, resembles};
+use manifest::dialect::{Dialect, Form};
 use manifest::document::{Options, Report, check};
-use manifest::finding::{Code, Severity};
+use manifest::finding::Severity;
 use manifest::folder::{FileReport, check_with_folder};
 use manifest::json::{Places, parse};
 use rayon::prelude::*;
@@ -16,17 +16,8 @@ use serde_json::{Value, json};
 use crate::disk::{self, Beside};
 use crate::draw::draw;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::load;
 use crate::printer::{Printer, Style, escaped};
-
-/// Files whose name says that they are meant to be manifests.
-const MANIFEST_NAMES: [&str; 6] = [
-    "manifest.json",
-    "tools.json",
-    "tool.json",
-    "haft.json",
-    "manifest.base.json",
-    "manifest.local.json",
-];
 
 #[derive(Args, Debug)]
 pub(crate) struct ValidateArgs {
@@ -214,7 +205,11 @@ impl Look {
         } else {
             check_with_folder(&name, bytes, &options, &Beside::of(path))
         };
-        if !self.named && reports.first().is_some_and(|first| is_foreign(&name, first)) {
+        if !self.named
+            && reports
+                .first()
+                .is_some_and(|first| load::is_foreign(&name, &first.bytes, &first.report))
+        {
             return Ok(Vec::new());
         }
         let parent = path.parent().unwrap_or(Path::new(""));
@@ -319,26 +314,6 @@ fn claims(text: &str) -> Option<String> {
     } else {
         format!("claims {}", claims.join("; "))
     })
-}
-
-/// Whether a file below a folder was never meant to be a manifest.
-fn is_foreign(name: &str, file: &FileReport) -> bool {
-    let is_meant = MANIFEST_NAMES.contains(&name) || name.ends_with(".test.json");
-    let is_unreadable = file.report.form.is_none();
-    let is_other = file.report.findings.iter().any(|finding| finding.code == Code::UnknownDialect);
-    is_unreadable && !is_meant && (is_other || !resembles(&String::from_utf8_lossy(&file.bytes)))
-        || (is_other
-            && name == "manifest.json"
-            && !resembles(&String::from_utf8_lossy(&file.bytes))
-            && is_web_manifest(&file.bytes))
-}
-
-/// Web apps and browser extensions have a `manifest.json` too.
-fn is_web_manifest(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    ["\"start_url\"", "\"icons\"", "\"short_name\"", "\"content_scripts\""]
-        .iter()
-        .any(|key| text.contains(key))
 }
 
 /// The manifest of the package a test stands in.

@@ -46,7 +46,7 @@ pub struct Conversion {
     pub losses: Vec<Loss>,
     /// What the target demands and nobody has said.
     pub missing: Vec<Missing>,
-    /// What is wrong with the document, when everything it demands is there.
+    /// What is wrong with a document that was written anew, when everything it demands is there.
     pub report: Option<Report>,
 }
 
@@ -95,12 +95,7 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
             ([], Some(name)) => part(bytes, form, name)?,
             _ => return Err(ConvertError::SetInSame),
         };
-        return Ok(Conversion {
-            document,
-            losses: Vec::new(),
-            missing: Vec::new(),
-            report: Some(report),
-        });
+        return Ok(Conversion { document, losses: Vec::new(), missing: Vec::new(), report: None });
     }
     let (entry, package) = pick_package(packages, request)?;
     let package = pick_action(package, request)?;

@@ -19,6 +19,6 @@ pub(super) fn files(about: &About) -> Vec<StarterFile> {
     vec![
         StarterFile::json("tools.json", &document),
         StarterFile::program(&program, example::STDIN_TOOL),
-        about.readme(&program, "tools.json", &about.id, more),
+        about.readme(&program, "tools.json", more),
     ]
 }

@@ -30,6 +30,6 @@ pub(super) fn files(about: &About) -> Vec<StarterFile> {
     vec![
         StarterFile::json("manifest.json", &document),
         StarterFile::text("tool.py", example::STDIN_TOOL),
-        about.readme("tool.py", "manifest.json", &about.id, more),
+        about.readme("tool.py", "manifest.json", more),
     ]
 }

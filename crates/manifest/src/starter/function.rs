@@ -147,7 +147,7 @@ fn readme(function: &Function<'_>, about: &About) -> StarterFile {
             ("@SUMMARY@", &about.summary),
             ("@RUNNER@", function.runner),
             ("@CALLED@", function.called),
-            ("@ID@", &about.id),
+            ("@PROGRAM@", function.interpreter),
             ("@INPUT@", &input),
         ],
     );

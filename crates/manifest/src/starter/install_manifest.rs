@@ -53,6 +53,6 @@ pub(super) fn files(about: &About) -> Vec<StarterFile> {
     vec![
         StarterFile::json("manifest.json", &document),
         StarterFile::text("tool.py", example::STDIN_TOOL),
-        about.readme("tool.py", "manifest.json", "count", MORE),
+        about.readme("tool.py", "manifest.json", MORE),
     ]
 }

@@ -27,6 +27,6 @@ pub(super) fn files(about: &About) -> Vec<StarterFile> {
         StarterFile::json("tool.json", &document),
         StarterFile::text("dist/index.js", &module),
         StarterFile::json("package.json", &json!({ "private": true, "type": "module" })),
-        about.readme("dist/index.js", "tool.json", &about.id, more),
+        about.readme("dist/index.js", "tool.json", more),
     ]
 }

@@ -34,7 +34,7 @@ pub(super) fn files(about: &About) -> Vec<StarterFile> {
         StarterFile::text("tool.py", example::ARGUMENT_TOOL),
         StarterFile::json("tests/count.test.json", &test),
         StarterFile::text("examples/count.md", include_str!("templates/example.md")),
-        about.readme("tool.py", "manifest.json", &about.id, more),
+        about.readme("tool.py", "manifest.json", more),
     ]
 }
 

@@ -141,7 +141,7 @@ impl About {
     }
 
     /// The README of a starter.
-    fn readme(&self, code: &str, manifest: &str, called: &str, more: &str) -> StarterFile {
+    fn readme(&self, code: &str, manifest: &str, more: &str) -> StarterFile {
         let text = fill(
             include_str!("templates/README.md"),
             &[
@@ -149,7 +149,6 @@ impl About {
                 ("@SUMMARY@", &self.summary),
                 ("@CODE@", code),
                 ("@MANIFEST@", manifest),
-                ("@CALLED@", called),
                 ("@MORE@", more),
             ],
         );
