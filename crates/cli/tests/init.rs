@@ -444,7 +444,7 @@ fn the_input_and_the_id_can_be_given() {
     assert_eq!(passes_its_test(&place, "made/here"), 2);
     assert_eq!(place.json("made/here/manifest.json")["toolId"], id);
     let readme = std::fs::read_to_string(place.path("made/here/README.md")).unwrap();
-    assert!(readme.contains(r#"acme.text.count '{"words":["it'\''s","a"]}'"#), "{readme}");
+    assert!(readme.contains(r#"python3 run.py '{"words":["it'\''s","a"]}'"#), "{readme}");
 }
 
 #[test]
