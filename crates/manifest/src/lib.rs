@@ -9,6 +9,7 @@
 //! | [`finding`] | what is wrong, where, and what would mend it |
 //! | [`concept`] | what a field is about, whatever dialect writes it |
 //! | [`shape`] | what a document may look like, as data: checker, schema and documentation |
+//! | [`path`] | what a file in a package may be called |
 //! | [`schema`] | the JSON Schemas inside documents, and the values they judge |
 //! | [`model`] | the one model |
 //! | [`dialect`] | the five doors into it |
@@ -34,6 +35,7 @@ pub mod folder;
 pub mod index;
 pub mod json;
 pub mod model;
+pub mod path;
 pub mod schema;
 pub mod shape;
 pub mod starter;

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::dialect::rules::Judge;
 use crate::finding::{Code, Finding};
 use crate::json::{Node, Path, Pointer};
+use crate::path::{check_path, folded};
 use crate::shape::clip;
 
 /// The most files a bundle may have.
@@ -17,17 +18,14 @@ pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 /// All files together, once decoded.
 pub const MAX_BUNDLE_BYTES: usize = 256 * 1024 * 1024;
 
-/// Names that some systems keep for devices.
-const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
-
 /// Finds what is wrong with the describe document at a path.
 pub(crate) fn check_rules(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
     if let Some(main) = manifest.at(&["entry", "main"])
         && let Some(text) = main.as_text()
         && !text.is_empty()
-        && let Some(reason) = not_plain(text.strip_prefix("./").unwrap_or(text))
+        && let Err(fault) = check_path(text.strip_prefix("./").unwrap_or(text))
     {
-        let message = format!("the path `{}` {reason}", clip(text));
+        let message = format!("the path `{}` {}", clip(text), fault.words());
         judge.push(Finding::new(
             Code::BadPath,
             path.key("entry").key("main").pointer(),
@@ -85,8 +83,8 @@ pub(crate) fn check_bundle_rules(bundle: &Node<'_>, judge: &mut Judge<'_>) {
         let Some(node) = file.get("path") else { continue };
         let Some(text) = node.as_text().filter(|text| !text.is_empty()) else { continue };
         let pointer = path.key("path").pointer();
-        if let Some(reason) = not_plain(text) {
-            let message = format!("the path `{}` {reason}", clip(text));
+        if let Err(fault) = check_path(text) {
+            let message = format!("the path `{}` {}", clip(text), fault.words());
             judge.push(Finding::new(Code::BadPath, pointer, node.span, message));
         } else if let Some(earlier) = seen.insert(folded(text), text) {
             let message = if earlier == text {
@@ -173,7 +171,7 @@ fn check_main(bundle: &Node<'_>, files: &[Node<'_>], judge: &mut Judge<'_>) {
     let Some(text) = main.as_text() else { return };
     let plain = text.strip_prefix("./").unwrap_or(text);
     let paths = || files.iter().filter_map(|file| file.text_at("path"));
-    if not_plain(plain).is_none() && !paths().any(|path| path == plain) {
+    if check_path(plain).is_ok() && !paths().any(|path| path == plain) {
         let message = format!("the entry file `{}` is not among the files", clip(text));
         let pointer = Pointer::root().key("manifest").key("entry").key("main");
         let finding = Finding::new(Code::MissingMain, pointer, main.span, message);
@@ -182,56 +180,4 @@ fn check_main(bundle: &Node<'_>, files: &[Node<'_>], judge: &mut Judge<'_>) {
             None => finding,
         });
     }
-}
-
-/// Why a path is not plain and relative; nothing when it is.
-fn not_plain(path: &str) -> Option<&'static str> {
-    if path.is_empty() {
-        return Some("is empty");
-    }
-    if path.starts_with('/') {
-        return Some("is absolute");
-    }
-    if path.contains('\\') {
-        return Some("has a backslash");
-    }
-    if path.contains(':') {
-        return Some("has a colon");
-    }
-    if path.len() > 1024 {
-        return Some("is longer than 1,024 bytes");
-    }
-    if path.chars().any(|c| c.is_control() || is_invisible(c)) {
-        return Some("has an invisible character");
-    }
-    for segment in path.split('/') {
-        let stem = segment.split('.').next().unwrap_or_default().to_ascii_lowercase();
-        let is_port = stem.len() == 4
-            && (stem.starts_with("com") || stem.starts_with("lpt"))
-            && stem.as_bytes()[3].is_ascii_digit();
-        match segment {
-            "" => return Some("has an empty segment"),
-            "." => return Some("has a `.` segment"),
-            ".." => return Some("has a `..` segment"),
-            _ if segment.ends_with(['.', ' ']) => {
-                return Some("has a segment that ends in a dot or blank");
-            }
-            _ if RESERVED.contains(&stem.as_str()) || is_port => {
-                return Some("has a name some systems keep for a device");
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Characters that show nothing or turn the direction of the text.
-fn is_invisible(character: char) -> bool {
-    matches!(u32::from(character), 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x2069 | 0xfeff)
-}
-
-/// A path as systems see it that ignore case and compatibility forms.
-fn folded(path: &str) -> String {
-    use unicode_normalization::UnicodeNormalization;
-    path.nfkc().flat_map(char::to_lowercase).nfkc().collect()
 }
