@@ -415,7 +415,7 @@ fn quoted(words: &[&str]) -> String {
 }
 
 /// A text short enough for a message.
-pub(crate) fn clip(text: &str) -> std::borrow::Cow<'_, str> {
+pub fn clip(text: &str) -> std::borrow::Cow<'_, str> {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
         None => text.into(),

@@ -10,7 +10,7 @@ mod grammar;
 mod published;
 mod suggest;
 
-pub(crate) use check::clip;
+pub use check::clip;
 pub use check::{SchemaSite, Structure, check};
 pub use grammar::{Format, Pattern, is_hidden, patterns};
 pub use published::json_schema;

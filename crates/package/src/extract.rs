@@ -1,0 +1,260 @@
+//! Files of a package on the disk: beneath one fresh folder, whole or not at all.
+//!
+//! Everything is written into a folder of our own beside the target, through
+//! open folders and never through a path that somebody else could bend: each
+//! step is opened without following links, each file is created anew. The whole
+//! is synced once, then takes its name in one step.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use rustix::fs::{Mode, OFlags};
+
+use crate::archive::{Archive, Entry};
+use crate::digest::{FileDigest, Hasher, Listing};
+use crate::refusal::ReadError;
+
+/// Whether the files must outlive a loss of power before they count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// They are on the disk before the folder has its name.
+    Synced,
+    /// They are on the disk when the system gets to it.
+    Left,
+}
+
+/// Why nothing was extracted. Nothing of it is left behind.
+#[derive(Debug)]
+pub enum ExtractError {
+    /// The archive is refused, or cannot be read.
+    Read(ReadError),
+    /// Something stands where the folder would be.
+    Taken(PathBuf),
+    /// A file or folder cannot be written.
+    Write {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl fmt::Display for ExtractError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExtractError::Read(error) => error.fmt(out),
+            ExtractError::Taken(path) => write!(out, "`{}` is already there", path.display()),
+            ExtractError::Write { path, .. } => {
+                write!(out, "failed to write `{}`", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ExtractError {}
+
+/// Files that were extracted, in a folder that has no name yet. Dropping it removes them.
+#[derive(Debug)]
+pub struct Staged {
+    target: PathBuf,
+    /// Removed with everything in it when dropped.
+    holder: tempfile::TempDir,
+    listing: Listing,
+}
+
+impl Staged {
+    /// The files with the digests of what was written.
+    pub fn listing(&self) -> &Listing {
+        &self.listing
+    }
+
+    /// Syncs the files and gives the folder its name.
+    pub fn promote(self, durability: Durability) -> Result<Listing, ExtractError> {
+        let failed = |cause| ExtractError::Write { path: self.target.clone(), cause };
+        let whole = self.holder.path().join(WHOLE);
+        if durability == Durability::Synced {
+            sync_all(&whole).map_err(failed)?;
+        }
+        let parent = parent_of(&self.target);
+        fs::create_dir_all(parent).map_err(failed)?;
+        // An empty folder of that name is replaced; anything else stays.
+        fs::rename(&whole, &self.target).map_err(|cause| match cause.kind() {
+            io::ErrorKind::AlreadyExists
+            | io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::NotADirectory => ExtractError::Taken(self.target.clone()),
+            _ => failed(cause),
+        })?;
+        if durability == Durability::Synced {
+            File::open(parent_of(&self.target))
+                .and_then(|parent| parent.sync_all())
+                .map_err(failed)?;
+        }
+        Ok(self.listing)
+    }
+}
+
+/// The name of the folder inside our own until it is moved.
+const WHOLE: &str = "whole";
+
+/// Extracts an archive beside the folder it is to become. All checks are made on the
+/// bytes that are written.
+pub fn extract(archive: &Archive, target: &Path) -> Result<Staged, ExtractError> {
+    let target = std::path::absolute(target)
+        .map_err(|cause| ExtractError::Write { path: target.to_owned(), cause })?;
+    let failed = |cause| ExtractError::Write { path: target.clone(), cause };
+    if !is_free(&target) {
+        return Err(ExtractError::Taken(target));
+    }
+    // For our eyes only: nobody else can reach inside while the files are written.
+    let holder = tempfile::Builder::new()
+        .prefix(".haft-unpack-")
+        .tempdir_in(nearest(&target))
+        .map_err(failed)?;
+    let whole = holder.path().join(WHOLE);
+    fs::create_dir(&whole).map_err(failed)?;
+    let root = open_root(&whole).map_err(failed)?;
+    let writing = Writing { archive, root: &root, target: &target };
+    writing.folders()?;
+    // Neighbours share a folder, so each worker takes a run of them.
+    let runs = archive.entries().len().div_ceil(rayon::current_num_threads() * 4).max(1);
+    let digests: Result<Vec<Vec<FileDigest>>, ExtractError> =
+        archive.entries().par_chunks(runs).map(|run| writing.files(run)).collect();
+    let listing = Listing::new(digests?.into_iter().flatten().collect());
+    Ok(Staged { target, holder, listing })
+}
+
+/// Whether a folder can take this name: nothing is there, or an empty folder.
+fn is_free(target: &Path) -> bool {
+    match target.symlink_metadata() {
+        Err(_) => true,
+        Ok(found) => {
+            found.is_dir() && fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_none())
+        }
+    }
+}
+
+struct Writing<'w> {
+    archive: &'w Archive,
+    root: &'w OwnedFd,
+    target: &'w Path,
+}
+
+impl Writing<'_> {
+    fn failed(&self, path: &str, cause: impl Into<io::Error>) -> ExtractError {
+        ExtractError::Write { path: self.target.join(path), cause: cause.into() }
+    }
+
+    /// Makes every folder there is, before any file.
+    fn folders(&self) -> Result<(), ExtractError> {
+        let mut made = std::collections::HashSet::new();
+        for entry in self.archive.entries() {
+            for (end, _) in entry.path.match_indices('/') {
+                let path = &entry.path[..end];
+                if made.insert(path) {
+                    let (parent, name) = parted(path);
+                    let folder = self.open(parent)?;
+                    rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755))
+                        .map_err(|cause| self.failed(path, cause))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes files; the folder of the one before stays open for the next.
+    fn files(&self, entries: &[Entry]) -> Result<Vec<FileDigest>, ExtractError> {
+        let mut digests = Vec::with_capacity(entries.len());
+        let mut open: Option<(&str, OwnedFd)> = None;
+        for entry in entries {
+            let (parent, name) = parted(&entry.path);
+            let folder = match open.take() {
+                Some((path, folder)) if path == parent => folder,
+                _ => self.open(parent)?,
+            };
+            digests.push(self.file(&folder, name, entry)?);
+            open = Some((parent, folder));
+        }
+        Ok(digests)
+    }
+
+    fn file(
+        &self,
+        folder: &OwnedFd,
+        name: &str,
+        entry: &Entry,
+    ) -> Result<FileDigest, ExtractError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let mode = Mode::from_raw_mode(if entry.executable { 0o755 } else { 0o644 });
+        let opened = rustix::fs::openat(folder, name, flags | OFlags::CLOEXEC, mode)
+            .map_err(|cause| self.failed(&entry.path, cause))?;
+        let mut file = File::from(opened);
+        let mut hasher = Hasher::default();
+        let mut unwritten = None;
+        let read = self.archive.stream(entry, &mut |part| {
+            hasher.update(part);
+            file.write_all(part).map_err(|cause| {
+                let kind = cause.kind();
+                unwritten = Some(cause);
+                kind.into()
+            })
+        });
+        if let Some(cause) = unwritten {
+            return Err(self.failed(&entry.path, cause));
+        }
+        read.map_err(ExtractError::Read)?;
+        let (path, size) = (entry.path.clone(), entry.size);
+        Ok(FileDigest { path, size, sha256: hasher.finish() })
+    }
+
+    /// Opens a folder beneath the root, step by step, following no link.
+    fn open(&self, path: &str) -> Result<OwnedFd, ExtractError> {
+        let failed = |cause: io::Error| self.failed(path, cause);
+        let mut folder = self.root.try_clone().map_err(failed)?;
+        for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+            folder = rustix::fs::openat(&folder, segment, FOLDER, Mode::empty())
+                .map_err(|cause| failed(cause.into()))?;
+        }
+        Ok(folder)
+    }
+}
+
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+fn open_root(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, FOLDER, Mode::empty())?)
+}
+
+/// A path's folder and name.
+fn parted(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// The nearest folder above a path that is there.
+fn nearest(path: &Path) -> &Path {
+    path.ancestors().skip(1).find(|above| above.is_dir()).unwrap_or(Path::new("/"))
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("/"))
+}
+
+/// Puts everything on the disk that holds a folder, in one step.
+#[cfg(target_os = "linux")]
+fn sync_all(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(folder)?)?)
+}
+
+/// Elsewhere each file is synced by itself.
+#[cfg(not(target_os = "linux"))]
+fn sync_all(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { sync_all(&path)? } else { File::open(&path)?.sync_all()? }
+    }
+    File::open(folder)?.sync_all()
+}

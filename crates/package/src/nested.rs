@@ -1,0 +1,189 @@
+//! Archives inside a package: they may be there, but not as bombs, and not nested further.
+//!
+//! Haft never opens them. A tool or a person will, so what they would become
+//! counts: the inner files are inflated, produced bytes are counted, and nothing
+//! is kept.
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+use crate::limits::Limits;
+use crate::record::{self, CENTRAL_LEN, END_LEN, LOCAL_LEN, STORED};
+use crate::refusal::{Refusal, RefusalCode};
+
+const ZIP: &[u8] = b"PK\x03\x04";
+const GZIP: &[u8] = b"\x1f\x8b\x08";
+
+/// How files begin that would unfold into others.
+const ARCHIVES: [&[u8]; 7] = [
+    ZIP,
+    GZIP,
+    b"\xfd7zXZ\x00",
+    b"\x28\xb5\x2f\xfd",
+    b"BZh",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!\x1a\x07",
+];
+
+/// Names of zip archives that may begin with something else: a program that unpacks itself.
+const ZIP_NAMES: [&str; 8] = ["zip", "jar", "whl", "pyz", "mcpkg", "mcpb", "dxt", "nupkg"];
+
+/// Keeps a file's bytes while they pass, if it is an archive.
+pub(crate) struct Watch {
+    state: State,
+}
+
+enum State {
+    /// Nothing has passed yet.
+    Unseen { is_zip_by_name: bool },
+    /// It is no archive we look into.
+    Plain,
+    /// These are its bytes so far.
+    Archive(Vec<u8>),
+}
+
+impl Watch {
+    pub(crate) fn new(path: &str) -> Self {
+        let kind = path.rsplit_once('.').map(|(_, kind)| kind.to_ascii_lowercase());
+        let is_zip_by_name = kind.is_some_and(|kind| ZIP_NAMES.contains(&kind.as_str()));
+        Self { state: State::Unseen { is_zip_by_name } }
+    }
+
+    pub(crate) fn see(&mut self, piece: &[u8]) {
+        match &mut self.state {
+            State::Plain => {}
+            State::Archive(bytes) => bytes.extend_from_slice(piece),
+            State::Unseen { .. } if piece.is_empty() => {}
+            State::Unseen { is_zip_by_name } => {
+                let is_archive =
+                    *is_zip_by_name || piece.starts_with(ZIP) || piece.starts_with(GZIP);
+                self.state = if is_archive { State::Archive(piece.to_vec()) } else { State::Plain };
+            }
+        }
+    }
+
+    /// Refuses an archive that is a bomb, or holds another archive.
+    pub(crate) fn check(self, path: &str, limits: &Limits) -> Result<(), Refusal> {
+        let State::Archive(bytes) = self.state else { return Ok(()) };
+        let judge = Judge { path, limits, len: bytes.len() as u64 };
+        if bytes.starts_with(GZIP) { judge.gzip(&bytes) } else { judge.zip(&bytes) }
+    }
+}
+
+struct Judge<'j> {
+    path: &'j str,
+    limits: &'j Limits,
+    len: u64,
+}
+
+impl Judge<'_> {
+    /// Looks at every entry the directory lists; what other readers find is the same or nothing.
+    fn zip(&self, bytes: &[u8]) -> Result<(), Refusal> {
+        let Some(end) = last_end(bytes) else { return Ok(()) };
+        if usize::from(end.entries) > self.limits.entries {
+            return Err(self.bomb(format!("has {} entries", end.entries)));
+        }
+        let at = bytes.len().saturating_sub(END_LEN + usize::from(end.comment_len));
+        let start = at.saturating_sub(end.directory_size as usize);
+        // A program that unpacks itself stands before the archive.
+        let shift = start.saturating_sub(end.directory_offset as usize);
+        let mut left = bytes.get(start..at).unwrap_or_default();
+        let mut total = 0;
+        while let Some(line) = record::central(left) {
+            let common = line.common;
+            total += self.entry(bytes, shift + line.offset as usize, &common, total)?;
+            let after = usize::from(common.name_len)
+                + usize::from(common.extra_len)
+                + usize::from(line.comment_len);
+            left = left.get(CENTRAL_LEN + after..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Unfolds one inner file and gives its size.
+    fn entry(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        listed: &record::Common,
+        before: u64,
+    ) -> Result<u64, Refusal> {
+        let claimed = u64::from(listed.size);
+        self.count(before + claimed)?;
+        let Some(local) = bytes.get(at..).and_then(record::local) else { return Ok(claimed) };
+        let start = at + LOCAL_LEN + usize::from(local.name_len) + usize::from(local.extra_len);
+        let end = start.saturating_add(listed.compressed as usize).min(bytes.len());
+        let data = bytes.get(start..end).unwrap_or_default();
+        let made = if listed.method == STORED {
+            self.begins(data)?;
+            data.len() as u64
+        } else {
+            self.inflate(data, before)?
+        };
+        Ok(made.max(claimed))
+    }
+
+    fn gzip(&self, bytes: &[u8]) -> Result<(), Refusal> {
+        let mut reader = flate2::bufread::MultiGzDecoder::new(bytes);
+        let mut buffer = vec![0; crate::content::PIECE];
+        let mut total = 0;
+        // Damaged data ends the look: there is nothing more to unfold.
+        while let Ok(made) = std::io::Read::read(&mut reader, &mut buffer) {
+            if made == 0 {
+                break;
+            }
+            if total == 0 {
+                self.begins(&buffer[..made])?;
+            }
+            total += made as u64;
+            self.count(total)?;
+        }
+        Ok(())
+    }
+
+    fn inflate(&self, data: &[u8], before: u64) -> Result<u64, Refusal> {
+        let mut inflate = Decompress::new(false);
+        let mut buffer = vec![0; crate::content::PIECE];
+        loop {
+            let (read, made) = (inflate.total_in(), inflate.total_out());
+            let left = data.get(usize::try_from(read).unwrap_or(usize::MAX)..).unwrap_or_default();
+            let status = inflate.decompress(left, &mut buffer, FlushDecompress::None);
+            let produced = usize::try_from(inflate.total_out() - made).unwrap_or(0);
+            if made == 0 {
+                self.begins(&buffer[..produced])?;
+            }
+            self.count(before + inflate.total_out())?;
+            let stands_still = produced == 0 && inflate.total_in() == read;
+            if stands_still || !matches!(status, Ok(Status::Ok | Status::BufError)) {
+                return Ok(inflate.total_out());
+            }
+        }
+    }
+
+    fn begins(&self, start: &[u8]) -> Result<(), Refusal> {
+        if ARCHIVES.iter().any(|mark| start.starts_with(mark)) {
+            let words = "is an archive that holds another archive";
+            return Err(Refusal::entry(RefusalCode::NestedArchive, self.path, words));
+        }
+        Ok(())
+    }
+
+    fn count(&self, total: u64) -> Result<(), Refusal> {
+        if total > self.limits.total_bytes || self.limits.is_bomb(self.len, total) {
+            return Err(self.bomb(format!("unfolds from {} to more than {total} bytes", self.len)));
+        }
+        Ok(())
+    }
+
+    fn bomb(&self, words: String) -> Refusal {
+        let words = format!("is an archive that {words}");
+        Refusal::entry(RefusalCode::NestedBomb, self.path, words)
+    }
+}
+
+fn last_end(bytes: &[u8]) -> Option<record::End> {
+    let tail = &bytes[bytes.len().saturating_sub(END_LEN + 0xffff)..];
+    let marks = tail.windows(4).enumerate().rev();
+    marks
+        .filter(|(_, window)| record::mark(window) == Some(record::END))
+        .find_map(|(at, _)| record::end(&tail[at..]))
+}
