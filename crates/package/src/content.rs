@@ -32,9 +32,9 @@ pub(crate) fn stream(
         sink,
     };
     if entry.method == STORED {
-        stored(source, &mut check)?
+        stored(source, &mut check)?;
     } else {
-        inflated(source, &mut check)?
+        inflated(source, &mut check)?;
     }
     check.finish(limits)
 }

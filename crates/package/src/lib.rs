@@ -10,18 +10,28 @@
 //! | `record`, `names`, `source`, `mcpb`, `nested`, `content` | the parts of the reader |
 //! | [`archive`] | a zip archive, opened strictly |
 //! | [`write`] | an archive made of files, always with the same bytes |
+//! | [`contents`] | the files of a package wherever they are, and which is the manifest |
+//! | [`gather`], [`secrets`] | the files of a folder that belong into a package, and what must not |
+//! | [`pack`] | from files to an archive |
 //! | [`extract`] | files of an archive on the disk, beneath one fresh folder |
+//! | [`key`], [`signature`] | who vouches for the files, and whether they still are what was signed |
 
 pub mod archive;
 mod content;
+pub mod contents;
 pub mod digest;
 pub mod extract;
+pub mod gather;
+pub mod key;
 pub mod limits;
 mod mcpb;
 mod names;
 mod nested;
+pub mod pack;
 mod record;
 pub mod refusal;
+pub mod secrets;
+pub mod signature;
 mod source;
 pub mod write;
 

@@ -80,7 +80,7 @@ impl Judge<'_> {
     fn zip(&self, bytes: &[u8]) -> Result<(), Refusal> {
         let Some(end) = last_end(bytes) else { return Ok(()) };
         if usize::from(end.entries) > self.limits.entries {
-            return Err(self.bomb(format!("has {} entries", end.entries)));
+            return Err(self.bomb(&format!("has {} entries", end.entries)));
         }
         let at = bytes.len().saturating_sub(END_LEN + usize::from(end.comment_len));
         let start = at.saturating_sub(end.directory_size as usize);
@@ -169,12 +169,12 @@ impl Judge<'_> {
 
     fn count(&self, total: u64) -> Result<(), Refusal> {
         if total > self.limits.total_bytes || self.limits.is_bomb(self.len, total) {
-            return Err(self.bomb(format!("unfolds from {} to more than {total} bytes", self.len)));
+            return Err(self.bomb(&format!("unfolds from {} to more than {total} bytes", self.len)));
         }
         Ok(())
     }
 
-    fn bomb(&self, words: String) -> Refusal {
+    fn bomb(&self, words: &str) -> Refusal {
         let words = format!("is an archive that {words}");
         Refusal::entry(RefusalCode::NestedBomb, self.path, words)
     }

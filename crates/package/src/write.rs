@@ -19,7 +19,7 @@ const DATE: u16 = 0x0021;
 /// The name is UTF-8.
 const UTF8: u16 = 1 << 11;
 /// Version 2.0 of the format, on Unix.
-const MADE_BY: u16 = 3 << 8 | 20;
+const MADE_BY: u16 = 0x0314;
 
 /// A file, ready to be put into an archive.
 #[derive(Clone, Debug)]

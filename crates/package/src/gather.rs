@@ -1,0 +1,340 @@
+//! The files of a folder that belong into a package.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::contents::Contents;
+use crate::limits::Limits;
+use crate::names::{Kind, check_names};
+use crate::refusal::{ReadError, Refusal, RefusalCode};
+
+/// The file that says what stays out, in the manner of `.gitignore`.
+pub const IGNORE_FILE: &str = ".mcpkgignore";
+
+/// What never goes into a package, whatever an ignore file says.
+const NEVER: [&str; 5] = [".git", ".hg", ".svn", ".jj", IGNORE_FILE];
+
+/// What stays out unless the ignore file takes it back with `!`.
+const USUALLY_NOT: [&str; 8] = [
+    ".DS_Store",
+    "Thumbs.db",
+    "__pycache__/",
+    "*.pyc",
+    "node_modules/.bin/",
+    "/*.mcpkg",
+    "/*.mcpb",
+    ".haft-unpack-*/",
+];
+
+/// The largest ignore file.
+const MAX_IGNORE: u64 = 256 * 1024;
+
+/// A file of the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its path in the package.
+    pub path: String,
+    /// Its size when it was found.
+    pub size: u64,
+    /// Whether its owner may run it.
+    pub executable: bool,
+}
+
+/// The files of a folder that belong into a package, in the order of their paths.
+#[derive(Clone, Debug)]
+pub struct Gathered {
+    folder: PathBuf,
+    files: Vec<Found>,
+    /// Paths that were left out because a rule says so.
+    pub left_out: Vec<String>,
+}
+
+/// Why a folder cannot be packed.
+#[derive(Debug)]
+pub enum GatherError {
+    /// A path, a size or the number of files is refused.
+    Refused(Refusal),
+    /// A link: what it leads to could be anything.
+    Link(String),
+    /// A device, pipe or socket.
+    Special(String),
+    /// A name that is not UTF-8.
+    NotUtf8(String),
+    /// A line of the ignore file that means nothing.
+    BadRule(String),
+    /// A file or folder that cannot be read.
+    Disk {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl fmt::Display for GatherError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GatherError::Refused(refusal) => refusal.fmt(out),
+            GatherError::Link(path) => {
+                write!(out, "`{path}` is a link, and a package holds files only")
+            }
+            GatherError::Special(path) => {
+                write!(out, "`{path}` is a device, pipe or socket, and a package holds files only")
+            }
+            GatherError::NotUtf8(path) => write!(out, "the name of `{path}` is not UTF-8"),
+            GatherError::BadRule(rule) => write!(out, "`{IGNORE_FILE}` has a bad rule: {rule}"),
+            GatherError::Disk { path, .. } => write!(out, "failed to read `{}`", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for GatherError {}
+
+/// Finds the files of a folder that belong into a package.
+pub fn gather(folder: &Path, limits: &Limits) -> Result<Gathered, GatherError> {
+    let rules = rules(folder)?;
+    let mut walk = Walk { rules, limits, files: Vec::new(), left_out: Vec::new() };
+    walk.folder(folder, "", 0)?;
+    let Walk { mut files, left_out, .. } = walk;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let gathered = Gathered { folder: folder.to_owned(), files, left_out };
+    check_names(gathered.files.iter().map(|file| (file.path.as_str(), Kind::File)))
+        .map_err(GatherError::Refused)?;
+    check_total(&gathered.files, limits).map_err(GatherError::Refused)?;
+    Ok(gathered)
+}
+
+impl Gathered {
+    /// The files.
+    pub fn files(&self) -> &[Found] {
+        &self.files
+    }
+
+    /// Leaves a file out.
+    pub fn leave_out(&mut self, path: &str) {
+        self.files.retain(|file| file.path != path);
+    }
+}
+
+impl Contents for Gathered {
+    fn paths(&self) -> Vec<&str> {
+        self.files.iter().map(|file| file.path.as_str()).collect()
+    }
+
+    fn size(&self, path: &str) -> Option<u64> {
+        self.files.iter().find(|file| file.path == path).map(|file| file.size)
+    }
+
+    fn is_executable(&self, path: &str) -> bool {
+        self.files.iter().any(|file| file.path == path && file.executable)
+    }
+
+    /// Reads a file, but no more than it had when it was found, and through no link.
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        let size = self.size(path).ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+        let mut options = fs::OpenOptions::new();
+        options.read(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+            options.custom_flags(flags.bits().cast_signed());
+        }
+        let file = options.open(self.folder.join(path))?;
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+        file.take(size + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != size {
+            let words = "changed while it was read";
+            return Err(Refusal::entry(RefusalCode::SizeMismatch, path, words).into());
+        }
+        Ok(bytes)
+    }
+}
+
+fn check_total(files: &[Found], limits: &Limits) -> Result<(), Refusal> {
+    let total: u64 = files.iter().map(|file| file.size).sum();
+    if total > limits.total_bytes {
+        let message =
+            format!("the files have {total} bytes; at most {} are allowed", limits.total_bytes);
+        return Err(Refusal::new(RefusalCode::TotalTooLarge, message));
+    }
+    Ok(())
+}
+
+fn rules(folder: &Path) -> Result<Gitignore, GatherError> {
+    let mut builder = GitignoreBuilder::new(folder);
+    for rule in USUALLY_NOT {
+        builder.add_line(None, rule).map_err(|error| GatherError::BadRule(error.to_string()))?;
+    }
+    let path = folder.join(IGNORE_FILE);
+    let failed = |cause| GatherError::Disk { path: path.clone(), cause };
+    match fs::File::open(&path) {
+        Ok(file) => {
+            let mut text = String::new();
+            file.take(MAX_IGNORE).read_to_string(&mut text).map_err(failed)?;
+            for line in text.lines() {
+                builder
+                    .add_line(None, line)
+                    .map_err(|error| GatherError::BadRule(error.to_string()))?;
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    builder.build().map_err(|error| GatherError::BadRule(error.to_string()))
+}
+
+struct Walk<'l> {
+    rules: Gitignore,
+    limits: &'l Limits,
+    files: Vec<Found>,
+    left_out: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, folder: &Path, above: &str, depth: usize) -> Result<(), GatherError> {
+        let failed = |cause| GatherError::Disk { path: folder.to_owned(), cause };
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                let path = format!("{above}{}", name.to_string_lossy());
+                return Err(GatherError::NotUtf8(path));
+            };
+            let path = format!("{above}{name}");
+            let kind = entry
+                .file_type()
+                .map_err(|cause| GatherError::Disk { path: entry.path(), cause })?;
+            if NEVER.contains(&name) || self.rules.matched(&path, kind.is_dir()).is_ignore() {
+                self.left_out.push(path);
+            } else if kind.is_dir() {
+                if depth >= manifest::path::MAX_SEGMENTS {
+                    let fault = manifest::path::PathFault::TooDeep;
+                    return Err(GatherError::Refused(Refusal::path(&path, fault)));
+                }
+                self.folder(&entry.path(), &(path + "/"), depth + 1)?;
+            } else if kind.is_symlink() {
+                return Err(GatherError::Link(path));
+            } else if kind.is_file() {
+                self.file(&entry, path)?;
+            } else {
+                return Err(GatherError::Special(path));
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, entry: &fs::DirEntry, path: String) -> Result<(), GatherError> {
+        let metadata =
+            entry.metadata().map_err(|cause| GatherError::Disk { path: entry.path(), cause })?;
+        let (size, limits) = (metadata.len(), self.limits);
+        if size > limits.file_bytes {
+            let words = format!("has {size} bytes; at most {} are allowed", limits.file_bytes);
+            let refusal = Refusal::entry(RefusalCode::FileTooLarge, &path, words);
+            return Err(GatherError::Refused(refusal));
+        }
+        if self.files.len() >= limits.entries {
+            let message = format!("the folder has more than {} files", limits.entries);
+            return Err(GatherError::Refused(Refusal::new(RefusalCode::TooManyEntries, message)));
+        }
+        self.files.push(Found { path, size, executable: is_executable(&metadata) });
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode() & 0o100 != 0
+}
+
+/// Elsewhere nothing says so.
+#[cfg(not(unix))]
+fn is_executable(_metadata: &fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        folder
+    }
+
+    fn packed(folder: &Path) -> Vec<String> {
+        let gathered = gather(folder, &Limits::DEFAULT).unwrap();
+        gathered.files.into_iter().map(|file| file.path).collect()
+    }
+
+    #[test]
+    fn everything_goes_in_but_what_never_does() {
+        let folder = folder(&[
+            "manifest.json",
+            ".git/config",
+            "sub/.git",
+            "a/b.py",
+            "a/__pycache__/b.pyc",
+            "node_modules/.bin/x",
+            "node_modules/x/index.js",
+            "old-1.0.0.mcpkg",
+            ".hidden",
+        ]);
+        assert_eq!(
+            packed(folder.path()),
+            [".hidden", "a/b.py", "manifest.json", "node_modules/x/index.js"]
+        );
+    }
+
+    #[test]
+    fn an_ignore_file_speaks_as_gitignore_does() {
+        let folder =
+            folder(&["manifest.json", "a.log", "keep.log", "build/x", "src/build/y", "z.pyc"]);
+        fs::write(folder.path().join(IGNORE_FILE), "# notes\n*.log\n!keep.log\n/build/\n!z.pyc\n")
+            .unwrap();
+        assert_eq!(packed(folder.path()), ["keep.log", "manifest.json", "src/build/y", "z.pyc"]);
+    }
+
+    #[test]
+    fn an_ignore_file_cannot_bring_a_repository_in() {
+        let folder = folder(&["manifest.json", ".git/config"]);
+        fs::write(folder.path().join(IGNORE_FILE), "!.git\n!.mcpkgignore\n").unwrap();
+        assert_eq!(packed(folder.path()), ["manifest.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_pipes_are_refused_unless_they_stay_out() {
+        let folder = folder(&["manifest.json"]);
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
+        let error = gather(folder.path(), &Limits::DEFAULT).unwrap_err();
+        assert!(matches!(&error, GatherError::Link(path) if path == "link"), "{error}");
+        fs::write(folder.path().join(IGNORE_FILE), "link\n").unwrap();
+        assert_eq!(packed(folder.path()), ["manifest.json"]);
+    }
+
+    #[test]
+    fn limits_hold_for_folders_too() {
+        let folder = folder(&["a", "bb", "CC"]);
+        let code = |limits: Limits| match gather(folder.path(), &limits) {
+            Err(GatherError::Refused(refusal)) => Some(refusal.code),
+            _ => None,
+        };
+        let limits = Limits::DEFAULT;
+        assert_eq!(code(Limits { entries: 2, ..limits }), Some(RefusalCode::TooManyEntries));
+        assert_eq!(code(Limits { file_bytes: 1, ..limits }), Some(RefusalCode::FileTooLarge));
+        assert_eq!(code(Limits { total_bytes: 4, ..limits }), Some(RefusalCode::TotalTooLarge));
+        fs::write(folder.path().join("cc"), "").unwrap();
+        assert_eq!(code(limits), Some(RefusalCode::CaseTwin));
+    }
+}
