@@ -13,10 +13,12 @@
 //! | [`contents`] | the files of a package wherever they are, and which is the manifest |
 //! | [`gather`], [`secrets`] | the files of a folder that belong into a package, and what must not |
 //! | [`pack`] | from files to an archive |
+//! | [`bundle`] | a package as one JSON text |
 //! | [`extract`] | files of an archive on the disk, beneath one fresh folder |
 //! | [`key`], [`signature`] | who vouches for the files, and whether they still are what was signed |
 
 pub mod archive;
+pub mod bundle;
 mod content;
 pub mod contents;
 pub mod digest;

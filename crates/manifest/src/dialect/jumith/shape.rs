@@ -18,6 +18,11 @@ static BUNDLE: LazyLock<Shape> = LazyLock::new(|| {
                 must("content", "The content, in the encoding named.", text()),
                 may("encoding", "utf8 unless said otherwise.", word(&["utf8", "base64"]))
                     .says(Code::BadEncoding, "encoding must be utf8 or base64"),
+                may(
+                    "executable",
+                    "Whether the file can be run; ours, ignored by others.",
+                    Shape::Flag,
+                ),
             ])),
         )
         .is(Concept::Files),
