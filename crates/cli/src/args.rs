@@ -1,11 +1,13 @@
 //! What can be typed.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands;
 use crate::printer::ColorChoice;
 
-/// Packages, checks and converts the tools AI agents use.
+/// Packs, signs, checks and converts the tools AI agents use.
 #[derive(Parser, Debug)]
 #[command(name = "haft", version, arg_required_else_help = true, term_width = 100)]
 #[command(
@@ -20,6 +22,12 @@ pub(crate) struct Haft {
 
 #[derive(Args, Debug)]
 pub(crate) struct Global {
+    /// The owner's home: keys, and what is installed [default: ~/.mcp, or HAFT_HOME]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global")]
+    pub(crate) home: Option<PathBuf>,
+    /// Ask nobody: a question is a failure
+    #[arg(long, global = true, help_heading = "Global")]
+    pub(crate) non_interactive: bool,
     /// Print one JSON document instead of text
     #[arg(long, global = true, help_heading = "Global")]
     pub(crate) json: bool,
@@ -49,6 +57,18 @@ pub(crate) enum Command {
     Diff(commands::diff::DiffArgs),
     /// Write tool definitions for other systems
     Export(commands::export::ExportArgs),
+    /// Make one file of a package, the same bytes every time
+    Pack(commands::pack::PackArgs),
+    /// Show what a package holds and says, without unpacking it
+    Inspect(commands::inspect::InspectArgs),
+    /// Write a package's files into a fresh folder, whole or not at all
+    Unpack(commands::unpack::UnpackArgs),
+    /// Make, list and trust keys
+    Key(commands::key::KeyArgs),
+    /// Vouch for every file of a package
+    Sign(commands::sign::SignArgs),
+    /// Check that a key you trust vouches for every file of a package
+    Verify(commands::verify::VerifyArgs),
     /// Print the JSON Schema of a dialect
     Schema(commands::schema::SchemaArgs),
     /// Write a well-known index of install-manifests below a folder, over the old one

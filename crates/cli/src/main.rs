@@ -2,10 +2,14 @@
 //! prints, reads the environment, or exits.
 
 mod args;
+mod ask;
 mod commands;
+mod container;
 mod disk;
 mod draw;
 mod exit;
+mod git;
+mod home;
 mod load;
 mod new_folder;
 mod output;
@@ -15,8 +19,10 @@ mod program;
 use std::process::ExitCode;
 
 use args::{Command, Haft};
+use ask::Ask;
 use clap::Parser;
 use exit::Outcome;
+use home::Home;
 use printer::Printer;
 
 fn main() -> ExitCode {
@@ -33,12 +39,20 @@ fn main() -> ExitCode {
 
 fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
     let json = haft.global.json;
+    let home = || Home::find(haft.global.home.as_deref());
+    let ask = Ask::new(haft.global.non_interactive);
     match &haft.command {
         Command::Init(args) => commands::init::run(args, json, printer),
         Command::Validate(args) => commands::validate::run(args, json, printer),
         Command::Convert(args) => commands::convert::run(args, json, printer),
         Command::Diff(args) => commands::diff::run(args, json, printer),
         Command::Export(args) => commands::export::run(args, json, printer),
+        Command::Pack(args) => commands::pack::run(args, json, printer),
+        Command::Unpack(args) => commands::unpack::run(args, json, printer),
+        Command::Inspect(args) => commands::inspect::run(args, &home()?, json, printer),
+        Command::Key(args) => commands::key::run(args, &home()?, ask, json, printer),
+        Command::Sign(args) => commands::sign::run(args, &home()?, ask, json, printer),
+        Command::Verify(args) => commands::verify::run(args, &home()?, json, printer),
         Command::Schema(args) => commands::schema::run(args, json, printer),
         Command::Index(args) => commands::index::run(args, json, printer),
     }

@@ -1,13 +1,18 @@
 //! Writing files: never over something that is there, never half.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Failure};
 
 /// Writes a new file; one that is there already is a conflict.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    write_with(path, bytes, 0o666)
+}
+
+#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes"))]
+fn write_with(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         let exit = if error.kind() == std::io::ErrorKind::AlreadyExists {
             Exit::Conflict
@@ -16,12 +21,46 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         };
         Failure::new(exit, format!("failed to write `{}`", path.display())).cause(error)
     };
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(mode);
+    }
+    let mut file = options.open(path).map_err(failed)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     written.map_err(|error| {
         // What could not be written whole is not left behind.
         let _ = fs::remove_file(path);
         failed(error)
+    })
+}
+
+/// Writes a new file that only its owner can read.
+pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    write_with(path, bytes, 0o600)
+}
+
+/// Makes a folder that only its owner can look into; one that is there stays as it is.
+pub(crate) fn make_private_folder(path: &Path) -> Result<(), Failure> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(path).map_err(|error| {
+        Failure::new(Exit::Unavailable, format!("failed to make `{}`", path.display())).cause(error)
+    })
+}
+
+/// Puts the names in a folder on the disk.
+pub(crate) fn sync_folder(path: &Path) -> Result<(), Failure> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| {
+        Failure::new(Exit::Unavailable, format!("failed to sync `{}`", path.display())).cause(error)
     })
 }
 
@@ -42,6 +81,52 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let _ = fs::remove_file(&beside);
         failed(error)
     })
+}
+
+/// A new file beside the one it is to become. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    target: PathBuf,
+    file: tempfile::NamedTempFile,
+}
+
+impl Beside {
+    pub(crate) fn new(target: &Path) -> Result<Self, Failure> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".haft-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        let file =
+            builder.tempfile_in(folder_of(target)).map_err(|error| unwritten(target, error))?;
+        Ok(Self { target: target.to_owned(), file })
+    }
+
+    pub(crate) fn file(&mut self) -> impl Write + Send + '_ {
+        io::BufWriter::with_capacity(1 << 20, self.file.as_file_mut())
+    }
+
+    /// Puts the file on the disk, then in the place of what was there.
+    pub(crate) fn replace(self) -> Result<(), Failure> {
+        let target = self.target;
+        self.file.as_file().sync_all().map_err(|error| unwritten(&target, error))?;
+        self.file.persist(&target).map_err(|error| unwritten(&target, error.error))?;
+        sync_folder(folder_of(&target))
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn unwritten(path: &Path, error: io::Error) -> Failure {
+    let exit = match error.kind() {
+        io::ErrorKind::NotFound => Exit::NotFound,
+        _ => Exit::Unavailable,
+    };
+    Failure::new(exit, format!("failed to write `{}`", path.display())).cause(error)
 }
 
 /// Lets a file be run.

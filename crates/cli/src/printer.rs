@@ -63,6 +63,11 @@ impl Printer {
         }
     }
 
+    /// A printer that says nothing beside results and failures.
+    pub(crate) fn silent() -> Self {
+        Self { quiet: true, color: false, color_err: false }
+    }
+
     /// A text in a style, for stdout.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         paint(self.color, style, text)

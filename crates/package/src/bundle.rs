@@ -281,7 +281,7 @@ fn is_same_json(a: &[u8], b: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::archive::{Archive, Trailer};
-    use crate::pack::{Packing, pack};
+    use crate::pack::{Packing, Secrets, pack};
 
     const TOOL: &str = r#"{"id":"tool:a.b","name":"a.b","version":"1.0.0","summary":"Does it",
         "entry":{"runtime":"node","main":"index.js"}}"#;
@@ -297,9 +297,8 @@ mod tests {
 
     fn archive(contents: &dyn Contents) -> Archive {
         let mut bytes = Vec::new();
-        let allowed = std::collections::HashSet::new();
-        let made = &[];
-        pack(&Packing { contents, made, allowed: &allowed }, &mut bytes).unwrap();
+        let packing = Packing { contents, made: &[], secrets: Secrets::NotLookedFor };
+        pack(&packing, &mut bytes).unwrap();
         Archive::from_bytes(bytes, Trailer::Refused, &Limits::DEFAULT).unwrap()
     }
 

@@ -5,7 +5,10 @@ use manifest::document::MAX_MANIFEST;
 use manifest::folder::{Folder, FolderError};
 use manifest::json::parse;
 
+use rayon::prelude::*;
+
 use crate::archive::Archive;
+use crate::digest::{Digest, FileDigest, Listing};
 use crate::refusal::{ReadError, Refusal, RefusalCode};
 
 /// Names a manifest has by custom.
@@ -45,6 +48,46 @@ impl Contents for Archive {
             None => Err(ReadError::Disk(std::io::ErrorKind::NotFound.into())),
         }
     }
+}
+
+/// A package without one of its files.
+pub struct Except<'c> {
+    /// The package.
+    pub contents: &'c dyn Contents,
+    /// The file that is left out.
+    pub path: &'c str,
+}
+
+impl Contents for Except<'_> {
+    fn paths(&self) -> Vec<&str> {
+        self.contents.paths().into_iter().filter(|path| *path != self.path).collect()
+    }
+
+    fn size(&self, path: &str) -> Option<u64> {
+        self.contents.size(path).filter(|_| path != self.path)
+    }
+
+    fn is_executable(&self, path: &str) -> bool {
+        self.contents.is_executable(path)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        self.contents.read(path)
+    }
+}
+
+/// Reads every file and gives its digest.
+pub fn listing(contents: &dyn Contents) -> Result<Listing, ReadError> {
+    let paths = contents.paths();
+    let digests: Result<Vec<_>, ReadError> = paths
+        .par_iter()
+        .map(|path| {
+            let content = contents.read(path)?;
+            let (path, size) = ((*path).to_owned(), content.len() as u64);
+            Ok(FileDigest { path, size, sha256: Digest::of(&content) })
+        })
+        .collect();
+    Ok(Listing::new(digests?))
 }
 
 /// The path of the manifest: one of the customary names, else the one JSON file at the

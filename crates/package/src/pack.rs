@@ -1,5 +1,6 @@
 //! From files to an archive: read, looked through for secrets, compressed on all cores.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Write};
@@ -22,8 +23,26 @@ pub struct Packing<'p> {
     pub contents: &'p dyn Contents,
     /// Files that are made while packing, and stand before those of the same path.
     pub made: &'p [(String, Vec<u8>)],
-    /// Files whose secrets the author knows of.
-    pub allowed: &'p HashSet<String>,
+    /// What becomes of secrets.
+    pub secrets: Secrets<'p>,
+}
+
+/// What becomes of secrets in the files.
+#[derive(Clone, Copy, Debug)]
+pub enum Secrets<'p> {
+    /// They are refused, but for files whose secrets the author knows of.
+    RefusedBut(&'p HashSet<String>),
+    /// They are nobody's business: the files have been packed before.
+    NotLookedFor,
+}
+
+impl Secrets<'_> {
+    fn is_allowed(self, path: &str) -> bool {
+        match self {
+            Secrets::RefusedBut(known) => known.contains(path),
+            Secrets::NotLookedFor => true,
+        }
+    }
 }
 
 /// An archive that was made.
@@ -95,6 +114,19 @@ pub fn pack(packing: &Packing<'_>, out: impl Write + Send) -> Result<Made, PackE
     Ok(Made { written, listing: Listing::new(files) })
 }
 
+/// Looks through all files for secrets, and packs nothing.
+pub fn leaks(packing: &Packing<'_>) -> Result<Vec<Leak>, PackError> {
+    let mut leaks = Vec::new();
+    for path in packing.contents.paths() {
+        match packing.content(path) {
+            Ok(_) => {}
+            Err(Fault::Leak(leak)) => leaks.push(leak),
+            Err(Fault::Read(path, cause)) => return Err(PackError::Read { path, cause }),
+        }
+    }
+    Ok(leaks)
+}
+
 enum Fault {
     Leak(Leak),
     Read(String, ReadError),
@@ -102,26 +134,28 @@ enum Fault {
 
 impl Packing<'_> {
     fn file(&self, path: &str) -> Result<Packed, Fault> {
+        let content = self.content(path)?;
+        Ok(Packed::compress(path, &content, self.contents.is_executable(path)))
+    }
+
+    /// A file's content, unless it holds a secret.
+    fn content(&self, path: &str) -> Result<Cow<'_, [u8]>, Fault> {
         let leak = |what, line| Fault::Leak(Leak { path: path.to_owned(), what, line });
-        let is_allowed = self.allowed.contains(path);
+        let is_allowed = self.secrets.is_allowed(path);
         if let Some(what) = secrets::by_name(path).filter(|_| !is_allowed) {
             return Err(leak(what, None));
         }
-        let read;
-        let content = match self.made.iter().find(|(made, _)| made == path) {
-            Some((_, content)) => content,
+        let content: Cow<'_, [u8]> = match self.made.iter().find(|(made, _)| made == path) {
+            Some((_, content)) => content.into(),
             None => {
-                read = self
-                    .contents
-                    .read(path)
-                    .map_err(|cause| Fault::Read(path.to_owned(), cause))?;
-                &read
+                let read = self.contents.read(path);
+                read.map_err(|cause| Fault::Read(path.to_owned(), cause))?.into()
             }
         };
-        if let Some((what, line)) = secrets::in_text(content).filter(|_| !is_allowed) {
+        if !is_allowed && let Some((what, line)) = secrets::in_text(&content) {
             return Err(leak(what, Some(line)));
         }
-        Ok(Packed::compress(path, content, self.contents.is_executable(path)))
+        Ok(content)
     }
 }
 

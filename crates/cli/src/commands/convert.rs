@@ -25,7 +25,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, short, value_name = "OUT")]
     output: Option<PathBuf>,
     /// A value the source does not know: a JSON pointer into the new document, and JSON or plain text
-    #[arg(long, value_name = "POINTER=VALUE", value_parser = setting)]
+    #[arg(long, value_name = "POINTER=VALUE", value_parser = super::setting)]
     set: Vec<(Pointer, Value)>,
     /// Write the document even though something it demands is missing
     #[arg(long)]
@@ -197,15 +197,4 @@ fn listed(names: &[String]) -> String {
     let more =
         if names.len() > 20 { format!(" and {} more", names.len() - 20) } else { String::new() };
     shown.join(", ") + &more
-}
-
-/// Reads `POINTER=VALUE`.
-fn setting(text: &str) -> Result<(Pointer, Value), String> {
-    let (pointer, value) =
-        text.split_once('=').ok_or("write POINTER=VALUE, for example /version=1.0.0")?;
-    let pointer = Pointer::parse(pointer)
-        .filter(|pointer| !pointer.as_str().is_empty())
-        .ok_or_else(|| format!("`{pointer}` is no JSON pointer; it begins with `/`"))?;
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-    Ok((pointer, value))
 }

@@ -5,11 +5,24 @@ pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod index;
 pub(crate) mod init;
+pub(crate) mod inspect;
+pub(crate) mod key;
+pub(crate) mod pack;
 pub(crate) mod schema;
+pub(crate) mod sign;
+pub(crate) mod unpack;
 pub(crate) mod validate;
+pub(crate) mod verify;
 
 use manifest::dialect::Dialect;
+use manifest::json::Pointer;
 use manifest::shape::suggest;
+use package::digest::Listing;
+use package::key::PublicKey;
+use package::signature::{State, Verdict};
+use serde_json::{Value, json};
+
+use crate::home::Trusted;
 
 /// Reads the name of a dialect.
 fn dialect(name: &str) -> Result<Dialect, String> {
@@ -22,4 +35,36 @@ fn no_such(noun: &str, name: &str, known: &[&'static str]) -> String {
         Some(near) => format!("no such {noun}; did you mean `{near}`?"),
         None => format!("no such {noun}; there are {}", known.join(", ")),
     }
+}
+
+/// Reads `POINTER=VALUE`.
+fn setting(text: &str) -> Result<(Pointer, Value), String> {
+    let (pointer, value) =
+        text.split_once('=').ok_or("write POINTER=VALUE, for example /version=1.0.0")?;
+    let pointer = Pointer::parse(pointer)
+        .filter(|pointer| !pointer.as_str().is_empty())
+        .ok_or_else(|| format!("`{pointer}` is no JSON pointer; it begins with `/`"))?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    Ok((pointer, value))
+}
+
+/// The files of a package, as `--json` lists them.
+fn files_json(listing: &Listing) -> Vec<Value> {
+    let file = |file: &package::digest::FileDigest| json!({"path": file.path, "size": file.size, "sha256": file.sha256.to_string()});
+    listing.files().iter().map(file).collect()
+}
+
+/// What a package's signatures come to, in a few words.
+fn signature_words(verdict: &Verdict) -> String {
+    match verdict.state {
+        State::Unsigned => "unsigned".to_owned(),
+        State::Valid => "signed".to_owned(),
+        State::Partial => "signed in part, which counts as unsigned".to_owned(),
+        State::Invalid => "changed after it was signed".to_owned(),
+    }
+}
+
+/// What the owner calls a key.
+fn name_of(key: PublicKey, trusted: &[Trusted]) -> Option<&str> {
+    trusted.iter().find(|known| known.key == key).map(|known| known.name.as_str())
 }

@@ -1,0 +1,84 @@
+//! Questions to the person at the terminal.
+
+use std::io::{IsTerminal, Read};
+
+use zeroize::Zeroizing;
+
+use crate::exit::{Exit, Failure};
+
+/// The longest passphrase.
+const MAX_PASSPHRASE: u64 = 4096;
+
+/// Whether somebody can be asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ask {
+    /// At the terminal.
+    Terminal,
+    /// Nobody: every question is a failure.
+    Nobody,
+}
+
+impl Ask {
+    pub(crate) fn new(non_interactive: bool) -> Self {
+        if non_interactive { Ask::Nobody } else { Ask::Terminal }
+    }
+
+    /// Asks twice for a new passphrase, without showing it.
+    pub(crate) fn new_passphrase(self, name: &str) -> Result<Zeroizing<String>, Failure> {
+        let passphrase = self.secret(&format!("Passphrase for `{name}`: "), NEW_HINT)?;
+        if passphrase.is_empty() {
+            return Err(Failure::invalid("the passphrase is empty")
+                .hint("--no-passphrase keeps the key unsealed"));
+        }
+        let again = self.secret("Once more: ", NEW_HINT)?;
+        if *passphrase == *again {
+            Ok(passphrase)
+        } else {
+            Err(Failure::invalid("the two passphrases differ").hint("nothing was made; try again"))
+        }
+    }
+
+    /// Asks for the passphrase of a key, without showing it.
+    pub(crate) fn passphrase(self, name: &str) -> Result<Zeroizing<String>, Failure> {
+        self.secret(
+            &format!("Passphrase for `{name}`: "),
+            "--passphrase-stdin reads it from standard input",
+        )
+    }
+
+    /// Reads a passphrase from standard input, up to the end of its line.
+    #[expect(clippy::unused_self, reason = "whoever reads an answer is asked through this")]
+    pub(crate) fn passphrase_from_stdin(self) -> Result<Zeroizing<String>, Failure> {
+        let mut text = Zeroizing::new(String::new());
+        let read = std::io::stdin().lock().take(MAX_PASSPHRASE).read_to_string(&mut text);
+        read.map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
+        })?;
+        let line = Zeroizing::new(text.lines().next().unwrap_or_default().to_owned());
+        if line.is_empty() {
+            return Err(Failure::invalid("the passphrase on standard input is empty"));
+        }
+        Ok(line)
+    }
+
+    fn secret(self, prompt: &str, hint: &str) -> Result<Zeroizing<String>, Failure> {
+        let nobody = |cause: Option<std::io::Error>| {
+            let failure = Failure::invalid("a passphrase is needed, and nobody can be asked");
+            let failure = match cause {
+                Some(cause) => failure.cause(cause),
+                None => failure,
+            };
+            failure.hint(hint.to_owned())
+        };
+        let is_terminal = std::io::stderr().is_terminal() || std::io::stdin().is_terminal();
+        match self {
+            Ask::Terminal if is_terminal => rpassword::prompt_password(prompt)
+                .map(Zeroizing::new)
+                .map_err(|error| nobody(Some(error))),
+            Ask::Terminal | Ask::Nobody => Err(nobody(None)),
+        }
+    }
+}
+
+const NEW_HINT: &str =
+    "--passphrase-stdin reads it from standard input; --no-passphrase does without";

@@ -1,0 +1,408 @@
+//! `haft pack`: a folder, a bundle or another archive → one package file.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use manifest::finding::Severity;
+use manifest::folder::FileReport;
+use manifest::json::{Places, Pointer};
+use manifest::model::Package;
+use package::bundle;
+use package::contents::{Contents, Except, listing};
+use package::gather::{GatherError, Gathered, gather};
+use package::limits::Limits;
+use package::pack::{Made, PackError, Packing, Secrets, leaks, pack};
+use package::secrets::Leak;
+use package::signature::{self, State};
+use serde_json::{Value, json};
+
+use crate::container::{self, Described};
+use crate::draw::draw;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::printer::{Printer, escaped};
+use crate::{disk, git, output};
+
+#[derive(Args, Debug)]
+pub(crate) struct PackArgs {
+    /// The folder of a package, in any dialect; or a bundle, or an .mcpb file
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// Write to this file [default: <id>-<version>.mcpkg in the current folder]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Pack this file although it looks like a secret; may be repeated
+    #[arg(long, value_name = "PATH")]
+    allow_file: Vec<String>,
+    /// Say in meta/provenance.json which commit the folder is, as git knows it
+    #[arg(long)]
+    provenance: bool,
+    /// Write a Jumith bundle, one JSON text, instead of an archive
+    #[arg(long)]
+    bundle: bool,
+    /// With --bundle: what a Jumith registry must know and the manifest does not say
+    #[arg(long, value_name = "POINTER=VALUE", value_parser = super::setting, requires = "bundle")]
+    set: Vec<(Pointer, Value)>,
+    /// Refuse on warnings too
+    #[arg(long)]
+    strict: bool,
+    /// The id of a tools.json, which has none of its own [default: its folder's name]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+}
+
+pub(crate) fn run(args: &PackArgs, json_wanted: bool, printer: Printer) -> Outcome {
+    let source = Source::find(args, printer)?;
+    let described = source.described(args)?;
+    let package = check(&described, args, printer)?;
+    let made = provenance(args, &source, printer)?;
+    let stale = stale_signature(source.contents(), &made)?;
+    if let Some(reason) = &stale {
+        printer.note(&format!("left {} out: {}", signature::PATH, escaped(reason)));
+    }
+    let unsigned = Except { contents: source.contents(), path: signature::PATH };
+    let contents: &dyn Contents = if stale.is_some() { &unsigned } else { source.contents() };
+    let allowed: HashSet<String> =
+        args.allow_file.iter().map(|path| path.trim_start_matches("./").to_owned()).collect();
+    if let Some(unknown) = allowed.iter().find(|path| contents.size(path).is_none()) {
+        return Err(Failure::new(
+            Exit::NotFound,
+            format!("--allow-file names `{unknown}`, which is not among the files"),
+        ));
+    }
+    let packing = Packing { contents, made: &made, secrets: Secrets::RefusedBut(&allowed) };
+    let written = if args.bundle {
+        write_bundle(args, &packing, &package, printer)?
+    } else {
+        write_archive(args, &packing, &package)?
+    };
+    tell(&written, &package, source.left_out(), json_wanted, printer)
+}
+
+/// Where the files come from.
+enum Source {
+    Folder(PathBuf, Gathered),
+    File(Box<container::Container>),
+}
+
+impl Source {
+    fn find(args: &PackArgs, printer: Printer) -> Result<Self, Failure> {
+        if !args.path.is_dir() {
+            return Ok(Source::File(Box::new(container::open(&args.path, printer)?)));
+        }
+        let gathered = gather(&args.path, &Limits::DEFAULT).map_err(|error| unpackable(&error))?;
+        Ok(Source::Folder(args.path.clone(), gathered))
+    }
+
+    fn contents(&self) -> &dyn Contents {
+        match self {
+            Source::Folder(_, gathered) => gathered,
+            Source::File(container) => container.contents(),
+        }
+    }
+
+    fn left_out(&self) -> &[String] {
+        match self {
+            Source::Folder(_, gathered) => &gathered.left_out,
+            Source::File(_) => &[],
+        }
+    }
+
+    fn described(&self, args: &PackArgs) -> Result<Described, Failure> {
+        match self {
+            Source::File(container) => container.described(args.id.as_deref()),
+            Source::Folder(path, gathered) => {
+                let name = disk::folder_name(&path.join("manifest.json")).unwrap_or_default();
+                container::describe(gathered, args.id.as_deref().unwrap_or(&name), path)
+            }
+        }
+    }
+}
+
+/// Shows what is wrong with the manifest and the files around it; the package when nothing is.
+fn check(described: &Described, args: &PackArgs, printer: Printer) -> Result<Package, Failure> {
+    let root = if args.path.is_dir() { args.path.clone() } else { PathBuf::new() };
+    for file in &described.reports {
+        show(&root, file, printer);
+    }
+    let count = |severity| -> usize {
+        described.reports.iter().map(|file| file.report.count(severity)).sum()
+    };
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let shown = args.path.display();
+    if errors > 0 || (args.strict && warnings > 0) {
+        let message = format!("`{shown}` is not valid, so it is not packed");
+        return Err(Failure::invalid(message));
+    }
+    described.package.clone().ok_or_else(|| {
+        let manifest = &described.manifest;
+        Failure::invalid(format!("`{manifest}` of `{shown}` does not describe one tool"))
+            .hint("a package holds one manifest; a catalog is published as it is")
+    })
+}
+
+fn show(root: &Path, file: &FileReport, printer: Printer) {
+    let text = String::from_utf8_lossy(&file.bytes);
+    let places = Places::new(&text);
+    let path = root.join(&file.path);
+    for finding in &file.report.findings {
+        printer.note(&draw(finding, &path.to_string_lossy(), &text, &places, printer));
+    }
+}
+
+/// The file that says which commit was packed, when that is wanted.
+fn provenance(
+    args: &PackArgs,
+    source: &Source,
+    printer: Printer,
+) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let Source::Folder(folder, gathered) = source else { return Ok(Vec::new()) };
+    if !args.provenance {
+        return Ok(Vec::new());
+    }
+    let Some(commit) = git::commit(folder)? else {
+        printer.warn("no commit is known to git here, so provenance is left out");
+        return Ok(Vec::new());
+    };
+    let paths: HashSet<&str> = gathered.paths().into_iter().collect();
+    let changed: Vec<&String> =
+        commit.changed.iter().filter(|path| paths.contains(path.as_str())).collect();
+    if !changed.is_empty() {
+        let mut failure =
+            Failure::invalid("the folder is not what the commit holds, so it has no provenance")
+                .hint("commit these files, or pack without --provenance");
+        for path in changed {
+            failure = failure.detail(format!("`{path}` differs from the commit"));
+        }
+        return Err(failure);
+    }
+    let mut document = serde_json::Map::new();
+    if let Some(remote) = commit.remote {
+        document.insert("sourceRepo".into(), remote.into());
+    }
+    document.insert("commit".into(), commit.id.into());
+    document.insert("builtAt".into(), commit.time.into());
+    let text = format!("{:#}\n", Value::Object(document));
+    Ok(vec![("meta/provenance.json".to_owned(), text.into_bytes())])
+}
+
+/// Why a signature in the folder no longer holds; nothing when it does, or there is none.
+fn stale_signature(
+    contents: &dyn Contents,
+    made: &[(String, Vec<u8>)],
+) -> Result<Option<String>, Failure> {
+    if contents.size(signature::PATH).is_none() {
+        return Ok(None);
+    }
+    let failed =
+        |error: package::refusal::ReadError| container::refused(Path::new(signature::PATH), &error);
+    let content = contents.read(signature::PATH).map_err(failed)?;
+    let verdict = signature::check(&listing(contents).map_err(failed)?, Some(&content));
+    Ok(match verdict.state {
+        State::Invalid => Some(verdict.faults.join(", ")),
+        _ if !made.is_empty() => Some("the package now says where it comes from".to_owned()),
+        State::Valid | State::Partial | State::Unsigned => None,
+    })
+}
+
+/// What was written.
+struct Output {
+    path: PathBuf,
+    size: u64,
+    digest: String,
+    files: Value,
+    count: usize,
+    unchanged: bool,
+}
+
+fn write_archive(
+    args: &PackArgs,
+    packing: &Packing<'_>,
+    package: &Package,
+) -> Result<Output, Failure> {
+    let path = args.output.clone().unwrap_or_else(|| file_name(package, "mcpkg").into());
+    let mut beside = output::Beside::new(&path)?;
+    let Made { written, listing } =
+        pack(packing, beside.file()).map_err(|error| unpacked(&error, &path))?;
+    let earlier = Earlier::at(&path, package);
+    let digest = written.sha256.to_string();
+    let unchanged = matches!(&earlier, Earlier::Archive { digest: known, .. } if *known == digest);
+    earlier.check(&path, unchanged)?;
+    if !unchanged {
+        beside.replace()?;
+    }
+    let files = listing
+        .files()
+        .iter()
+        .map(
+            |file| json!({"path": file.path, "size": file.size, "sha256": file.sha256.to_string()}),
+        )
+        .collect();
+    let count = listing.files().len();
+    Ok(Output { path, size: written.size, digest, files, count, unchanged })
+}
+
+fn write_bundle(
+    args: &PackArgs,
+    packing: &Packing<'_>,
+    package: &Package,
+    printer: Printer,
+) -> Result<Output, Failure> {
+    let path = args.output.clone().unwrap_or_else(|| file_name(package, "bundle.json").into());
+    let found = leaks(packing).map_err(|error| unpacked(&error, &path))?;
+    if !found.is_empty() {
+        return Err(leaking(&found));
+    }
+    let bytes = bundle::write(packing.contents, &args.set)
+        .map_err(|error| container::bad_bundle(&args.path, b"", error, printer))?;
+    let unchanged = std::fs::read(&path).is_ok_and(|there| there == bytes);
+    if !unchanged {
+        output::write_new(&path, &bytes)?;
+    }
+    let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let paths = document["files"].as_array().into_iter().flatten();
+    let files: Vec<Value> = paths.map(|file| json!({"path": file["path"]})).collect();
+    let digest = package::digest::Digest::of(&bytes).to_string();
+    let (size, count) = (bytes.len() as u64, files.len());
+    Ok(Output { path, size, digest, files: files.into(), count, unchanged })
+}
+
+/// What stands where the archive is to be.
+enum Earlier {
+    Nothing,
+    /// An archive of the same package, and whether it is signed.
+    Archive {
+        digest: String,
+        signed: bool,
+    },
+    Other,
+}
+
+impl Earlier {
+    fn at(path: &Path, package: &Package) -> Self {
+        if path.symlink_metadata().is_err() {
+            return Earlier::Nothing;
+        }
+        let quiet = Printer::silent();
+        let Ok(container) = container::open(path, quiet) else { return Earlier::Other };
+        let is_same = container.described(None).is_ok_and(|described| {
+            described.package.is_some_and(|there| {
+                let is_named = there.id == package.id || there.version.is_none();
+                is_named && there.semver() == package.semver()
+            })
+        });
+        let digest = container.digest.to_string();
+        let signed = container.contents().size(signature::PATH).is_some();
+        if is_same { Earlier::Archive { digest, signed } } else { Earlier::Other }
+    }
+
+    /// An earlier build is replaced; anything else stays.
+    fn check(&self, path: &Path, unchanged: bool) -> Result<(), Failure> {
+        let shown = path.display();
+        let conflict = |message: String| {
+            Err(Failure::new(Exit::Conflict, message)
+                .hint("remove it, or name another file with --output"))
+        };
+        match self {
+            _ if unchanged => Ok(()),
+            Earlier::Nothing | Earlier::Archive { signed: false, .. } => Ok(()),
+            Earlier::Archive { signed: true, .. } => {
+                conflict(format!("`{shown}` is there already, signed and with other files"))
+            }
+            Earlier::Other => conflict(format!("`{shown}` is there already, and is another file")),
+        }
+    }
+}
+
+fn tell(
+    written: &Output,
+    package: &Package,
+    left_out: &[String],
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    if json_wanted {
+        printer.json(&json!({
+            "path": written.path.to_string_lossy(),
+            "id": package.id,
+            "version": package.semver(),
+            "dialect": package.dialect,
+            "size": written.size,
+            "digest": format!("sha256:{}", written.digest),
+            "files": written.files,
+            "left_out": left_out,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let verb = if written.unchanged { "Unchanged:" } else { "Packed" };
+    printer.note(&format!(
+        "{verb} {} {}  ({} files, {} bytes, sha256:{})",
+        escaped(&package.id),
+        escaped(&package.semver()),
+        written.count,
+        written.size,
+        written.digest
+    ));
+    if !left_out.is_empty() {
+        let names: Vec<_> = left_out.iter().take(8).map(|path| escaped(path)).collect();
+        let more = if left_out.len() > 8 { ", …" } else { "" };
+        printer.note(&format!("left out: {}{more}", names.join(", ")));
+    }
+    printer.result(&format!("{}\n", escaped(&written.path.to_string_lossy())))?;
+    Ok(Exit::Done)
+}
+
+/// `<id>-<version>.<kind>`, with what no file name can have percent-encoded.
+fn file_name(package: &Package, kind: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+~@".contains(&byte);
+    let encoded = |text: &str| -> String {
+        let one = |byte: u8| {
+            if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+        };
+        text.bytes().map(one).collect()
+    };
+    let id = match &package.namespace {
+        Some(namespace) => format!("{namespace}/{}", package.id),
+        None => package.id.clone(),
+    };
+    let id = encoded(&id);
+    // A name that begins with a dot would be hidden; one with a dash, an option.
+    let id = match id.strip_prefix(['.', '-']) {
+        Some(rest) => format!("_{rest}"),
+        None => id,
+    };
+    format!("{id}-{}.{kind}", encoded(&package.semver()))
+}
+
+fn unpackable(error: &GatherError) -> Failure {
+    match error {
+        GatherError::Disk { cause, .. } => {
+            Failure::new(Exit::Unavailable, error.to_string()).cause(cause)
+        }
+        GatherError::Link(_) | GatherError::Special(_) | GatherError::NotUtf8(_) => {
+            Failure::invalid(error.to_string()).hint("name it in .mcpkgignore to leave it out")
+        }
+        GatherError::Refused(refusal) => Failure::invalid(format!("{refusal} [{}]", refusal.code)),
+        GatherError::BadRule(_) => Failure::invalid(error.to_string()),
+    }
+}
+
+fn unpacked(error: &PackError, path: &Path) -> Failure {
+    match error {
+        PackError::Leaks(found) => leaking(found),
+        PackError::Read { path, cause } => container::refused(Path::new(path), cause),
+        PackError::Write(cause) => {
+            Failure::new(Exit::Unavailable, format!("failed to write `{}`", path.display()))
+                .cause(cause)
+        }
+    }
+}
+
+fn leaking(found: &[Leak]) -> Failure {
+    let mut failure = Failure::invalid("these files hold secrets, so nothing was packed");
+    for leak in found {
+        let place = leak.line.map_or(String::new(), |line| format!(":{line}"));
+        failure = failure.detail(format!("`{}`{place}: {}", leak.path, leak.what));
+    }
+    failure.hint("name them in .mcpkgignore; or, when they are no secrets, with --allow-file PATH")
+}

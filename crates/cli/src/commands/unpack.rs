@@ -1,0 +1,82 @@
+//! `haft unpack`: the files of a package in a fresh folder, whole or not at all.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use package::extract::{Durability, ExtractError, extract};
+use package::signature::{self, State};
+use serde_json::json;
+
+use crate::container::{self, refused};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::printer::{Printer, escaped};
+
+#[derive(Args, Debug)]
+pub(crate) struct UnpackArgs {
+    /// The package: .mcpkg, .mcpb or a bundle
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The folder to make [default: the file's name without its ending]
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Do not wait until the files are on the disk
+    #[arg(long)]
+    no_sync: bool,
+}
+
+pub(crate) fn run(args: &UnpackArgs, json_wanted: bool, printer: Printer) -> Outcome {
+    let container = container::open(&args.file, printer)?;
+    package::contents::find_manifest(container.contents())
+        .map_err(|error| refused(&args.file, &error))?;
+    let content = container.signature()?;
+    let folder = match &args.output {
+        Some(folder) => folder.clone(),
+        None => args.file.file_stem().map(PathBuf::from).unwrap_or_default(),
+    };
+    let archive = container.into_archive()?;
+    let staged = extract(&archive, &folder).map_err(|error| unextracted(args, error))?;
+    let verdict = signature::check(staged.listing(), content.as_deref());
+    if verdict.state == State::Invalid {
+        let mut failure = Failure::invalid(format!(
+            "`{}` was changed after it was signed, so it is not unpacked",
+            args.file.display()
+        ));
+        for fault in verdict.faults {
+            failure = failure.detail(fault);
+        }
+        return Err(failure);
+    }
+    let durability = if args.no_sync { Durability::Left } else { Durability::Synced };
+    let listing = staged.promote(durability).map_err(|error| unextracted(args, error))?;
+    if json_wanted {
+        printer.json(&json!({
+            "path": folder.to_string_lossy(),
+            "files": super::files_json(&listing),
+            "signature": {"state": verdict.state.name()},
+        }))?;
+        return Ok(Exit::Done);
+    }
+    printer.note(&format!(
+        "Unpacked {} files, {} bytes, {}",
+        listing.files().len(),
+        listing.total(),
+        super::signature_words(&verdict)
+    ));
+    printer.result(&format!("{}\n", escaped(&folder.to_string_lossy())))?;
+    Ok(Exit::Done)
+}
+
+fn unextracted(args: &UnpackArgs, error: ExtractError) -> Failure {
+    match error {
+        ExtractError::Read(error) => refused(&args.file, &error),
+        ExtractError::Taken(path) => {
+            let message = format!("`{}` is already there", path.display());
+            Failure::new(Exit::Conflict, message)
+                .hint("nothing was written; name another folder with --output")
+        }
+        ExtractError::Write { path, cause } => {
+            Failure::new(Exit::Unavailable, format!("failed to write `{}`", path.display()))
+                .cause(cause)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `haft verify`: whether somebody you trust vouches for every file of a package.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use package::signature::State;
+use serde_json::{Value, json};
+
+use crate::container;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::{Home, Trusted, read_public};
+use crate::printer::{Printer, escaped};
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The package: .mcpkg or a bundle
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Trust only this key: a file with a public key, or the name of one in the home; may be repeated
+    #[arg(long, value_name = "KEY")]
+    key: Vec<String>,
+}
+
+pub(crate) fn run(args: &VerifyArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let trusted = trusted(args, home)?;
+    let container = container::open(&args.file, printer)?;
+    let listing = container.listing()?;
+    let verdict = container.verdict(&listing)?;
+    let signer = verdict.signers().find_map(|key| trusted.iter().find(|known| known.key == key));
+    if json_wanted {
+        let signatures: Vec<Value> = verdict
+            .signatures
+            .iter()
+            .map(|signed| {
+                let name = super::name_of(signed.key, &trusted);
+                json!({"key": signed.key.to_string(), "name": name, "state": signed.state.name()})
+            })
+            .collect();
+        printer.json(&json!({
+            "path": args.file.to_string_lossy(),
+            "digest": format!("sha256:{}", container.digest),
+            "contents": format!("sha256:{}", listing.digest()),
+            "state": verdict.state.name(),
+            "trusted": signer.is_some(),
+            "signer": signer.map(|known| &known.name),
+            "signatures": signatures,
+            "faults": verdict.faults,
+        }))?;
+    }
+    let shown = args.file.display();
+    let denied = |message: String| Failure::new(Exit::Denied, message);
+    let mut failure = match (verdict.state, signer) {
+        (State::Valid, Some(known)) => {
+            if !json_wanted {
+                printer.result(&format!(
+                    "valid: every file of {} is signed by {} ({})\n",
+                    escaped(&shown.to_string()),
+                    escaped(&known.name),
+                    known.key
+                ))?;
+            }
+            return Ok(Exit::Done);
+        }
+        (State::Valid, None) => {
+            let keys: Vec<String> = verdict.signers().map(|key| key.to_string()).collect();
+            let whose = if args.key.is_empty() { "a key you do not trust" } else { "another key" };
+            denied(format!("`{shown}` is signed by {whose}"))
+                .detail(keys.join(", "))
+                .hint("`haft key add FILE` trusts a public key you have from its owner")
+        }
+        (State::Unsigned, _) => denied(format!("`{shown}` is not signed")),
+        (State::Partial, _) => denied(format!("`{shown}` counts as unsigned")),
+        (State::Invalid, _) => {
+            Failure::invalid(format!("`{shown}` was changed after it was signed"))
+        }
+    };
+    for fault in verdict.faults {
+        failure = failure.detail(fault);
+    }
+    Err(failure)
+}
+
+/// The keys to trust: those named, else all of the home.
+fn trusted(args: &VerifyArgs, home: &Home) -> Result<Vec<Trusted>, Failure> {
+    if args.key.is_empty() {
+        return home.trusted();
+    }
+    args.key
+        .iter()
+        .map(|named| {
+            let path = Path::new(named);
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let (name, key) = if path.is_file() {
+                (stem, read_public(path)?)
+            } else {
+                let name = named.strip_suffix(".pub").unwrap_or(named);
+                (name.to_owned(), home.public(name)?)
+            };
+            Ok(Trusted { name, key, own: false })
+        })
+        .collect()
+}

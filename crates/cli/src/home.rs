@@ -1,0 +1,236 @@
+//! The owner's home: the folder `.mcp`, and the keys in it.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use package::key::{KeyError, MAX_KEY_FILE, PrivateKey, PublicKey};
+use zeroize::Zeroizing;
+
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// What a public key's file ends in.
+const PUBLIC: &str = "pub";
+/// What a private key's file ends in.
+const PRIVATE: &str = "key";
+/// The longest name of a key.
+const MAX_NAME: usize = 64;
+
+/// The owner's home. It is made only when something is put into it.
+#[derive(Clone, Debug)]
+pub(crate) struct Home(PathBuf);
+
+/// A key whose signatures the owner trusts.
+#[derive(Clone, Debug)]
+pub(crate) struct Trusted {
+    pub(crate) name: String,
+    pub(crate) key: PublicKey,
+    /// Whether the private half is here too.
+    pub(crate) own: bool,
+}
+
+impl Home {
+    /// The folder named by `--home`, by `HAFT_HOME`, or `~/.mcp`.
+    pub(crate) fn find(flag: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(path) = flag {
+            return Ok(Self(path.to_owned()));
+        }
+        if let Some(path) = std::env::var_os("HAFT_HOME").filter(|path| !path.is_empty()) {
+            return Ok(Self(path.into()));
+        }
+        match std::env::home_dir().filter(|path| path.is_absolute()) {
+            Some(path) => Ok(Self(path.join(".mcp"))),
+            None => Err(Failure::new(Exit::NotFound, "there is no home folder")
+                .hint("name one with --home or HAFT_HOME")),
+        }
+    }
+
+    fn keys(&self) -> PathBuf {
+        self.0.join("keys")
+    }
+
+    fn key_file(&self, name: &str, kind: &str) -> PathBuf {
+        self.keys().join(format!("{name}.{kind}"))
+    }
+
+    /// Every key whose signatures the owner trusts, by name.
+    pub(crate) fn trusted(&self) -> Result<Vec<Trusted>, Failure> {
+        let entries = match fs::read_dir(self.keys()) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(&self.keys(), error)),
+        };
+        let mut trusted = Vec::new();
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+            let is_public = path.extension().is_some_and(|kind| kind == PUBLIC);
+            if let Some(name) = name.filter(|name| is_public && check_name(name).is_ok()) {
+                let key = read_public(&path)?;
+                let own = self.key_file(&name, PRIVATE).exists();
+                trusted.push(Trusted { name, key, own });
+            }
+        }
+        trusted.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(trusted)
+    }
+
+    /// Keeps a new key; one of that name is never replaced.
+    pub(crate) fn keep(
+        &self,
+        name: &str,
+        key: &PrivateKey,
+        passphrase: Option<&str>,
+    ) -> Result<PathBuf, Failure> {
+        let text = key.to_file(passphrase).map_err(|error| bad_key(name, error))?;
+        self.make_keys()?;
+        let path = self.key_file(name, PRIVATE);
+        output::write_secret(&path, text.as_bytes())?;
+        let kept = self.trust(name, key.public());
+        if kept.is_err() {
+            // Half a key is no key.
+            let _ = fs::remove_file(&path);
+        }
+        kept?;
+        Ok(path)
+    }
+
+    /// Trusts another's key.
+    pub(crate) fn trust(&self, name: &str, key: PublicKey) -> Result<PathBuf, Failure> {
+        self.make_keys()?;
+        let path = self.key_file(name, PUBLIC);
+        output::write_new(&path, format!("{key} {name}\n").as_bytes())?;
+        output::sync_folder(&self.keys())?;
+        Ok(path)
+    }
+
+    /// Refuses a name that is taken.
+    pub(crate) fn check_free(&self, name: &str) -> Result<(), Failure> {
+        let taken = [PRIVATE, PUBLIC].iter().any(|kind| self.key_file(name, kind).exists());
+        if taken {
+            let message = format!("there is a key `{name}` already");
+            return Err(Failure::new(Exit::Conflict, message)
+                .hint(format!("choose another name, or `haft key remove {name}` first")));
+        }
+        Ok(())
+    }
+
+    /// Forgets a key; whether there was one.
+    pub(crate) fn forget(&self, name: &str) -> Result<(), Failure> {
+        let mut found = false;
+        for kind in [PUBLIC, PRIVATE] {
+            let path = self.key_file(name, kind);
+            match fs::remove_file(&path) {
+                Ok(()) => found = true,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let message = format!("failed to remove `{}`", path.display());
+                    return Err(Failure::new(Exit::Unavailable, message).cause(error));
+                }
+            }
+        }
+        if found { output::sync_folder(&self.keys()) } else { Err(self.no_such(name)) }
+    }
+
+    /// The public key of that name.
+    pub(crate) fn public(&self, name: &str) -> Result<PublicKey, Failure> {
+        let path = self.key_file(name, PUBLIC);
+        if path.exists() { read_public(&path) } else { Err(self.no_such(name)) }
+    }
+
+    /// The text of a private key's file, which nobody but its owner may be able to read.
+    pub(crate) fn private(&self, name: &str) -> Result<Zeroizing<String>, Failure> {
+        let path = self.key_file(name, PRIVATE);
+        if !path.exists() {
+            return Err(match self.key_file(name, PUBLIC).exists() {
+                true => Failure::new(
+                    Exit::NotFound,
+                    format!("only the public half of `{name}` is here, and it cannot sign"),
+                ),
+                false => self.no_such(name),
+            });
+        }
+        check_private(&path)?;
+        read_text(&path).map(Zeroizing::new)
+    }
+
+    fn no_such(&self, name: &str) -> Failure {
+        let failure = Failure::new(Exit::NotFound, format!("there is no key `{name}`"));
+        let names: Vec<String> =
+            self.trusted().unwrap_or_default().into_iter().map(|key| key.name).collect();
+        failure.hint(match names.as_slice() {
+            [] => format!("`haft key new {name}` makes one"),
+            names => format!("there is {}", names.join(", ")),
+        })
+    }
+
+    fn make_keys(&self) -> Result<(), Failure> {
+        for folder in [self.0.clone(), self.keys()] {
+            output::make_private_folder(&folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a name that cannot be a file's on every system.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    let is_plain =
+        name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
+    let is_name = begins && is_plain && name.len() <= MAX_NAME;
+    if is_name && manifest::path::check_path(name).is_ok() {
+        Ok(())
+    } else {
+        Err("a key's name has letters, digits, `-`, `_` and `.`, and begins with a letter or digit"
+            .to_owned())
+    }
+}
+
+/// Reads a file with a public key.
+pub(crate) fn read_public(path: &Path) -> Result<PublicKey, Failure> {
+    let text = read_text(path)?;
+    PublicKey::parse(&text).map_err(|error| bad_key(&path.display().to_string(), error))
+}
+
+/// What to say of a key that cannot be used.
+pub(crate) fn bad_key(name: &str, error: KeyError) -> Failure {
+    let exit = match error {
+        KeyError::NoRandomness => Exit::Unavailable,
+        KeyError::WrongPassphrase | KeyError::Sealed => Exit::Denied,
+        _ => Exit::Invalid,
+    };
+    Failure::new(exit, format!("the key `{name}` cannot be used")).cause(error)
+}
+
+fn read_text(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
+    file.take(MAX_KEY_FILE).read_to_string(&mut text).map_err(|error| unreadable(path, error))?;
+    Ok(text)
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> Failure {
+    let exit = match error.kind() {
+        std::io::ErrorKind::NotFound => Exit::NotFound,
+        _ => Exit::Unavailable,
+    };
+    Failure::new(exit, format!("failed to read `{}`", path.display())).cause(error)
+}
+
+#[cfg(unix)]
+fn check_private(path: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path).map_err(|error| unreadable(path, error))?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let shown = path.display();
+    let message = format!("others can read the private key `{shown}` (mode {:04o})", mode & 0o7777);
+    Err(Failure::new(Exit::Denied, message).hint(format!("chmod 600 {shown}")))
+}
+
+#[cfg(not(unix))]
+fn check_private(_path: &Path) -> Result<(), Failure> {
+    Ok(())
+}
