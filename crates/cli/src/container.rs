@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use manifest::companion;
-use manifest::dialect::Form;
+use manifest::dialect::{Dialect, Form};
 use manifest::document::{MAX_BUNDLE, Options, check, read};
 use manifest::folder::{COMPANION, FileReport, check_with_folder};
 use manifest::json::parse;
@@ -166,6 +166,26 @@ impl Container {
         }
     }
 
+    /// What is wrong with its manifest and the files it speaks of.
+    pub(crate) fn reports(&self, dialect: Option<Dialect>) -> Result<Vec<FileReport>, Failure> {
+        let (path, bytes) = self.manifest()?;
+        let name = self.name();
+        let options = Options { dialect, fallback_id: Some(&name), ..Options::default() };
+        Ok(check_with_folder(&path, bytes, &options, &Around(self.contents())))
+    }
+
+    /// Its manifest: where it is, and what stands in it.
+    pub(crate) fn manifest(&self) -> Result<(String, Vec<u8>), Failure> {
+        let path = find_manifest(self.contents()).map_err(|error| refused(&self.path, &error))?;
+        let bytes = self.read(&path)?;
+        Ok((path, bytes))
+    }
+
+    /// The companion among its files, when there is a valid one.
+    pub(crate) fn companion(&self) -> Option<companion::Companion> {
+        companion_in(self.contents())
+    }
+
     /// What it says about itself.
     pub(crate) fn described(&self, id: Option<&str>) -> Result<Described, Failure> {
         let fallback = id.map_or_else(|| self.name(), str::to_owned);
@@ -173,7 +193,7 @@ impl Container {
     }
 
     /// The name of a package that has no id of its own: that of its file, without the version.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         match stem.rsplit_once("-0.0.0+") {
             Some((name, sha)) if sha.len() == 12 => name.to_owned(),

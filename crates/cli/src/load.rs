@@ -10,6 +10,7 @@ use manifest::folder::{COMPANION, Folder, LAYERS};
 use manifest::json::{Places, parse};
 use manifest::model::Package;
 
+use crate::container;
 use crate::disk::{self, Beside};
 use crate::draw::draw;
 use crate::exit::{Exit, Failure};
@@ -63,6 +64,9 @@ impl Loading<'_> {
     }
 
     fn file(self, path: &Path, printer: Printer) -> Result<Vec<Package>, Failure> {
+        if container::is_archive(path) {
+            return self.archive(path, printer);
+        }
         let bytes = disk::read(path)?;
         match self.read(&bytes, path) {
             Ok((report, packages)) => {
@@ -77,6 +81,22 @@ impl Loading<'_> {
             }
             Err(report) => Err(refused(path, &bytes, &report, printer)),
         }
+    }
+
+    fn archive(self, path: &Path, printer: Printer) -> Result<Vec<Package>, Failure> {
+        let container = container::open(path, printer)?;
+        let (name, bytes) = container.manifest()?;
+        let own_name = container.name();
+        let fallback_id = Some(self.id.unwrap_or(&own_name));
+        let options = Options { dialect: self.dialect, fallback_id, ..Options::default() };
+        let (_, mut packages) = read(&bytes, &options)
+            .map_err(|report| refused(&path.join(&name), &bytes, &report, printer))?;
+        if let Some(companion) = container.companion() {
+            for package in &mut packages {
+                companion::apply(&companion, package);
+            }
+        }
+        Ok(packages)
     }
 
     fn read(self, bytes: &[u8], path: &Path) -> Result<(Report, Vec<Package>), Report> {

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::printer::{Printer, escaped};
-use crate::{disk, load, output};
+use crate::{container, disk, load, output};
 
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// The manifest, or the folder that holds it; `-` reads standard input
+    /// The manifest, or the folder or package that holds it; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The dialect to write
@@ -42,12 +42,10 @@ pub(crate) struct ConvertArgs {
 }
 
 pub(crate) fn run(args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Outcome {
-    let file = disk::manifest_in(&args.file)?;
-    let bytes = disk::read(&file)?;
-    let folder_name = disk::folder_name(&file);
+    let Source { file, bytes, name } = source(&args.file, printer)?;
     let source = Options {
         dialect: args.dialect,
-        fallback_id: args.id.as_deref().or(folder_name.as_deref()),
+        fallback_id: args.id.as_deref().or(name.as_deref()),
         ..Options::default()
     };
     let request = Request { source, target: args.to, only: args.only.as_deref(), set: &args.set };
@@ -90,6 +88,28 @@ pub(crate) fn run(args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Ou
         None => {}
     }
     Ok(Exit::Done)
+}
+
+/// What is converted.
+struct Source {
+    /// What to call it in messages.
+    file: PathBuf,
+    bytes: Vec<u8>,
+    /// The id of a manifest that has none.
+    name: Option<String>,
+}
+
+/// Reads the manifest the user means: a file, the one in a folder, or the one in a package.
+fn source(path: &Path, printer: Printer) -> Result<Source, Failure> {
+    if path.is_file() && container::is_archive(path) {
+        let container = container::open(path, printer)?;
+        let (name, bytes) = container.manifest()?;
+        return Ok(Source { file: path.join(name), bytes, name: Some(container.name()) });
+    }
+    let file = disk::manifest_in(path)?;
+    let bytes = disk::read(&file)?;
+    let name = disk::folder_name(&file);
+    Ok(Source { file, bytes, name })
 }
 
 /// Lists what the target demands and nobody has said.

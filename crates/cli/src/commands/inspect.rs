@@ -111,7 +111,14 @@ impl Look<'_> {
         };
         row("file", &format!("{} bytes, sha256:{}", self.container.size, self.container.digest));
         let (count, total) = (self.listing.files().len(), self.listing.total());
-        row("contents", &format!("{count} files, {total} bytes, sha256:{}", self.listing.digest()));
+        row(
+            "contents",
+            &format!(
+                "{}, {total} bytes, sha256:{}",
+                super::count(count, "file"),
+                self.listing.digest()
+            ),
+        );
         row("manifest", &self.described.manifest);
         row("signature", &self.signature());
         for fault in &self.verdict.faults {

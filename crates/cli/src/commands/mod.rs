@@ -24,6 +24,11 @@ use serde_json::{Value, json};
 
 use crate::home::Trusted;
 
+/// A number with its noun.
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Reads the name of a dialect.
 fn dialect(name: &str) -> Result<Dialect, String> {
     Dialect::named(name).ok_or_else(|| no_such("dialect", name, &Dialect::ALL.map(Dialect::name)))

@@ -10,6 +10,7 @@ use manifest::json::{Places, Pointer};
 use manifest::model::Package;
 use package::bundle;
 use package::contents::{Contents, Except, listing};
+use package::digest::{Digest, Listing};
 use package::gather::{GatherError, Gathered, gather};
 use package::limits::Limits;
 use package::pack::{Made, PackError, Packing, Secrets, leaks, pack};
@@ -225,10 +226,17 @@ fn write_archive(
     let Made { written, listing } =
         pack(packing, beside.file()).map_err(|error| unpacked(&error, &path))?;
     let earlier = Earlier::at(&path, package);
-    let digest = written.sha256.to_string();
-    let unchanged = matches!(&earlier, Earlier::Archive { digest: known, .. } if *known == digest);
-    earlier.check(&path, unchanged)?;
+    let (mut digest, mut size) = (written.sha256.to_string(), written.size);
+    let unchanged = match &earlier {
+        // The same files, perhaps signed since: the signature stays.
+        Earlier::Archive { container, contents } if *contents == unsigned(&listing) => {
+            (digest, size) = (container.digest.to_string(), container.size);
+            true
+        }
+        _ => false,
+    };
     if !unchanged {
+        earlier.check(&path)?;
         beside.replace()?;
     }
     let files = listing
@@ -239,7 +247,7 @@ fn write_archive(
         )
         .collect();
     let count = listing.files().len();
-    Ok(Output { path, size: written.size, digest, files, count, unchanged })
+    Ok(Output { path, size, digest, files, count, unchanged })
 }
 
 fn write_bundle(
@@ -270,12 +278,17 @@ fn write_bundle(
 /// What stands where the archive is to be.
 enum Earlier {
     Nothing,
-    /// An archive of the same package, and whether it is signed.
+    /// An archive of the same package, and the digest of its files.
     Archive {
-        digest: String,
-        signed: bool,
+        container: Box<container::Container>,
+        contents: Digest,
     },
     Other,
+}
+
+/// The digest of the files that a signature covers.
+fn unsigned(listing: &Listing) -> Digest {
+    listing.without(signature::PATH).digest()
 }
 
 impl Earlier {
@@ -283,34 +296,37 @@ impl Earlier {
         if path.symlink_metadata().is_err() {
             return Earlier::Nothing;
         }
-        let quiet = Printer::silent();
-        let Ok(container) = container::open(path, quiet) else { return Earlier::Other };
+        let Ok(container) = container::open(path, Printer::silent()) else { return Earlier::Other };
         let is_same = container.described(None).is_ok_and(|described| {
             described.package.is_some_and(|there| {
                 let is_named = there.id == package.id || there.version.is_none();
                 is_named && there.semver() == package.semver()
             })
         });
-        let digest = container.digest.to_string();
-        let signed = container.contents().size(signature::PATH).is_some();
-        if is_same { Earlier::Archive { digest, signed } } else { Earlier::Other }
+        match container.listing() {
+            Ok(listing) if is_same => {
+                let contents = unsigned(&listing);
+                Earlier::Archive { container: Box::new(container), contents }
+            }
+            _ => Earlier::Other,
+        }
     }
 
     /// An earlier build is replaced; anything else stays.
-    fn check(&self, path: &Path, unchanged: bool) -> Result<(), Failure> {
+    fn check(&self, path: &Path) -> Result<(), Failure> {
         let shown = path.display();
-        let conflict = |message: String| {
-            Err(Failure::new(Exit::Conflict, message)
-                .hint("remove it, or name another file with --output"))
-        };
-        match self {
-            _ if unchanged => Ok(()),
-            Earlier::Nothing | Earlier::Archive { signed: false, .. } => Ok(()),
-            Earlier::Archive { signed: true, .. } => {
-                conflict(format!("`{shown}` is there already, signed and with other files"))
+        let message = match self {
+            Earlier::Nothing => return Ok(()),
+            Earlier::Archive { container, .. } => {
+                if container.contents().size(signature::PATH).is_none() {
+                    return Ok(());
+                }
+                format!("`{shown}` is there already, signed and with other files")
             }
-            Earlier::Other => conflict(format!("`{shown}` is there already, and is another file")),
-        }
+            Earlier::Other => format!("`{shown}` is there already, and is something else"),
+        };
+        Err(Failure::new(Exit::Conflict, message)
+            .hint("remove it, or name another file with --output"))
     }
 }
 
@@ -336,10 +352,10 @@ fn tell(
     }
     let verb = if written.unchanged { "Unchanged:" } else { "Packed" };
     printer.note(&format!(
-        "{verb} {} {}  ({} files, {} bytes, sha256:{})",
+        "{verb} {} {}  ({}, {} bytes, sha256:{})",
         escaped(&package.id),
         escaped(&package.semver()),
-        written.count,
+        super::count(written.count, "file"),
         written.size,
         written.digest
     ));

@@ -57,8 +57,8 @@ pub(crate) fn run(args: &UnpackArgs, json_wanted: bool, printer: Printer) -> Out
         return Ok(Exit::Done);
     }
     printer.note(&format!(
-        "Unpacked {} files, {} bytes, {}",
-        listing.files().len(),
+        "Unpacked {}, {} bytes, {}",
+        super::count(listing.files().len(), "file"),
         listing.total(),
         super::signature_words(&verdict)
     ));

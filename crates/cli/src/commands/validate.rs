@@ -13,6 +13,8 @@ use manifest::json::{Places, parse};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::count;
+use crate::container;
 use crate::disk::{self, Beside};
 use crate::draw::draw;
 use crate::exit::{Exit, Failure, Outcome};
@@ -21,7 +23,7 @@ use crate::printer::{Printer, Style, escaped};
 
 #[derive(Args, Debug)]
 pub(crate) struct ValidateArgs {
-    /// Manifests, or folders to look for them in; `-` reads standard input
+    /// Manifests, packages, or folders to look for manifests in; `-` reads standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Read the files as this dialect instead of recognising it
@@ -117,10 +119,6 @@ impl Tally {
     }
 }
 
-fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
 /// How files are looked at.
 #[derive(Clone, Copy)]
 struct Look {
@@ -178,7 +176,23 @@ impl Look {
         Ok((checked, failures))
     }
 
+    /// Looks at the manifest in an archive, and the files it speaks of.
+    fn at_archive(self, path: &Path) -> Result<Vec<Checked>, Failure> {
+        let container = container::open(path, self.printer)?;
+        container.listing()?;
+        let reports = container.reports(self.dialect)?;
+        let shown = |file: &FileReport| path.join(&file.path).to_string_lossy().into_owned();
+        Ok(reports
+            .into_iter()
+            .enumerate()
+            .map(|(index, file)| self.checked(&shown(&file), index > 0, file))
+            .collect())
+    }
+
     fn at(self, path: &Path) -> Result<Vec<Checked>, Failure> {
+        if self.named && container::is_archive(path) {
+            return self.at_archive(path);
+        }
         let bytes = disk::read(path)?;
         let name =
             path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
