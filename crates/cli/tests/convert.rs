@@ -23,6 +23,11 @@ fn sources() -> Vec<&'static str> {
     ]
 }
 
+/// Sources in dialects that are not written.
+fn foreign_sources() -> Vec<&'static str> {
+    vec!["examples/mcpb/coin/manifest.json", "examples/mcpb/line-finder/manifest.json"]
+}
+
 /// A value that will do wherever a document demands one.
 fn answer(pointer: &str) -> String {
     let value = match pointer.rsplit('/').next().unwrap() {
@@ -74,7 +79,7 @@ fn the_same_dialect_comes_out_byte_for_byte() {
 #[test]
 fn every_conversion_ends_in_a_valid_document_once_its_questions_are_answered() {
     let folder = tempfile::tempdir().unwrap();
-    for source in sources() {
+    for source in sources().into_iter().chain(foreign_sources()) {
         for target in ["install-manifest", "agentcli", "mcpkg", "capability", "jumith"] {
             let path = repository().join(source);
             let path = path.to_str().unwrap();
@@ -120,6 +125,50 @@ fn every_conversion_ends_in_a_valid_document_once_its_questions_are_answered() {
             assert_eq!(checked.code, 0, "{source} -> {target}: {}", checked.stdout);
         }
     }
+}
+
+#[test]
+fn a_dialect_that_is_only_read_cannot_be_asked_for() {
+    for source in [TOOLS, "examples/mcpb/coin/manifest.json"] {
+        let ran = haft(&["convert", source, "--to", "mcpb"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+        let reason = "mcpb is read, not written; there are install-manifest, agentcli, mcpkg";
+        assert!(ran.stderr.contains(reason), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_bundle_loses_nothing_in_silence() {
+    let source = "examples/mcpb/line-finder/manifest.json";
+    let ran = haft(&["convert", source, "--to", "install-manifest", "--draft", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let document = &ran.json()["document"];
+    assert_eq!(document["runtime"]["kind"], "mcp-stdio");
+    assert_eq!(document["tool"]["author"]["name"], "The Haft authors");
+    assert_eq!(document["support"]["issues_url"], "https://example.com/haft/line-finder/issues");
+    // The setting `limit` is what the variable is filled in from.
+    assert_eq!(document["env"][1]["name"], "FIND_LIMIT");
+    assert_eq!(document["env"][1]["default"], "20");
+    assert_eq!(document["actions"][0]["invocation"]["tool_name"], "find_lines");
+    let losses = ran.json()["losses"].clone();
+    let lost: Vec<_> =
+        losses.as_array().unwrap().iter().map(|loss| loss["pointer"].as_str().unwrap()).collect();
+    for pointer in [
+        "/compatibility",
+        "/documentation",
+        "/prompts",
+        "/server/mcp_config",
+        "/server/mcp_config/platform_overrides",
+        "/user_config/folders/default",
+        "/user_config/folders/multiple",
+        "/user_config/folders/type",
+        "/user_config/limit/max",
+        "/user_config/limit/min",
+        "/user_config/limit/type",
+    ] {
+        assert!(lost.contains(&pointer), "{pointer} is not among {lost:?}");
+    }
+    assert_eq!(lost.len(), 11, "{lost:?}");
 }
 
 #[test]

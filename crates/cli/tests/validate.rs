@@ -160,6 +160,20 @@ fn other_json_below_a_folder_is_passed_over_but_a_broken_manifest_is_not() {
 }
 
 #[test]
+fn a_bundle_is_told_apart_from_an_install_manifest() {
+    let ran = haft(&["validate", "examples/mcpb/", "examples/install-manifest/word-count/"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for line in ["mcpb 0.1, coin 0.1.0", "mcpb 0.3, line-finder 1.0.0", "install-manifest 0.2"] {
+        assert!(ran.stdout.contains(line), "{}", ran.stdout);
+    }
+    let secret = "fixtures/mcpb/secret-in-argv.argument.json";
+    let shown = haft(&["validate", "--dialect", "mcpb", secret]);
+    assert_eq!(shown.code, 0, "the author cannot be asked, so the owner decides");
+    assert!(shown.stdout.contains("warning[secret-in-argv]"), "{}", shown.stdout);
+    assert_eq!(haft(&["validate", "--strict", secret]).code, 2);
+}
+
+#[test]
 fn a_missing_file_and_a_bad_flag_have_their_own_exit_codes() {
     let missing = haft(&["validate", "no/such/file.json"]);
     assert_eq!(missing.code, 3);

@@ -112,7 +112,11 @@ pub fn read(document: &Node<'_>) -> Companion {
 
 /// Adds what a companion claims to a package whose dialect cannot say it.
 pub fn apply(companion: &Companion, package: &mut Package) {
-    if !matches!(package.dialect, Dialect::Mcpkg | Dialect::Agentcli | Dialect::Jumith) {
+    let says_nothing = matches!(
+        package.dialect,
+        Dialect::Mcpkg | Dialect::Agentcli | Dialect::Jumith | Dialect::Mcpb
+    );
+    if !says_nothing {
         return;
     }
     let mut permissions = companion.permissions.clone();

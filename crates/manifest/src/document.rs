@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use crate::dialect::rules::Judge;
 use crate::dialect::{
-    Dialect, Form, agentcli, capability, install_manifest, jumith, mcpkg, recognise, version_of,
+    Dialect, Form, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, recognise,
+    version_of,
 };
 use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Path, Pointer, Span, parse};
@@ -188,7 +189,7 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         (_, recognised) => recognised,
     };
     let Some((dialect, form)) = recognised else {
-        let message = "the document fits none of the five dialects";
+        let message = "the document fits none of the dialects";
         let finding =
             Finding::new(Code::UnknownDialect, Pointer::root(), root.span.first_byte(), message);
         findings.push(
@@ -282,6 +283,7 @@ fn shape_of(
         (Some(Dialect::Capability), _) => capability::shape(),
         (Some(Dialect::Jumith), Form::Bundle) => jumith::bundle_shape(),
         (Some(Dialect::Jumith), _) => jumith::shape(),
+        (Some(Dialect::Mcpb), _) => mcpb::shape(mcpb_version(root)?),
     })
 }
 
@@ -291,15 +293,44 @@ fn install_version(root: &Node<'_>) -> Result<install_manifest::Version, Box<Fin
     let Some(named) = root.get("manifest_version") else { return Ok(Version::V0_4) };
     let Some(text) = named.as_text() else { return Ok(Version::V0_4) };
     Version::named(text).ok_or_else(|| {
-        let message = format!("there is no install-manifest version `{}`", shape::clip(text));
-        let pointer = Pointer::root().key("manifest_version");
         let names = Version::ALL.map(Version::name);
-        let near =
-            suggest(text, names).map_or(String::new(), |near| format!("did you mean `{near}`? "));
-        let help =
-            format!("{near}known versions: {}", names.map(|name| format!("`{name}`")).join(", "));
-        Box::new(Finding::new(Code::UnknownVersion, pointer, named.span, message).help(help))
+        let named = (text, named.span);
+        Box::new(unknown_version(Dialect::InstallManifest, "manifest_version", named, &names))
     })
+}
+
+/// The version the manifest of a bundle names, under the key of today or the old one.
+fn mcpb_version(root: &Node<'_>) -> Result<mcpb::Version, Box<Finding>> {
+    use mcpb::Version;
+    if let Some(version) = Version::of(root) {
+        return Ok(version);
+    }
+    let named = mcpb::VERSION_KEYS.into_iter().find_map(|key| {
+        let node = root.get(key)?;
+        Some((key, node.as_text()?, node.span))
+    });
+    match named {
+        Some((key, text, span)) => {
+            let names = Version::ALL.map(Version::name);
+            Err(Box::new(unknown_version(Dialect::Mcpb, key, (text, span), &names)))
+        }
+        None => Ok(Version::V0_4),
+    }
+}
+
+fn unknown_version(
+    dialect: Dialect,
+    key: &str,
+    (text, span): (&str, Span),
+    names: &[&'static str],
+) -> Finding {
+    let message = format!("there is no {dialect} version `{}`", shape::clip(text));
+    let near = suggest(text, names.iter().copied())
+        .map_or(String::new(), |near| format!("did you mean `{near}`? "));
+    let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let help = format!("{near}known versions: {}", known.join(", "));
+    let pointer = Pointer::root().key(key);
+    Finding::new(Code::UnknownVersion, pointer, span, message).help(help)
 }
 
 fn check_rules(
@@ -331,6 +362,7 @@ fn check_rules(
         (Some(Dialect::Capability), _) => capability::check_rules(root, Path::ROOT, judge),
         (Some(Dialect::Jumith), Form::Bundle) => jumith::check_bundle_rules(root, judge),
         (Some(Dialect::Jumith), _) => jumith::check_rules(root, Path::ROOT, judge),
+        (Some(Dialect::Mcpb), _) => mcpb::check_rules(root, judge),
     }
 }
 
@@ -366,6 +398,7 @@ fn title_of(
         }
         (Dialect::Jumith, Form::Bundle) => named(root.get("manifest")?, "id", "version"),
         (Dialect::Capability | Dialect::Jumith, _) => named(root, "id", "version"),
+        (Dialect::Mcpb, _) => named(root, "name", "version"),
     }
 }
 
@@ -391,6 +424,7 @@ fn lower(
             jumith::lower::lower_bundle(root, text).into_iter().collect()
         }
         (Dialect::Jumith, _) => vec![jumith::lower::lower(root, text)],
+        (Dialect::Mcpb, _) => vec![mcpb::lower::lower(root, text)],
     }
 }
 

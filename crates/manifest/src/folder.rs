@@ -5,10 +5,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::dialect::rules::path_escapes;
-use crate::dialect::{Dialect, Form, capability};
+use crate::dialect::{Dialect, Form, capability, mcpb};
 use crate::document::{Options, Report, check};
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Node, Pointer, Span, parse};
+use crate::path::check_path;
 use crate::shape::clip;
 
 /// The name of the companion file.
@@ -63,6 +64,7 @@ pub fn check_with_folder(
             around.layers(&bytes);
         }
         (Some(Dialect::InstallManifest), Some(Form::Manifest)) => around.suite(&bytes),
+        (Some(Dialect::Mcpb), Some(Form::Manifest)) => around.mcpb(&bytes),
         _ => {}
     }
     if report.dialect.is_some() && report.form == Some(Form::Manifest) {
@@ -193,6 +195,23 @@ impl Around<'_> {
             let mut finding = Finding::new(Code::MissingFile, pointer, entry.span, message);
             finding.severity = Severity::Warning;
             self.extra.push(finding);
+        }
+    }
+
+    /// A manifest stands in its folder before its server is built, so a missing file is no error.
+    fn mcpb(&mut self, bytes: &[u8]) {
+        let Some(root) = std::str::from_utf8(bytes).ok().and_then(|text| parse(text).root) else {
+            return;
+        };
+        for file in mcpb::files(&root) {
+            let is_here = !file.path.contains("${") && check_path(file.plain()).is_ok();
+            if is_here && self.folder.read(file.plain()) == Err(FolderError::Missing) {
+                let message = format!("`{}` is not there", clip(file.path));
+                let mut finding =
+                    Finding::new(Code::MissingFile, file.pointer, file.node.span, message);
+                finding.severity = Severity::Warning;
+                self.extra.push(finding);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a tool says about itself.
 //!
-//! Five dialects are read into one model. The modules form a ladder; each uses
+//! Five dialects, and the manifests of MCP bundles, are read into one model. The modules form a ladder; each uses
 //! only those above it:
 //!
 //! | module | what it is |
@@ -12,7 +12,7 @@
 //! | [`path`] | what a file in a package may be called |
 //! | [`schema`] | the JSON Schemas inside documents, and the values they judge |
 //! | [`model`] | the one model |
-//! | [`dialect`] | the five doors into it |
+//! | [`dialect`] | the doors into it |
 //! | [`companion`], [`index`] | `haft.json`, and the well-known index |
 //! | [`document`] | bytes → findings, or packages |
 //! | [`convert`] | one dialect into another, with its losses |

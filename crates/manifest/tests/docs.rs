@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use manifest::companion;
 use manifest::concept::Concept;
 use manifest::convert::carries;
-use manifest::dialect::{Dialect, agentcli, capability, install_manifest, jumith, mcpkg};
+use manifest::dialect::{Dialect, agentcli, capability, install_manifest, jumith, mcpb, mcpkg};
 use manifest::finding::{Code, Severity, Stage};
 use manifest::index;
 use manifest::shape::{Bounds, Field, Object, Presence, Shape, Text};
@@ -139,6 +139,7 @@ fn dialect_pages_list_every_field() {
     check_part("dialects/capability.md", "fields", &fields(capability::shape()));
     check_part("dialects/jumith.md", "fields", &fields(jumith::shape()));
     check_part("dialects/jumith.md", "bundle", &fields(jumith::bundle_shape()));
+    check_part("dialects/mcpb.md", "fields", &fields(mcpb::shape(mcpb::Version::V0_4)));
     check_part("dialects/companion.md", "fields", &fields(companion::shape()));
 }
 
@@ -168,7 +169,7 @@ fn the_page_on_converting_says_what_each_dialect_carries() {
     );
     for concept in Concept::ALL.iter().filter(|concept| **concept != Concept::FormatVersion) {
         let cell = |dialect: &Dialect| if carries(*dialect, *concept) { " yes |" } else { " |" };
-        let cells: String = Dialect::ALL.iter().map(cell).collect();
+        let cells: String = Dialect::TARGETS.iter().map(cell).collect();
         let weight = format!("{:?}", concept.weight()).to_lowercase();
         writeln!(written, "| {} | {weight} |{cells}", concept.words()).unwrap();
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use manifest::dialect::Dialect;
 use manifest::document::{MAX_CATALOG, MAX_MANIFEST, Options, Report, check};
 use manifest::finding::{Code, Severity};
 use manifest::folder::check_with_folder;
@@ -27,7 +28,7 @@ fn complaint(fixture: &Fixture) -> Option<String> {
     let is_error = named.iter().any(|finding| finding.severity == Severity::Error);
     let problem = match fixture.code.severity() {
         _ if named.is_empty() => "is not reported",
-        Severity::Error if !is_error && !may_be_a_warning(fixture.code) => "is only a warning",
+        Severity::Error if !is_error && !may_be_a_warning(fixture) => "is only a warning",
         _ if has_error && !is_error => "is a warning, and there is an error beside it",
         _ => return None,
     };
@@ -36,8 +37,19 @@ fn complaint(fixture: &Fixture) -> Option<String> {
 }
 
 /// Codes that a lenient dialect tells as a warning.
-fn may_be_a_warning(code: Code) -> bool {
-    matches!(code, Code::UnknownField | Code::MissingFile)
+fn may_be_a_warning(fixture: &Fixture) -> bool {
+    match fixture.code {
+        Code::UnknownField | Code::MissingFile => true,
+        // The author of a bundle is not at hand; its owner must see these all the same.
+        Code::BadPath
+        | Code::BadTemplate
+        | Code::BadVersion
+        | Code::DuplicateTool
+        | Code::OutOfRange
+        | Code::SecretDefault
+        | Code::SecretInArgv => fixture.dialect() == Some(Dialect::Mcpb),
+        _ => false,
+    }
 }
 
 #[test]

@@ -174,3 +174,21 @@ fn a_long_name_is_not_repeated_in_full_by_every_finding() {
         report.findings.iter().map(|f| f.message.len() + f.pointer.as_str().len()).sum();
     assert!(told < 4_000_000, "{told} bytes for a document of one megabyte");
 }
+
+#[test]
+fn thousands_of_settings_nobody_declared_are_told_in_bounded_work() {
+    let args: Vec<_> = (0..20_000).map(|n| format!("${{user_config.s{n}}}")).collect();
+    let mut settings: serde_json::Map<String, Value> =
+        (0..40).map(|n| (format!("t{n}"), json!(0))).collect();
+    settings.insert("s".repeat(100_000), json!(0));
+    settings.sort_keys();
+    let document = json!({
+        "manifest_version": "0.2", "name": "a", "version": "1.0.0", "description": "",
+        "author": {"name": ""}, "user_config": settings,
+        "server": {"type": "node", "entry_point": "a", "mcp_config": {"command": "a", "args": args}},
+        "prompts": [{"name": "p", "text": "${arguments.x}".repeat(5_000)}],
+    });
+    let report = check_on_a_small_stack(document.to_string().into_bytes(), None);
+    assert_eq!(report.dialect, Some(Dialect::Mcpb));
+    assert!(codes(&report).contains(&Code::MoreFindings));
+}

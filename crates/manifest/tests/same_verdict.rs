@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use jsonschema::{Draft, Validator};
-use manifest::dialect::{COMPANION, Dialect, Form, PUBLISHED, Published, install_manifest, mcpkg};
+use manifest::dialect::{
+    COMPANION, Dialect, Form, PUBLISHED, Published, install_manifest, mcpb, mcpkg,
+};
 use manifest::document::{Depth, MAX_MANIFEST, Options, check};
 use manifest::finding::{Code, Severity, Stage};
 use manifest::json::{Pointer, parse};
@@ -108,6 +110,11 @@ fn registry_documents_get_the_same_verdict() {
 }
 
 #[test]
+fn bundle_manifests_get_the_same_verdict() {
+    agree("mcpb");
+}
+
+#[test]
 fn companions_get_the_same_verdict() {
     agree("haft");
 }
@@ -154,6 +161,25 @@ fn a_package_that_needs_nothing_new_is_valid_by_either_version() {
     });
 }
 
+#[test]
+fn each_bundle_manifest_version_only_adds() {
+    for pair in mcpb::Version::ALL.windows(2) {
+        let bumped = documents(mcpb::shape(pair[0])).prop_map(|mut document| {
+            for key in mcpb::VERSION_KEYS {
+                if document.get(key).is_some() {
+                    document[key] = pair[1].name().into();
+                }
+            }
+            document
+        });
+        holds(CASES, &bumped, |document| {
+            let name = format!("mcpb@{}", pair[1].name());
+            prop_assert!(VALIDATORS[name.as_str()].is_valid(&document));
+            Ok(())
+        });
+    }
+}
+
 /// Whether the reader finds no error that a schema could find.
 fn is_valid_by_reader(entry: Published, document: &Value) -> bool {
     let (dialect, form) = kind_of(entry);
@@ -181,6 +207,11 @@ fn is_valid_by_schema(entry: Published, document: &Value) -> bool {
         }
         (Some(Dialect::Mcpkg), Form::Manifest) => {
             format!("mcpkg@{}", mcpkg_version(document).name())
+        }
+        (Some(Dialect::Mcpb), Form::Manifest) => {
+            let text = document.to_string();
+            let version = mcpb::Version::of(&parse(&text).root.expect("serde_json writes JSON"));
+            version.map_or(entry.name.to_owned(), |version| format!("mcpb@{}", version.name()))
         }
         _ => entry.name.to_owned(),
     };

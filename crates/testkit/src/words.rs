@@ -166,6 +166,13 @@ fn samples(pattern: &Pattern) -> &'static [&'static str] {
             "A",
             "a:12345",
         ],
+        "^[0-9]+x[0-9]+$" => &["128x128", "0x0", "1x99999999999999999999"],
+        "^[A-Za-z0-9]{2,8}(-[A-Za-z0-9]{1,8})*$" => {
+            &["en", "pt-BR", "zh-Hans-CN", "12345678-12345678", "a1-b"]
+        }
+        "\\$\\{[Ll][Oo][Cc][Aa][Ll][Ee]\\}" => {
+            &["i18n/${locale}.json", "${LOCALE}", "a\n${Locale}\n", "${${locale}}"]
+        }
         "^did:(plc|web):[^\\s]" => {
             &["did:web:example.com", "did:plc:a\n", "did:web:.", "did:plc:a"]
         }

@@ -19,7 +19,7 @@ pub(crate) struct ConvertArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The dialect to write
-    #[arg(long, value_name = "DIALECT", value_parser = super::dialect)]
+    #[arg(long, value_name = "DIALECT", value_parser = super::target)]
     to: Dialect,
     /// Write to this new file instead of standard output
     #[arg(long, short, value_name = "OUT")]
@@ -193,6 +193,9 @@ fn explain(
         ConvertError::Unknown { name, names } => {
             Failure::new(Exit::NotFound, format!("`{file}` has nothing called `{name}`"))
                 .hint(format!("there is {}", listed(&names)))
+        }
+        ConvertError::OnlyRead(dialect) => {
+            Failure::invalid(format!("{dialect} is read, not written"))
         }
         ConvertError::Empty => Failure::invalid(format!("`{file}` holds nothing to convert")),
         ConvertError::BadSet(pointer) => {

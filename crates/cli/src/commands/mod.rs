@@ -34,6 +34,18 @@ fn dialect(name: &str) -> Result<Dialect, String> {
     Dialect::named(name).ok_or_else(|| no_such("dialect", name, &Dialect::ALL.map(Dialect::name)))
 }
 
+/// Reads the name of a dialect that can be written.
+fn target(name: &str) -> Result<Dialect, String> {
+    let targets = Dialect::TARGETS.map(Dialect::name);
+    match Dialect::named(name) {
+        Some(dialect) if dialect.is_target() => Ok(dialect),
+        Some(dialect) => {
+            Err(format!("{dialect} is read, not written; there are {}", targets.join(", ")))
+        }
+        None => Err(no_such("dialect", name, &targets)),
+    }
+}
+
 /// What to say of a name that is none of the known ones.
 fn no_such(noun: &str, name: &str, known: &[&'static str]) -> String {
     match suggest(name, known.iter().copied()) {

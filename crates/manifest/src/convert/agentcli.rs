@@ -37,11 +37,18 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
                 .inputs
                 .iter()
                 .filter(|input| input.source == InputSource::Owner)
-                .map(|input| input.name.as_str()),
+                .map(|input| run::variable(package, input)),
         );
         names.retain(|name| (crate::shape::patterns::ENV_NAME.matches)(name));
         if !names.is_empty() {
             draft.put(&at("envPassthrough"), names);
+        }
+    }
+    for (index, input) in package.inputs.iter().enumerate() {
+        let name = run::variable(package, input);
+        if input.source == InputSource::Owner && !(crate::shape::patterns::ENV_NAME.matches)(name) {
+            let reason = format!("`{name}` has no place: it is no name of a variable");
+            draft.lose(run::place_of_input(package, index), Weight::Behaviour, reason);
         }
     }
     let secrets: Vec<_> = package

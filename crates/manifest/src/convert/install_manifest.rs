@@ -4,9 +4,13 @@ use serde_json::{Value, json};
 
 use super::draft::Draft;
 use super::jumith::plain_id;
+use super::mcpkg::places_of_texts;
+use super::run;
 use crate::concept::Weight;
 use crate::json::Pointer;
-use crate::model::{Action, AuthKind, Entry, InputSource, Invocation, Json, OutputFormat, Package};
+use crate::model::{
+    Action, AuthKind, Entry, Input, InputSource, Invocation, Json, OutputFormat, Package,
+};
 use crate::shape::patterns;
 
 pub(super) fn write(package: &Package, draft: &mut Draft) {
@@ -63,13 +67,18 @@ fn write_tool(package: &Package, draft: &mut Draft) {
         package.description.as_deref().filter(|text| Some(*text) != summary || !is_short(text));
     match description.filter(|text| text.chars().count() > 4000) {
         Some(_) => draft.lose(
-            Pointer::root().key("description"),
+            places_of_texts(package)[1].clone(),
             Weight::Cosmetic,
             "the description has more than 4,000 characters",
         ),
         None => draft.put_some("/tool/description", description),
     }
     draft.put_or_ask("/tool/homepage", package.homepage.clone(), "the tool's page");
+    if let Some(author) = &package.author {
+        draft.put_some("/tool/author/name", author.name.clone());
+        draft.put_some("/tool/author/email", author.email.clone());
+        draft.put_some("/tool/author/url", author.url.clone());
+    }
     draft.put_some("/tool/license", package.license.clone());
     let (tags, other): (Vec<_>, Vec<_>) =
         package.tags.iter().partition(|tag| (patterns::TAG.matches)(tag));
@@ -82,6 +91,9 @@ fn write_tool(package: &Package, draft: &mut Draft) {
             Weight::Cosmetic,
             "tags that are not lower-case words, or beyond sixteen, are left out",
         );
+    }
+    if let Some(Value::String(page)) = package.support.as_ref().map(Json::value) {
+        draft.put("/support/issues_url", page);
     }
 }
 
@@ -102,6 +114,7 @@ fn write_runtime(package: &Package, draft: &mut Draft) {
             Some("node-module")
         }
         Some(Entry::Argv { .. }) => Some("shell-binary"),
+        Some(Entry::McpStdio { .. }) => Some("mcp-stdio"),
         Some(Entry::PythonCallable { .. }) => Some("python-module"),
         Some(Entry::NodeModule { .. }) => Some("node-module"),
         _ => None,
@@ -124,30 +137,65 @@ fn write_runtime(package: &Package, draft: &mut Draft) {
         Some(Entry::Http { base, .. } | Entry::McpHttp { url: base }) => {
             draft.put("/runtime/endpoint_url", base.as_str());
         }
+        Some(Entry::McpStdio { argv, .. }) if is_plain(argv) => {
+            draft.put("/runtime/entrypoint/command", argv.clone());
+        }
         _ => draft
             .ask("/runtime/entrypoint", "the command that starts the tool: `{\"command\": […]}`"),
     }
+    if let Some(Entry::McpStdio { argv, env, .. }) = entry {
+        let place = Pointer::root().key("server").key("mcp_config");
+        if !is_plain(argv) {
+            let reason = "the command holds what a host of bundles fills in";
+            draft.lose(place.clone(), Weight::Behaviour, reason);
+        }
+        let is_asked_for =
+            |name: &str| package.inputs.iter().any(|input| run::variable(package, input) == name);
+        for (name, _) in env.iter().filter(|(name, _)| !is_asked_for(name)) {
+            let reason = format!("an install-manifest cannot set the variable `{name}`");
+            draft.lose(place.key("env").key(name), Weight::Behaviour, reason);
+        }
+    }
+}
+
+/// Whether there is nothing to fill in.
+fn is_plain(argv: &[String]) -> bool {
+    argv.iter().all(|element| !element.contains("${"))
 }
 
 fn write_env(package: &Package, draft: &mut Draft) {
-    let asked = package.inputs.iter().filter(|input| input.source == InputSource::Owner);
-    for (index, input) in asked.enumerate() {
+    let inputs = package.inputs.iter().enumerate();
+    let asked = inputs.filter(|(_, input)| input.source == InputSource::Owner);
+    for (index, (place, input)) in asked.enumerate() {
         let at = |field: &str| format!("/env/{index}/{field}");
-        let fits = (patterns::ENV_NAME.matches)(&input.name);
+        let name = run::variable(package, input);
+        let fits = (patterns::ENV_NAME.matches)(name);
         draft.put_or_ask(
             &at("name"),
-            fits.then_some(input.name.as_str()),
+            fits.then_some(name),
             &format!("a variable name in upper case for `{}`", input.name),
         );
         draft.put_or_ask(
             &at("prompt"),
-            input.prompt.clone(),
+            input.prompt.clone().filter(|prompt| prompt.chars().count() <= 800),
             &format!("what the owner is told when asked for `{}`", input.name),
         );
         draft.put(&at("secret"), input.secret);
         if !input.required {
             draft.put(&at("required"), false);
         }
+        write_default(input, &at("default"), &run::place_of_input(package, place), draft);
+    }
+}
+
+/// A default is one plain text there.
+fn write_default(input: &Input, at: &str, place: &Pointer, draft: &mut Draft) {
+    let Some(default) = &input.default else { return };
+    if input.multiple || default.contains("${") {
+        let reason = "the default is several values, or holds what a host of bundles fills in";
+        draft.lose(place.key("default"), Weight::Behaviour, reason);
+    } else {
+        draft.put(at, default.as_str());
     }
 }
 

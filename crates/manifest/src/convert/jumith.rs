@@ -2,8 +2,8 @@
 
 use super::draft::Draft;
 use super::mcpkg::description;
+use super::run;
 use crate::concept::Weight;
-use crate::json::Pointer;
 use crate::model::{Entry, InputSource, Json, Package, SideEffects};
 use crate::shape::patterns;
 
@@ -65,7 +65,7 @@ pub(super) fn lose_plain_variables(package: &Package, draft: &mut Draft) {
     for (index, input) in package.inputs.iter().enumerate() {
         if !input.secret && input.source == InputSource::Owner {
             let reason = format!("the variable `{}` has no place: only secrets have", input.name);
-            draft.lose(Pointer::root().key("env").index(index), Weight::Behaviour, reason);
+            draft.lose(run::place_of_input(package, index), Weight::Behaviour, reason);
         }
     }
 }

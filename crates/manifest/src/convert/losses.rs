@@ -1,7 +1,7 @@
 //! What a conversion loses, seen from the source: every field that the target has no place for.
 
 use crate::concept::{Concept, Weight};
-use crate::dialect::{Dialect, Form, agentcli, capability, install_manifest, jumith, mcpkg};
+use crate::dialect::{Dialect, Form, agentcli, capability, install_manifest, jumith, mcpb, mcpkg};
 use crate::json::{Node, Path, Pointer, parse};
 use crate::model::Package;
 use crate::shape::{Object, Shape};
@@ -61,11 +61,13 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
                 | C::RuntimeKind
                 | C::WorkingFolder
                 | C::Run
+                | C::McpServer
                 | C::Endpoint
                 | C::Headers
                 | C::Auth
                 | C::Env
                 | C::EnvPrompt
+                | C::EnvDefault
                 | C::Secrets
                 | C::Scopes
                 | C::Actions
@@ -160,6 +162,8 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
                 | C::Payment
                 | C::Actions
         ),
+        // Nothing is written in it.
+        Dialect::Mcpb => false,
     }
 }
 
@@ -212,6 +216,10 @@ pub(super) fn audit(
         (Dialect::Capability, _) => audit.value(capability::shape(), &root, Path::ROOT),
         (Dialect::Jumith, Form::Bundle) => audit.value(jumith::bundle_shape(), &root, Path::ROOT),
         (Dialect::Jumith, _) => audit.value(jumith::shape(), &root, Path::ROOT),
+        (Dialect::Mcpb, _) => {
+            let version = mcpb::Version::of(&root).unwrap_or(mcpb::Version::V0_4);
+            audit.value(mcpb::shape(version), &root, Path::ROOT);
+        }
     }
     audit.losses
 }
@@ -236,6 +244,11 @@ impl Audit<'_> {
             Shape::List(list) => {
                 for (index, item) in node.items().iter().enumerate() {
                     self.value(&list.item, item, path.index(index));
+                }
+            }
+            Shape::Map(inner) => {
+                for member in node.members() {
+                    self.value(inner, &member.value, path.key(&member.key));
                 }
             }
             _ => {}
@@ -306,11 +319,12 @@ impl Audit<'_> {
 
 /// Whether the object is an action or a tool of a list.
 fn is_callable(object: &Object) -> bool {
-    let has = |name: &str| object.fields.iter().any(|field| field.name == name);
-    has("name") && (has("invocation") || has("command"))
+    let field = |name: &str| object.fields.iter().find(|field| field.name == name);
+    field("name").is_some_and(|name| name.concept == Concept::Actions || field("command").is_some())
 }
 
-/// An empty list or object says nothing that could be lost, nor does `auth` of type none.
+/// An empty list or object says nothing that could be lost, nor does what is so by itself: `auth`
+/// of type none, a setting that takes one plain text, a list that is complete.
 fn says_nothing(concept: Concept, node: &Node<'_>) -> bool {
     use crate::json::Value;
     match (&node.value, concept) {
@@ -319,7 +333,9 @@ fn says_nothing(concept: Concept, node: &Node<'_>) -> bool {
         (Value::Object(members), _) => {
             members.is_empty() || (concept == Concept::Auth && node.text_at("type") == Some("none"))
         }
-        (Value::Null, _) => true,
+        (Value::Null, _)
+        | (Value::Bool(false), Concept::Discovery | Concept::EnvKind | Concept::Secrets) => true,
+        (Value::Text(kind), Concept::EnvKind) => kind == "string",
         _ => false,
     }
 }

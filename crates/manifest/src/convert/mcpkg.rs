@@ -76,12 +76,8 @@ pub(super) fn description<'p>(package: &'p Package, action: Option<&'p Action>) 
 /// Says which texts found no place beside the one that [`description`] chose.
 pub(super) fn lose_other_texts(package: &Package, action: Option<&Action>, draft: &mut Draft) {
     let chosen = description(package, action);
-    let root = match package.dialect {
-        Dialect::InstallManifest => Pointer::root().key("tool"),
-        _ => Pointer::root(),
-    };
-    let of_package =
-        [(root.key("summary"), &package.summary), (root.key("description"), &package.description)];
+    let [summary, description] = places_of_texts(package);
+    let of_package = [(summary, &package.summary), (description, &package.description)];
     let of_action = action.filter(|action| action.pointer != Pointer::root());
     let of_action = of_action.into_iter().flat_map(|action| {
         [
@@ -95,6 +91,18 @@ pub(super) fn lose_other_texts(package: &Package, action: Option<&Action>, draft
         {
             draft.lose(pointer, Weight::Cosmetic, "there is place for one description only");
         }
+    }
+}
+
+/// Where the summary and the description of a package stand in its document.
+pub(super) fn places_of_texts(package: &Package) -> [Pointer; 2] {
+    let root = Pointer::root();
+    match package.dialect {
+        Dialect::InstallManifest => {
+            [root.key("tool").key("summary"), root.key("tool").key("description")]
+        }
+        Dialect::Mcpb => [root.key("description"), root.key("long_description")],
+        _ => [root.key("summary"), root.key("description")],
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Conversion {
 /// Why nothing can be converted.
 #[derive(Clone, Debug)]
 pub enum ConvertError {
+    /// The target is a dialect that is only read.
+    OnlyRead(Dialect),
     /// The source is not valid.
     Invalid(Box<Report>),
     /// The source is no manifest.
@@ -83,6 +85,14 @@ pub enum ConvertError {
 
 /// Converts a document.
 pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, ConvertError> {
+    let write = match request.target {
+        Dialect::InstallManifest => install_manifest::write,
+        Dialect::Agentcli => agentcli::write,
+        Dialect::Mcpkg => mcpkg::write,
+        Dialect::Capability => capability::write,
+        Dialect::Jumith => jumith::write,
+        Dialect::Mcpb => return Err(ConvertError::OnlyRead(request.target)),
+    };
     let (report, packages) =
         read(bytes, &request.source).map_err(|report| ConvertError::Invalid(Box::new(report)))?;
     let form = report.form.unwrap_or(Form::Manifest);
@@ -100,13 +110,7 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
     let (entry, package) = pick_package(packages, request)?;
     let package = pick_action(package, request)?;
     let mut draft = Draft::default();
-    match request.target {
-        Dialect::InstallManifest => install_manifest::write(&package, &mut draft),
-        Dialect::Agentcli => agentcli::write(&package, &mut draft),
-        Dialect::Mcpkg => mcpkg::write(&package, &mut draft),
-        Dialect::Capability => capability::write(&package, &mut draft),
-        Dialect::Jumith => jumith::write(&package, &mut draft),
-    }
+    write(&package, &mut draft);
     let place = losses::Place { form, entry, only: request.only };
     let mut lost = losses::audit(bytes, &package, request.target, &place);
     let (document, missing, explicit) = draft.finish(request.set)?;

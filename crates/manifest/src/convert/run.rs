@@ -1,6 +1,7 @@
 //! How a tool is run, seen from a target: what of it can be said there.
 
-use crate::model::{Action, Entry, Implementation, Invocation, Package};
+use crate::json::Pointer;
+use crate::model::{Action, Entry, Implementation, Input, Invocation, Package};
 
 /// How a call works, in the terms that several dialects share.
 #[derive(Debug)]
@@ -69,6 +70,26 @@ pub(super) fn share_a_program(package: &Package) -> bool {
             programs.all(|program| Some(program) == first)
         }
         _ => true,
+    }
+}
+
+/// The variable a tool finds an input in: the one that is set to it, else the one of its name.
+pub(super) fn variable<'p>(package: &'p Package, input: &'p Input) -> &'p str {
+    let filled_in = format!("${{user_config.{}}}", input.name);
+    let set = package.implementations.iter().find_map(|implementation| {
+        let Entry::McpStdio { env, .. } = &implementation.entry else { return None };
+        env.iter().find(|(_, value)| *value == filled_in).map(|(name, _)| name.as_str())
+    });
+    set.unwrap_or(&input.name)
+}
+
+/// Where an input stands in its document.
+pub(super) fn place_of_input(package: &Package, index: usize) -> Pointer {
+    match package.dialect {
+        crate::dialect::Dialect::Mcpb => {
+            Pointer::root().key("user_config").key(&package.inputs[index].name)
+        }
+        _ => Pointer::root().key("env").index(index),
     }
 }
 

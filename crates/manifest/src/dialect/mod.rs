@@ -4,6 +4,7 @@ pub mod agentcli;
 pub mod capability;
 pub mod install_manifest;
 pub mod jumith;
+pub mod mcpb;
 pub mod mcpkg;
 
 pub(crate) mod lowering;
@@ -32,17 +33,34 @@ pub enum Dialect {
     Capability,
     /// Jumith registry API.
     Jumith,
+    /// MCPB, the manifest of an MCP bundle; read, never written.
+    Mcpb,
 }
 
 impl Dialect {
-    /// Every dialect.
-    pub const ALL: [Dialect; 5] = [
+    /// Every dialect that is read.
+    pub const ALL: [Dialect; 6] = [
+        Dialect::InstallManifest,
+        Dialect::Agentcli,
+        Dialect::Mcpkg,
+        Dialect::Capability,
+        Dialect::Jumith,
+        Dialect::Mcpb,
+    ];
+
+    /// Those that are written too.
+    pub const TARGETS: [Dialect; 5] = [
         Dialect::InstallManifest,
         Dialect::Agentcli,
         Dialect::Mcpkg,
         Dialect::Capability,
         Dialect::Jumith,
     ];
+
+    /// Whether it is written too.
+    pub fn is_target(self) -> bool {
+        Self::TARGETS.contains(&self)
+    }
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -52,6 +70,7 @@ impl Dialect {
             Dialect::Mcpkg => "mcpkg",
             Dialect::Capability => "capability",
             Dialect::Jumith => "jumith",
+            Dialect::Mcpb => "mcpb",
         }
     }
 
@@ -65,7 +84,9 @@ impl Dialect {
         match self {
             Dialect::Agentcli => "tools.json",
             Dialect::Jumith => "tool.json",
-            Dialect::InstallManifest | Dialect::Mcpkg | Dialect::Capability => "manifest.json",
+            Dialect::InstallManifest | Dialect::Mcpkg | Dialect::Capability | Dialect::Mcpb => {
+                "manifest.json"
+            }
         }
     }
 }
@@ -96,8 +117,9 @@ impl Published {
 }
 
 /// Every schema we publish.
-pub const PUBLISHED: [Published; 14] = {
+pub const PUBLISHED: [Published; 18] = {
     use install_manifest::Version as Install;
+    use mcpb::Version as Mcpb;
     use mcpkg::Version as Mcpkg;
     const fn entry(
         name: &'static str,
@@ -135,6 +157,10 @@ pub const PUBLISHED: [Published; 14] = {
         entry("capability-catalog@0.1", "capability catalog 0.1", capability::catalog_shape),
         entry("jumith", "Jumith describe document", jumith::shape),
         entry("jumith-bundle", "Jumith bundle", jumith::bundle_shape),
+        entry("mcpb@0.1", "MCPB manifest 0.1", || mcpb::shape(Mcpb::V0_1)),
+        entry("mcpb@0.2", "MCPB manifest 0.2", || mcpb::shape(Mcpb::V0_2)),
+        entry("mcpb@0.3", "MCPB manifest 0.3", || mcpb::shape(Mcpb::V0_3)),
+        entry("mcpb@0.4", "MCPB manifest 0.4", || mcpb::shape(Mcpb::V0_4)),
     ]
 };
 
@@ -156,6 +182,7 @@ pub(crate) fn version_of(
             .map(install_manifest::Version::name),
         (Dialect::Mcpkg, Form::Manifest) => Some(mcpkg::Version::of(document).name()),
         (Dialect::Capability, _) => Some("0.1"),
+        (Dialect::Mcpb, _) => mcpb::Version::of(document).map(mcpb::Version::name),
         (Dialect::Agentcli | Dialect::Jumith | Dialect::Mcpkg, _) => None,
     }
 }

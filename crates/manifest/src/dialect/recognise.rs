@@ -36,7 +36,7 @@ impl Form {
 
 /// The keys by which each dialect is known, for the message when none fits.
 pub(crate) const LOOKED_FOR: &str = "`manifest_version` (install-manifest), `tools` (agentcli), `toolId` (mcpkg), \
-`capabilities` or `trust_level` (capability), `entry` or `manifest` and `files` (jumith)";
+`capabilities` or `trust_level` (capability), `entry` or `manifest` and `files` (jumith), `server` (mcpb)";
 
 /// The dialect and form of a document; none when it fits no dialect.
 /// A companion belongs to no dialect of its own.
@@ -49,6 +49,9 @@ pub fn recognise(document: &Node<'_>) -> Option<(Option<Dialect>, Form)> {
     }
     if has("haft") {
         return Some((None, Form::Companion));
+    }
+    if is_mcpb(document) {
+        return Some((Some(Dialect::Mcpb), Form::Manifest));
     }
     if has("manifest_version") {
         return Some((Some(Dialect::InstallManifest), Form::Manifest));
@@ -120,11 +123,25 @@ pub fn recognise(document: &Node<'_>) -> Option<(Option<Dialect>, Form)> {
 pub fn resembles(text: &str) -> bool {
     let has = |key: &str| text.contains(key);
     has("\"manifest_version\"")
+        || has("\"dxt_version\"")
+        || has("\"mcp_config\"")
         || has("\"toolId\"")
         || has("\"trust_level\"")
         || (has("\"tools\"") && has("\"command\""))
         || (has("\"entry\"") && has("\"runtime\""))
         || (has("\"assertions\"") && has("\"input\""))
+}
+
+/// The manifest of a bundle. Both it and an install-manifest count their versions by
+/// `manifest_version`, so the other keys tell them apart.
+fn is_mcpb(document: &Node<'_>) -> bool {
+    let count = |keys: &[&str]| keys.iter().filter(|key| document.get(key).is_some()).count();
+    if document.get("dxt_version").is_some() || document.at(&["server", "mcp_config"]).is_some() {
+        return true;
+    }
+    let own = ["server", "user_config", "display_name", "tools", "author", "compatibility"];
+    let of_install = ["tool", "runtime", "smoke", "kill_switch", "env", "scopes", "actions"];
+    document.get("manifest_version").is_some() && count(&own) > count(&of_install)
 }
 
 fn is_catalog(document: &Node<'_>) -> bool {
@@ -151,5 +168,34 @@ fn is_tools(document: &Node<'_>) -> bool {
                 })
         }
         _ => document.members().len() == 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse;
+
+    fn dialect(text: &str) -> Option<Dialect> {
+        recognise(&parse(text).root.unwrap()).and_then(|(dialect, _)| dialect)
+    }
+
+    #[test]
+    fn bundles_and_install_manifests_are_told_apart() {
+        let table = [
+            (r#"{"manifest_version": "0.2", "server": {}}"#, Dialect::Mcpb),
+            (r#"{"manifest_version": "0.2", "name": "a", "author": {}}"#, Dialect::Mcpb),
+            (r#"{"dxt_version": "0.1"}"#, Dialect::Mcpb),
+            (r#"{"server": {"mcp_config": {}}, "tools": [{"name": "a"}]}"#, Dialect::Mcpb),
+            (r#"{"manifest_version": "0.2", "user_config": {}, "tools": []}"#, Dialect::Mcpb),
+            (r#"{"manifest_version": "0.2", "tool": {}, "runtime": {}}"#, Dialect::InstallManifest),
+            (r#"{"manifest_version": "0.4", "tool": {"author": {}}}"#, Dialect::InstallManifest),
+            (r#"{"manifest_version": "0.4", "tool": {}, "author": {}}"#, Dialect::InstallManifest),
+            (r#"{"manifest_version": "0.4"}"#, Dialect::InstallManifest),
+            (r#"{"tools": [{"name": "a", "command": ["b"]}]}"#, Dialect::Agentcli),
+        ];
+        for (text, expected) in table {
+            assert_eq!(dialect(text), Some(expected), "{text}");
+        }
     }
 }

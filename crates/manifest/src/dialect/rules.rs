@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::finding::{Code, Finding, Findings};
+use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Pointer, Span, Value};
 use crate::schema::{self, Budget, TooCostly, Unknowns};
 use crate::shape::{SchemaSite, clip};
@@ -24,12 +24,18 @@ impl<'f> Judge<'f> {
                 break;
             }
             let found = schema::check(site.node, &site.pointer, &budget);
-            if found.iter().any(|finding| finding.severity == crate::finding::Severity::Error) {
+            if found.iter().any(|finding| finding.severity == Severity::Error) {
                 unsound.insert(site.node.span);
             }
             findings.extend(found);
         }
         Self { findings, unsound, budget }
+    }
+
+    /// Counts a finding that there is no room for; whether there was none. To look for what was
+    /// meant costs more than to see that something is wrong.
+    pub(crate) fn is_beyond(&mut self, severity: Severity) -> bool {
+        self.findings.is_beyond(severity)
     }
 
     /// Adds a finding.

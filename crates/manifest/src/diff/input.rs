@@ -6,7 +6,7 @@ use super::Class;
 use super::changes::{Changes, Topic};
 use super::words::{both, quoted};
 use crate::concept::Concept;
-use crate::model::{Input, InputSource};
+use crate::model::{Input, InputKind, InputSource};
 
 /// Compares what the tool is given; inputs are matched by name.
 pub(super) fn compare(changes: &mut Changes, old: &[Input], new: &[Input]) {
@@ -46,6 +46,8 @@ fn added(topic: &mut Topic<'_>, input: &Input) {
 fn changed(topic: &mut Topic<'_>, old: &Input, new: &Input) {
     let Input {
         name: _,
+        kind,
+        multiple,
         secret,
         required,
         prompt,
@@ -65,6 +67,17 @@ fn changed(topic: &mut Topic<'_>, old: &Input, new: &Input) {
     match (*required, new.required) {
         (false, true) => topic.tell(Class::Breaking, Concept::Env, "is required now"),
         (true, false) => topic.tell(Class::Additive, Concept::Env, "is optional now"),
+        (true, true) | (false, false) => {}
+    }
+    if *kind != new.kind {
+        // The value the owner gave may be none of the new kind.
+        let class = if is_wider(*kind, new.kind) { Class::Additive } else { Class::Breaking };
+        let message = format!("took {} and now takes {}", kind_words(*kind), kind_words(new.kind));
+        topic.tell(class, Concept::Env, message);
+    }
+    match (*multiple, new.multiple) {
+        (true, false) => topic.tell(Class::Breaking, Concept::Env, "takes one value only now"),
+        (false, true) => topic.tell(Class::Additive, Concept::Env, "takes several values now"),
         (true, true) | (false, false) => {}
     }
     if let Some(words) = moved("its prompt", prompt.as_deref(), new.prompt.as_deref()) {
@@ -110,6 +123,35 @@ fn class_of_default(old: Option<&str>, new: &Input) -> Class {
         Class::NeedsReview
     } else {
         Class::Additive
+    }
+}
+
+/// Whether every value of the old kind is one of the new.
+fn is_wider(old: InputKind, new: InputKind) -> bool {
+    match (old, new) {
+        (
+            InputKind::Number { min: old_min, max: old_max },
+            InputKind::Number { min: new_min, max: new_max },
+        ) => {
+            new_min.is_none_or(|new| old_min.is_some_and(|old| new <= old))
+                && new_max.is_none_or(|new| old_max.is_some_and(|old| new >= old))
+        }
+        (old, new) => old == new,
+    }
+}
+
+fn kind_words(kind: InputKind) -> String {
+    match kind {
+        InputKind::Text => "a text".to_owned(),
+        InputKind::Number { min: None, max: None } => "a number".to_owned(),
+        InputKind::Number { min: Some(min), max: None } => format!("a number of at least {min}"),
+        InputKind::Number { min: None, max: Some(max) } => format!("a number of at most {max}"),
+        InputKind::Number { min: Some(min), max: Some(max) } => {
+            format!("a number from {min} to {max}")
+        }
+        InputKind::Flag => "yes or no".to_owned(),
+        InputKind::Folder => "a folder".to_owned(),
+        InputKind::File => "a file".to_owned(),
     }
 }
 
@@ -199,10 +241,28 @@ mod tests {
                 Class::NeedsReview,
             ),
             (base(), Input { source: InputSource::Caller, ..base() }, Class::NeedsReview),
+            (base(), Input { kind: InputKind::Flag, ..base() }, Class::Breaking),
+            (base(), Input { multiple: true, ..base() }, Class::Additive),
+            (Input { multiple: true, ..base() }, base(), Class::Breaking),
         ];
         for (old, new, expected) in table {
             let found = class(std::slice::from_ref(&old), std::slice::from_ref(&new));
             assert_eq!(found, Some(expected), "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn narrower_bounds_break_and_wider_ones_do_not() {
+        let number = |min, max| Input { kind: InputKind::Number { min, max }, ..variable() };
+        let table = [
+            ((Some(1.0), None), (Some(0.0), None), Class::Additive),
+            ((Some(1.0), Some(9.0)), (None, None), Class::Additive),
+            ((None, None), (Some(0.0), None), Class::Breaking),
+            ((None, Some(9.0)), (None, Some(8.0)), Class::Breaking),
+        ];
+        for ((min, max), (new_min, new_max), expected) in table {
+            let found = class(&[number(min, max)], &[number(new_min, new_max)]);
+            assert_eq!(found, Some(expected), "{min:?} {max:?} {new_min:?} {new_max:?}");
         }
     }
 }

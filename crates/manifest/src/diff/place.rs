@@ -1,7 +1,7 @@
 //! Where a thing stands in a document, as its dialect's shape has it.
 
 use crate::concept::Concept;
-use crate::dialect::{Dialect, agentcli, capability, install_manifest, jumith, mcpkg};
+use crate::dialect::{Dialect, agentcli, capability, install_manifest, jumith, mcpb, mcpkg};
 use crate::json::Pointer;
 use crate::model::Package;
 use crate::shape::Shape;
@@ -25,10 +25,13 @@ impl Places {
             Dialect::Agentcli => Some(agentcli::shape()),
             Dialect::Capability => Some(capability::shape()),
             Dialect::Jumith => Some(jumith::shape()),
+            Dialect::Mcpb => mcpb::Version::named(version).map(mcpb::shape),
         };
         let action = match package.dialect {
             Dialect::InstallManifest => document.and_then(|shape| element_of(shape, "actions")),
-            Dialect::Agentcli => document.and_then(|shape| element_of(shape, "tools")),
+            Dialect::Agentcli | Dialect::Mcpb => {
+                document.and_then(|shape| element_of(shape, "tools"))
+            }
             Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => document,
         };
         Self { document, action }
@@ -121,6 +124,8 @@ mod tests {
             (Dialect::InstallManifest, "0.2", Concept::Env, Some("/env")),
             (Dialect::Capability, "0.1", Concept::Env, Some("/secrets")),
             (Dialect::Jumith, "", Concept::Env, Some("/requiredSecrets")),
+            (Dialect::Mcpb, "0.3", Concept::Env, Some("/user_config")),
+            (Dialect::Mcpb, "0.1", Concept::Run, Some("/server/mcp_config")),
             (Dialect::Capability, "0.1", Concept::Endpoint, Some("/implementation")),
         ];
         for (dialect, version, concept, expected) in table {

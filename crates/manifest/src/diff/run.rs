@@ -154,7 +154,12 @@ fn entry_words(entry: &Entry) -> String {
         Entry::Argv { argv, cwd, runtime: Some(runtime) } => {
             format!("{} as {}", command(argv, cwd), quoted(runtime))
         }
-        Entry::McpStdio { argv, cwd } => format!("the MCP server {}", command(argv, cwd)),
+        Entry::McpStdio { argv, cwd, env } => {
+            let set: Vec<_> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let with = if set.is_empty() { "" } else { " with " };
+            let set = listed(set.iter().map(String::as_str));
+            format!("the MCP server {}{with}{set}", command(argv, cwd))
+        }
         Entry::McpHttp { url } => format!("the MCP server at {}", quoted(url)),
         Entry::Http { base, method: None } => format!("requests to {}", quoted(base)),
         Entry::Http { base, method: Some(method) } => {

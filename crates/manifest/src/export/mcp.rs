@@ -34,8 +34,10 @@ fn title(tool: &Tool<'_>) -> String {
         (Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith, Some(name)) => {
             format!("{name} ({id})")
         }
-        (Dialect::InstallManifest | Dialect::Agentcli, None) => format!("{action} ({id})"),
-        (Dialect::InstallManifest | Dialect::Agentcli, Some(name)) => {
+        (Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb, None) => {
+            format!("{action} ({id})")
+        }
+        (Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb, Some(name)) => {
             format!("{name}: {action} ({id})")
         }
     }

@@ -299,3 +299,27 @@ fn a_name_that_no_program_can_be_given_has_no_shim() {
     assert_eq!(export.notes.len(), 1);
     assert_eq!(exposed(&exported(&read(&odd), Format::Openai))[2], "odd_");
 }
+
+#[test]
+fn a_tool_of_a_bundle_promises_nothing_and_is_shown_so() {
+    let packages = read(
+        r#"{
+          "manifest_version": "0.2", "name": "notes", "display_name": "Notes", "version": "1.0.0",
+          "description": "Finds notes.", "author": {"name": "Ada"}, "tools": [{"name": "find"}],
+          "server": {"type": "node", "entry_point": "a.js", "mcp_config": {"command": "node"}}
+        }"#,
+    );
+    let mcp = exported(&packages, Format::Mcp);
+    let tool = &definitions(&mcp)[0];
+    assert_eq!(
+        (&tool["name"], &tool["title"]),
+        (&json!("notes_find"), &json!("Notes: find (mcpb:notes)"))
+    );
+    assert_eq!(
+        (&tool["description"], &tool["inputSchema"]),
+        (&json!("Finds notes."), &json!({"type": "object"}))
+    );
+    assert_eq!(tool["annotations"]["destructiveHint"], true);
+    assert_eq!(tool["annotations"]["readOnlyHint"], false);
+    assert_eq!(exposed(&exported(&packages, Format::Mcpkg)), ["notes.find"]);
+}

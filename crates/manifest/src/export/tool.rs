@@ -85,7 +85,7 @@ impl Tool<'_> {
             Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => {
                 format!("`{}`", clip(&self.id))
             }
-            Dialect::InstallManifest | Dialect::Agentcli => {
+            Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb => {
                 format!("`{}` of `{}`", clip(&self.action.name), clip(&self.id))
             }
         }
@@ -100,7 +100,9 @@ impl Tool<'_> {
                 let id = &self.package.id;
                 id.strip_prefix("tool:").filter(|rest| !rest.is_empty()).unwrap_or(id).to_owned()
             }
-            Dialect::InstallManifest => format!("{}_{}", self.package.id, self.action.name),
+            Dialect::InstallManifest | Dialect::Mcpb => {
+                format!("{}_{}", self.package.id, self.action.name)
+            }
             Dialect::Agentcli => self.action.name.clone(),
         }
     }
@@ -120,9 +122,11 @@ impl Tool<'_> {
         let written = self.action.input.as_ref()?.value();
         match self.package.dialect {
             Dialect::Agentcli => Some(written),
-            Dialect::InstallManifest | Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => {
-                schema::of_object(written)
-            }
+            Dialect::InstallManifest
+            | Dialect::Mcpkg
+            | Dialect::Capability
+            | Dialect::Jumith
+            | Dialect::Mcpb => schema::of_object(written),
         }
     }
 

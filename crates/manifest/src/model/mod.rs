@@ -149,11 +149,15 @@ pub struct Person {
     pub url: Option<String>,
 }
 
-/// A variable or secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A variable, secret or setting.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// Its name.
     pub name: String,
+    /// What a value is.
+    pub kind: InputKind,
+    /// Whether several values may be given.
+    pub multiple: bool,
     /// Whether it must never be shown.
     pub secret: bool,
     /// Whether the tool cannot do without.
@@ -162,7 +166,7 @@ pub struct Input {
     pub prompt: Option<String>,
     /// ECMAScript pattern of a value.
     pub validation_regex: Option<String>,
-    /// Value when none is given.
+    /// Value when none is given; a JSON list of texts where several may be.
     pub default: Option<String>,
     /// Where a value is to be had.
     pub obtain_url: Option<String>,
@@ -170,6 +174,26 @@ pub struct Input {
     pub reference: Option<String>,
     /// Where the value comes from when a call runs.
     pub source: InputSource,
+}
+
+/// What the value of an input is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum InputKind {
+    /// A text.
+    Text,
+    /// A number within these bounds, both included.
+    Number {
+        /// Smallest.
+        min: Option<f64>,
+        /// Largest.
+        max: Option<f64>,
+    },
+    /// Yes or no.
+    Flag,
+    /// The path of a folder.
+    Folder,
+    /// The path of a file.
+    File,
 }
 
 /// Where the value of an input comes from.
@@ -186,6 +210,8 @@ impl Input {
     pub fn secret(name: impl Into<String>) -> Self {
         Input {
             name: name.into(),
+            kind: InputKind::Text,
+            multiple: false,
             secret: true,
             required: true,
             prompt: None,

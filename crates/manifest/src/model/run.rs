@@ -51,8 +51,8 @@ pub struct Implementation {
 pub enum Entry {
     /// A command.
     Argv { argv: Vec<String>, cwd: Option<String>, runtime: Option<String> },
-    /// An MCP server as a process.
-    McpStdio { argv: Vec<String>, cwd: Option<String> },
+    /// An MCP server as a process, with the variables that are set for it.
+    McpStdio { argv: Vec<String>, cwd: Option<String>, env: Vec<(String, String)> },
     /// An MCP server on the network.
     McpHttp { url: String },
     /// An HTTP API.

@@ -13,6 +13,8 @@ pub fn suggest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     candidates
         .into_iter()
         .take(MAX_CANDIDATES)
+        // What is so much longer than any word looked for is not near it.
+        .filter(|candidate| candidate.len() <= 4 * 64)
         .filter_map(|candidate| {
             let distance = distance(&plain, &self::plain(candidate));
             (distance <= allowed).then_some((distance, candidate))

@@ -71,6 +71,8 @@ pub enum StarterError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The dialect is only read.
+    OnlyRead(Dialect),
     /// What a function answered does not fit what its types promise.
     BrokenPromise {
         /// The function.
@@ -87,6 +89,7 @@ impl std::fmt::Display for StarterError {
                 write!(out, "`{}` is not a {} of {dialect}", clip(id), grammar.noun)
             }
             StarterError::BadText { what, reason } => write!(out, "the {what} {reason}"),
+            StarterError::OnlyRead(dialect) => write!(out, "{dialect} is read, not written"),
             StarterError::BrokenPromise { function, reason } => {
                 write!(out, "`{function}` does not answer as its types say: {reason}")
             }
@@ -105,6 +108,7 @@ pub fn starter(dialect: Dialect, wanted: &Starter<'_>) -> Result<Vec<StarterFile
         Dialect::Mcpkg => mcpkg::files(&about),
         Dialect::Capability => capability::files(&about),
         Dialect::Jumith => jumith::files(&about),
+        Dialect::Mcpb => return Err(StarterError::OnlyRead(dialect)),
     })
 }
 
@@ -177,7 +181,7 @@ fn grammar(dialect: Dialect) -> &'static Pattern {
         Dialect::InstallManifest => &patterns::KEBAB_ID,
         Dialect::Mcpkg => &patterns::DOTTED_ID,
         Dialect::Agentcli => &TOOL_NAME,
-        Dialect::Capability | Dialect::Jumith => &FREE_ID,
+        Dialect::Capability | Dialect::Jumith | Dialect::Mcpb => &FREE_ID,
     }
 }
 
@@ -247,6 +251,7 @@ mod tests {
             Dialect::Agentcli => "word_count",
             Dialect::Mcpkg | Dialect::Capability => "acme.text.word_count",
             Dialect::Jumith => "tool:text.count",
+            Dialect::Mcpb => unreachable!("it is only read"),
         }
     }
 
@@ -254,7 +259,7 @@ mod tests {
     fn every_starter_is_without_findings() {
         let texts =
             [(None, None), (Some("Ünï \"quoted\" \\ @SUMMARY@"), Some("A `'$(x)`. @NAME@"))];
-        for dialect in Dialect::ALL {
+        for dialect in Dialect::TARGETS {
             for (name, summary) in texts {
                 let files =
                     starter(dialect, &Starter { id: id_of(dialect), name, summary }).unwrap();
@@ -288,7 +293,7 @@ mod tests {
             "é.b",
             "a.b\u{202e}",
         ];
-        for dialect in Dialect::ALL {
+        for dialect in Dialect::TARGETS {
             for id in hostile {
                 let made = starter(dialect, &Starter { id, name: None, summary: None });
                 assert!(matches!(made, Err(StarterError::BadId { .. })), "{dialect} {id:?}");

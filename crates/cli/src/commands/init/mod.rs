@@ -31,7 +31,7 @@ pub(crate) struct InitArgs {
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
     /// What to write: install-manifest, agentcli, mcpkg, capability or jumith
-    #[arg(long, value_name = "DIALECT", value_parser = super::dialect)]
+    #[arg(long, value_name = "DIALECT", value_parser = super::target)]
     dialect: Option<Dialect>,
     /// Id of the package
     #[arg(long)]
@@ -100,7 +100,7 @@ fn from_nothing(args: &InitArgs) -> Result<NewPackage, Failure> {
             (None, _) => "`--dialect` is",
             (_, _) => "`--id` is",
         };
-        let dialects = Dialect::ALL.map(Dialect::name).join("|");
+        let dialects = Dialect::TARGETS.map(Dialect::name).join("|");
         return Err(Failure::invalid(format!("{missing} missing")).hint(format!(
             "`haft init DIR --dialect {dialects} --id ID`, or `haft init --python MODULE:FUNCTION`"
         )));
@@ -133,7 +133,7 @@ fn refused(error: &StarterError) -> Failure {
     let failure = Failure::invalid(error.to_string());
     match error {
         StarterError::BadId { grammar, .. } => failure.hint(format!("write {}", grammar.words)),
-        StarterError::BadText { .. } => failure,
+        StarterError::BadText { .. } | StarterError::OnlyRead(_) => failure,
         StarterError::BrokenPromise { .. } => {
             failure.hint("mend the type of the result, or leave the test out with `--no-run`")
         }

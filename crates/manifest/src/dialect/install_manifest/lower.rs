@@ -5,8 +5,8 @@ use crate::dialect::Dialect;
 use crate::dialect::lowering::{blank, json, text, texts};
 use crate::json::{Node, Pointer};
 use crate::model::{
-    Acquire, Action, Entry, Example, Implementation, Input, InputSource, Invocation, Json, Kind,
-    OutputFormat, Package, Person, Scope, SideEffects,
+    Acquire, Action, Entry, Example, Implementation, Input, Invocation, Json, Kind, OutputFormat,
+    Package, Person, Scope, SideEffects,
 };
 
 /// Lowers a document that has passed its checks.
@@ -95,7 +95,7 @@ fn implementation(runtime: &Node<'_>) -> Implementation {
     let url = text(runtime, "endpoint_url");
     let server = runtime.at(&["install", "locator"]).and_then(|locator| text(locator, "server_id"));
     let entry = match (kind, argv, url, server) {
-        ("mcp-stdio", Some(argv), ..) => Entry::McpStdio { argv, cwd },
+        ("mcp-stdio", Some(argv), ..) => Entry::McpStdio { argv, cwd, env: Vec::new() },
         ("mcp-http", _, Some(url), _) => Entry::McpHttp { url },
         (_, Some(argv), ..) => Entry::Argv { argv, cwd, runtime: Some(kind.to_owned()) },
         (_, None, Some(base), _) => Entry::Http { base, method: None },
@@ -120,15 +120,13 @@ fn implementation(runtime: &Node<'_>) -> Implementation {
 fn input(entry: &Node<'_>) -> Input {
     let flag = |key| entry.get(key).and_then(Node::as_bool);
     Input {
-        name: text(entry, "name").unwrap_or_default(),
         secret: flag("secret").unwrap_or(true),
         required: flag("required").unwrap_or(true),
         prompt: text(entry, "prompt"),
         validation_regex: text(entry, "validation_regex"),
         default: text(entry, "default"),
         obtain_url: text(entry, "obtain_url"),
-        reference: None,
-        source: InputSource::Owner,
+        ..Input::secret(text(entry, "name").unwrap_or_default())
     }
 }
 

@@ -2,6 +2,7 @@ mod agentcli;
 mod capability;
 mod install_manifest;
 mod jumith;
+mod mcpb;
 mod mcpkg;
 mod promises;
 mod sets;
