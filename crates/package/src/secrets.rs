@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
 use regex::bytes::Regex;
 
 /// A secret that was found.
@@ -107,7 +107,11 @@ const RULES: [(&str, &str, &str); 27] = [
 ];
 
 static BEGINNINGS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    AhoCorasick::new(RULES.map(|(begins, _, _)| begins)).expect("the rules are few and short")
+    // Only a leftmost search can skip ahead many bytes at a time.
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostFirst)
+        .build(RULES.map(|(begins, _, _)| begins))
+        .expect("the rules are few and short")
 });
 
 static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
