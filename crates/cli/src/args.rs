@@ -22,7 +22,7 @@ pub(crate) struct Haft {
 
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// The owner's home: keys, and what is installed [default: ~/.mcp, or HAFT_HOME]
+    /// The owner's home: keys, and what is installed [default: `HAFT_HOME`, or ~/.mcp]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global")]
     pub(crate) home: Option<PathBuf>,
     /// Ask nobody: a question is a failure

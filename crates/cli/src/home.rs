@@ -143,13 +143,12 @@ impl Home {
     pub(crate) fn private(&self, name: &str) -> Result<Zeroizing<String>, Failure> {
         let path = self.key_file(name, PRIVATE);
         if !path.exists() {
-            return Err(match self.key_file(name, PUBLIC).exists() {
-                true => Failure::new(
-                    Exit::NotFound,
-                    format!("only the public half of `{name}` is here, and it cannot sign"),
-                ),
-                false => self.no_such(name),
-            });
+            if self.key_file(name, PUBLIC).exists() {
+                let message =
+                    format!("only the public half of `{name}` is here, and it cannot sign");
+                return Err(Failure::new(Exit::NotFound, message));
+            }
+            return Err(self.no_such(name));
         }
         check_private(&path)?;
         read_text(&path).map(Zeroizing::new)
@@ -222,7 +221,8 @@ fn unreadable(path: &Path, error: std::io::Error) -> Failure {
 fn check_private(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path).map_err(|error| unreadable(path, error))?.permissions().mode();
-    if mode & 0o077 == 0 {
+    let others = mode & 0o077;
+    if others == 0 {
         return Ok(());
     }
     let shown = path.display();

@@ -228,8 +228,13 @@ fn write_archive(
     let earlier = Earlier::at(&path, package);
     let (mut digest, mut size) = (written.sha256.to_string(), written.size);
     let unchanged = match &earlier {
-        // The same files, perhaps signed since: the signature stays.
-        Earlier::Archive { container, contents } if *contents == unsigned(&listing) => {
+        Earlier::Archive { container, .. } if container.digest == written.sha256 => true,
+        // The same files, signed since: the signature stays.
+        Earlier::Archive { container, contents }
+            if *contents == unsigned(&listing)
+                && listing.get(signature::PATH).is_none()
+                && container.contents().size(signature::PATH).is_some() =>
+        {
             (digest, size) = (container.digest.to_string(), container.size);
             true
         }
