@@ -5,7 +5,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write;
-use std::path::PathBuf;
 
 use manifest::companion;
 use manifest::concept::Concept;
@@ -14,30 +13,7 @@ use manifest::dialect::{Dialect, agentcli, capability, install_manifest, jumith,
 use manifest::finding::{Code, Severity, Stage};
 use manifest::index;
 use manifest::shape::{Bounds, Field, Object, Presence, Shape, Text};
-
-fn page(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
-}
-
-/// Holds the part of a page between two markers against what the code says.
-fn check_part(name: &str, marker: &str, written: &str) {
-    let path = page(name);
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let (begin, end) = (format!("<!-- {marker} -->\n"), format!("<!-- /{marker} -->"));
-    let start =
-        text.find(&begin).unwrap_or_else(|| panic!("{name} has no marker {marker}")) + begin.len();
-    let stop = text.find(&end).unwrap_or_else(|| panic!("{name} has no closing marker {marker}"));
-    let current = format!("{}{written}{}", &text[..start], &text[stop..]);
-    if current != text && std::env::var_os("HAFT_UPDATE").is_some() {
-        std::fs::write(&path, &current).unwrap();
-        return;
-    }
-    assert_eq!(
-        text, current,
-        "docs/{name} is out of date: run HAFT_UPDATE=1 cargo test -p manifest --test docs"
-    );
-}
+use testkit::docs::check_part;
 
 fn fields(shape: &Shape) -> String {
     let mut table =

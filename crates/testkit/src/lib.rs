@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`files`] | the repository's fixtures and examples, and a folder on the disk |
+//! | [`docs`] | tables in `docs/` that are written from the code |
 //! | [`draws`] | numbers that decide what is made, and how often |
 //! | [`words`] | texts that are easily read wrongly |
 //! | [`documents`] | documents made from a shape |
@@ -14,6 +15,7 @@
 //! Only tests use this crate.
 
 pub mod bytes;
+pub mod docs;
 pub mod documents;
 pub mod draws;
 pub mod files;
