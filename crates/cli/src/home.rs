@@ -111,7 +111,7 @@ impl Home {
         if taken {
             let message = format!("there is a key `{name}` already");
             return Err(Failure::new(Exit::Conflict, message)
-                .hint(format!("choose another name, or `haft key remove {name}` first")));
+                .hint(format!("choose another name, or `haft key remove {name} --yes` first")));
         }
         Ok(())
     }

@@ -367,7 +367,8 @@ fn only_trusted_keys_count() {
     other.done(&["key", "new", "carol", "--no-passphrase"]);
     assert_eq!(other.haft(&["verify", name, "--key", "carol"]).code, 4);
     other.done(&["key", "remove", "alice-of-acme"]);
-    other.done(&["key", "remove", "bob"]);
+    assert_eq!(other.haft(&["key", "remove", "bob"]).code, 4);
+    other.done(&["key", "remove", "bob", "--yes"]);
     assert_eq!(other.haft(&["verify", name]).code, 4);
     assert_eq!(other.haft(&["key", "remove", "bob"]).code, 3);
 }

@@ -17,6 +17,7 @@ use crate::content::{self, Sink};
 use crate::digest::{Digest, FileDigest, Hasher, Listing};
 use crate::limits::Limits;
 use crate::mcpb;
+use crate::nested;
 use crate::refusal::ReadError;
 use crate::source::Source;
 
@@ -53,6 +54,8 @@ pub struct Archive {
     len: u64,
     end: u64,
     entries: Vec<Entry>,
+    /// What is known of archives inside.
+    inner: nested::Known,
 }
 
 impl Archive {
@@ -79,7 +82,8 @@ impl Archive {
         let end = end.unwrap_or(len);
         let mut entries = directory::read(&source, end, len - end, limits)?;
         entries.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { source, limits: *limits, len, end, entries })
+        let inner = nested::Known::default();
+        Ok(Self { source, limits: *limits, len, end, entries, inner })
     }
 
     /// The files, in the order of their paths.
@@ -101,7 +105,7 @@ impl Archive {
     /// Passes a file's content on, piece by piece, and checks size and checksum.
     /// What was passed on counts only when this succeeds.
     pub fn stream(&self, entry: &Entry, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-        content::stream(&self.source, entry, &self.limits, sink)
+        content::stream(&self.source, entry, &self.limits, &self.inner, sink)
     }
 
     /// Reads a whole file.

@@ -22,13 +22,14 @@ pub(crate) fn stream(
     source: &Source,
     entry: &Entry,
     limits: &Limits,
+    known: &nested::Known,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let mut check = Check {
         entry,
         produced: 0,
         crc: crc32fast::Hasher::new(),
-        inner: nested::Watch::new(&entry.path),
+        inner: nested::Watch::new(&entry.path, entry.data, known),
         sink,
     };
     if entry.method == STORED {
@@ -121,7 +122,7 @@ struct Check<'e, 's> {
     entry: &'e Entry,
     produced: u64,
     crc: crc32fast::Hasher,
-    inner: nested::Watch,
+    inner: nested::Watch<'e>,
     sink: &'e mut Sink<'s>,
 }
 

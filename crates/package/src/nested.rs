@@ -1,8 +1,12 @@
 //! Archives inside a package: they may be there, but not as bombs, and not nested further.
 //!
 //! Haft never opens them. A tool or a person will, so what they would become
-//! counts: the inner files are inflated, produced bytes are counted, and nothing
-//! is kept.
+//! counts: the inner files are inflated, produced bytes are counted over the whole
+//! package, and nothing is kept. One is looked at at a time, so that only one
+//! file's bytes are ever in memory.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -27,45 +31,68 @@ const ARCHIVES: [&[u8]; 7] = [
 /// Names of zip archives that may begin with something else: a program that unpacks itself.
 const ZIP_NAMES: [&str; 8] = ["zip", "jar", "whl", "pyz", "mcpkg", "mcpb", "dxt", "nupkg"];
 
-/// Keeps a file's bytes while they pass, if it is an archive.
-pub(crate) struct Watch {
-    state: State,
+/// What is known of the archives inside a package so far.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Sum>);
+
+#[derive(Debug, Default)]
+struct Sum {
+    /// Entries that were looked into, by where they begin.
+    seen: HashSet<u64>,
+    /// What they unfold to, all together.
+    produced: u64,
 }
 
-enum State {
+/// Keeps a file's bytes while they pass, if it is an archive that was not looked into yet.
+pub(crate) struct Watch<'k> {
+    known: &'k Known,
+    at: u64,
+    state: State<'k>,
+}
+
+enum State<'k> {
     /// Nothing has passed yet.
     Unseen { is_zip_by_name: bool },
     /// It is no archive we look into.
     Plain,
-    /// These are its bytes so far.
-    Archive(Vec<u8>),
+    /// These are its bytes so far; no other archive's are kept meanwhile.
+    Archive(Vec<u8>, MutexGuard<'k, Sum>),
 }
 
-impl Watch {
-    pub(crate) fn new(path: &str) -> Self {
+impl<'k> Watch<'k> {
+    /// Watches the entry whose data begins at a place.
+    pub(crate) fn new(path: &str, at: u64, known: &'k Known) -> Self {
         let kind = path.rsplit_once('.').map(|(_, kind)| kind.to_ascii_lowercase());
         let is_zip_by_name = kind.is_some_and(|kind| ZIP_NAMES.contains(&kind.as_str()));
-        Self { state: State::Unseen { is_zip_by_name } }
+        Self { known, at, state: State::Unseen { is_zip_by_name } }
     }
 
     pub(crate) fn see(&mut self, piece: &[u8]) {
         match &mut self.state {
             State::Plain => {}
-            State::Archive(bytes) => bytes.extend_from_slice(piece),
+            State::Archive(bytes, _) => bytes.extend_from_slice(piece),
             State::Unseen { .. } if piece.is_empty() => {}
             State::Unseen { is_zip_by_name } => {
                 let is_archive =
                     *is_zip_by_name || piece.starts_with(ZIP) || piece.starts_with(GZIP);
-                self.state = if is_archive { State::Archive(piece.to_vec()) } else { State::Plain };
+                self.state = if is_archive { self.look(piece) } else { State::Plain };
             }
         }
     }
 
+    fn look(&self, piece: &[u8]) -> State<'k> {
+        let sum = self.known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if sum.seen.contains(&self.at) { State::Plain } else { State::Archive(piece.to_vec(), sum) }
+    }
+
     /// Refuses an archive that is a bomb, or holds another archive.
     pub(crate) fn check(self, path: &str, limits: &Limits) -> Result<(), Refusal> {
-        let State::Archive(bytes) = self.state else { return Ok(()) };
-        let judge = Judge { path, limits, len: bytes.len() as u64 };
-        if bytes.starts_with(GZIP) { judge.gzip(&bytes) } else { judge.zip(&bytes) }
+        let State::Archive(bytes, mut sum) = self.state else { return Ok(()) };
+        let judge = Judge { path, limits, len: bytes.len() as u64, before: sum.produced };
+        let produced = if bytes.starts_with(GZIP) { judge.gzip(&bytes) } else { judge.zip(&bytes) };
+        sum.produced += produced?;
+        sum.seen.insert(self.at);
+        Ok(())
     }
 }
 
@@ -73,12 +100,15 @@ struct Judge<'j> {
     path: &'j str,
     limits: &'j Limits,
     len: u64,
+    /// What other archives in the package unfold to.
+    before: u64,
 }
 
 impl Judge<'_> {
     /// Looks at every entry the directory lists; what other readers find is the same or nothing.
-    fn zip(&self, bytes: &[u8]) -> Result<(), Refusal> {
-        let Some(end) = last_end(bytes) else { return Ok(()) };
+    /// Gives what they unfold to.
+    fn zip(&self, bytes: &[u8]) -> Result<u64, Refusal> {
+        let Some(end) = last_end(bytes) else { return Ok(0) };
         if usize::from(end.entries) > self.limits.entries {
             return Err(self.bomb(&format!("has {} entries", end.entries)));
         }
@@ -96,7 +126,7 @@ impl Judge<'_> {
                 + usize::from(line.comment_len);
             left = left.get(CENTRAL_LEN + after..).unwrap_or_default();
         }
-        Ok(())
+        Ok(total)
     }
 
     /// Unfolds one inner file and gives its size.
@@ -122,7 +152,7 @@ impl Judge<'_> {
         Ok(made.max(claimed))
     }
 
-    fn gzip(&self, bytes: &[u8]) -> Result<(), Refusal> {
+    fn gzip(&self, bytes: &[u8]) -> Result<u64, Refusal> {
         let mut reader = flate2::bufread::MultiGzDecoder::new(bytes);
         let mut buffer = vec![0; crate::content::PIECE];
         let mut total = 0;
@@ -137,7 +167,7 @@ impl Judge<'_> {
             total += made as u64;
             self.count(total)?;
         }
-        Ok(())
+        Ok(total)
     }
 
     fn inflate(&self, data: &[u8], before: u64) -> Result<u64, Refusal> {
@@ -168,7 +198,8 @@ impl Judge<'_> {
     }
 
     fn count(&self, total: u64) -> Result<(), Refusal> {
-        if total > self.limits.total_bytes || self.limits.is_bomb(self.len, total) {
+        let is_too_much = self.before + total > self.limits.total_bytes;
+        if is_too_much || self.limits.is_bomb(self.len, total) {
             return Err(self.bomb(&format!("unfolds from {} to more than {total} bytes", self.len)));
         }
         Ok(())

@@ -43,6 +43,9 @@ enum KeyVerb {
         /// The key's name
         #[arg(value_parser = name)]
         name: String,
+        /// Remove the private half too, when it is here
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -93,7 +96,12 @@ pub(crate) fn run(
             printer.note(&format!("Trusting {key} as {name}"));
             Ok(Exit::Done)
         }
-        KeyVerb::Remove { name } => {
+        KeyVerb::Remove { name, yes } => {
+            let is_own = home.trusted()?.iter().any(|key| key.name == *name && key.own);
+            if is_own && !yes {
+                let message = format!("`{name}` is a key of yours, and would be gone for good");
+                return Err(Failure::new(Exit::Denied, message).hint("--yes removes it"));
+            }
             home.forget(name)?;
             printer.note(&format!("Forgot {name}"));
             Ok(Exit::Done)

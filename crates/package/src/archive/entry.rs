@@ -23,6 +23,8 @@ const HARMLESS: [u16; 5] = [
     0x7855, // owner, old
     0x7875, // owner
 ];
+/// The most bytes a harmless extra field needs; more would be a place to hide something.
+const MAX_HARMLESS: usize = 36;
 /// The name once more, in UTF-8; harmless when it is the same name.
 const UNICODE_PATH: u16 = 0x7075;
 /// Sizes over 4 GiB.
@@ -136,6 +138,7 @@ fn check_attributes(header: &Central, full: &str, kind: Kind) -> Result<bool, Re
 fn check_extra(extra: &[u8], name: &[u8], full: &str) -> Result<(), Refusal> {
     let refuse = |words: &str| Err(Refusal::entry(RefusalCode::ExtraField, full, words));
     let mut left = extra;
+    let mut seen = Vec::new();
     while !left.is_empty() {
         let [a, b, c, d, rest @ ..] = left else {
             return refuse("has a damaged extra field");
@@ -153,9 +156,11 @@ fn check_extra(extra: &[u8], name: &[u8], full: &str) -> Result<(), Refusal> {
                     return refuse("has a second name");
                 }
             }
-            _ if HARMLESS.contains(&id) => {}
+            _ if seen.contains(&id) => return refuse("has an extra field twice"),
+            _ if HARMLESS.contains(&id) && field.len() <= MAX_HARMLESS => {}
             _ => return refuse(&format!("has the extra field {id:#06x}")),
         }
+        seen.push(id);
         left = rest;
     }
     Ok(())
