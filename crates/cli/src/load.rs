@@ -41,6 +41,8 @@ impl Loading<'_> {
             let bytes = disk::read(&file)?;
             let (report, found) = match self.read(&bytes, &file) {
                 Ok(read) => read,
+                // What an interface says of itself is no package, whatever is wrong with it.
+                Err(report) if report.form == Some(Form::OpenApi) => continue,
                 Err(report) if is_foreign(&name, &bytes, &report) => continue,
                 Err(report) => return Err(refused(&file, &bytes, &report, printer)),
             };
@@ -70,11 +72,13 @@ impl Loading<'_> {
         let bytes = disk::read(path)?;
         match self.read(&bytes, path) {
             Ok((report, packages)) => {
-                if let Some(form @ (Form::Test | Form::Companion | Form::Index)) = report.form {
+                if let Some(form @ (Form::Test | Form::Companion | Form::Index | Form::OpenApi)) =
+                    report.form
+                {
                     return Err(Failure::invalid(format!(
-                        "`{}` is no manifest but a {}",
+                        "`{}` is no manifest but {}",
                         path.display(),
-                        form.name()
+                        form.noun()
                     )));
                 }
                 Ok(packages)

@@ -188,3 +188,21 @@ fn a_broken_manifest_below_a_folder_is_never_passed_over() {
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn an_openapi_document_is_no_package_and_keeps_none_from_being_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let example = repository().join("examples/mcpkg/http-status/manifest.json");
+    std::fs::copy(example, folder.path().join("manifest.json")).unwrap();
+    let export = || run_in(folder.path(), &["export", "--format", "mcp", "."], None);
+    let alone = export();
+    assert_eq!(alone.code, 0, "{}", alone.stderr);
+    for broken in [r#"{"openapi": "3.1.0", "info": {}}"#, "{"] {
+        std::fs::write(folder.path().join("openapi.json"), broken).unwrap();
+        assert_eq!((export().code, export().stdout), (0, alone.stdout.clone()), "{broken}");
+    }
+    let path = "examples/mcpkg/http-status/openapi.json";
+    let named = haft(&["export", "--format", "mcp", path]);
+    assert_eq!(named.code, 2);
+    assert!(named.stderr.contains("is no manifest but an OpenAPI document"), "{}", named.stderr);
+}

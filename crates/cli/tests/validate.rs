@@ -215,3 +215,36 @@ fn links_in_a_package_are_not_followed() {
     assert!(ran.stdout.contains("`tests/one.test.json` is no plain file"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("root:"));
 }
+
+#[test]
+fn an_openapi_document_is_checked_with_its_manifest() {
+    let package = "fixtures/mcpkg/openapi-schema.body-type";
+    let ran = haft(&["validate", package]);
+    assert_eq!(ran.code, 2);
+    let expected = "\
+error[openapi-schema]: `stars` is `string` here, but `integer` in openapi.json (`POST /notes`)
+  --> fixtures/mcpkg/openapi-schema.body-type/manifest.json:20:7  /input_schema/properties/stars
+";
+    assert!(ran.stdout.starts_with(expected), "{}", ran.stdout);
+    let line = format!("valid    {package}/openapi.json  openapi 3.1, Notes 1.0.0, 2 operations");
+    assert_eq!(ran.stdout.matches(&line).count(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn an_openapi_document_by_itself_is_looked_at_only_when_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let swagger = r#"{"swagger": "2.0", "info": {"title": "Old", "version": "1"}, "paths": {}}"#;
+    std::fs::write(folder.path().join("api.json"), swagger).unwrap();
+    let below = run_in(folder.path(), &["validate", "."], None);
+    assert_eq!(below.code, 3, "{}", below.stdout);
+    let named = run_in(folder.path(), &["validate", "--json", "api.json"], None);
+    assert_eq!(named.code, 2);
+    let file = &named.json()["files"][0];
+    assert_eq!(file["form"], "openapi");
+    assert_eq!(file["dialect"], serde_json::Value::Null);
+    assert_eq!(file["findings"][0]["code"], "unknown-version");
+    // Its name decides, even where its content does not.
+    std::fs::write(folder.path().join("openapi.json"), "{}").unwrap();
+    let named = run_in(folder.path(), &["validate", "--json", "openapi.json"], None);
+    assert_eq!(named.json()["files"][0]["form"], "openapi");
+}

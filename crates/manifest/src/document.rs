@@ -11,7 +11,7 @@ use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Path, Pointer, Span, parse};
 use crate::model::Package;
 use crate::shape::{self, Shape, Structure, suggest};
-use crate::{companion, index};
+use crate::{companion, index, openapi};
 
 /// The largest manifest, in bytes.
 pub const MAX_MANIFEST: usize = 1024 * 1024;
@@ -127,6 +127,11 @@ pub fn size_limit(beginning: &[u8]) -> usize {
         MAX_INDEX
     } else if has(b"capabilities") && !has(b"toolId") {
         MAX_CATALOG
+    } else if [&b"openapi"[..], b"swagger", b"paths", b"components"].into_iter().any(has)
+        && !has(b"toolId")
+        && !has(b"manifest_version")
+    {
+        openapi::MAX_BYTES
     } else {
         MAX_MANIFEST
     }
@@ -184,7 +189,7 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         (Some(forced), _) => Some((Some(forced), forced_form(forced, &root))),
     };
     let recognised = match (options.form, recognised) {
-        (Some(Form::Companion), _) => Some((None, Form::Companion)),
+        (Some(form @ (Form::Companion | Form::OpenApi)), _) => Some((None, form)),
         (Some(form), Some((dialect, _))) => Some((dialect, form)),
         (_, recognised) => recognised,
     };
@@ -197,6 +202,12 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         );
         return (Report { findings: settle(findings), ..Report::refused(nothing()) }, Some(root));
     };
+    if form == Form::OpenApi {
+        openapi::check(&root, &mut findings);
+        let version = openapi::Version::of(&root).map(openapi::Version::name);
+        let (title, findings) = (Some(openapi::title_of(&root)), settle(findings));
+        return (Report { dialect: None, form: Some(form), version, title, findings }, Some(root));
+    }
     let version = dialect.and_then(|dialect| version_of(dialect, form, &root));
     match shape_of(dialect, form, &root) {
         Ok(shape) => {
@@ -410,7 +421,7 @@ fn lower(
     fallback_id: &str,
 ) -> Vec<Package> {
     match (dialect, form) {
-        (_, Form::Test | Form::Companion | Form::Index) => Vec::new(),
+        (_, Form::Test | Form::Companion | Form::Index | Form::OpenApi) => Vec::new(),
         (Dialect::InstallManifest, _) => vec![install_manifest::lower::lower(root, text)],
         (Dialect::Agentcli, _) => vec![agentcli::lower::lower(root, text, fallback_id)],
         (Dialect::Mcpkg, _) => vec![mcpkg::lower::lower(root, text)],

@@ -160,7 +160,7 @@ codes! {
         LoneSurrogate "lone-surrogate" Error "A string holds half of a surrogate pair, which is no character."
         MoreFindings "more-findings" Error "There are more findings than are told at once."
         UnknownDialect "unknown-dialect" Error "The document fits none of the dialects."
-        UnknownVersion "unknown-version" Error "The document names a version of its dialect that does not exist."
+        UnknownVersion "unknown-version" Error "The document names a version of its format that does not exist, or is not read here."
     }
     Structure {
         MissingField "missing-field" Error "A required field is absent."
@@ -187,10 +187,10 @@ codes! {
         BadQuantity "bad-quantity" Error "A limit of cpu or memory is no quantity."
     }
     Schemas {
-        BadSchema "bad-schema" Error "A schema inside the document is not valid JSON Schema 2020-12."
+        BadSchema "bad-schema" Error "A schema inside the document is not valid JSON Schema 2020-12, or not what OpenAPI 3.0 makes of it."
         OtherDraft "other-draft" Warning "A schema names another draft; it is read as 2020-12."
-        RemoteRef "remote-ref" Error "A schema refers to something outside the document; nothing is ever fetched."
-        UnresolvedRef "unresolved-ref" Error "A schema refers to a part that is not there."
+        RemoteRef "remote-ref" Error "A reference leads outside the document; nothing is ever fetched."
+        UnresolvedRef "unresolved-ref" Error "A reference leads to a part that is not there, or is something else."
         SchemaTooLarge "schema-too-large" Error "A schema is over 256 KiB or has more than 2,000 subschemas."
         SchemaTooCostly "schema-too-costly" Error "Checking a value against the schema could take practically forever."
         BadRegex "bad-regex" Error "A pattern is no ECMAScript regular expression, or one that cannot be run safely."
@@ -258,6 +258,14 @@ codes! {
         BadBase64 "bad-base64" Error "A bundled file's content is not base64."
         MissingMain "missing-main" Error "The entry file is not among the bundled files."
         BundleTooLarge "bundle-too-large" Error "A bundle is over the package limits."
+        PathTemplate "path-template" Error "The names in braces of an OpenAPI path are not those of its path parameters."
+        EquivalentPaths "equivalent-paths" Error "Two OpenAPI paths are the same but for the names in braces."
+        DuplicateOperation "duplicate-operation" Error "Two OpenAPI operations have the same id."
+        DuplicateParameter "duplicate-parameter" Error "Two parameters of an OpenAPI operation or path have the same name and place."
+        UndeclaredSecurity "undeclared-security" Error "An OpenAPI security requirement names a scheme that is not declared."
+        UndeclaredVariable "undeclared-variable" Error "The address of an OpenAPI server uses a variable that is not declared, or its braces do not match."
+        OpenapiEndpoint "openapi-endpoint" Error "The manifest calls something that is no operation of the openapi.json beside it."
+        OpenapiSchema "openapi-schema" Error "A schema of the manifest cannot be reconciled with the operation in the openapi.json beside it."
     }
 }
 

@@ -1,4 +1,5 @@
-//! A manifest together with the files around it: tests, examples, the other layer.
+//! A manifest together with the files around it: tests, examples, the other layer,
+//! `openapi.json`.
 //!
 //! The disk is behind [`Folder`], so an archive or a test can stand in for it.
 
@@ -9,6 +10,7 @@ use crate::dialect::{Dialect, Form, capability, mcpb};
 use crate::document::{Options, Report, check};
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Node, Pointer, Span, parse};
+use crate::openapi;
 use crate::path::check_path;
 use crate::shape::clip;
 
@@ -67,8 +69,9 @@ pub fn check_with_folder(
         (Some(Dialect::Mcpb), Some(Form::Manifest)) => around.mcpb(&bytes),
         _ => {}
     }
-    if report.dialect.is_some() && report.form == Some(Form::Manifest) {
+    if let (Some(dialect), Some(Form::Manifest)) = (report.dialect, report.form) {
         around.companion();
+        around.openapi(dialect, &bytes);
     }
     let Around { extra, mut files, .. } = around;
     let mut manifest = FileReport { path: name.to_owned(), bytes, report };
@@ -223,6 +226,22 @@ impl Around<'_> {
                 self.files.push(FileReport { path: path.to_owned(), bytes: content, report });
             }
         }
+    }
+
+    /// What the package says of its interface, and whether the manifest says the same.
+    fn openapi(&mut self, dialect: Dialect, manifest: &[u8]) {
+        let Ok(content) = self.folder.read(openapi::FILE_NAME) else { return };
+        let options = Options { form: Some(Form::OpenApi), ..Options::default() };
+        let report = check(&content, &options);
+        if report.is_valid()
+            && let (Ok(manifest), Ok(text)) =
+                (std::str::from_utf8(manifest), std::str::from_utf8(&content))
+            && let (Some(manifest), Some(document)) = (parse(manifest).root, parse(text).root)
+        {
+            self.extra.extend(openapi::contradictions(&manifest, dialect, &document));
+        }
+        let path = openapi::FILE_NAME.to_owned();
+        self.files.push(FileReport { path, bytes: content, report });
     }
 
     fn read(&mut self, path: &str, entry: &Node<'_>, pointer: Pointer) -> Option<Vec<u8>> {

@@ -14,6 +14,7 @@
 //! | [`model`] | the one model |
 //! | [`dialect`] | the doors into it |
 //! | [`companion`], [`index`] | `haft.json`, and the well-known index |
+//! | [`openapi`] | the `openapi.json` of a package, and where it contradicts the manifest |
 //! | [`document`] | bytes → findings, or packages |
 //! | [`convert`] | one dialect into another, with its losses |
 //! | [`diff`] | two versions of a package → what changed, and how much it matters |
@@ -35,6 +36,7 @@ pub mod folder;
 pub mod index;
 pub mod json;
 pub mod model;
+pub mod openapi;
 pub mod path;
 pub mod schema;
 pub mod shape;

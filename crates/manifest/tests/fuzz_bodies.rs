@@ -44,6 +44,16 @@ fn damaged_companions_and_tests_are_read_without_harm() {
 }
 
 #[test]
+fn damaged_openapi_documents_are_read_without_harm() {
+    damaged_seeds_keep(5, 8, fuzz::openapi);
+    let folder = testkit::repo().join("examples/mcpkg/http-status");
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let pair = [read("openapi.json"), vec![0], read("manifest.json")].concat();
+    fuzz::openapi(&pair).unwrap();
+    holds(200, &damaged(pair), |bytes| fuzz::openapi(&bytes));
+}
+
+#[test]
 fn damaged_schemas_commands_and_patterns_are_read_without_harm() {
     let pairs = [
         &b"{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/b\"}},\"$defs\":{\"b\":{\"pattern\":\"^a+$\"}}}\0{\"a\":\"aa\"}"[..],

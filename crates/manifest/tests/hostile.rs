@@ -192,3 +192,57 @@ fn thousands_of_settings_nobody_declared_are_told_in_bounded_work() {
     assert_eq!(report.dialect, Some(Dialect::Mcpb));
     assert!(codes(&report).contains(&Code::MoreFindings));
 }
+
+/// An OpenAPI document with these components, checked.
+fn with_components(components: &Value) -> Report {
+    let document = json!({
+        "openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "components": components,
+    });
+    check_on_a_small_stack(document.to_string().into_bytes(), None)
+}
+
+#[test]
+fn an_openapi_document_nested_to_the_limit_is_read() {
+    let mut schema = json!({"type": "string"});
+    for _ in 0..120 {
+        schema = json!({"not": schema});
+    }
+    assert!(with_components(&json!({"schemas": {"S": schema}})).is_valid());
+    let mut callback = json!({});
+    for _ in 0..28 {
+        callback = json!({"e": {"post": {"callbacks": {"c": callback}}}});
+    }
+    assert!(with_components(&json!({"callbacks": {"C": callback}})).is_valid());
+}
+
+#[test]
+fn references_of_an_openapi_document_may_circle_and_double() {
+    let mut schemas = serde_json::Map::new();
+    for level in 0..40 {
+        let next = json!({"$ref": format!("#/components/schemas/s{}", (level + 1) % 40)});
+        schemas.insert(format!("s{level}"), json!({"allOf": [next, next], "items": next}));
+    }
+    assert!(with_components(&json!({"schemas": schemas})).is_valid(), "they are never run");
+    let mut strays = serde_json::Map::new();
+    for at in 0..20_000 {
+        let next = json!({"$ref": format!("#/components/x-parts/s{}", (at + 1) % 20_000)});
+        strays.insert(format!("s{at}"), json!({"not": next}));
+    }
+    let first = json!({"$ref": "#/components/x-parts/s0"});
+    assert!(with_components(&json!({"schemas": {"S": first}, "x-parts": strays})).is_valid());
+    let endless = json!({"a": {"$ref": "#/components/headers/a"}});
+    assert_eq!(codes(&with_components(&json!({"headers": endless}))), [Code::UnresolvedRef]);
+}
+
+#[test]
+fn a_deep_place_with_very_many_faults_is_told_in_bounds() {
+    let long = "x".repeat(200);
+    let faults: Vec<_> = (0..20_000).map(|n| json!({"type": n})).collect();
+    let mut schema = json!({"allOf": faults});
+    for _ in 0..55 {
+        schema = json!({"properties": {long.as_str(): schema}});
+    }
+    let report = with_components(&json!({"schemas": {"S": schema}}));
+    assert!(!report.is_valid());
+    assert_eq!(report.findings.len(), 2_001);
+}

@@ -15,7 +15,7 @@ pub fn repo() -> PathBuf {
 /// A faulty document, or a folder of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fixture {
-    /// The folder it is in: a dialect, `bytes`, `unknown` or `companion`.
+    /// The folder it is in: a dialect, `bytes`, `unknown`, `companion` or `openapi`.
     pub group: String,
     /// The code that must be reported.
     pub code: Code,
@@ -33,7 +33,11 @@ impl Fixture {
     pub fn reports(&self) -> Vec<FileReport> {
         let path = self.document();
         let bytes = std::fs::read(&path).expect("a fixture can be read");
-        let form = (self.group == "companion").then_some(Form::Companion);
+        let form = match self.group.as_str() {
+            "companion" => Some(Form::Companion),
+            "openapi" => Some(Form::OpenApi),
+            _ => None,
+        };
         let options = Options { dialect: self.dialect(), form, ..Options::default() };
         if self.path.is_dir() {
             return check_with_folder(name_of(&path), bytes, &options, &Disk::beside(&path));

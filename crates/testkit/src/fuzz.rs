@@ -11,7 +11,9 @@ use manifest::dialect::{Dialect, Form};
 use manifest::document::{Depth, Options, Report, check, read};
 use manifest::export::{self, Format, export};
 use manifest::finding::{Code, Severity};
+use manifest::folder::{Folder, FolderError, check_with_folder};
 use manifest::json::{MAX_DEPTH, Node, Number, Places, Pointer, Value, parse};
+use manifest::openapi;
 use manifest::schema::{self, Budget, EcmaRegex, Unknowns, check_regex, matches_once};
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 
@@ -80,6 +82,37 @@ pub fn companion(bytes: &[u8]) -> Kept {
     }
     let options = Options { form: Some(Form::Companion), ..Options::default() };
     check_report(&check(bytes, &options), bytes)
+}
+
+/// An OpenAPI document, then, after a NUL, the manifest it stands beside.
+pub fn openapi(bytes: &[u8]) -> Kept {
+    let (document, manifest) = halves(bytes);
+    let options = Options { form: Some(Form::OpenApi), ..Options::default() };
+    check_report(&check(document, &options), document)?;
+    let folder = Lone { name: openapi::FILE_NAME, content: document };
+    for dialect in [Dialect::Mcpkg, Dialect::InstallManifest] {
+        let options = Options { dialect: Some(dialect), ..Options::default() };
+        for file in check_with_folder("manifest.json", manifest.to_vec(), &options, &folder) {
+            check_report(&file.report, &file.bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// A folder with one file beside the manifest.
+struct Lone<'f> {
+    name: &'f str,
+    content: &'f [u8],
+}
+
+impl Folder for Lone<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FolderError> {
+        if path == self.name { Ok(self.content.to_vec()) } else { Err(FolderError::Missing) }
+    }
+
+    fn test_files(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A test of an mcpkg package, then, after a NUL, the manifest it belongs to.

@@ -179,7 +179,7 @@ fn explain(
     match error {
         ConvertError::Invalid(report) => load::refused(path, bytes, &report, printer),
         ConvertError::NoManifest(form) => {
-            Failure::invalid(format!("`{file}` is no manifest but a {}", form.name()))
+            Failure::invalid(format!("`{file}` is no manifest but {}", form.noun()))
         }
         ConvertError::Several { noun, names } => {
             let many = if noun == "entry" { "entries" } else { "actions" };

@@ -206,6 +206,9 @@ impl Look {
         };
         let options = match name.as_str() {
             manifest::folder::COMPANION => Options { form: Some(Form::Companion), ..options },
+            manifest::openapi::FILE_NAME if self.named && self.dialect.is_none() => {
+                Options { form: Some(Form::OpenApi), ..options }
+            }
             _ if manifest.is_some() => options.for_test(),
             _ if self.named && name.ends_with(".test.json") => {
                 Options { dialect: Some(Dialect::Mcpkg), ..options }.for_test()
@@ -223,6 +226,13 @@ impl Look {
             && reports
                 .first()
                 .is_some_and(|first| load::is_foreign(&name, &first.bytes, &first.report))
+        {
+            return Ok(Vec::new());
+        }
+        // Below a folder, the OpenAPI documents of a package are told with its manifest; others are
+        // none of our business.
+        if !self.named
+            && reports.first().is_some_and(|first| first.report.form == Some(Form::OpenApi))
         {
             return Ok(Vec::new());
         }
@@ -283,11 +293,15 @@ impl Look {
             (Some(dialect), Some(version)) => format!("{dialect} {version}"),
             (Some(dialect), None) => dialect.to_string(),
             (None, _) if report.form == Some(Form::Companion) => "haft.json".to_owned(),
+            (None, Some(version)) if report.form == Some(Form::OpenApi) => {
+                format!("openapi {version}")
+            }
+            (None, None) if report.form == Some(Form::OpenApi) => "openapi".to_owned(),
             (None, _) => "no dialect".to_owned(),
         }];
-        if let Some(form) =
-            report.form.filter(|form| !matches!(form, Form::Manifest | Form::Companion))
-        {
+        let is_said =
+            |form: &Form| matches!(form, Form::Manifest | Form::Companion | Form::OpenApi);
+        if let Some(form) = report.form.filter(|form| !is_said(form)) {
             parts[0] += &format!(" {}", form.name());
         }
         parts.extend(report.title.clone());

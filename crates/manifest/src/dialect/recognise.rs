@@ -18,6 +18,8 @@ pub enum Form {
     Companion,
     /// A well-known index.
     Index,
+    /// An OpenAPI document.
+    OpenApi,
 }
 
 impl Form {
@@ -30,6 +32,20 @@ impl Form {
             Form::Test => "test",
             Form::Companion => "companion",
             Form::Index => "index",
+            Form::OpenApi => "openapi",
+        }
+    }
+
+    /// Its name after an article: `a test`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Form::Manifest => "a manifest",
+            Form::Catalog => "a catalog",
+            Form::Bundle => "a bundle",
+            Form::Test => "a test",
+            Form::Companion => "a companion",
+            Form::Index => "an index",
+            Form::OpenApi => "an OpenAPI document",
         }
     }
 }
@@ -39,7 +55,7 @@ pub(crate) const LOOKED_FOR: &str = "`manifest_version` (install-manifest), `too
 `capabilities` or `trust_level` (capability), `entry` or `manifest` and `files` (jumith), `server` (mcpb)";
 
 /// The dialect and form of a document; none when it fits no dialect.
-/// A companion belongs to no dialect of its own.
+/// A companion and an OpenAPI document belong to no dialect.
 pub fn recognise(document: &Node<'_>) -> Option<(Option<Dialect>, Form)> {
     let has = |key: &str| document.get(key).is_some();
     let is_list =
@@ -64,6 +80,9 @@ pub fn recognise(document: &Node<'_>) -> Option<(Option<Dialect>, Form)> {
     }
     if has("manifest") && has("files") {
         return Some((Some(Dialect::Jumith), Form::Bundle));
+    }
+    if (has("openapi") || has("swagger")) && (has("info") || has("paths")) {
+        return Some((None, Form::OpenApi));
     }
     if is_catalog(document) {
         return Some((Some(Dialect::Capability), Form::Catalog));

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::keywords::{KEYWORDS, Kind, TYPES, kind};
+use super::keywords::{KEYWORDS, Kind, TYPES, Words};
 use super::refs::{Home, Refs, Target};
 use super::{Budget, MAX_BYTES, MAX_SUBSCHEMAS, check_regex, cost, instance, quick};
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Path, Pointer, Span, Value};
 use crate::shape::{clip, suggest};
 
@@ -21,13 +21,15 @@ pub fn check(schema: &Node<'_>, base: &Pointer, budget: &Budget) -> Vec<Finding>
     let mut checker = Checker {
         base,
         budget,
-        refs: &refs,
-        findings: Vec::new(),
+        words: Words::Draft2020,
+        around: Around::Nothing(&refs),
+        findings: Findings::default(),
         subschemas: 0,
         defaults: Vec::new(),
     };
     checker.schema(schema, Home::ROOT, Path::ROOT);
-    let Checker { mut findings, subschemas, defaults, .. } = checker;
+    let Checker { findings, subschemas, defaults, .. } = checker;
+    let (mut findings, _) = findings.into_list();
     if subschemas > MAX_SUBSCHEMAS {
         let message =
             format!("the schema has {subschemas} subschemas; at most {MAX_SUBSCHEMAS} are allowed");
@@ -50,6 +52,48 @@ pub fn check(schema: &Node<'_>, base: &Pointer, budget: &Budget) -> Vec<Finding>
         findings.extend(defaults.into_iter().filter_map(|default| default.judge(base, schema)));
     }
     findings
+}
+
+/// The document that a schema is a part of: its references lead into it.
+pub(crate) trait Surroundings<'n> {
+    /// What is wrong with a reference that stands in the resource `home`.
+    fn fault(&mut self, reference: &'n str, home: Home) -> Option<Fault>;
+}
+
+/// What is wrong with a reference.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// What kind of thing.
+    pub(crate) code: Code,
+    /// What is wrong, naming the reference.
+    pub(crate) message: String,
+    /// How to mend it.
+    pub(crate) help: &'static str,
+}
+
+/// Finds what is wrong with a schema that is a part of a document and is never run by us.
+///
+/// The document bounds its size, so it has no limits of its own; a pattern in another flavour of
+/// regular expression is only a warning.
+pub(crate) fn check_part<'n>(
+    schema: &'n Node<'_>,
+    path: Path<'_>,
+    words: Words,
+    budget: &Budget,
+    document: &mut dyn Surroundings<'n>,
+    findings: &mut Findings,
+) {
+    let mut checker = Checker {
+        base: &Pointer::root(),
+        budget,
+        words,
+        around: Around::Document(document),
+        findings: std::mem::take(findings),
+        subschemas: 0,
+        defaults: Vec::new(),
+    };
+    checker.schema(schema, Home::ROOT, path);
+    *findings = checker.findings;
 }
 
 /// What the careful look could miss about references, the library that will run the schema says.
@@ -78,11 +122,20 @@ impl Default<'_, '_> {
     }
 }
 
+/// Where the references of a schema lead.
+enum Around<'c, 'n, 't> {
+    /// Into the schema itself.
+    Nothing(&'c Refs<'n, 't>),
+    /// Into the document it is a part of.
+    Document(&'c mut dyn Surroundings<'n>),
+}
+
 struct Checker<'c, 'n, 't> {
     base: &'c Pointer,
     budget: &'c Budget,
-    refs: &'c Refs<'n, 't>,
-    findings: Vec<Finding>,
+    words: Words,
+    around: Around<'c, 'n, 't>,
+    findings: Findings,
     subschemas: usize,
     defaults: Vec<Default<'n, 't>>,
 }
@@ -90,29 +143,49 @@ struct Checker<'c, 'n, 't> {
 impl<'n, 't> Checker<'_, 'n, 't> {
     fn schema(&mut self, schema: &'n Node<'t>, home: Home, path: Path<'_>) {
         self.subschemas += 1;
-        if self.subschemas > MAX_SUBSCHEMAS {
+        if self.is_done() {
             return;
         }
         let members = match &schema.value {
-            Value::Bool(_) => return,
+            Value::Bool(_) if self.words == Words::Draft2020 => return,
             Value::Object(members) => members,
             _ => {
-                let message = "a schema must be an object, true or false";
+                let message = match self.words {
+                    Words::Draft2020 => "a schema must be an object, true or false",
+                    Words::OpenApi30 => "a schema must be an object",
+                };
                 return self.bad(path, schema.span, message);
             }
         };
-        let home = self.refs.home_of(schema, home);
+        let home = match &self.around {
+            Around::Nothing(refs) => refs.home_of(schema, home),
+            Around::Document(_) if schema.text_at("$id").is_some() => Home::WITHIN,
+            Around::Document(_) => home,
+        };
+        let is_reference = self.words == Words::OpenApi30 && schema.get("$ref").is_some();
         for member in members {
             let keyword = member.key.as_ref();
+            // What stands beside a reference was not read before 3.1.
+            if is_reference && keyword != "$ref" {
+                continue;
+            }
             let path = path.key(keyword);
-            match kind(keyword) {
+            match self.words.kind(keyword) {
                 Some(kind) => self.keyword(kind, keyword, &member.value, home, path),
                 None => self.unknown_keyword(keyword, member.key_span, path),
             }
-            if keyword == "default" {
+            if keyword == "default" && matches!(self.around, Around::Nothing(_)) {
                 let pointer = path.pointer();
                 self.defaults.push(Default { pointer, schema, value: &member.value });
             }
+        }
+    }
+
+    /// Whether looking further tells nothing new.
+    fn is_done(&self) -> bool {
+        match self.around {
+            Around::Nothing(_) => self.subschemas > MAX_SUBSCHEMAS,
+            Around::Document(_) => self.findings.are_enough(),
         }
     }
 
@@ -121,12 +194,16 @@ impl<'n, 't> Checker<'_, 'n, 't> {
         match (kind, &value.value) {
             (Kind::Any, _) | (Kind::Flag, Value::Bool(_)) | (Kind::List, Value::List(_)) => {}
             (Kind::Schema, Value::List(_)) if name == "items" => {
-                self.bad(
-                    path,
-                    value.span,
-                    "`items` must be one schema; a list of them is `prefixItems` since 2020-12",
-                );
+                let message = match self.words {
+                    Words::Draft2020 => {
+                        "`items` must be one schema; a list of them is `prefixItems` since 2020-12"
+                    }
+                    Words::OpenApi30 => "`items` must be one schema",
+                };
+                self.bad(path, value.span, message);
             }
+            (Kind::Schema, Value::Bool(_))
+                if name == "additionalProperties" && self.words == Words::OpenApi30 => {}
             (Kind::Schema, _) => self.schema(value, home, path),
             (Kind::Schemas, Value::List(items)) => {
                 if items.is_empty() {
@@ -187,12 +264,21 @@ impl<'n, 't> Checker<'_, 'n, 't> {
                 }
             }
             (Kind::Types, _) => self.types(value, path),
+            (Kind::Type, Value::Text(text)) if text == "null" => {
+                let message = "`null` is no type in OpenAPI 3.0; `nullable` allows it";
+                self.bad(path, value.span, message);
+            }
+            (Kind::Type, Value::Text(text)) => self.type_name(text, value.span, path),
+            (Kind::Type, Value::List(_)) => {
+                let message = "`type` must be one type in OpenAPI 3.0; `nullable` allows null";
+                self.bad(path, value.span, message);
+            }
             (Kind::Regex, Value::Text(text)) => self.regex(text, value.span, path),
             (Kind::Ref, Value::Text(text)) => self.reference(text, value.span, home, path),
             (Kind::Id, Value::Text(text)) => {
                 if text.strip_suffix('#').unwrap_or(text).contains('#') {
                     self.bad(path, value.span, "`$id` must not have a fragment");
-                } else if let Some(fault) = self.refs.fault_of(value) {
+                } else if let Some(fault) = self.fault_of(value) {
                     self.bad(path, value.span, fault);
                 }
             }
@@ -201,7 +287,7 @@ impl<'n, 't> Checker<'_, 'n, 't> {
                 let begins = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
                 if !begins || !bytes.all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)) {
                     self.bad(path, value.span, format!("`{name}` must be a plain name"));
-                } else if let Some(fault) = self.refs.fault_of(value) {
+                } else if let Some(fault) = self.fault_of(value) {
                     self.bad(path, value.span, fault);
                 }
             }
@@ -221,6 +307,13 @@ impl<'n, 't> Checker<'_, 'n, 't> {
                 value.span,
                 format!("`{name}` must be {}, not {}", words(kind), value.type_name()),
             ),
+        }
+    }
+
+    fn fault_of(&self, value: &Node<'_>) -> Option<&'static str> {
+        match &self.around {
+            Around::Nothing(refs) => refs.fault_of(value),
+            Around::Document(_) => None,
         }
     }
 
@@ -278,15 +371,28 @@ impl<'n, 't> Checker<'_, 'n, 't> {
 
     fn regex(&mut self, pattern: &str, span: Span, path: Path<'_>) {
         if let Err(reason) = check_regex(pattern, self.budget) {
-            let finding = self.finding(Code::BadRegex, path, span, reason.to_string());
+            let mut finding = self.finding(Code::BadRegex, path, span, reason.to_string());
+            if matches!(self.around, Around::Document(_)) {
+                finding.severity = Severity::Warning;
+            }
             self.findings.push(finding);
         }
     }
 
-    fn reference(&mut self, text: &str, span: Span, home: Home, path: Path<'_>) {
+    fn reference(&mut self, text: &'n str, span: Span, home: Home, path: Path<'_>) {
         const HELP: &str =
             "put the part under `$defs` of this schema and refer to it as `#/$defs/name`";
-        let finding = match self.refs.resolve(text, home) {
+        let refs = match &mut self.around {
+            Around::Nothing(refs) => refs,
+            Around::Document(document) => {
+                if let Some(Fault { code, message, help }) = document.fault(text, home) {
+                    let finding = self.finding(code, path, span, message).help(help);
+                    self.findings.push(finding);
+                }
+                return;
+            }
+        };
+        let finding = match refs.resolve(text, home) {
             Target::Found(..) => return,
             Target::NotASchema => {
                 let message = format!("`{text}` leads to something that is no schema");
@@ -308,7 +414,10 @@ impl<'n, 't> Checker<'_, 'n, 't> {
     fn draft(&mut self, text: &str, span: Span, path: Path<'_>) {
         let is_current =
             text.trim_end_matches('#').ends_with("json-schema.org/draft/2020-12/schema");
-        if !is_current {
+        // The base dialect of OpenAPI 3.1 is 2020-12 with a few annotations.
+        let is_base = text.contains("spec.openapis.org/oas/3.1/dialect/")
+            && matches!(self.around, Around::Document(_));
+        if !is_current && !is_base {
             let message =
                 format!("`{text}` is not 2020-12; the schema is read as 2020-12 all the same");
             let finding = self.finding(Code::OtherDraft, path, span, message);
@@ -318,7 +427,20 @@ impl<'n, 't> Checker<'_, 'n, 't> {
 
     /// Schemas may carry other people's keywords; one that looks mistyped is worth a word.
     fn unknown_keyword(&mut self, name: &str, span: Span, path: Path<'_>) {
-        if name.starts_with("x-") || name.len() < 4 || instance::is_known_annotation(name) {
+        if name.starts_with("x-") {
+            return;
+        }
+        if self.words == Words::OpenApi30 {
+            if self.findings.is_beyond(Severity::Warning) {
+                return;
+            }
+            let message =
+                format!("`{}` is no keyword of OpenAPI 3.0 schemas; it is ignored", clip(name));
+            let mut finding = self.finding(Code::UnknownField, path, span, message);
+            finding.severity = Severity::Warning;
+            return self.findings.push(finding);
+        }
+        if name.len() < 4 || instance::is_known_annotation(name) {
             return;
         }
         if let Some(near) = suggest(name, KEYWORDS.iter().copied()) {
@@ -354,6 +476,7 @@ fn words(kind: Kind) -> &'static str {
         Kind::Flag => "true or false",
         Kind::Text | Kind::Regex | Kind::Ref | Kind::Id | Kind::Anchor => "a string",
         Kind::Names | Kind::Types | Kind::List => "a list",
+        Kind::Type => "a type",
         Kind::NamesMap => "an object of lists",
         Kind::Flags => "an object",
         Kind::Any => "any value",

@@ -1,8 +1,68 @@
 //! The keywords of JSON Schema 2020-12, as data.
 
+/// The words a schema is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// JSON Schema 2020-12.
+    Draft2020,
+    /// The older dialect of OpenAPI 3.0, which has its own idea of `null` and of open bounds.
+    OpenApi30,
+}
+
+impl Words {
+    /// The kind of a keyword; none when these words do not have it.
+    pub(crate) fn kind(self, name: &str) -> Option<Kind> {
+        match self {
+            Words::Draft2020 => kind(name),
+            Words::OpenApi30 => match name {
+                "type" => Some(Kind::Type),
+                "nullable" | "exclusiveMinimum" | "exclusiveMaximum" => Some(Kind::Flag),
+                "xml" => Some(Kind::Any),
+                _ if OPENAPI_30.contains(&name) => kind(name),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// What OpenAPI 3.0 has in common with the draft.
+const OPENAPI_30: [&str; 31] = [
+    "$ref",
+    "title",
+    "multipleOf",
+    "maximum",
+    "minimum",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "maxProperties",
+    "minProperties",
+    "required",
+    "enum",
+    "allOf",
+    "oneOf",
+    "anyOf",
+    "not",
+    "items",
+    "properties",
+    "additionalProperties",
+    "description",
+    "format",
+    "default",
+    "discriminator",
+    "readOnly",
+    "writeOnly",
+    "externalDocs",
+    "example",
+    "deprecated",
+];
+
 /// What the value of a keyword must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A schema.
     Schema,
     /// A list of schemas, not empty.
@@ -29,6 +89,8 @@ pub(super) enum Kind {
     NamesMap,
     /// A type, or a list of different types.
     Types,
+    /// One type, which is not `null`.
+    Type,
     /// A list.
     List,
     /// Anything.

@@ -12,8 +12,11 @@ mod quick;
 mod refs;
 
 pub use check::check;
+pub(crate) use check::{Fault, Surroundings, check_part};
 pub use instance::{Mismatch, TooCostly, Unknowns, judge};
+pub(crate) use keywords::{Kind, Words};
 pub use pattern::{Budget, EcmaRegex, RegexError, Runaway, check_regex, matches_once};
+pub(crate) use refs::{Home, percent_decoded};
 
 /// The largest schema that is looked at, in bytes.
 pub const MAX_BYTES: usize = 256 * 1024;

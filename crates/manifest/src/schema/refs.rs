@@ -28,11 +28,14 @@ pub(super) enum Target<'n, 't> {
 
 /// The resource that a schema stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Home(usize);
+pub(crate) struct Home(usize);
 
 impl Home {
-    /// The whole schema.
-    pub(super) const ROOT: Home = Home(0);
+    /// The whole schema, or the document around it.
+    pub(crate) const ROOT: Home = Home(0);
+
+    /// Some resource within it.
+    pub(super) const WITHIN: Home = Home(1);
 }
 
 /// The parts of a schema that references can lead to.
@@ -320,7 +323,8 @@ fn resolved(address: &str, base: &Uri<String>) -> Option<Uri<String>> {
     Some(reference.resolve_against(&base.borrow()).ok()?.normalize())
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+/// A text whose `%XX` are resolved; none when they are no UTF-8.
+pub(crate) fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

@@ -32,6 +32,14 @@ pub fn check<'n, 't>(shape: &Shape, node: &'n Node<'t>) -> Structure<'n, 't> {
     checker.found
 }
 
+/// Holds a part of a document against a shape, and adds what does not fit to what was found before.
+pub(crate) fn check_at(shape: &Shape, node: &Node<'_>, path: Path<'_>, findings: &mut Findings) {
+    let found = Structure { findings: std::mem::take(findings), schemas: Vec::new() };
+    let mut checker = Checker { found };
+    checker.value(shape, node, path, None);
+    *findings = checker.found.findings;
+}
+
 /// Fixed words for every fault beneath a field.
 type Says = Option<(Code, &'static str)>;
 

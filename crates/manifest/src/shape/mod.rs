@@ -10,8 +10,8 @@ mod grammar;
 mod published;
 mod suggest;
 
-pub use check::clip;
-pub use check::{SchemaSite, Structure, check};
+pub(crate) use check::check_at;
+pub use check::{SchemaSite, Structure, check, clip};
 pub use grammar::{Format, Pattern, is_hidden, patterns};
 pub use published::json_schema;
 pub use suggest::suggest;
