@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use manifest::companion;
 use manifest::dialect::{Dialect, Form};
-use manifest::document::{MAX_BUNDLE, Options, check, read};
-use manifest::folder::{COMPANION, FileReport, check_with_folder};
+use manifest::document::{MAX_BUNDLE, Options, read};
+use manifest::folder::{FileReport, check_with_folder};
 use manifest::json::parse;
 use manifest::model::Package;
 use package::archive::{Archive, Trailer};
@@ -181,11 +181,6 @@ impl Container {
         Ok((path, bytes))
     }
 
-    /// The companion among its files, when there is a valid one.
-    pub(crate) fn companion(&self) -> Option<companion::Companion> {
-        companion_in(self.contents())
-    }
-
     /// What it says about itself.
     pub(crate) fn described(&self, id: Option<&str>) -> Result<Described, Failure> {
         let fallback = id.map_or_else(|| self.name(), str::to_owned);
@@ -216,21 +211,12 @@ pub(crate) fn describe(
         is_one.then(|| packages.remove(0))
     });
     let mut package = package;
-    if let (Some(package), Some(companion)) = (&mut package, companion_in(contents)) {
+    if let (Some(package), Some(companion)) = (&mut package, load::companion_of(&Around(contents)))
+    {
         companion::apply(&companion, package);
     }
     let reports = check_with_folder(&manifest, bytes, &options, &Around(contents));
     Ok(Described { manifest, reports, package })
-}
-
-/// The companion among the files, when there is a valid one.
-fn companion_in(contents: &dyn Contents) -> Option<companion::Companion> {
-    let path =
-        [COMPANION, "meta/haft.json"].into_iter().find(|path| contents.size(path).is_some())?;
-    let bytes = contents.read(path).ok()?;
-    let report = check(&bytes, &Options { form: Some(Form::Companion), ..Options::default() });
-    let root = parse(std::str::from_utf8(&bytes).ok()?).root.filter(|_| report.is_valid())?;
-    Some(companion::read(&root))
 }
 
 /// What to say of a package that is refused.

@@ -9,6 +9,7 @@ use manifest::finding::{Code, Severity};
 use manifest::folder::{COMPANION, Folder, LAYERS};
 use manifest::json::{Places, parse};
 use manifest::model::Package;
+use package::contents::Around;
 
 use crate::container;
 use crate::disk::{self, Beside};
@@ -72,8 +73,14 @@ impl Loading<'_> {
         let bytes = disk::read(path)?;
         match self.read(&bytes, path) {
             Ok((report, packages)) => {
-                if let Some(form @ (Form::Test | Form::Companion | Form::Index | Form::OpenApi)) =
-                    report.form
+                if let Some(
+                    form @ (Form::Test
+                    | Form::Companion
+                    | Form::Index
+                    | Form::OpenApi
+                    | Form::Publisher
+                    | Form::Provenance),
+                ) = report.form
                 {
                     return Err(Failure::invalid(format!(
                         "`{}` is no manifest but {}",
@@ -95,7 +102,7 @@ impl Loading<'_> {
         let options = Options { dialect: self.dialect, fallback_id, ..Options::default() };
         let (_, mut packages) = read(&bytes, &options)
             .map_err(|report| refused(&path.join(&name), &bytes, &report, printer))?;
-        if let Some(companion) = container.companion() {
+        if let Some(companion) = companion_of(&Around(container.contents())) {
             for package in &mut packages {
                 companion::apply(&companion, package);
             }
@@ -108,7 +115,7 @@ impl Loading<'_> {
         let fallback_id = self.id.or(folder_name.as_deref());
         let (report, mut packages) =
             read(bytes, &Options { dialect: self.dialect, fallback_id, ..Options::default() })?;
-        if let Some(companion) = companion_of(path) {
+        if let Some(companion) = companion_of(&Beside::of(path)) {
             for package in &mut packages {
                 companion::apply(&companion, package);
             }
@@ -136,9 +143,8 @@ pub(crate) fn is_foreign(name: &str, bytes: &[u8], report: &Report) -> bool {
 }
 
 /// The companion beside a manifest, when there is a valid one.
-fn companion_of(path: &Path) -> Option<Companion> {
-    let beside = Beside::of(path);
-    let bytes = [COMPANION, "meta/haft.json"].iter().find_map(|name| beside.read(name).ok())?;
+pub(crate) fn companion_of(folder: &dyn Folder) -> Option<Companion> {
+    let bytes = [COMPANION, "meta/haft.json"].iter().find_map(|name| folder.read(name).ok())?;
     let report = check(&bytes, &Options { form: Some(Form::Companion), ..Options::default() });
     let root = parse(std::str::from_utf8(&bytes).ok()?).root.filter(|_| report.is_valid())?;
     Some(companion::read(&root))

@@ -11,7 +11,7 @@ use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Path, Pointer, Span, parse};
 use crate::model::Package;
 use crate::shape::{self, Shape, Structure, suggest};
-use crate::{companion, index, openapi};
+use crate::{companion, index, meta, openapi};
 
 /// The largest manifest, in bytes.
 pub const MAX_MANIFEST: usize = 1024 * 1024;
@@ -189,7 +189,10 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         (Some(forced), _) => Some((Some(forced), forced_form(forced, &root))),
     };
     let recognised = match (options.form, recognised) {
-        (Some(form @ (Form::Companion | Form::OpenApi)), _) => Some((None, form)),
+        (
+            Some(form @ (Form::Companion | Form::OpenApi | Form::Publisher | Form::Provenance)),
+            _,
+        ) => Some((None, form)),
         (Some(form), Some((dialect, _))) => Some((dialect, form)),
         (_, recognised) => recognised,
     };
@@ -284,6 +287,8 @@ fn shape_of(
     root: &Node<'_>,
 ) -> Result<&'static Shape, Box<Finding>> {
     Ok(match (dialect, form) {
+        (None, Form::Publisher) => meta::publisher_shape(),
+        (None, Form::Provenance) => meta::provenance_shape(),
         (None, _) => companion::shape(),
         (Some(Dialect::InstallManifest), Form::Index) => index::shape(),
         (Some(Dialect::InstallManifest), _) => install_manifest::shape(install_version(root)?),
@@ -421,7 +426,15 @@ fn lower(
     fallback_id: &str,
 ) -> Vec<Package> {
     match (dialect, form) {
-        (_, Form::Test | Form::Companion | Form::Index | Form::OpenApi) => Vec::new(),
+        (
+            _,
+            Form::Test
+            | Form::Companion
+            | Form::Index
+            | Form::OpenApi
+            | Form::Publisher
+            | Form::Provenance,
+        ) => Vec::new(),
         (Dialect::InstallManifest, _) => vec![install_manifest::lower::lower(root, text)],
         (Dialect::Agentcli, _) => vec![agentcli::lower::lower(root, text, fallback_id)],
         (Dialect::Mcpkg, _) => vec![mcpkg::lower::lower(root, text)],

@@ -232,6 +232,8 @@ codes! {
         CommandDotdot "command-dotdot" Error "A program of a tools.json begins with `..`."
         DangerousEnv "dangerous-env" Warning "A passed variable can make any program run other code; policy refuses it unless the owner names it."
         ShortId "short-id" Warning "A tool id has fewer than three segments."
+        PublisherMismatch "publisher-mismatch" Error "The manifest and `meta/publisher.json` name different publishers."
+        TwoCompanions "two-companions" Error "There is a `haft.json` and a `meta/haft.json`, so it is unclear which one counts."
         MissingFile "missing-file" Error "A listed file does not exist."
         UnlistedFile "unlisted-file" Warning "A test file exists that the manifest does not list."
         PathEscapes "path-escapes" Error "A path leaves the package folder."

@@ -10,6 +10,7 @@ use crate::dialect::{Dialect, Form, capability, mcpb};
 use crate::document::{Options, Report, check};
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Node, Pointer, Span, parse};
+use crate::meta;
 use crate::openapi;
 use crate::path::check_path;
 use crate::shape::clip;
@@ -72,6 +73,7 @@ pub fn check_with_folder(
     if let (Some(dialect), Some(Form::Manifest)) = (report.dialect, report.form) {
         around.companion();
         around.openapi(dialect, &bytes);
+        around.meta(&bytes);
     }
     let Around { extra, mut files, .. } = around;
     let mut manifest = FileReport { path: name.to_owned(), bytes, report };
@@ -225,6 +227,36 @@ impl Around<'_> {
                     check(&content, &Options { form: Some(Form::Companion), ..Options::default() });
                 self.files.push(FileReport { path: path.to_owned(), bytes: content, report });
             }
+        }
+        let [.., first, second] = self.files.as_mut_slice() else { return };
+        let are_both = |form| form == Some(Form::Companion);
+        if are_both(first.report.form) && are_both(second.report.form) {
+            let message = format!("`{}` and `{}` are both there", first.path, second.path);
+            let finding = Finding::new(
+                Code::TwoCompanions,
+                Pointer::root(),
+                Span { start: 0, end: 1 },
+                message,
+            );
+            second.report.findings.insert(0, finding.help("keep one of them"));
+        }
+    }
+
+    /// What the package says of its making.
+    fn meta(&mut self, manifest: &[u8]) {
+        for (path, form) in
+            [(meta::PUBLISHER, Form::Publisher), (meta::PROVENANCE, Form::Provenance)]
+        {
+            let Ok(content) = self.folder.read(path) else { continue };
+            let report = check(&content, &Options { form: Some(form), ..Options::default() });
+            if form == Form::Publisher
+                && let (Ok(manifest), Ok(text)) =
+                    (std::str::from_utf8(manifest), std::str::from_utf8(&content))
+                && let (Some(manifest), Some(publisher)) = (parse(manifest).root, parse(text).root)
+            {
+                self.extra.extend(meta::check_publisher(&manifest, &publisher));
+            }
+            self.files.push(FileReport { path: path.to_owned(), bytes: content, report });
         }
     }
 

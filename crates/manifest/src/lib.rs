@@ -13,7 +13,7 @@
 //! | [`schema`] | the JSON Schemas inside documents, and the values they judge |
 //! | [`model`] | the one model |
 //! | [`dialect`] | the doors into it |
-//! | [`companion`], [`index`] | `haft.json`, and the well-known index |
+//! | [`companion`], [`index`], [`meta`] | `haft.json`, the well-known index, who made a package |
 //! | [`openapi`] | the `openapi.json` of a package, and where it contradicts the manifest |
 //! | [`document`] | bytes → findings, or packages |
 //! | [`convert`] | one dialect into another, with its losses |
@@ -35,6 +35,7 @@ pub mod finding;
 pub mod folder;
 pub mod index;
 pub mod json;
+pub mod meta;
 pub mod model;
 pub mod openapi;
 pub mod path;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use manifest::dialect::Form;
 use manifest::finding::Severity;
 use manifest::model::Package;
 use package::digest::Listing;
@@ -132,7 +133,7 @@ impl Look<'_> {
             }
         }
         if let Some(openapi) = self.openapi() {
-            row("openapi", openapi.as_str().unwrap_or_default());
+            row("openapi", &openapi_words(&openapi));
         }
         let count = |severity| -> usize {
             self.described.reports.iter().map(|file| file.report.count(severity)).sum()
@@ -184,12 +185,44 @@ impl Look<'_> {
         }
     }
 
-    /// What the OpenAPI document describes, in a few words.
+    /// What the OpenAPI document describes.
     fn openapi(&self) -> Option<Value> {
-        let file = self.described.reports.iter().find(|file| file.path == "openapi.json")?;
-        let verdict = if file.report.is_valid() { "" } else { ", not valid" };
-        Some(Value::from(format!("{}{verdict}", file.report.title.clone().unwrap_or_default())))
+        let file =
+            self.described.reports.iter().find(|file| file.report.form == Some(Form::OpenApi))?;
+        let document: Value = serde_json::from_slice(&file.bytes).unwrap_or_default();
+        let paths = document["paths"].as_object().into_iter().flatten();
+        let operations: Vec<String> = paths
+            .flat_map(|(path, item)| {
+                let methods = item.as_object().into_iter().flatten().map(|(method, _)| method);
+                let known = methods.filter(|method| METHODS.contains(&method.as_str()));
+                known.map(|method| format!("{} {path}", method.to_uppercase())).collect::<Vec<_>>()
+            })
+            .collect();
+        Some(json!({
+            "version": document["openapi"],
+            "title": document["info"]["title"],
+            "valid": file.report.is_valid(),
+            "operations": operations,
+        }))
     }
+}
+
+/// The methods an operation may have.
+const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/// How many operations are named on the page.
+const SHOWN: usize = 5;
+
+/// What an OpenAPI document describes, in a few words.
+fn openapi_words(openapi: &Value) -> String {
+    let text = |key: &str| openapi[key].as_str().unwrap_or("?").to_owned();
+    let operations: Vec<&str> =
+        openapi["operations"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let named = operations.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    let more = if operations.len() > SHOWN { ", …" } else { "" };
+    let valid = if openapi["valid"] == true { "" } else { "not valid; " };
+    let count = super::count(operations.len(), "operation");
+    format!("{}, {}: {valid}{count}: {named}{more}", text("version"), text("title"))
 }
 
 /// The texts of an object, one after the other.

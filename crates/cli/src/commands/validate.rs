@@ -293,14 +293,24 @@ impl Look {
             (Some(dialect), Some(version)) => format!("{dialect} {version}"),
             (Some(dialect), None) => dialect.to_string(),
             (None, _) if report.form == Some(Form::Companion) => "haft.json".to_owned(),
+            (None, _) if report.form == Some(Form::Publisher) => "publisher".to_owned(),
+            (None, _) if report.form == Some(Form::Provenance) => "provenance".to_owned(),
             (None, Some(version)) if report.form == Some(Form::OpenApi) => {
                 format!("openapi {version}")
             }
             (None, None) if report.form == Some(Form::OpenApi) => "openapi".to_owned(),
             (None, _) => "no dialect".to_owned(),
         }];
-        let is_said =
-            |form: &Form| matches!(form, Form::Manifest | Form::Companion | Form::OpenApi);
+        let is_said = |form: &Form| {
+            matches!(
+                form,
+                Form::Manifest
+                    | Form::Companion
+                    | Form::OpenApi
+                    | Form::Publisher
+                    | Form::Provenance
+            )
+        };
         if let Some(form) = report.form.filter(|form| !is_said(form)) {
             parts[0] += &format!(" {}", form.name());
         }

@@ -96,7 +96,15 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
     let (report, packages) =
         read(bytes, &request.source).map_err(|report| ConvertError::Invalid(Box::new(report)))?;
     let form = report.form.unwrap_or(Form::Manifest);
-    if matches!(form, Form::Test | Form::Companion | Form::Index | Form::OpenApi) {
+    if matches!(
+        form,
+        Form::Test
+            | Form::Companion
+            | Form::Index
+            | Form::OpenApi
+            | Form::Publisher
+            | Form::Provenance
+    ) {
         return Err(ConvertError::NoManifest(form));
     }
     if report.dialect == Some(request.target) {

@@ -20,6 +20,10 @@ pub enum Form {
     Index,
     /// An OpenAPI document.
     OpenApi,
+    /// Who publishes a package.
+    Publisher,
+    /// Which source a package was made from.
+    Provenance,
 }
 
 impl Form {
@@ -33,6 +37,8 @@ impl Form {
             Form::Companion => "companion",
             Form::Index => "index",
             Form::OpenApi => "openapi",
+            Form::Publisher => "publisher",
+            Form::Provenance => "provenance",
         }
     }
 
@@ -46,6 +52,8 @@ impl Form {
             Form::Companion => "a companion",
             Form::Index => "an index",
             Form::OpenApi => "an OpenAPI document",
+            Form::Publisher => "a note on the publisher",
+            Form::Provenance => "a note on provenance",
         }
     }
 }
