@@ -99,8 +99,9 @@ pub(crate) fn open(path: &Path, printer: Printer) -> Result<Container, Failure> 
     });
     if !is_bundle {
         let message = format!("`{}` is neither an archive nor a bundle", path.display());
-        return Err(Failure::invalid(message)
-            .hint("a manifest by itself is looked at with `haft validate`"));
+        return Err(Failure::invalid(message).hint(
+            "`haft validate` looks at a manifest by itself, and `haft pack` takes its folder",
+        ));
     }
     let digest = Digest::of(&bytes);
     let bundle = Bundle::read(&bytes, &Limits::DEFAULT)

@@ -92,6 +92,11 @@ pub(crate) struct Beside {
 
 impl Beside {
     pub(crate) fn new(target: &Path) -> Result<Self, Failure> {
+        let folder = folder_of(target);
+        if !folder.is_dir() {
+            let message = format!("there is no folder `{}`", folder.display());
+            return Err(Failure::new(Exit::NotFound, message));
+        }
         let mut builder = tempfile::Builder::new();
         builder.prefix(".haft-");
         #[cfg(unix)]
@@ -99,8 +104,7 @@ impl Beside {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let file =
-            builder.tempfile_in(folder_of(target)).map_err(|error| unwritten(target, error))?;
+        let file = builder.tempfile_in(folder).map_err(|error| unwritten(target, error))?;
         Ok(Self { target: target.to_owned(), file })
     }
 

@@ -6,8 +6,8 @@ use clap::Args;
 use manifest::dialect::Form;
 use manifest::finding::Severity;
 use manifest::model::Package;
-use package::digest::Listing;
-use package::signature::Verdict;
+use package::digest::{Digest, Listing};
+use package::signature::{self, Verdict};
 use serde_json::{Value, json};
 
 use crate::container::{self, Container, Described, Inside};
@@ -73,7 +73,7 @@ impl Look<'_> {
             "valid": self.described.reports.iter().all(|file| file.report.is_valid()),
             "digest": format!("sha256:{}", self.container.digest),
             "size": self.container.size,
-            "contents": format!("sha256:{}", self.listing.digest()),
+            "contents": format!("sha256:{}", self.contents()),
             "files": super::files_json(&self.listing),
             "signature": {
                 "state": self.verdict.state.name(),
@@ -112,14 +112,8 @@ impl Look<'_> {
         };
         row("file", &format!("{} bytes, sha256:{}", self.container.size, self.container.digest));
         let (count, total) = (self.listing.files().len(), self.listing.total());
-        row(
-            "contents",
-            &format!(
-                "{}, {total} bytes, sha256:{}",
-                super::count(count, "file"),
-                self.listing.digest()
-            ),
-        );
+        let count = super::count(count, "file");
+        row("contents", &format!("{count}, {total} bytes, sha256:{}", self.contents()));
         row("manifest", &self.described.manifest);
         row("signature", &self.signature());
         for fault in &self.verdict.faults {
@@ -140,10 +134,8 @@ impl Look<'_> {
         };
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
         if errors + warnings > 0 {
-            row(
-                "findings",
-                &format!("{errors} errors, {warnings} warnings; `haft validate` shows them"),
-            );
+            let counts = [super::count(errors, "error"), super::count(warnings, "warning")];
+            row("findings", &format!("{}; `haft validate` shows them", counts.join(", ")));
         }
         page.push('\n');
         let width = self.listing.files().iter().map(|file| file.size.to_string().len()).max();
@@ -152,6 +144,11 @@ impl Look<'_> {
             page += &format!("{}  {size}  {}\n", file.sha256, escaped(&file.path));
         }
         Ok(page)
+    }
+
+    /// The digest of the files, signatures apart: it does not depend on who has signed.
+    fn contents(&self) -> Digest {
+        self.listing.without(signature::PATH).digest()
     }
 
     fn signature(&self) -> String {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use package::signature::State;
+use package::signature::{self, State};
 use serde_json::{Value, json};
 
 use crate::container;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &VerifyArgs, home: &Home, json_wanted: bool, printer: Pr
         printer.json(&json!({
             "path": args.file.to_string_lossy(),
             "digest": format!("sha256:{}", container.digest),
-            "contents": format!("sha256:{}", listing.digest()),
+            "contents": format!("sha256:{}", listing.without(signature::PATH).digest()),
             "state": verdict.state.name(),
             "trusted": signer.is_some(),
             "signer": signer.map(|known| &known.name),
