@@ -18,7 +18,7 @@ use crate::digest::{Digest, FileDigest, Hasher, Listing};
 use crate::limits::Limits;
 use crate::mcpb;
 use crate::nested;
-use crate::refusal::ReadError;
+use crate::refusal::{ReadError, Refusal, RefusalCode};
 use crate::source::Source;
 
 /// A file in an archive.
@@ -80,6 +80,10 @@ impl Archive {
             Trailer::Mcpb => mcpb::trailer(&source, len)?,
         };
         let end = end.unwrap_or(len);
+        if mcpb::has_end_record(&source, end, len)? {
+            let message = "the signature after the archive holds another end record";
+            return Err(Refusal::new(RefusalCode::TwoEndRecords, message).into());
+        }
         let mut entries = directory::read(&source, end, len - end, limits)?;
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let inner = nested::Known::default();

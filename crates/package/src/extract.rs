@@ -9,10 +9,11 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::archive::{Archive, Entry};
 use crate::digest::{FileDigest, Hasher, Listing};
@@ -62,7 +63,9 @@ impl std::error::Error for ExtractError {}
 pub struct Staged {
     target: PathBuf,
     /// Removed with everything in it when dropped.
-    holder: tempfile::TempDir,
+    _holder: tempfile::TempDir,
+    /// The same folder, open: its path could have been bent since.
+    inside: OwnedFd,
     listing: Listing,
 }
 
@@ -75,23 +78,29 @@ impl Staged {
     /// Syncs the files and gives the folder its name.
     pub fn promote(self, durability: Durability) -> Result<Listing, ExtractError> {
         let failed = |cause| ExtractError::Write { path: self.target.clone(), cause };
-        let whole = self.holder.path().join(WHOLE);
         if durability == Durability::Synced {
-            sync_all(&whole).map_err(failed)?;
+            sync_all(&self.inside).map_err(failed)?;
         }
-        let parent = parent_of(&self.target);
-        fs::create_dir_all(parent).map_err(failed)?;
+        let made = make_parents(&self.target).map_err(failed)?;
+        let undo = || made.iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
         // An empty folder of that name is replaced; anything else stays.
-        fs::rename(&whole, &self.target).map_err(|cause| match cause.kind() {
-            io::ErrorKind::AlreadyExists
-            | io::ErrorKind::DirectoryNotEmpty
-            | io::ErrorKind::NotADirectory => ExtractError::Taken(self.target.clone()),
-            _ => failed(cause),
-        })?;
-        if durability == Durability::Synced {
-            File::open(parent_of(&self.target))
-                .and_then(|parent| parent.sync_all())
-                .map_err(failed)?;
+        if let Err(cause) = rustix::fs::renameat(&self.inside, WHOLE, CWD, &self.target) {
+            undo();
+            let cause = io::Error::from(cause);
+            return Err(match cause.kind() {
+                io::ErrorKind::AlreadyExists
+                | io::ErrorKind::DirectoryNotEmpty
+                | io::ErrorKind::NotADirectory => ExtractError::Taken(self.target.clone()),
+                _ => failed(cause),
+            });
+        }
+        if durability == Durability::Synced
+            && let Err(cause) = sync_names(&self.target, &made)
+        {
+            // It does not count, so it is not there.
+            let _ = rustix::fs::renameat(CWD, &self.target, &self.inside, WHOLE);
+            undo();
+            return Err(failed(cause));
         }
         Ok(self.listing)
     }
@@ -105,6 +114,8 @@ const WHOLE: &str = "whole";
 pub fn extract(archive: &Archive, target: &Path) -> Result<Staged, ExtractError> {
     let target = std::path::absolute(target)
         .map_err(|cause| ExtractError::Write { path: target.to_owned(), cause })?;
+    // Without a slash at its end, which would ask for what lies behind a link.
+    let target: PathBuf = target.components().collect();
     let failed = |cause| ExtractError::Write { path: target.clone(), cause };
     if !is_free(&target) {
         return Err(ExtractError::Taken(target));
@@ -112,11 +123,14 @@ pub fn extract(archive: &Archive, target: &Path) -> Result<Staged, ExtractError>
     // For our eyes only: nobody else can reach inside while the files are written.
     let holder = tempfile::Builder::new()
         .prefix(".haft-unpack-")
+        .permissions(fs::Permissions::from_mode(0o700))
         .tempdir_in(nearest(&target))
         .map_err(failed)?;
-    let whole = holder.path().join(WHOLE);
-    fs::create_dir(&whole).map_err(failed)?;
-    let root = open_root(&whole).map_err(failed)?;
+    let inside = open_root(holder.path()).map_err(failed)?;
+    rustix::fs::mkdirat(&inside, WHOLE, Mode::from_raw_mode(0o755))
+        .map_err(|cause| failed(cause.into()))?;
+    let root = rustix::fs::openat(&inside, WHOLE, FOLDER, Mode::empty())
+        .map_err(|cause| failed(cause.into()))?;
     let writing = Writing { archive, root: &root, target: &target };
     writing.folders()?;
     // Neighbours share a folder, so each worker takes a run of them.
@@ -124,7 +138,7 @@ pub fn extract(archive: &Archive, target: &Path) -> Result<Staged, ExtractError>
     let digests: Result<Vec<Vec<FileDigest>>, ExtractError> =
         archive.entries().par_chunks(runs).map(|run| writing.files(run)).collect();
     let listing = Listing::new(digests?.into_iter().flatten().collect());
-    Ok(Staged { target, holder, listing })
+    Ok(Staged { target, _holder: holder, inside, listing })
 }
 
 /// Whether a folder can take this name: nothing is there, or an empty folder.
@@ -243,18 +257,48 @@ fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("/"))
 }
 
+/// Makes the folders above a path that are missing; gives those, the outermost first.
+fn make_parents(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing = path.ancestors().skip(1).take_while(|above| !above.is_dir());
+    let mut made: Vec<_> = missing.map(Path::to_owned).collect();
+    made.reverse();
+    for (index, folder) in made.iter().enumerate() {
+        if let Err(cause) = fs::create_dir(folder) {
+            made[..index].iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
+            return Err(cause);
+        }
+    }
+    Ok(made)
+}
+
+/// Puts the names of a folder, and of those made above it, on the disk.
+fn sync_names(target: &Path, made: &[PathBuf]) -> io::Result<()> {
+    let named = made.iter().map(PathBuf::as_path).chain([target]);
+    named.map(parent_of).try_for_each(|parent| File::open(parent)?.sync_all())
+}
+
 /// Puts everything on the disk that holds a folder, in one step.
 #[cfg(target_os = "linux")]
-fn sync_all(folder: &Path) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(File::open(folder)?)?)
+fn sync_all(folder: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(folder)?)
 }
 
 /// Elsewhere each file is synced by itself.
 #[cfg(not(target_os = "linux"))]
-fn sync_all(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() { sync_all(&path)? } else { File::open(&path)?.sync_all()? }
+fn sync_all(folder: &OwnedFd) -> io::Result<()> {
+    for entry in rustix::fs::Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if [c".", c".."].contains(&name) {
+            continue;
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+        if rustix::fs::fstat(&opened)?.st_mode & 0o170_000 == 0o040_000 {
+            sync_all(&opened)?;
+        } else {
+            rustix::fs::fsync(&opened)?;
+        }
     }
-    File::open(folder)?.sync_all()
+    Ok(rustix::fs::fsync(folder)?)
 }

@@ -6,6 +6,7 @@
 
 use std::io;
 
+use crate::record;
 use crate::source::Source;
 
 const HEADER: &[u8] = b"MCPB_SIG_V1";
@@ -36,6 +37,13 @@ pub(crate) fn trailer(source: &Source, len: u64) -> io::Result<Option<u64>> {
     let starts = tail.windows(HEADER.len()).enumerate();
     let at = starts.filter(|(_, window)| *window == HEADER).map(|(at, _)| at).find(fits);
     Ok(at.map(|at| len - tail_len as u64 + at as u64))
+}
+
+/// Whether a signature holds what other readers would take for the end of another archive.
+/// They look for it from the end on, and do not cut anything off first.
+pub(crate) fn has_end_record(source: &Source, end: u64, len: u64) -> io::Result<bool> {
+    let tail = source.part(end, usize::try_from(len - end).unwrap_or(usize::MAX))?;
+    Ok(tail.windows(4).any(|mark| record::mark(mark) == Some(record::END)))
 }
 
 #[cfg(test)]

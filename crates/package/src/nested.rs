@@ -28,6 +28,12 @@ const ARCHIVES: [&[u8]; 7] = [
     b"Rar!\x1a\x07",
 ];
 
+/// How many bytes tell which of them a file is.
+const LONGEST_MARK: usize = 6;
+
+/// Why an archive with sizes over 4 GiB is refused.
+const UNSEEN: &str = "uses zip64, so nobody can tell what it becomes";
+
 /// Names of zip archives that may begin with something else: a program that unpacks itself.
 const ZIP_NAMES: [&str; 8] = ["zip", "jar", "whl", "pyz", "mcpkg", "mcpb", "dxt", "nupkg"];
 
@@ -51,8 +57,8 @@ pub(crate) struct Watch<'k> {
 }
 
 enum State<'k> {
-    /// Nothing has passed yet.
-    Unseen { is_zip_by_name: bool },
+    /// Too little has passed to tell; these are the first bytes.
+    Unseen { is_zip_by_name: bool, start: Vec<u8> },
     /// It is no archive we look into.
     Plain,
     /// These are its bytes so far; no other archive's are kept meanwhile.
@@ -64,25 +70,29 @@ impl<'k> Watch<'k> {
     pub(crate) fn new(path: &str, at: u64, known: &'k Known) -> Self {
         let kind = path.rsplit_once('.').map(|(_, kind)| kind.to_ascii_lowercase());
         let is_zip_by_name = kind.is_some_and(|kind| ZIP_NAMES.contains(&kind.as_str()));
-        Self { known, at, state: State::Unseen { is_zip_by_name } }
+        Self { known, at, state: State::Unseen { is_zip_by_name, start: Vec::new() } }
     }
 
     pub(crate) fn see(&mut self, piece: &[u8]) {
         match &mut self.state {
             State::Plain => {}
             State::Archive(bytes, _) => bytes.extend_from_slice(piece),
-            State::Unseen { .. } if piece.is_empty() => {}
-            State::Unseen { is_zip_by_name } => {
-                let is_archive =
-                    *is_zip_by_name || piece.starts_with(ZIP) || piece.starts_with(GZIP);
-                self.state = if is_archive { self.look(piece) } else { State::Plain };
+            State::Unseen { is_zip_by_name, start } => {
+                start.extend_from_slice(piece);
+                // A stranger decides how the pieces are cut: the first may be a single byte.
+                if *is_zip_by_name || start.starts_with(ZIP) || start.starts_with(GZIP) {
+                    let start = std::mem::take(start);
+                    self.state = self.look(start);
+                } else if start.len() >= ZIP.len() {
+                    self.state = State::Plain;
+                }
             }
         }
     }
 
-    fn look(&self, piece: &[u8]) -> State<'k> {
+    fn look(&self, start: Vec<u8>) -> State<'k> {
         let sum = self.known.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sum.seen.contains(&self.at) { State::Plain } else { State::Archive(piece.to_vec(), sum) }
+        if sum.seen.contains(&self.at) { State::Plain } else { State::Archive(start, sum) }
     }
 
     /// Refuses an archive that is a bomb, or holds another archive.
@@ -105,21 +115,39 @@ struct Judge<'j> {
 }
 
 impl Judge<'_> {
-    /// Looks at every entry the directory lists; what other readers find is the same or nothing.
-    /// Gives what they unfold to.
+    /// Looks at every entry the directory lists. Gives what they unfold to.
     fn zip(&self, bytes: &[u8]) -> Result<u64, Refusal> {
-        let Some(end) = last_end(bytes) else { return Ok(0) };
-        if usize::from(end.entries) > self.limits.entries {
-            return Err(self.bomb(&format!("has {} entries", end.entries)));
+        let ends = ends(bytes);
+        let [(end, at)] = ends[..] else {
+            let is_none = ends.is_empty();
+            return if is_none { Ok(0) } else { Err(self.bomb("has more than one end record")) };
+        };
+        let locator = at.checked_sub(20).and_then(|place| record::mark(&bytes[place..]));
+        if end.entries == 0xffff
+            || [end.directory_size, end.directory_offset].contains(&u32::MAX)
+            || locator == Some(record::LOCATOR64)
+        {
+            return Err(self.bomb(UNSEEN));
         }
-        let at = bytes.len().saturating_sub(END_LEN + usize::from(end.comment_len));
         let start = at.saturating_sub(end.directory_size as usize);
         // A program that unpacks itself stands before the archive.
         let shift = start.saturating_sub(end.directory_offset as usize);
         let mut left = bytes.get(start..at).unwrap_or_default();
-        let mut total = 0;
+        let (mut lines, mut total, mut read) = (0, 0, 0);
         while let Some(line) = record::central(left) {
             let common = line.common;
+            if [common.size, common.compressed, line.offset].contains(&u32::MAX) {
+                return Err(self.bomb(UNSEEN));
+            }
+            lines += 1;
+            if lines > self.limits.entries {
+                return Err(self.bomb("has too many entries"));
+            }
+            // If entries could share their data, little would take long to unfold.
+            read += u64::from(common.compressed);
+            if read > self.len {
+                return Err(self.bomb("has entries that overlap"));
+            }
             total += self.entry(bytes, shift + line.offset as usize, &common, total)?;
             let after = usize::from(common.name_len)
                 + usize::from(common.extra_len)
@@ -156,13 +184,15 @@ impl Judge<'_> {
         let mut reader = flate2::bufread::MultiGzDecoder::new(bytes);
         let mut buffer = vec![0; crate::content::PIECE];
         let mut total = 0;
+        let mut start = Vec::new();
         // Damaged data ends the look: there is nothing more to unfold.
         while let Ok(made) = std::io::Read::read(&mut reader, &mut buffer) {
             if made == 0 {
                 break;
             }
-            if total == 0 {
-                self.begins(&buffer[..made])?;
+            if start.len() < LONGEST_MARK {
+                start.extend(buffer[..made].iter().take(LONGEST_MARK));
+                self.begins(&start)?;
             }
             total += made as u64;
             self.count(total)?;
@@ -211,10 +241,20 @@ impl Judge<'_> {
     }
 }
 
-fn last_end(bytes: &[u8]) -> Option<record::End> {
-    let tail = &bytes[bytes.len().saturating_sub(END_LEN + 0xffff)..];
-    let marks = tail.windows(4).enumerate().rev();
-    marks
-        .filter(|(_, window)| record::mark(window) == Some(record::END))
-        .find_map(|(at, _)| record::end(&tail[at..]))
+/// The end records that some reader would go by, and where they are: the last, and every one
+/// that ends where the file ends.
+fn ends(bytes: &[u8]) -> Vec<(record::End, usize)> {
+    let from = bytes.len().saturating_sub(END_LEN + 0xffff);
+    let marks = bytes[from..].windows(4).enumerate().rev();
+    let mut found = Vec::new();
+    for (place, _) in marks.filter(|(_, window)| record::mark(window) == Some(record::END)) {
+        let at = from + place;
+        if let Some(end) = record::end(&bytes[at..]) {
+            let is_whole = at + END_LEN + usize::from(end.comment_len) == bytes.len();
+            if found.is_empty() || is_whole {
+                found.push((end, at));
+            }
+        }
+    }
+    found
 }

@@ -4,6 +4,8 @@
 //! says which promise is broken, if any. The targets in `fuzz/` call them, and so
 //! do ordinary tests.
 
+mod archive;
+
 use std::collections::HashSet;
 
 use manifest::dialect::mcpkg::split_command;
@@ -16,6 +18,8 @@ use manifest::json::{MAX_DEPTH, Node, Number, Places, Pointer, Value, parse};
 use manifest::openapi;
 use manifest::schema::{self, Budget, EcmaRegex, Unknowns, check_regex, matches_once};
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
+
+pub use archive::archive;
 
 /// Whether every promise is kept, and which one is not.
 pub type Kept = Result<(), TestCaseError>;

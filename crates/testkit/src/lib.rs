@@ -10,10 +10,12 @@
 //! | [`mutations`] | the ways a document goes wrong |
 //! | [`schemas`] | JSON Schemas, patterns, and values to hold against them |
 //! | [`bytes`] | JSON as text, and text that is damaged |
+//! | [`archives`] | zip archives, clean and hostile, and a writer that writes any field wrongly |
 //! | [`fuzz`] | what must hold for any bytes at all |
 //!
 //! Only tests use this crate.
 
+pub mod archives;
 pub mod bytes;
 pub mod docs;
 pub mod documents;

@@ -36,13 +36,15 @@ pub(super) fn read(
     let listed = lines(&directory, record.entries)?;
     entry::check_sizes(&listed, limits)?;
     check_names(listed.iter().map(|line| (line.path.as_str(), line.kind)))?;
+    check_order(&listed)?;
     let mut entries = Vec::with_capacity(listed.len());
     let mut expected = 0;
+    let directory_offset = u64::from(record.directory_offset);
     for (index, line) in listed.iter().enumerate() {
         check_place(line, expected)?;
-        let next = listed
-            .get(index + 1)
-            .map_or(u64::from(record.directory_offset), |next| u64::from(next.header.offset));
+        // Whatever the next line claims, no entry reaches beyond the directory.
+        let next = listed.get(index + 1).map_or(u64::MAX, |next| u64::from(next.header.offset));
+        let next = next.min(directory_offset);
         let (data, after) = entry::check_local(source, line, next)?;
         expected = after;
         if line.kind == Kind::File {
@@ -57,7 +59,6 @@ pub(super) fn read(
             });
         }
     }
-    let directory_offset = u64::from(record.directory_offset);
     match expected.cmp(&directory_offset) {
         std::cmp::Ordering::Equal => Ok(entries),
         std::cmp::Ordering::Less if expected == 0 => {
@@ -202,16 +203,26 @@ fn lines(directory: &[u8], count: u16) -> Result<Vec<Listed>, Refusal> {
     }
 }
 
-/// Entries stand one after the other, in the order of the directory.
+/// The directory lists the entries in the order in which they stand.
+fn check_order(listed: &[Listed]) -> Result<(), Refusal> {
+    let behind = listed.windows(2).find(|pair| pair[1].header.offset <= pair[0].header.offset);
+    match behind {
+        None => Ok(()),
+        Some(pair) => {
+            let words = "overlaps the one before it, or stands out of order";
+            Err(Refusal::entry(RefusalCode::Overlap, &pair[1].path, words))
+        }
+    }
+}
+
+/// Entries stand one right after the other.
 fn check_place(line: &Listed, expected: u64) -> Result<(), Refusal> {
     let offset = u64::from(line.header.offset);
     match offset.cmp(&expected) {
         std::cmp::Ordering::Equal => Ok(()),
-        std::cmp::Ordering::Less => Err(Refusal::entry(
-            RefusalCode::Overlap,
-            &line.path,
-            "overlaps the one before it, or stands out of order",
-        )),
+        std::cmp::Ordering::Less => {
+            Err(Refusal::entry(RefusalCode::Overlap, &line.path, "overlaps the one before it"))
+        }
         std::cmp::Ordering::Greater if expected == 0 => Err(Refusal::new(
             RefusalCode::PrefixData,
             format!("{offset} bytes stand before the first entry"),

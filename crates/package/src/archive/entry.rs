@@ -33,6 +33,9 @@ const ZIP64: u16 = 0x0001;
 /// Systems whose attributes we know: FAT, Unix, NTFS (two numbers), VFAT, macOS.
 const SYSTEMS: [u8; 6] = [0, 3, 10, 11, 14, 19];
 
+/// Nothing, deflated.
+const EMPTY: [u8; 2] = [3, 0];
+
 const FILE_TYPE: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
@@ -85,7 +88,11 @@ pub(super) fn check_central(header: Central, name: &[u8], extra: &[u8]) -> Resul
         None => (full.as_str(), Kind::File),
     };
     let executable = check_attributes(&header, &full, kind)?;
-    if kind == Kind::Folder && (common.size, common.compressed, common.crc) != (0, 0, 0) {
+    // Some writers compress a folder's nothing; what its two bytes are is looked at later.
+    let compressed = if common.method == DEFLATED { EMPTY.len() } else { 0 };
+    let is_empty = (common.size, common.crc) == (0, 0)
+        && [0, compressed].contains(&(common.compressed as usize));
+    if kind == Kind::Folder && !is_empty {
         return refuse(RefusalCode::FolderContent, "is a folder with content");
     }
     if common.method == STORED && common.size != common.compressed {
@@ -215,9 +222,12 @@ pub(super) fn check_local(
     if usize::from(local.name_len) != line.name.len() || bytes[LOCAL_LEN..] != line.name {
         return mismatch("has another name in its own header");
     }
-    let sizes = |header: &Common| (header.crc, header.compressed, header.size);
-    let are_sizes_equal = sizes(&local) == sizes(&listed)
-        || (listed.flags & DESCRIBED_AFTER != 0 && sizes(&local) == (0, 0, 0));
+    // Whoever writes to a pipe leaves out what he does not know yet; Info-ZIP knows the size.
+    let is_left_out = |number: u32| listed.flags & DESCRIBED_AFTER != 0 && number == 0;
+    let are_sizes_equal =
+        [(local.crc, listed.crc), (local.compressed, listed.compressed), (local.size, listed.size)]
+            .iter()
+            .all(|(own, other)| own == other || is_left_out(*own));
     let rest =
         |header: &Common| (header.needed, header.flags, header.method, header.time, header.date);
     if rest(&local) != rest(&listed) || !are_sizes_equal {
@@ -231,6 +241,12 @@ pub(super) fn check_local(
     }
     let extra = source.part(extra_at, usize::from(local.extra_len))?;
     check_extra(&extra, &line.name, &line.path)?;
+    if line.kind == Kind::Folder
+        && listed.compressed > 0
+        && source.part(data, EMPTY.len())? != EMPTY
+    {
+        return refuse(RefusalCode::FolderContent, "is a folder with content");
+    }
     if listed.flags & DESCRIBED_AFTER == 0 {
         return Ok((data, end));
     }
