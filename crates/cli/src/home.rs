@@ -1,5 +1,6 @@
 //! The owner's home: the folder `.mcp`, and the keys in it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -61,19 +62,21 @@ impl Home {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(unreadable(&self.keys(), error)),
         };
-        let mut trusted = Vec::new();
+        let mut names = BTreeSet::new();
         for entry in entries.flatten() {
             let path = entry.path();
+            let is_key = path.extension().is_some_and(|kind| kind == PUBLIC || kind == PRIVATE);
             let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
-            let is_public = path.extension().is_some_and(|kind| kind == PUBLIC);
-            if let Some(name) = name.filter(|name| is_public && check_name(name).is_ok()) {
-                let key = read_public(&path)?;
-                let own = self.key_file(&name, PRIVATE).exists();
-                trusted.push(Trusted { name, key, own });
-            }
+            names.extend(name.filter(|name| is_key && check_name(name).is_ok()));
         }
-        trusted.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(trusted)
+        names
+            .into_iter()
+            .map(|name| {
+                let key = self.public(&name)?;
+                let own = self.key_file(&name, PRIVATE).exists();
+                Ok(Trusted { name, key, own })
+            })
+            .collect()
     }
 
     /// Keeps a new key; one of that name is never replaced.
@@ -86,13 +89,9 @@ impl Home {
         let text = key.to_file(passphrase).map_err(|error| bad_key(name, error))?;
         self.make_keys()?;
         let path = self.key_file(name, PRIVATE);
-        output::write_secret(&path, text.as_bytes())?;
-        let kept = self.trust(name, key.public());
-        if kept.is_err() {
-            // Half a key is no key.
-            let _ = fs::remove_file(&path);
-        }
-        kept?;
+        // From here on there is a key: it names its public half itself.
+        output::keep_secret(&path, text.as_bytes())?;
+        self.trust(name, key.public())?;
         Ok(path)
     }
 
@@ -100,8 +99,7 @@ impl Home {
     pub(crate) fn trust(&self, name: &str, key: PublicKey) -> Result<PathBuf, Failure> {
         self.make_keys()?;
         let path = self.key_file(name, PUBLIC);
-        output::write_new(&path, format!("{key} {name}\n").as_bytes())?;
-        output::sync_folder(&self.keys())?;
+        output::keep(&path, format!("{key} {name}\n").as_bytes())?;
         Ok(path)
     }
 
@@ -135,7 +133,11 @@ impl Home {
 
     /// The public key of that name.
     pub(crate) fn public(&self, name: &str) -> Result<PublicKey, Failure> {
-        let path = self.key_file(name, PUBLIC);
+        let (own, path) = (self.key_file(name, PRIVATE), self.key_file(name, PUBLIC));
+        if own.exists() {
+            let text = Zeroizing::new(read_text(&own)?);
+            return PrivateKey::public_of(&text).map_err(|error| bad_key(name, error));
+        }
         if path.exists() { read_public(&path) } else { Err(self.no_such(name)) }
     }
 

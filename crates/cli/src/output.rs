@@ -8,11 +8,6 @@ use crate::exit::{Exit, Failure};
 
 /// Writes a new file; one that is there already is a conflict.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    write_with(path, bytes, 0o666)
-}
-
-#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes"))]
-fn write_with(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         let exit = if error.kind() == std::io::ErrorKind::AlreadyExists {
             Exit::Conflict
@@ -21,14 +16,7 @@ fn write_with(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
         };
         Failure::new(exit, format!("failed to write `{}`", path.display())).cause(error)
     };
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(mode);
-    }
-    let mut file = options.open(path).map_err(failed)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     written.map_err(|error| {
         // What could not be written whole is not left behind.
@@ -37,9 +25,14 @@ fn write_with(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
     })
 }
 
-/// Writes a new file that only its owner can read.
-pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    write_with(path, bytes, 0o600)
+/// Writes a new file that only its owner can read, whole or not at all.
+pub(crate) fn keep_secret(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    Beside::with_mode(path, 0o600)?.keep(bytes)
+}
+
+/// Writes a new file, whole or not at all, and puts it on the disk.
+pub(crate) fn keep(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    Beside::with_mode(path, 0o666)?.keep(bytes)
 }
 
 /// Makes a folder that only its owner can look into; one that is there stays as it is.
@@ -92,6 +85,11 @@ pub(crate) struct Beside {
 
 impl Beside {
     pub(crate) fn new(target: &Path) -> Result<Self, Failure> {
+        Self::with_mode(target, 0o666)
+    }
+
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes"))]
+    fn with_mode(target: &Path, mode: u32) -> Result<Self, Failure> {
         let folder = folder_of(target);
         if !folder.is_dir() {
             let message = format!("there is no folder `{}`", folder.display());
@@ -102,7 +100,7 @@ impl Beside {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(0o666));
+            builder.permissions(fs::Permissions::from_mode(mode));
         }
         let file = builder.tempfile_in(folder).map_err(|error| unwritten(target, error))?;
         Ok(Self { target: target.to_owned(), file })
@@ -110,6 +108,16 @@ impl Beside {
 
     pub(crate) fn file(&mut self) -> impl Write + Send + '_ {
         io::BufWriter::with_capacity(1 << 20, self.file.as_file_mut())
+    }
+
+    /// Fills the file and gives it its name, unless something has that name already.
+    fn keep(mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let target = self.target;
+        let file = self.file.as_file_mut();
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        written.map_err(|error| unwritten(&target, error))?;
+        self.file.persist_noclobber(&target).map_err(|error| unwritten(&target, error.error))?;
+        sync_folder(folder_of(&target))
     }
 
     /// Puts the file on the disk, then in the place of what was there.
@@ -128,6 +136,7 @@ fn folder_of(path: &Path) -> &Path {
 fn unwritten(path: &Path, error: io::Error) -> Failure {
     let exit = match error.kind() {
         io::ErrorKind::NotFound => Exit::NotFound,
+        io::ErrorKind::AlreadyExists => Exit::Conflict,
         _ => Exit::Unavailable,
     };
     Failure::new(exit, format!("failed to write `{}`", path.display())).cause(error)

@@ -99,7 +99,7 @@ fn check_as_written(path: &str) -> Result<(), PathFault> {
     if path.len() > MAX_PATH {
         return Err(PathFault::TooLong);
     }
-    if path.chars().any(is_hidden) {
+    if path.chars().any(|character| is_hidden(character) || is_blank(character)) {
         return Err(PathFault::Hidden);
     }
     if path.contains(['<', '>', '"', '|', '?', '*']) {
@@ -112,6 +112,13 @@ fn check_as_written(path: &str) -> Result<(), PathFault> {
         check_segment(segment)?;
     }
     Ok(())
+}
+
+/// Whether a character shows nothing by itself: fillers, joiners and choosers of a form.
+fn is_blank(character: char) -> bool {
+    matches!(u32::from(character),
+        0x034f | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f | 0x2800 | 0x3164
+        | 0xfe00..=0xfe0f | 0xffa0 | 0xe0100..=0xe01ef)
 }
 
 fn check_segment(segment: &str) -> Result<(), PathFault> {
@@ -167,6 +174,8 @@ mod tests {
             (&deep, PathFault::TooDeep),
             ("a\u{202e}b", PathFault::Hidden),
             ("a\nb", PathFault::Hidden),
+            ("a\u{fe0f}b", PathFault::Hidden),
+            ("\u{3164}", PathFault::Hidden),
             ("a//b", PathFault::EmptySegment),
             ("a/", PathFault::EmptySegment),
             ("./a", PathFault::DotSegment),

@@ -178,6 +178,12 @@ impl PrivateKey {
         }
     }
 
+    /// The public half that a key file names; it needs no passphrase.
+    pub fn public_of(text: &str) -> Result<PublicKey, KeyError> {
+        let file: KeyFile = serde_json::from_str(text).map_err(|_| KeyError::NotAKeyFile)?;
+        PublicKey::parse(&file.public)
+    }
+
     /// Whether a key file is sealed.
     pub fn is_sealed(text: &str) -> Result<bool, KeyError> {
         let file: KeyFile = serde_json::from_str(text).map_err(|_| KeyError::NotAKeyFile)?;

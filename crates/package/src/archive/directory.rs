@@ -60,7 +60,10 @@ pub(super) fn read(
         }
     }
     match expected.cmp(&directory_offset) {
-        std::cmp::Ordering::Equal => Ok(entries),
+        std::cmp::Ordering::Equal => {
+            entry::check_growth(&listed, limits)?;
+            Ok(entries)
+        }
         std::cmp::Ordering::Less if expected == 0 => {
             Err(Refusal::new(RefusalCode::PrefixData, "bytes stand before the directory").into())
         }

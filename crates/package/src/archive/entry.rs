@@ -33,6 +33,13 @@ const ZIP64: u16 = 0x0001;
 /// Systems whose attributes we know: FAT, Unix, NTFS (two numbers), VFAT, macOS.
 const SYSTEMS: [u8; 6] = [0, 3, 10, 11, 14, 19];
 
+/// How much more than its content a file's data may be: compressors have their ways, but
+/// data that unfolds to nothing is a place to hide something.
+const SPARE: u64 = 4096;
+
+/// How many files of any ratio a package may have.
+const FREE_FILES: u64 = 16;
+
 /// Nothing, deflated.
 const EMPTY: [u8; 2] = [3, 0];
 
@@ -196,6 +203,30 @@ pub(super) fn check_sizes(listed: &[Listed], limits: &Limits) -> Result<(), Refu
         let message =
             format!("the files have {total} bytes; at most {} are allowed", limits.total_bytes);
         return Err(Refusal::new(RefusalCode::TotalTooLarge, message));
+    }
+    Ok(())
+}
+
+/// Refuses files that together grow too much, and data that is far larger than its content.
+pub(super) fn check_growth(listed: &[Listed], limits: &Limits) -> Result<(), Refusal> {
+    let (mut total, mut total_compressed) = (0, 0);
+    for line in listed {
+        let (compressed, size) =
+            (u64::from(line.header.common.compressed), u64::from(line.header.common.size));
+        if compressed > 2 * size + SPARE {
+            let words = format!("takes {compressed} bytes for {size} bytes of content");
+            return Err(Refusal::entry(RefusalCode::BadDeflate, &line.path, words));
+        }
+        total += size;
+        total_compressed += compressed;
+    }
+    // A few small files may each have any ratio; hundreds of them may not.
+    if total > FREE_FILES * limits.ratio_free_bytes && limits.is_bomb(total_compressed, total) {
+        let message = format!(
+            "the files grow from {total_compressed} to {total} bytes, more than {} times",
+            limits.ratio
+        );
+        return Err(Refusal::new(RefusalCode::Bomb, message));
     }
     Ok(())
 }

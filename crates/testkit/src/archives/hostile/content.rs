@@ -34,7 +34,10 @@ fn bombs() -> Vec<Hostile> {
         Item::by_hand(name, repeated(&thick, size.div_ceil(MIB)), size, 0x1234_5678)
     };
     let five = Zip::of((0..5).map(|n| large(&format!("{n}.bin"), 60 * MIB)));
-    let many = Zip::of((0..257).map(|n| Item::by_hand(&format!("{n}"), zeros(1), MIB, 0)));
+    let zeros_each = |count: usize| {
+        Zip::of((0..count).map(|n| Item::by_hand(&format!("{n}"), zeros(1), MIB, 0)))
+    };
+    let many = zeros_each(257);
     let claims = |size: usize| {
         Item::stored("x", b"tiny").both(|header| {
             header.method = 8;
@@ -54,15 +57,27 @@ fn bombs() -> Vec<Hostile> {
         refused(Code::Bomb, "two MiB of zeros", Item::by_hand("x", zeros(2), 2 * MIB, 0)),
         refused(Code::Bomb, "64 MiB of zeros", Item::by_hand("x", zeros(64), 64 * MIB, 0)),
         refused(Code::Bomb, "a byte more than may come of nothing", claims(MIB + 1)),
+        refused(Code::Bomb, "17 files of a MiB of zeros each", zeros_each(17)),
+        refused(Code::Bomb, "256 files of a MiB of zeros each", zeros_each(256)),
         refused(
-            Code::SizeMismatch,
+            Code::BadDeflate,
             "4 GiB that claim to be ten bytes",
             Item::by_hand("x", zeros(4096), 10, 0),
         ),
         refused(
-            Code::SizeMismatch,
+            Code::BadDeflate,
             "4 GiB that claim to be a MiB",
             Item::by_hand("x", zeros(4096), MIB, 0),
+        ),
+        refused(
+            Code::SizeMismatch,
+            "1 GiB that claim to be a MiB",
+            Item::by_hand("x", zeros(1024), MIB, 0),
+        ),
+        refused(
+            Code::SizeMismatch,
+            "three MiB that claim to be ten bytes",
+            Item::by_hand("x", zeros(3), 10, 0),
         ),
         refused(
             Code::SizeMismatch,
