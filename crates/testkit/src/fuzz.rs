@@ -5,6 +5,7 @@
 //! do ordinary tests.
 
 mod archive;
+mod bundle;
 
 use std::collections::HashSet;
 
@@ -20,6 +21,7 @@ use manifest::schema::{self, Budget, EcmaRegex, Unknowns, check_regex, matches_o
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 
 pub use archive::archive;
+pub use bundle::bundle;
 
 /// Whether every promise is kept, and which one is not.
 pub type Kept = Result<(), TestCaseError>;
