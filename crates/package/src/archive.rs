@@ -13,6 +13,7 @@ use std::io;
 
 use rayon::prelude::*;
 
+pub use crate::content::Entry;
 use crate::content::{self, Sink};
 use crate::digest::{Digest, FileDigest, Hasher, Listing};
 use crate::limits::Limits;
@@ -20,22 +21,6 @@ use crate::mcpb;
 use crate::nested;
 use crate::refusal::{ReadError, Refusal, RefusalCode};
 use crate::source::Source;
-
-/// A file in an archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Its path, which is plain.
-    pub path: String,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Whether it can be run.
-    pub executable: bool,
-    pub(crate) compressed: u64,
-    pub(crate) crc: u32,
-    pub(crate) method: u16,
-    /// Where its data begins.
-    pub(crate) data: u64,
-}
 
 /// What may follow an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

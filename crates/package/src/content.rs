@@ -4,12 +4,27 @@ use std::io;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use crate::archive::Entry;
 use crate::limits::Limits;
 use crate::nested;
 use crate::record::STORED;
 use crate::refusal::{ReadError, Refusal, RefusalCode};
 use crate::source::Source;
+
+/// A file in an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path, which is plain.
+    pub path: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether it can be run.
+    pub executable: bool,
+    pub(crate) compressed: u64,
+    pub(crate) crc: u32,
+    pub(crate) method: u16,
+    /// Where its data begins.
+    pub(crate) data: u64,
+}
 
 /// How much is read and passed on at once.
 pub(crate) const PIECE: usize = 64 * 1024;

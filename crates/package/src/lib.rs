@@ -9,7 +9,7 @@
 //! | [`digest`] | the digest of a file, and the list that stands for all of them |
 //! | `record`, `names`, `source`, `mcpb`, `nested`, `content` | the parts of the reader |
 //! | [`archive`] | a zip archive, opened strictly |
-//! | [`write`] | an archive made of files, always with the same bytes |
+//! | [`mod@write`] | an archive made of files, always with the same bytes |
 //! | [`contents`] | the files of a package wherever they are, and which is the manifest |
 //! | [`gather`], [`secrets`] | the files of a folder that belong into a package, and what must not |
 //! | [`pack`] | from files to an archive |

@@ -29,7 +29,7 @@ pub(crate) struct PackArgs {
     /// The folder of a package, in any dialect; or a bundle, or an .mcpb file
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Write to this file [default: <id>-<version>.mcpkg in the current folder]
+    /// Write to this file [default: `ID-VERSION.mcpkg` in the current folder]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Pack this file although it looks like a secret; may be repeated
