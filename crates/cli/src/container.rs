@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use manifest::companion;
+use manifest::companion::{self, Companion};
 use manifest::dialect::{Dialect, Form};
-use manifest::document::{MAX_BUNDLE, Options, read};
-use manifest::folder::{FileReport, check_with_folder};
+use manifest::document::{MAX_BUNDLE, Options, check, read};
+use manifest::folder::{COMPANION, FileReport, Folder, check_with_folder};
 use manifest::json::parse;
 use manifest::model::Package;
 use package::archive::{Archive, Trailer};
@@ -19,8 +19,8 @@ use package::pack::{Packing, Secrets, pack};
 use package::refusal::ReadError;
 use package::signature::{self, Verdict};
 
+use crate::draw;
 use crate::exit::{Exit, Failure};
-use crate::load;
 use crate::printer::Printer;
 
 /// Archives by the end of their name.
@@ -158,8 +158,7 @@ impl Container {
             Inside::Archive(archive) => Ok(archive),
             Inside::Bundle(bundle) => {
                 let mut bytes = Vec::new();
-                let packing =
-                    Packing { contents: &bundle, made: &[], secrets: Secrets::NotLookedFor };
+                let packing = Packing { contents: &bundle, secrets: Secrets::NotLookedFor };
                 pack(&packing, &mut bytes).map_err(|error| Failure::invalid(error.to_string()))?;
                 Archive::from_bytes(bytes, Trailer::Refused, &Limits::DEFAULT)
                     .map_err(|error| refused(&self.path, &error))
@@ -212,12 +211,19 @@ pub(crate) fn describe(
         is_one.then(|| packages.remove(0))
     });
     let mut package = package;
-    if let (Some(package), Some(companion)) = (&mut package, load::companion_of(&Around(contents)))
-    {
+    if let (Some(package), Some(companion)) = (&mut package, companion_of(&Around(contents))) {
         companion::apply(&companion, package);
     }
     let reports = check_with_folder(&manifest, bytes, &options, &Around(contents));
     Ok(Described { manifest, reports, package })
+}
+
+/// The companion beside a manifest, when there is a valid one.
+pub(crate) fn companion_of(folder: &dyn Folder) -> Option<Companion> {
+    let bytes = [COMPANION, "meta/haft.json"].iter().find_map(|name| folder.read(name).ok())?;
+    let report = check(&bytes, &Options { form: Some(Form::Companion), ..Options::default() });
+    let root = parse(std::str::from_utf8(&bytes).ok()?).root.filter(|_| report.is_valid())?;
+    Some(companion::read(&root))
 }
 
 /// What to say of a package that is refused.
@@ -240,7 +246,7 @@ pub(crate) fn bad_bundle(
     printer: Printer,
 ) -> Failure {
     match error {
-        BundleError::Invalid(report) => load::refused(path, bytes, &report, printer),
+        BundleError::Invalid(report) => draw::refused(path, bytes, &report, printer),
         BundleError::Read(error) => refused(path, &error),
         BundleError::Missing(missing) => {
             let mut failure = Failure::invalid(format!(

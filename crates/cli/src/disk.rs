@@ -59,7 +59,7 @@ pub(crate) fn manifest_in(path: &Path) -> Result<PathBuf, Failure> {
     if !path.is_dir() {
         return Ok(path.to_owned());
     }
-    let names = ["manifest.json", "tools.json", "tool.json"];
+    let names = package::contents::MANIFEST_NAMES;
     let mut found = names.iter().map(|name| path.join(name)).filter(|file| file.is_file());
     let folder = path.display();
     match (found.next(), found.next()) {

@@ -1,9 +1,13 @@
 //! Draws a finding with its source line and a caret.
 
+use std::path::Path;
+
+use manifest::document::Report;
 use manifest::finding::{Finding, Severity};
 use manifest::json::{Place, Places};
 use unicode_width::UnicodeWidthChar;
 
+use crate::exit::Failure;
 use crate::printer::{Printer, Style, escaped, is_unsafe};
 
 /// How much of a line is shown on either side of the place.
@@ -112,4 +116,15 @@ fn shortened(pointer: &str) -> String {
         Some((end, _)) => format!("{}…", &pointer[..end]),
         None => pointer.to_owned(),
     }
+}
+
+/// Shows what is wrong with a manifest and gives the failure that ends the command.
+pub(crate) fn refused(path: &Path, bytes: &[u8], report: &Report, printer: Printer) -> Failure {
+    let text = String::from_utf8_lossy(bytes);
+    let places = Places::new(&text);
+    let shown = path.to_string_lossy();
+    for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
+        printer.note(&draw(finding, &shown, &text, &places, printer));
+    }
+    Failure::invalid(format!("`{shown}` is not valid"))
 }

@@ -1,6 +1,12 @@
 //! What git knows of a folder.
+//!
+//! A repository can name programs that git is to run: filters, signature checkers,
+//! transports. Only commands are used that read objects and start nothing, so a
+//! stranger's repository can be looked at.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::process::Command;
 
 use crate::exit::{Exit, Failure};
 use crate::program::{self, RunError, TIME_LIMIT};
@@ -13,34 +19,88 @@ pub(crate) struct Commit {
     pub(crate) time: String,
     /// Where it is published, without credentials.
     pub(crate) remote: Option<String>,
-    /// Files below the folder that are not as the commit has them.
+    /// Files that the commit has, but not like this.
     pub(crate) changed: Vec<String>,
+    /// Files that the commit does not have: built ones, or new ones.
+    pub(crate) beside: Vec<String>,
 }
 
-/// The commit a folder is at; nothing when git knows none, or is not there.
-pub(crate) fn commit(folder: &Path) -> Result<Option<Commit>, Failure> {
-    let Some(head) = git(folder, &["log", "-1", "--format=%H %ct"])? else { return Ok(None) };
-    let Some((id, seconds)) = head.trim().split_once(' ') else { return Ok(None) };
-    let seconds: i64 = seconds.parse().unwrap_or_default();
-    let remote = git(folder, &["remote", "get-url", "origin"])?;
-    let modified = git(folder, &["diff", "--name-only", "-z", "--relative", "HEAD", "--", "."])?;
-    let untracked = git(folder, &["ls-files", "-z", "--others", "--exclude-standard", "--", "."])?;
-    let lists = [modified, untracked].into_iter().flatten();
-    let changed = lists.flat_map(|list| list.split('\0').map(str::to_owned).collect::<Vec<_>>());
-    Ok(Some(Commit {
-        id: id.to_owned(),
-        time: utc(seconds),
-        remote: remote.map(|remote| without_credentials(remote.trim())),
-        changed: changed.filter(|path| !path.is_empty()).collect(),
-    }))
+/// The commit a folder is at, and how the files at these paths stand to it; nothing when
+/// git knows none, or is not there.
+pub(crate) fn commit(folder: &Path, paths: &[&str]) -> Result<Option<Commit>, Failure> {
+    let Some(id) = ask(folder, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], "")? else {
+        return Ok(None);
+    };
+    let id = id.trim().to_owned();
+    let prefix = tell(folder, &["rev-parse", "--show-prefix"], "")?;
+    let prefix = prefix.trim_end_matches('\n');
+    let tree = tell(folder, &["ls-tree", "-r", "-z", "--full-tree", &id], "")?;
+    let held: HashMap<&str, &str> = tree.split('\0').filter_map(blob).collect();
+    let (mut changed, mut beside) = (Vec::new(), Vec::new());
+    let known: Vec<&str> = paths
+        .iter()
+        .copied()
+        .filter(|path| {
+            let is_held = held.contains_key(format!("{prefix}{path}").as_str());
+            if !is_held {
+                beside.push((*path).to_owned());
+            }
+            is_held
+        })
+        .collect();
+    let list: String = known.iter().map(|path| format!("{path}\n")).collect();
+    let hashes = tell(folder, &["hash-object", "--no-filters", "--stdin-paths"], &list)?;
+    let hashes: Vec<&str> = hashes.lines().collect();
+    if hashes.len() != known.len() {
+        return Err(Failure::new(Exit::Unavailable, "git does not tell what the files are"));
+    }
+    for (path, hash) in known.iter().zip(hashes) {
+        if held.get(format!("{prefix}{path}").as_str()) != Some(&hash) {
+            changed.push((*path).to_owned());
+        }
+    }
+    let remote = ask(folder, &["config", "--get", "remote.origin.url"], "")?;
+    let remote = remote.map(|remote| without_credentials(remote.trim()));
+    let time = utc(committed(&tell(folder, &["cat-file", "commit", &id], "")?));
+    Ok(Some(Commit { id, time, remote, changed, beside }))
 }
 
-/// Runs git; nothing when it says no.
-fn git(folder: &Path, arguments: &[&str]) -> Result<Option<String>, Failure> {
-    // A repository may name programs to be run; none is needed here.
-    let quiet = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath="];
-    let arguments: Vec<&str> = quiet.iter().chain(arguments).copied().collect();
-    match program::run("git", &arguments, folder, "", TIME_LIMIT) {
+/// The path and id of a file in a tree's listing.
+fn blob(line: &str) -> Option<(&str, &str)> {
+    let (facts, path) = line.split_once('\t')?;
+    let mut facts = facts.split(' ').skip(1);
+    (facts.next()? == "blob").then_some((path, facts.next()?))
+}
+
+/// When a commit was made, in seconds since 1970.
+fn committed(commit: &str) -> i64 {
+    let mut lines = commit.lines().take_while(|line| !line.is_empty());
+    let line = lines.find_map(|line| line.strip_prefix("committer "));
+    let seconds = line.and_then(|line| line.rsplit(' ').nth(1));
+    seconds.and_then(|seconds| seconds.parse().ok()).unwrap_or_default()
+}
+
+/// Asks git something it must know.
+fn tell(folder: &Path, arguments: &[&str], input: &str) -> Result<String, Failure> {
+    ask(folder, arguments, input)?.ok_or_else(|| {
+        let verb = arguments.first().copied().unwrap_or_default();
+        Failure::new(Exit::Unavailable, format!("`git {verb}` fails, so the commit is not known"))
+    })
+}
+
+/// Asks git something; nothing when it says no.
+fn ask(folder: &Path, arguments: &[&str], input: &str) -> Result<Option<String>, Failure> {
+    let mut command = Command::new("git");
+    command.current_dir(folder);
+    command.args(["--no-optional-locks", "--no-replace-objects"]);
+    command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+    command.args(arguments);
+    // Nothing is fetched, and no other repository is meant.
+    command.env("GIT_ALLOW_PROTOCOL", "").env("GIT_NO_LAZY_FETCH", "1").env("GIT_PAGER", "cat");
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+        command.env_remove(variable);
+    }
+    match program::run_command(command, input, TIME_LIMIT) {
         Ok(ended) => Ok(ended.success.then_some(ended.stdout)),
         Err(RunError::Missing) => Ok(None),
         Err(RunError::Start(error)) => {

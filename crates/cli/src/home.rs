@@ -10,11 +10,14 @@ use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::printer::{Printer, line};
 
 /// What a public key's file ends in.
 const PUBLIC: &str = "pub";
 /// What a private key's file ends in.
 const PRIVATE: &str = "key";
+/// Room for a key's file.
+const KEY_ROOM: usize = 64 * 1024;
 /// The longest name of a key.
 const MAX_NAME: usize = 64;
 
@@ -56,7 +59,7 @@ impl Home {
     }
 
     /// Every key whose signatures the owner trusts, by name.
-    pub(crate) fn trusted(&self) -> Result<Vec<Trusted>, Failure> {
+    pub(crate) fn trusted(&self, printer: Printer) -> Result<Vec<Trusted>, Failure> {
         let entries = match fs::read_dir(self.keys()) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -69,14 +72,24 @@ impl Home {
             let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
             names.extend(name.filter(|name| is_key && check_name(name).is_ok()));
         }
-        names
-            .into_iter()
-            .map(|name| {
-                let key = self.public(&name)?;
-                let own = self.key_file(&name, PRIVATE).exists();
-                Ok(Trusted { name, key, own })
-            })
-            .collect()
+        let mut trusted = Vec::new();
+        for name in names {
+            match self.public(&name) {
+                Ok(key) => trusted.push(Trusted { own: self.is_own(&name), name, key }),
+                // One bad file does not keep the others from being trusted.
+                Err(failure) => printer.warn(&format!(
+                    "{}: {}",
+                    line(&failure.message),
+                    line(&failure.causes.join(": "))
+                )),
+            }
+        }
+        Ok(trusted)
+    }
+
+    /// Whether the private half of a key is here.
+    pub(crate) fn is_own(&self, name: &str) -> bool {
+        self.key_file(name, PRIVATE).exists()
     }
 
     /// Keeps a new key; one of that name is never replaced.
@@ -89,9 +102,12 @@ impl Home {
         let text = key.to_file(passphrase).map_err(|error| bad_key(name, error))?;
         self.make_keys()?;
         let path = self.key_file(name, PRIVATE);
-        // From here on there is a key: it names its public half itself.
+        // From here on there is a key, also when we are killed: it names its public half itself.
         output::keep_secret(&path, text.as_bytes())?;
-        self.trust(name, key.public())?;
+        self.trust(name, key.public()).inspect_err(|_| {
+            // Half a key is no key.
+            let _ = fs::remove_file(&path);
+        })?;
         Ok(path)
     }
 
@@ -133,9 +149,10 @@ impl Home {
 
     /// The public key of that name.
     pub(crate) fn public(&self, name: &str) -> Result<PublicKey, Failure> {
+        check_name(name).map_err(Failure::invalid)?;
         let (own, path) = (self.key_file(name, PRIVATE), self.key_file(name, PUBLIC));
         if own.exists() {
-            let text = Zeroizing::new(read_text(&own)?);
+            let text = read_text(&own)?;
             return PrivateKey::public_of(&text).map_err(|error| bad_key(name, error));
         }
         if path.exists() { read_public(&path) } else { Err(self.no_such(name)) }
@@ -143,6 +160,7 @@ impl Home {
 
     /// The text of a private key's file, which nobody but its owner may be able to read.
     pub(crate) fn private(&self, name: &str) -> Result<Zeroizing<String>, Failure> {
+        check_name(name).map_err(Failure::invalid)?;
         let path = self.key_file(name, PRIVATE);
         if !path.exists() {
             if self.key_file(name, PUBLIC).exists() {
@@ -152,14 +170,19 @@ impl Home {
             }
             return Err(self.no_such(name));
         }
-        check_private(&path)?;
-        read_text(&path).map(Zeroizing::new)
+        let file = fs::File::open(&path).map_err(|error| unreadable(&path, error))?;
+        check_private(&file, &path)?;
+        read_from(file, &path)
     }
 
     fn no_such(&self, name: &str) -> Failure {
         let failure = Failure::new(Exit::NotFound, format!("there is no key `{name}`"));
-        let names: Vec<String> =
-            self.trusted().unwrap_or_default().into_iter().map(|key| key.name).collect();
+        let names: Vec<String> = self
+            .trusted(Printer::silent())
+            .unwrap_or_default()
+            .into_iter()
+            .map(|key| key.name)
+            .collect();
         failure.hint(match names.as_slice() {
             [] => format!("`haft key new {name}` makes one"),
             names => format!("there is {}", names.join(", ")),
@@ -179,11 +202,12 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let is_plain =
         name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
-    let is_name = begins && is_plain && name.len() <= MAX_NAME;
+    let is_file = [PUBLIC, PRIVATE].iter().any(|kind| name.ends_with(&format!(".{kind}")));
+    let is_name = begins && is_plain && !is_file && name.len() <= MAX_NAME;
     if is_name && manifest::path::check_path(name).is_ok() {
         Ok(())
     } else {
-        Err("a key's name has letters, digits, `-`, `_` and `.`, and begins with a letter or digit"
+        Err("a key's name has letters, digits, `-`, `_` and `.`, begins with a letter or digit, and does not end in `.pub` or `.key`"
             .to_owned())
     }
 }
@@ -204,9 +228,14 @@ pub(crate) fn bad_key(name: &str, error: KeyError) -> Failure {
     Failure::new(exit, format!("the key `{name}` cannot be used")).cause(error)
 }
 
-fn read_text(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
+fn read_text(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    read_from(fs::File::open(path).map_err(|error| unreadable(path, error))?, path)
+}
+
+/// Reads a key's file; nothing of it stays in memory.
+fn read_from(file: fs::File, path: &Path) -> Result<Zeroizing<String>, Failure> {
+    // As much room as it may need, so that it is never moved and left behind.
+    let mut text = Zeroizing::new(String::with_capacity(KEY_ROOM));
     file.take(MAX_KEY_FILE).read_to_string(&mut text).map_err(|error| unreadable(path, error))?;
     Ok(text)
 }
@@ -220,9 +249,9 @@ fn unreadable(path: &Path, error: std::io::Error) -> Failure {
 }
 
 #[cfg(unix)]
-fn check_private(path: &Path) -> Result<(), Failure> {
+fn check_private(file: &fs::File, path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt;
-    let mode = fs::metadata(path).map_err(|error| unreadable(path, error))?.permissions().mode();
+    let mode = file.metadata().map_err(|error| unreadable(path, error))?.permissions().mode();
     let others = mode & 0o077;
     if others == 0 {
         return Ok(());
@@ -233,6 +262,6 @@ fn check_private(path: &Path) -> Result<(), Failure> {
 }
 
 #[cfg(not(unix))]
-fn check_private(_path: &Path) -> Result<(), Failure> {
+fn check_private(_file: &fs::File, _path: &Path) -> Result<(), Failure> {
     Ok(())
 }

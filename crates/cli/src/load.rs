@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use manifest::companion::{self, Companion};
+use manifest::companion;
 use manifest::dialect::{Dialect, Form, capability, resembles};
-use manifest::document::{Options, Report, check, read};
-use manifest::finding::{Code, Severity};
-use manifest::folder::{COMPANION, Folder, LAYERS};
-use manifest::json::{Places, parse};
+use manifest::document::{Options, Report, read};
+use manifest::finding::Code;
+use manifest::folder::LAYERS;
 use manifest::model::Package;
 use package::contents::Around;
 
-use crate::container;
+use crate::container::{self, companion_of};
 use crate::disk::{self, Beside};
-use crate::draw::draw;
+use crate::draw::refused;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
@@ -140,23 +139,4 @@ pub(crate) fn is_foreign(name: &str, bytes: &[u8], report: &Report) -> bool {
     let web = ["\"start_url\"", "\"icons\"", "\"short_name\"", "\"content_scripts\""];
     let is_web = name == "manifest.json" && web.iter().any(|key| text.contains(key));
     if is_meant { is_other && is_web } else { is_other || !resembles(&text) }
-}
-
-/// The companion beside a manifest, when there is a valid one.
-pub(crate) fn companion_of(folder: &dyn Folder) -> Option<Companion> {
-    let bytes = [COMPANION, "meta/haft.json"].iter().find_map(|name| folder.read(name).ok())?;
-    let report = check(&bytes, &Options { form: Some(Form::Companion), ..Options::default() });
-    let root = parse(std::str::from_utf8(&bytes).ok()?).root.filter(|_| report.is_valid())?;
-    Some(companion::read(&root))
-}
-
-/// Shows what is wrong with a manifest and gives the failure that ends the command.
-pub(crate) fn refused(path: &Path, bytes: &[u8], report: &Report, printer: Printer) -> Failure {
-    let text = String::from_utf8_lossy(bytes);
-    let places = Places::new(&text);
-    let shown = path.to_string_lossy();
-    for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
-        printer.note(&draw(finding, &shown, &text, &places, printer));
-    }
-    Failure::invalid(format!("`{shown}` is not valid"))
 }

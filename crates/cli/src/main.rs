@@ -48,7 +48,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Diff(args) => commands::diff::run(args, json, printer),
         Command::Export(args) => commands::export::run(args, json, printer),
         Command::Pack(args) => commands::pack::run(args, json, printer),
-        Command::Unpack(args) => commands::unpack::run(args, json, printer),
+        Command::Unpack(args) => commands::unpack::run(args, &home()?, json, printer),
         Command::Inspect(args) => commands::inspect::run(args, &home()?, json, printer),
         Command::Key(args) => commands::key::run(args, &home()?, ask, json, printer),
         Command::Sign(args) => commands::sign::run(args, &home()?, ask, json, printer),

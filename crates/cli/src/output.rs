@@ -110,6 +110,20 @@ impl Beside {
         io::BufWriter::with_capacity(1 << 20, self.file.as_file_mut())
     }
 
+    /// What was written so far, to be read.
+    pub(crate) fn reopen(&self) -> Result<fs::File, Failure> {
+        self.file.reopen().map_err(|error| unwritten(&self.target, error))
+    }
+
+    /// A file in the place of another, with its mode.
+    pub(crate) fn like(target: &Path) -> Result<Self, Failure> {
+        let beside = Self::new(target)?;
+        let metadata = fs::metadata(target).map_err(|error| unwritten(target, error))?;
+        let file = beside.file.as_file();
+        file.set_permissions(metadata.permissions()).map_err(|error| unwritten(target, error))?;
+        Ok(beside)
+    }
+
     /// Fills the file and gives it its name, unless something has that name already.
     fn keep(mut self, bytes: &[u8]) -> Result<(), Failure> {
         let target = self.target;
@@ -117,7 +131,10 @@ impl Beside {
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         written.map_err(|error| unwritten(&target, error))?;
         self.file.persist_noclobber(&target).map_err(|error| unwritten(&target, error.error))?;
-        sync_folder(folder_of(&target))
+        sync_folder(folder_of(&target)).inspect_err(|_| {
+            // What may not outlive the next power cut does not count.
+            let _ = fs::remove_file(&target);
+        })
     }
 
     /// Puts the file on the disk, then in the place of what was there.

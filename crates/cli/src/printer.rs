@@ -90,7 +90,7 @@ impl Printer {
     pub(crate) fn json(self, document: &serde_json::Value) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document)
             .map_err(|error| Failure::new(Exit::Bug, "failed to write JSON").cause(error))?;
-        self.result(&(text + "\n"))
+        self.result(&(json_escaped(&text) + "\n"))
     }
 
     /// Says something beside the result.
@@ -110,19 +110,35 @@ impl Printer {
         let mut text = format!(
             "{} {}\n",
             paint(self.color_err, Style::Error, "error:"),
-            escaped(&failure.message)
+            line(&failure.message)
         );
         for detail in &failure.details {
-            text += &format!("  {}\n", escaped(detail));
+            text += &format!("  {}\n", line(detail));
         }
         for cause in &failure.causes {
-            text += &format!("  caused by: {}\n", escaped(cause));
+            text += &format!("  caused by: {}\n", line(cause));
         }
         if let Some(hint) = &failure.hint {
-            text += &format!("hint: {}\n", escaped(hint));
+            text += &format!("hint: {}\n", line(hint));
         }
         say(&text);
     }
+}
+
+/// JSON text in which everything is escaped that could steer a terminal; it means the same.
+fn json_escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_unsafe(character) {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                safe += &format!("\\u{unit:04x}");
+            }
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
 }
 
 fn say(text: &str) {
@@ -147,6 +163,11 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
+/// A stranger's text that must stay on its line: it cannot pass for a line of ours.
+pub(crate) fn line(text: &str) -> String {
+    escaped(text).replace('\n', "\\n")
+}
+
 /// Whether a character may not reach a terminal: all that cannot be seen, but for the end of a line.
 pub(crate) fn is_unsafe(character: char) -> bool {
     character != '\n' && is_hidden(character)
@@ -160,5 +181,7 @@ mod tests {
     fn untrusted_text_cannot_steer_a_terminal() {
         assert_eq!(escaped("a\x1b[31mb\u{202e}c\u{200b}"), "a\\u{1b}[31mb\\u{202e}c\\u{200b}");
         assert_eq!(escaped("é😀\n"), "é😀\n");
+        assert_eq!(line("a\nsignature  valid"), "a\\nsignature  valid");
+        assert_eq!(json_escaped("\"\u{9b}\u{e0001}\""), "\"\\u009b\\udb40\\udc01\"");
     }
 }

@@ -55,9 +55,18 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     input: &str,
     time_limit: Duration,
 ) -> Result<Ended, RunError> {
-    let mut child = Command::new(name)
-        .args(arguments)
-        .current_dir(folder)
+    let mut command = Command::new(name);
+    command.args(arguments).current_dir(folder);
+    run_command(command, input, time_limit)
+}
+
+/// Runs a command that somebody else has put together.
+pub(crate) fn run_command(
+    mut command: Command,
+    input: &str,
+    time_limit: Duration,
+) -> Result<Ended, RunError> {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -13,8 +13,19 @@ use std::process::Command;
 use common::repository;
 
 /// The calls that touch the disk. `openat` of a library that is not found ends the program early.
-const CALLS: [&str; 9] =
-    ["openat", "write", "fsync", "syncfs", "rename", "mkdir", "mkdirat", "read", "pread64"];
+const CALLS: [&str; 11] = [
+    "openat",
+    "write",
+    "fsync",
+    "syncfs",
+    "rename",
+    "renameat",
+    "renameat2",
+    "mkdir",
+    "mkdirat",
+    "read",
+    "pread64",
+];
 /// How many of each call are tried; they are spread over the whole run.
 const TRIES: usize = 8;
 
@@ -112,10 +123,11 @@ impl Case {
 
     fn check(&self) {
         let before = snapshot(&self.folder());
-        let mut tried = 0;
+        let (mut tried, mut commits) = (0, 0);
         for call in CALLS {
             self.restore(&before);
             let count = self.count(call);
+            commits += if call.starts_with("rename") { count } else { 0 };
             for step in 0..count.min(TRIES) {
                 let at = 1 + step * count / count.min(TRIES);
                 for fault in ["error=EIO", "error=ENOSPC", "signal=KILL"] {
@@ -128,6 +140,7 @@ impl Case {
             }
         }
         assert!(tried > 30, "{tried} faults were tried");
+        assert!(commits > 0, "the call that commits the work was disturbed too");
     }
 
     /// Nothing new, or all of it.

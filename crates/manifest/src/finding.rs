@@ -155,7 +155,7 @@ codes! {
         TrailingData "trailing-data" Error "Something follows the end of the document."
         DuplicateKey "duplicate-key" Error "A key appears twice in one object, so two readers may see two documents."
         TooDeep "too-deep" Error "Values are nested more than 128 deep."
-        TooLarge "too-large" Error "The file is over the size limit of its kind."
+        TooLarge "too-large" Error "The file is over the size limit of its kind, or has too many values."
         NumberOutOfRange "number-out-of-range" Error "A number is larger than a double can hold."
         LoneSurrogate "lone-surrogate" Error "A string holds half of a surrogate pair, which is no character."
         MoreFindings "more-findings" Error "There are more findings than are told at once."

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use crate::finding::{Code, Finding};
 use crate::json::{Node, Pointer};
-use crate::shape::{Format, Shape, clip, filled_text, may, open, text_as};
+use crate::shape::{Format, Shape, clip, filled_text, list, may, open, text_as};
 
 /// Who publishes the package.
 pub const PUBLISHER: &str = "meta/publisher.json";
@@ -28,6 +28,7 @@ static PROVENANCE_SHAPE: LazyLock<Shape> = LazyLock::new(|| {
         may("commit", "Which commit.", filled_text()),
         may("builtAt", "When, in RFC 3339.", text_as(Format::DateTime)),
         may("builtBy", "By whom or what.", filled_text()),
+        may("notInCommit", "Files the commit does not have; ours.", list(filled_text())),
     ])
 });
 

@@ -16,6 +16,9 @@ pub const MAX_SEGMENTS: usize = 32;
 /// Names that some systems keep for devices.
 const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
+/// The folder of a git repository, also by its short name on Windows.
+const REPOSITORY: [&str; 2] = [".git", "git~1"];
+
 /// Why a path is not plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the words say it")]
@@ -33,6 +36,7 @@ pub enum PathFault {
     ParentSegment,
     TrailingDot,
     Reserved,
+    Repository,
     Disguised,
 }
 
@@ -53,6 +57,7 @@ impl PathFault {
             PathFault::ParentSegment => "has a `..` segment",
             PathFault::TrailingDot => "has a segment that ends in a dot or blank",
             PathFault::Reserved => "has a name some systems keep for a device",
+            PathFault::Repository => "has a `.git` segment: a repository can make git run programs",
             PathFault::Disguised => "becomes another path once its characters are normalised",
         }
     }
@@ -129,6 +134,9 @@ fn check_segment(segment: &str) -> Result<(), PathFault> {
         _ if segment.len() > MAX_NAME => Err(PathFault::TooLong),
         _ if segment.ends_with(['.', ' ']) => Err(PathFault::TrailingDot),
         _ if is_reserved(segment) => Err(PathFault::Reserved),
+        _ if REPOSITORY.iter().any(|name| segment.eq_ignore_ascii_case(name)) => {
+            Err(PathFault::Repository)
+        }
         _ => Ok(()),
     }
 }
@@ -185,6 +193,8 @@ mod tests {
             ("x/CON.txt", PathFault::Reserved),
             ("lpt1", PathFault::Reserved),
             ("COM².log", PathFault::Reserved),
+            ("a/.git/config", PathFault::Repository),
+            (".GIT", PathFault::Repository),
             ("a\u{ff0f}b", PathFault::Disguised),
             ("\u{2025}/b", PathFault::Disguised),
             ("\u{ff1a}", PathFault::Disguised),

@@ -20,7 +20,7 @@ use crate::limits::Limits;
 use crate::mcpb;
 use crate::nested;
 use crate::refusal::{ReadError, Refusal, RefusalCode};
-use crate::source::Source;
+use crate::source::{PIECE, Source};
 
 /// What may follow an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,11 +128,11 @@ impl Archive {
     /// The digest of the whole file, a signature after the archive included.
     pub fn digest(&self) -> io::Result<Digest> {
         let mut hasher = Hasher::default();
-        let mut buffer = vec![0; content::PIECE];
+        let mut buffer = vec![0; PIECE];
         let mut at = 0;
         while at < self.len {
             let left = usize::try_from(self.len - at).unwrap_or(usize::MAX);
-            let piece = &mut buffer[..left.min(content::PIECE)];
+            let piece = &mut buffer[..left.min(PIECE)];
             self.source.read_at(piece, at)?;
             hasher.update(piece);
             at += piece.len() as u64;

@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::contents::{Contents, find_manifest};
 use crate::limits::Limits;
 use crate::names::{Kind, check_names};
+use crate::nested;
 use crate::refusal::{ReadError, Refusal, RefusalCode};
 
 /// What a bundle's manifest is called in an archive.
@@ -102,6 +103,16 @@ impl Contents for Bundle {
 }
 
 impl Bundle {
+    /// The files of a package as they are now; they change no more.
+    pub fn of(contents: &dyn Contents) -> Result<Self, ReadError> {
+        let mut files = BTreeMap::new();
+        for path in contents.paths() {
+            let (content, executable) = (contents.read(path)?, contents.is_executable(path));
+            files.insert(path.to_owned(), File { content, executable });
+        }
+        Ok(Self { files, dropped: Vec::new() })
+    }
+
     /// Reads a bundle, by the rules that hold for archives too.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, BundleError> {
         let options = Options {
@@ -164,7 +175,11 @@ impl Bundle {
     }
 
     fn check(&self, limits: &Limits) -> Result<(), Refusal> {
-        check_names(self.files.keys().map(|path| (path.as_str(), Kind::File)))?;
+        check_names(self.files.keys().map(|path| (path.as_str(), Kind::File)), limits)?;
+        let known = nested::Known::default();
+        for (path, file) in &self.files {
+            nested::check_whole(path, &file.content, &known, limits)?;
+        }
         if self.files.len() > limits.entries {
             let message = format!("the bundle has more than {} files", limits.entries);
             return Err(Refusal::new(RefusalCode::TooManyEntries, message));
@@ -297,7 +312,7 @@ mod tests {
 
     fn archive(contents: &dyn Contents) -> Archive {
         let mut bytes = Vec::new();
-        let packing = Packing { contents, made: &[], secrets: Secrets::NotLookedFor };
+        let packing = Packing { contents, secrets: Secrets::NotLookedFor };
         pack(&packing, &mut bytes).unwrap();
         Archive::from_bytes(bytes, Trailer::Refused, &Limits::DEFAULT).unwrap()
     }

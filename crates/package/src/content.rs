@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::nested;
 use crate::record::STORED;
 use crate::refusal::{ReadError, Refusal, RefusalCode};
-use crate::source::Source;
+use crate::source::{PIECE, Source};
 
 /// A file in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +26,6 @@ pub struct Entry {
     pub(crate) data: u64,
 }
 
-/// How much is read and passed on at once.
-pub(crate) const PIECE: usize = 64 * 1024;
-
 /// Where the pieces of a file go.
 pub type Sink<'s> = dyn FnMut(&[u8]) -> io::Result<()> + 's;
 
@@ -44,7 +41,7 @@ pub(crate) fn stream(
         entry,
         produced: 0,
         crc: crc32fast::Hasher::new(),
-        inner: nested::Watch::new(&entry.path, entry.data, known),
+        inner: nested::Watch::new(&entry.path, Some(entry.data), known),
         sink,
     };
     if entry.method == STORED {

@@ -4,6 +4,7 @@ use manifest::dialect::{Form, recognise};
 use manifest::document::MAX_MANIFEST;
 use manifest::folder::{Folder, FolderError};
 use manifest::json::parse;
+use manifest::path::folded;
 
 use rayon::prelude::*;
 
@@ -50,6 +51,44 @@ impl Contents for Archive {
     }
 }
 
+/// A package with one more file, which stands before one of the same path.
+pub struct With<'c> {
+    /// The package.
+    pub contents: &'c dyn Contents,
+    /// The path of the file.
+    pub path: &'c str,
+    /// What stands in it.
+    pub content: &'c [u8],
+}
+
+impl Contents for With<'_> {
+    fn paths(&self) -> Vec<&str> {
+        let mut paths = self.contents.paths();
+        paths.retain(|path| *path != self.path);
+        paths.push(self.path);
+        paths.sort_unstable();
+        paths
+    }
+
+    fn size(&self, path: &str) -> Option<u64> {
+        if path == self.path {
+            return Some(self.content.len() as u64);
+        }
+        self.contents.size(path)
+    }
+
+    fn is_executable(&self, path: &str) -> bool {
+        path != self.path && self.contents.is_executable(path)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        if path == self.path {
+            return Ok(self.content.to_vec());
+        }
+        self.contents.read(path)
+    }
+}
+
 /// A package without one of its files.
 pub struct Except<'c> {
     /// The package.
@@ -91,26 +130,38 @@ pub fn listing(contents: &dyn Contents) -> Result<Listing, ReadError> {
 }
 
 /// The path of the manifest: one of the customary names, else the one JSON file at the
-/// top that is a manifest of some dialect.
+/// top that is a manifest of some dialect. What another reader could take for the manifest
+/// is refused beside it.
 pub fn find_manifest(contents: &dyn Contents) -> Result<String, ReadError> {
-    let customary: Vec<&str> =
-        contents.paths().into_iter().filter(|path| MANIFEST_NAMES.contains(path)).collect();
+    let paths = contents.paths();
+    let customary: Vec<&str> = paths
+        .iter()
+        .copied()
+        .filter(|path| MANIFEST_NAMES.contains(&folded(path).as_str()))
+        .collect();
+    if let Some(odd) = customary.iter().find(|path| !MANIFEST_NAMES.contains(path)) {
+        let words = "is a manifest's name in other letters, which some systems take for it";
+        return Err(Refusal::entry(RefusalCode::SeveralManifests, odd, words).into());
+    }
     if let [only] = customary[..] {
         return Ok(only.to_owned());
     }
-    let candidates = if customary.is_empty() {
+    let is_fallback = customary.is_empty();
+    let candidates = if is_fallback {
         let at_top = |path: &&str| {
             path.rsplit_once('.').is_some_and(|(name, kind)| !name.contains('/') && kind == "json")
         };
-        contents.paths().into_iter().filter(at_top).collect()
+        paths.into_iter().filter(at_top).collect()
     } else {
         customary
     };
     let mut manifests = Vec::new();
     for path in candidates {
-        if contents.size(path).is_some_and(|size| size <= MAX_MANIFEST as u64)
-            && is_manifest(&contents.read(path)?)
-        {
+        let is_small = contents.size(path).is_some_and(|size| size <= MAX_MANIFEST as u64);
+        let judged = if is_small { judge(&contents.read(path)?) } else { Judged::Unclear };
+        // A customary name counts unless it is plainly something else; any other only when it
+        // plainly is a manifest.
+        if judged == Judged::Manifest || (judged == Judged::Unclear && !is_fallback) {
             manifests.push(path.to_owned());
         }
     }
@@ -130,11 +181,27 @@ pub fn find_manifest(contents: &dyn Contents) -> Result<String, ReadError> {
     Err(refusal.into())
 }
 
-fn is_manifest(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes)
-        .ok()
-        .and_then(|text| parse(text).root.as_ref().and_then(recognise))
-        .is_some_and(|(_, form)| form == Form::Manifest)
+/// What a file is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    /// A manifest of some dialect.
+    Manifest,
+    /// Something else, as every reader sees.
+    Other,
+    /// Not even plain JSON, so readers may differ.
+    Unclear,
+}
+
+fn judge(bytes: &[u8]) -> Judged {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Judged::Unclear };
+    let parsed = parse(text);
+    match parsed.root {
+        Some(root) if parsed.faults.is_empty() => match recognise(&root) {
+            Some((_, Form::Manifest)) => Judged::Manifest,
+            _ => Judged::Other,
+        },
+        _ => Judged::Unclear,
+    }
 }
 
 /// The files around a manifest, for its checks.

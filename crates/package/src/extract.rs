@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::archive::{Archive, Entry};
+use crate::beneath::{FOLDER, open_folder, open_root, parted};
 use crate::digest::{FileDigest, Hasher, Listing};
 use crate::refusal::ReadError;
 
@@ -226,26 +227,8 @@ impl Writing<'_> {
 
     /// Opens a folder beneath the root, step by step, following no link.
     fn open(&self, path: &str) -> Result<OwnedFd, ExtractError> {
-        let failed = |cause: io::Error| self.failed(path, cause);
-        let mut folder = self.root.try_clone().map_err(failed)?;
-        for segment in path.split('/').filter(|segment| !segment.is_empty()) {
-            folder = rustix::fs::openat(&folder, segment, FOLDER, Mode::empty())
-                .map_err(|cause| failed(cause.into()))?;
-        }
-        Ok(folder)
+        open_folder(self.root, path).map_err(|cause| self.failed(path, cause))
     }
-}
-
-const FOLDER: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-fn open_root(path: &Path) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open(path, FOLDER, Mode::empty())?)
-}
-
-/// A path's folder and name.
-fn parted(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// The nearest folder above a path that is there.

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::beneath::{open_file, open_root};
 use crate::contents::Contents;
 use crate::limits::Limits;
 use crate::names::{Kind, check_names};
@@ -19,7 +21,7 @@ pub const IGNORE_FILE: &str = ".mcpkgignore";
 const NEVER: [&str; 5] = [".git", ".hg", ".svn", ".jj", IGNORE_FILE];
 
 /// What stays out unless the ignore file takes it back with `!`.
-const USUALLY_NOT: [&str; 8] = [
+const USUALLY_NOT: [&str; 11] = [
     ".DS_Store",
     "Thumbs.db",
     "__pycache__/",
@@ -27,6 +29,9 @@ const USUALLY_NOT: [&str; 8] = [
     "node_modules/.bin/",
     "/*.mcpkg",
     "/*.mcpb",
+    "/*.dxt",
+    "/*.bundle.json",
+    "/.haft-*",
     ".haft-unpack-*/",
 ];
 
@@ -45,9 +50,10 @@ pub struct Found {
 }
 
 /// The files of a folder that belong into a package, in the order of their paths.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Gathered {
-    folder: PathBuf,
+    /// The folder, open, so that its path cannot be bent between finding and reading.
+    root: OwnedFd,
     files: Vec<Found>,
     /// Paths that were left out because a rule says so.
     pub left_out: Vec<String>,
@@ -101,9 +107,11 @@ pub fn gather(folder: &Path, limits: &Limits) -> Result<Gathered, GatherError> {
     walk.folder(folder, "", 0)?;
     let Walk { mut files, left_out, .. } = walk;
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    let gathered = Gathered { folder: folder.to_owned(), files, left_out };
-    check_names(gathered.files.iter().map(|file| (file.path.as_str(), Kind::File)))
-        .map_err(GatherError::Refused)?;
+    let root =
+        open_root(folder).map_err(|cause| GatherError::Disk { path: folder.to_owned(), cause })?;
+    let gathered = Gathered { root, files, left_out };
+    let names = gathered.files.iter().map(|file| (file.path.as_str(), Kind::File));
+    check_names(names, limits).map_err(GatherError::Refused)?;
     check_total(&gathered.files, limits).map_err(GatherError::Refused)?;
     Ok(gathered)
 }
@@ -112,11 +120,6 @@ impl Gathered {
     /// The files.
     pub fn files(&self) -> &[Found] {
         &self.files
-    }
-
-    /// Leaves a file out.
-    pub fn leave_out(&mut self, path: &str) {
-        self.files.retain(|file| file.path != path);
     }
 }
 
@@ -136,15 +139,7 @@ impl Contents for Gathered {
     /// Reads a file, but no more than it had when it was found, and through no link.
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let size = self.size(path).ok_or(io::Error::from(io::ErrorKind::NotFound))?;
-        let mut options = fs::OpenOptions::new();
-        options.read(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-            let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-            options.custom_flags(flags.bits().cast_signed());
-        }
-        let file = options.open(self.folder.join(path))?;
+        let file = open_file(&self.root, path)?;
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         file.take(size + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 != size {
@@ -172,10 +167,14 @@ fn rules(folder: &Path) -> Result<Gitignore, GatherError> {
     }
     let path = folder.join(IGNORE_FILE);
     let failed = |cause| GatherError::Disk { path: path.clone(), cause };
-    match fs::File::open(&path) {
+    let opened = open_root(folder).and_then(|root| open_file(&root, IGNORE_FILE));
+    match opened {
         Ok(file) => {
             let mut text = String::new();
-            file.take(MAX_IGNORE).read_to_string(&mut text).map_err(failed)?;
+            file.take(MAX_IGNORE + 1).read_to_string(&mut text).map_err(failed)?;
+            if text.len() as u64 > MAX_IGNORE {
+                return Err(GatherError::BadRule(format!("it has more than {MAX_IGNORE} bytes")));
+            }
             for line in text.lines() {
                 builder
                     .add_line(None, line)
@@ -201,16 +200,15 @@ impl Walk<'_> {
         for entry in fs::read_dir(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
-            let Some(name) = name.to_str() else {
-                let path = format!("{above}{}", name.to_string_lossy());
-                return Err(GatherError::NotUtf8(path));
-            };
-            let path = format!("{above}{name}");
+            let path = format!("{above}{}", name.to_string_lossy());
             let kind = entry
                 .file_type()
                 .map_err(|cause| GatherError::Disk { path: entry.path(), cause })?;
-            if NEVER.contains(&name) || self.rules.matched(&path, kind.is_dir()).is_ignore() {
+            let is_never = NEVER.iter().any(|never| name.eq_ignore_ascii_case(never));
+            if is_never || self.rules.matched(&path, kind.is_dir()).is_ignore() {
                 self.left_out.push(path);
+            } else if name.to_str().is_none() {
+                return Err(GatherError::NotUtf8(path));
             } else if kind.is_dir() {
                 if depth >= manifest::path::MAX_SEGMENTS {
                     let fault = manifest::path::PathFault::TooDeep;
@@ -237,8 +235,10 @@ impl Walk<'_> {
             let refusal = Refusal::entry(RefusalCode::FileTooLarge, &path, words);
             return Err(GatherError::Refused(refusal));
         }
-        if self.files.len() >= limits.entries {
-            let message = format!("the folder has more than {} files", limits.entries);
+        // Two more may be added later: where the files come from, and who vouches for them.
+        let most = limits.entries.saturating_sub(2);
+        if self.files.len() >= most {
+            let message = format!("the folder has more than {most} files");
             return Err(GatherError::Refused(Refusal::new(RefusalCode::TooManyEntries, message)));
         }
         self.files.push(Found { path, size, executable: is_executable(&metadata) });
@@ -331,7 +331,7 @@ mod tests {
             _ => None,
         };
         let limits = Limits::DEFAULT;
-        assert_eq!(code(Limits { entries: 2, ..limits }), Some(RefusalCode::TooManyEntries));
+        assert_eq!(code(Limits { entries: 4, ..limits }), Some(RefusalCode::TooManyEntries));
         assert_eq!(code(Limits { file_bytes: 1, ..limits }), Some(RefusalCode::FileTooLarge));
         assert_eq!(code(Limits { total_bytes: 4, ..limits }), Some(RefusalCode::TotalTooLarge));
         fs::write(folder.path().join("cc"), "").unwrap();

@@ -7,7 +7,7 @@
 //! | [`limits`] | how much a package may hold |
 //! | [`refusal`] | why an archive is refused, in codes that never change |
 //! | [`digest`] | the digest of a file, and the list that stands for all of them |
-//! | `record`, `names`, `source`, `mcpb`, `nested`, `content` | the parts of the reader |
+//! | `record`, `names`, `source`, `mcpb`, `nested`, `content`, `beneath` | the parts of the reader and of the disk |
 //! | [`archive`] | a zip archive, opened strictly |
 //! | [`mod@write`] | an archive made of files, always with the same bytes |
 //! | [`contents`] | the files of a package wherever they are, and which is the manifest |
@@ -18,6 +18,7 @@
 //! | [`key`], [`signature`] | who vouches for the files, and whether they still are what was signed |
 
 pub mod archive;
+mod beneath;
 pub mod bundle;
 mod content;
 pub mod contents;

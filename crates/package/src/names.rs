@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use manifest::path::{check_path, folded};
 
+use crate::limits::Limits;
 use crate::refusal::{Refusal, RefusalCode};
 
 /// What stands at a path.
@@ -19,6 +20,7 @@ pub(crate) enum Kind {
 /// Refuses paths that are not plain, or could be one file on some system.
 pub(crate) fn check_names<'p>(
     paths: impl IntoIterator<Item = (&'p str, Kind)>,
+    limits: &Limits,
 ) -> Result<(), Refusal> {
     let mut names = Vec::new();
     for (path, kind) in paths {
@@ -34,6 +36,11 @@ pub(crate) fn check_names<'p>(
                 .map_err(|fault| fault.at(path))?;
         }
         meet(&mut seen, fold, path, *kind, Listed::ByName).map_err(|fault| fault.at(path))?;
+        // Folders cost too, and a short archive can imply many.
+        if seen.len() > 2 * limits.entries {
+            let message = format!("the files lie in more than {} folders", limits.entries);
+            return Err(Refusal::new(RefusalCode::TooManyEntries, message));
+        }
     }
     Ok(())
 }
@@ -115,7 +122,7 @@ mod tests {
     fn code(paths: &[&str]) -> Option<RefusalCode> {
         let kind = |path: &&str| if path.ends_with('/') { Kind::Folder } else { Kind::File };
         let named = paths.iter().map(|path| (path.trim_end_matches('/'), kind(path)));
-        check_names(named).err().map(|refusal| refusal.code)
+        check_names(named, &Limits::DEFAULT).err().map(|refusal| refusal.code)
     }
 
     #[test]

@@ -13,6 +13,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use crate::limits::Limits;
 use crate::record::{self, CENTRAL_LEN, END_LEN, LOCAL_LEN, STORED};
 use crate::refusal::{Refusal, RefusalCode};
+use crate::source::PIECE;
 
 const ZIP: &[u8] = b"PK\x03\x04";
 const GZIP: &[u8] = b"\x1f\x8b\x08";
@@ -52,7 +53,8 @@ struct Sum {
 /// Keeps a file's bytes while they pass, if it is an archive that was not looked into yet.
 pub(crate) struct Watch<'k> {
     known: &'k Known,
-    at: u64,
+    /// Where the entry begins, when it may pass more than once.
+    at: Option<u64>,
     state: State<'k>,
 }
 
@@ -66,8 +68,8 @@ enum State<'k> {
 }
 
 impl<'k> Watch<'k> {
-    /// Watches the entry whose data begins at a place.
-    pub(crate) fn new(path: &str, at: u64, known: &'k Known) -> Self {
+    /// Watches a file; `at` is where its entry begins, when it may pass more than once.
+    pub(crate) fn new(path: &str, at: Option<u64>, known: &'k Known) -> Self {
         let kind = path.rsplit_once('.').map(|(_, kind)| kind.to_ascii_lowercase());
         let is_zip_by_name = kind.is_some_and(|kind| ZIP_NAMES.contains(&kind.as_str()));
         Self { known, at, state: State::Unseen { is_zip_by_name, start: Vec::new() } }
@@ -92,7 +94,11 @@ impl<'k> Watch<'k> {
 
     fn look(&self, start: Vec<u8>) -> State<'k> {
         let sum = self.known.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sum.seen.contains(&self.at) { State::Plain } else { State::Archive(start, sum) }
+        if self.at.is_some_and(|at| sum.seen.contains(&at)) {
+            State::Plain
+        } else {
+            State::Archive(start, sum)
+        }
     }
 
     /// Refuses an archive that is a bomb, or holds another archive.
@@ -101,9 +107,21 @@ impl<'k> Watch<'k> {
         let judge = Judge { path, limits, len: bytes.len() as u64, before: sum.produced };
         let produced = if bytes.starts_with(GZIP) { judge.gzip(&bytes) } else { judge.zip(&bytes) };
         sum.produced += produced?;
-        sum.seen.insert(self.at);
+        sum.seen.extend(self.at);
         Ok(())
     }
+}
+
+/// Refuses a file that is such an archive.
+pub(crate) fn check_whole(
+    path: &str,
+    content: &[u8],
+    known: &Known,
+    limits: &Limits,
+) -> Result<(), Refusal> {
+    let mut watch = Watch::new(path, None, known);
+    watch.see(content);
+    watch.check(path, limits)
 }
 
 struct Judge<'j> {
@@ -182,7 +200,7 @@ impl Judge<'_> {
 
     fn gzip(&self, bytes: &[u8]) -> Result<u64, Refusal> {
         let mut reader = flate2::bufread::MultiGzDecoder::new(bytes);
-        let mut buffer = vec![0; crate::content::PIECE];
+        let mut buffer = vec![0; PIECE];
         let mut total = 0;
         let mut start = Vec::new();
         // Damaged data ends the look: there is nothing more to unfold.
@@ -202,7 +220,7 @@ impl Judge<'_> {
 
     fn inflate(&self, data: &[u8], before: u64) -> Result<u64, Refusal> {
         let mut inflate = Decompress::new(false);
-        let mut buffer = vec![0; crate::content::PIECE];
+        let mut buffer = vec![0; PIECE];
         loop {
             let (read, made) = (inflate.total_in(), inflate.total_out());
             let left = data.get(usize::try_from(read).unwrap_or(usize::MAX)..).unwrap_or_default();

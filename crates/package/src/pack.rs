@@ -1,6 +1,5 @@
 //! From files to an archive: read, looked through for secrets, compressed on all cores.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Write};
@@ -9,6 +8,8 @@ use rayon::prelude::*;
 
 use crate::contents::Contents;
 use crate::digest::{FileDigest, Listing};
+use crate::limits::Limits;
+use crate::nested;
 use crate::refusal::ReadError;
 use crate::secrets::{self, Leak};
 use crate::write::{Packed, Writer, Written};
@@ -21,8 +22,6 @@ const BATCH: u64 = 32 * 1024 * 1024;
 pub struct Packing<'p> {
     /// The files.
     pub contents: &'p dyn Contents,
-    /// Files that are made while packing, and stand before those of the same path.
-    pub made: &'p [(String, Vec<u8>)],
     /// What becomes of secrets.
     pub secrets: Secrets<'p>,
 }
@@ -85,16 +84,14 @@ impl std::error::Error for PackError {}
 /// Writes an archive. When it fails, what was written is no archive and must be dropped.
 pub fn pack(packing: &Packing<'_>, out: impl Write + Send) -> Result<Made, PackError> {
     let mut paths: Vec<&str> = packing.contents.paths();
-    let is_made = |path: &str| packing.made.iter().any(|(made, _)| made == path);
-    paths.retain(|path| !is_made(path));
-    paths.extend(packing.made.iter().map(|(path, _)| path.as_str()));
     paths.sort_unstable();
+    let known = nested::Known::default();
     let mut writer = Writer::new(out);
     let mut files: Vec<FileDigest> = Vec::with_capacity(paths.len());
     let mut leaks = Vec::new();
     for batch in batches(&paths, packing) {
         let packed: Vec<Result<Packed, Fault>> =
-            batch.par_iter().map(|path| packing.file(path)).collect();
+            batch.par_iter().map(|path| packing.file(path, &known)).collect();
         for file in packed {
             match file {
                 Ok(file) if leaks.is_empty() => {
@@ -117,8 +114,9 @@ pub fn pack(packing: &Packing<'_>, out: impl Write + Send) -> Result<Made, PackE
 /// Looks through all files for secrets, and packs nothing.
 pub fn leaks(packing: &Packing<'_>) -> Result<Vec<Leak>, PackError> {
     let mut leaks = Vec::new();
+    let known = nested::Known::default();
     for path in packing.contents.paths() {
-        match packing.content(path) {
+        match packing.content(path, &known) {
             Ok(_) => {}
             Err(Fault::Leak(leak)) => leaks.push(leak),
             Err(Fault::Read(path, cause)) => return Err(PackError::Read { path, cause }),
@@ -133,28 +131,25 @@ enum Fault {
 }
 
 impl Packing<'_> {
-    fn file(&self, path: &str) -> Result<Packed, Fault> {
-        let content = self.content(path)?;
+    fn file(&self, path: &str, known: &nested::Known) -> Result<Packed, Fault> {
+        let content = self.content(path, known)?;
         Ok(Packed::compress(path, &content, self.contents.is_executable(path)))
     }
 
-    /// A file's content, unless it holds a secret.
-    fn content(&self, path: &str) -> Result<Cow<'_, [u8]>, Fault> {
+    /// A file's content, unless it holds a secret, or no reader would take it.
+    fn content(&self, path: &str, known: &nested::Known) -> Result<Vec<u8>, Fault> {
         let leak = |what, line| Fault::Leak(Leak { path: path.to_owned(), what, line });
+        let unread = |cause| Fault::Read(path.to_owned(), cause);
         let is_allowed = self.secrets.is_allowed(path);
         if let Some(what) = secrets::by_name(path).filter(|_| !is_allowed) {
             return Err(leak(what, None));
         }
-        let content: Cow<'_, [u8]> = match self.made.iter().find(|(made, _)| made == path) {
-            Some((_, content)) => content.into(),
-            None => {
-                let read = self.contents.read(path);
-                read.map_err(|cause| Fault::Read(path.to_owned(), cause))?.into()
-            }
-        };
+        let content = self.contents.read(path).map_err(unread)?;
         if !is_allowed && let Some((what, line)) = secrets::in_text(&content) {
             return Err(leak(what, Some(line)));
         }
+        nested::check_whole(path, &content, known, &Limits::DEFAULT)
+            .map_err(|refusal| unread(refusal.into()))?;
         Ok(content)
     }
 }

@@ -67,6 +67,7 @@ codes! {
     ParentSegment "parent-segment" "A path has a `..` segment."
     TrailingDot "trailing-dot" "A name ends in a dot or blank."
     ReservedName "reserved-name" "A name some systems keep for a device."
+    Repository "repository" "A path has a `.git` segment: a repository can make git run programs."
     DisguisedPath "disguised-path" "A path becomes another once its characters are normalised."
     DuplicatePath "duplicate-path" "Two entries have the same path."
     CaseTwin "case-twin" "Two paths differ only in case."
@@ -138,6 +139,7 @@ fn code_of(fault: PathFault) -> RefusalCode {
         PathFault::ParentSegment => RefusalCode::ParentSegment,
         PathFault::TrailingDot => RefusalCode::TrailingDot,
         PathFault::Reserved => RefusalCode::ReservedName,
+        PathFault::Repository => RefusalCode::Repository,
         PathFault::Disguised => RefusalCode::DisguisedPath,
     }
 }

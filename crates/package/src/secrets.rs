@@ -145,12 +145,21 @@ pub fn by_name(path: &str) -> Option<&'static str> {
 
 /// The first secret in a file's text, and its line.
 pub fn in_text(bytes: &[u8]) -> Option<(&'static str, usize)> {
+    match utf16(bytes) {
+        Some(text) => in_bytes(text.as_bytes()),
+        None => in_bytes(bytes),
+    }
+}
+
+fn in_bytes(bytes: &[u8]) -> Option<(&'static str, usize)> {
     for hit in BEGINNINGS.find_iter(bytes) {
         let (rule, start) = (hit.pattern().as_usize(), hit.start());
         let part = &bytes[start..bytes.len().min(start + REACH)];
-        // A word that merely ends like the beginning of a token is none.
-        let is_inside = start > 0 && bytes[start - 1].is_ascii_alphanumeric();
-        let stands_alone = !is_inside || RULES[rule].0 == "T3BlbkFJ";
+        let before = &bytes[..start];
+        let begins = RULES[rule].0;
+        // One run of letters holds one signed token at most, so it is looked at once.
+        let is_in_run = begins == "eyJ" && (before.ends_with(b"-") || before.ends_with(b"_"));
+        let stands_alone = ANYWHERE.contains(&begins) || !(is_inside(before) || is_in_run);
         if stands_alone
             && SHAPES[rule].find(part).is_some_and(|found| !is_made_up(found.as_bytes()))
         {
@@ -159,6 +168,31 @@ pub fn in_text(bytes: &[u8]) -> Option<(&'static str, usize)> {
         }
     }
     None
+}
+
+/// Beginnings that no word has inside.
+const ANYWHERE: [&str; 2] = ["T3BlbkFJ", "-----BEGIN "];
+
+/// Whether what follows is the rest of a word: one that merely ends like the beginning of a
+/// token is none. The letter of an escape (`\n`, `%3A`) belongs to no word.
+fn is_inside(before: &[u8]) -> bool {
+    match before {
+        [.., b'\\', b'n' | b'r' | b't'] => false,
+        [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => false,
+        [.., last] => last.is_ascii_alphanumeric(),
+        [] => false,
+    }
+}
+
+/// The text of a file in UTF-16, which some systems write.
+fn utf16(bytes: &[u8]) -> Option<String> {
+    let unit = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let units = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
 /// Whether a secret is one that only shows what it looks like.
@@ -240,6 +274,24 @@ mod tests {
             let text = format!("line one\nvalue = \"{secret}\"\n");
             assert_eq!(in_text(text.as_bytes()).map(|(_, line)| line), Some(2), "{secret}");
         }
+    }
+
+    #[test]
+    fn escapes_and_encodings_hide_nothing() {
+        let token = made("ghp_", 36);
+        let chained = format!(
+            "\"-----END CERTIFICATE-----\\n-----BEGIN {}PRIVATE KEY-----\\n{}\"",
+            "",
+            made("MII", 64)
+        );
+        for text in [format!("\"a\\n{token}\""), format!("token%3A{token}"), chained] {
+            assert!(in_text(text.as_bytes()).is_some(), "{text}");
+        }
+        let wide: Vec<u8> =
+            format!("\u{feff}x = {token}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert!(in_text(&wide).is_some());
+        // Long runs of what could begin a token do not take long.
+        assert_eq!(in_text("eyJ-".repeat(1_000_000).as_bytes()), None);
     }
 
     #[test]

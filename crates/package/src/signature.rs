@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, FileDigest, Listing};
 use crate::key::{PrivateKey, PublicKey};
+use crate::limits::Limits;
 
 /// Where signatures are kept.
 pub const PATH: &str = "meta/signature.sig";
@@ -25,6 +26,8 @@ const DOMAIN: &str = "haft package signature 1\n";
 pub const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// The most signatures in a file.
 const MAX_SIGNATURES: usize = 64;
+/// How many differences are named; the rest is counted.
+const MAX_NAMED: usize = 20;
 
 /// What is known of a package's signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,30 +181,29 @@ fn message(covers: Covers, files: &Listing) -> Vec<u8> {
 /// What differs between the files that were signed and those that are there.
 fn differences(signed: &Listing, there: &Listing, covers: Covers) -> Vec<String> {
     let mut faults = Vec::new();
-    let added: Vec<&FileDigest> =
-        there.files().iter().filter(|file| signed.get(&file.path).is_none()).collect();
-    let mut moved: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut added: BTreeMap<Digest, Vec<&str>> = BTreeMap::new();
+    for file in there.files().iter().rev().filter(|file| signed.get(&file.path).is_none()) {
+        added.entry(file.sha256).or_default().push(&file.path);
+    }
     for file in signed.files() {
         match there.get(&file.path) {
             Some(found) if found == file => {}
             Some(_) => faults.push(format!("`{}` was changed", file.path)),
-            None => {
-                let same = |other: &&&FileDigest| {
-                    other.sha256 == file.sha256 && !moved.contains_key(other.path.as_str())
-                };
-                match added.iter().find(same) {
-                    Some(other) => {
-                        moved.insert(&other.path, &file.path);
-                        faults.push(format!("`{}` was renamed to `{}`", file.path, other.path));
-                    }
-                    None => faults.push(format!("`{}` was removed", file.path)),
-                }
-            }
+            None => match added.get_mut(&file.sha256).and_then(Vec::pop) {
+                Some(other) => faults.push(format!("`{}` was renamed to `{other}`", file.path)),
+                None => faults.push(format!("`{}` was removed", file.path)),
+            },
         }
     }
     if covers == Covers::Package {
-        let new = added.iter().filter(|file| !moved.contains_key(file.path.as_str()));
-        faults.extend(new.map(|file| format!("`{}` was added", file.path)));
+        let mut new: Vec<&str> = added.into_values().flatten().collect();
+        new.sort_unstable();
+        faults.extend(new.iter().map(|path| format!("`{path}` was added")));
+    }
+    if faults.len() > MAX_NAMED {
+        let more = faults.len() - MAX_NAMED;
+        faults.truncate(MAX_NAMED);
+        faults.push(format!("and {more} more differences"));
     }
     faults
 }
@@ -221,7 +223,11 @@ fn read(content: &[u8]) -> Result<File, Unread> {
     }
     let file: File = serde_json::from_slice(content).map_err(|_| unread())?;
     let signatures: usize = file.statements.iter().map(|s| s.signatures.len()).sum();
-    let is_sound = file.format == FORMAT && signatures <= MAX_SIGNATURES && signatures > 0;
+    let most_lines = Limits::DEFAULT.entries;
+    let is_sound = file.format == FORMAT
+        && (1..=MAX_SIGNATURES).contains(&signatures)
+        && file.statements.len() <= MAX_SIGNATURES
+        && file.statements.iter().all(|statement| statement.files.len() <= most_lines);
     if is_sound { Ok(file) } else { Err(unread()) }
 }
 

@@ -3,6 +3,9 @@
 use std::fs::File;
 use std::io;
 
+/// How much is read and passed on at once.
+pub(crate) const PIECE: usize = 64 * 1024;
+
 /// Where an archive's bytes are.
 #[derive(Debug)]
 pub(crate) enum Source {

@@ -26,12 +26,12 @@ fn limits() -> String {
     let mib = |bytes: u64| format!("{} MiB", bytes / (1024 * 1024));
     format!(
         "| what | at most |\n|---|---|\n\
-         | files and folders | {entries} |\n\
+         | files, and as many folders | {entries} |\n\
          | one file | {} |\n\
          | all files together | {} |\n\
          | growth of a file over {} | {ratio} times |\n\
          | length of a path | {} bytes, {} a name |\n\
-         | depth of a path | {} folders |\n",
+         | names in a path | {} |\n",
         mib(file_bytes),
         mib(total_bytes),
         mib(ratio_free_bytes),

@@ -39,7 +39,10 @@ pub fn json(bytes: &[u8]) -> Kept {
     }
     let has = |code| parsed.faults.iter().any(|fault| fault.code == code);
     // One more level than `serde_json` allows is allowed here.
-    if has(Code::TooDeep) || parsed.root.as_ref().is_some_and(|root| depth(root) == MAX_DEPTH) {
+    if has(Code::TooDeep)
+        || has(Code::TooLarge)
+        || parsed.root.as_ref().is_some_and(|root| depth(root) == MAX_DEPTH)
+    {
         return Ok(());
     }
     let is_accepted = parsed.faults.iter().all(|fault| fault.code == Code::DuplicateKey);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::printer::{Printer, escaped};
-use crate::{container, disk, load, output};
+use crate::{container, disk, draw, output};
 
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ConvertArgs, json_wanted: bool, printer: Printer) -> Ou
             return ask(&conversion, args, json_wanted, printer);
         }
         if let Some(report) = conversion.report.as_ref().filter(|report| !report.is_valid()) {
-            return Err(load::refused(
+            return Err(draw::refused(
                 Path::new("the new document"),
                 &conversion.document,
                 report,
@@ -177,7 +177,7 @@ fn explain(
 ) -> Failure {
     let file = path.display();
     match error {
-        ConvertError::Invalid(report) => load::refused(path, bytes, &report, printer),
+        ConvertError::Invalid(report) => draw::refused(path, bytes, &report, printer),
         ConvertError::NoManifest(form) => {
             Failure::invalid(format!("`{file}` is no manifest but {}", form.noun()))
         }

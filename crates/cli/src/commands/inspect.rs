@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use clap::Args;
 use manifest::dialect::Form;
 use manifest::finding::Severity;
+use manifest::meta;
 use manifest::model::Package;
 use package::digest::{Digest, Listing};
+use package::key::PublicKey;
 use package::signature::{self, Verdict};
 use serde_json::{Value, json};
 
 use crate::container::{self, Container, Described, Inside};
+use crate::draw;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::{Home, Trusted};
-use crate::load;
-use crate::printer::{Printer, Style, escaped};
+use crate::printer::{Printer, Style, line};
 
 #[derive(Args, Debug)]
 pub(crate) struct InspectArgs {
@@ -28,7 +30,7 @@ pub(crate) fn run(args: &InspectArgs, home: &Home, json_wanted: bool, printer: P
     let listing = container.listing()?;
     let verdict = container.verdict(&listing)?;
     let described = container.described(None)?;
-    let trusted = home.trusted()?;
+    let trusted = home.trusted(printer)?;
     let look = Look { container: &container, listing, verdict, described, trusted };
     if json_wanted {
         printer.json(&look.document()?)?;
@@ -40,7 +42,7 @@ pub(crate) fn run(args: &InspectArgs, home: &Home, json_wanted: bool, printer: P
         return Ok(Exit::Done);
     }
     let path = args.file.join(&manifest.path);
-    Err(load::refused(&path, &manifest.bytes, &manifest.report, printer))
+    Err(draw::refused(&path, &manifest.bytes, &manifest.report, printer))
 }
 
 struct Look<'c> {
@@ -64,7 +66,7 @@ impl Look<'_> {
                 json!({"key": key, "name": super::name_of(signed.key, &self.trusted), "state": state})
             })
             .collect();
-        let key = self.verdict.signatures.first().map(|signed| signed.key.to_string());
+        let key = self.verdict.signers().next().or(self.only_key()).map(|key| key.to_string());
         Ok(json!({
             "id": package.map(|package| &package.id),
             "version": package.map(Package::semver),
@@ -81,8 +83,8 @@ impl Look<'_> {
                 "signatures": signatures,
                 "faults": self.verdict.faults,
             },
-            "publisher": self.meta("meta/publisher.json")?,
-            "provenance": self.meta("meta/provenance.json")?,
+            "publisher": self.meta(meta::PUBLISHER)?,
+            "provenance": self.meta(meta::PROVENANCE)?,
             "openapi": self.openapi(),
             "mcpb_signature": self.mcpb_signature(),
         }))
@@ -98,16 +100,16 @@ impl Look<'_> {
             Some(package) => format!("{} {}", package.id, package.semver()),
             None => "not valid".to_owned(),
         };
-        page += &format!("{}  {dialect}\n", printer.paint(Style::Strong, &escaped(&title)));
+        page += &format!("{}  {dialect}\n", printer.paint(Style::Strong, &line(&title)));
         if let Some(blurb) = self.described.package.as_ref().and_then(Package::blurb) {
-            page += &format!("{}\n", escaped(blurb.lines().next().unwrap_or_default()));
+            page += &format!("{}\n", line(blurb.lines().next().unwrap_or_default()));
         }
         page.push('\n');
         let mut row = |name: &str, text: &str| {
             page += &format!(
                 "{} {}\n",
                 printer.paint(Style::Faint, &format!("{name:<11}")),
-                escaped(text)
+                line(text)
             );
         };
         row("file", &format!("{} bytes, sha256:{}", self.container.size, self.container.digest));
@@ -119,9 +121,7 @@ impl Look<'_> {
         for fault in &self.verdict.faults {
             row("", fault);
         }
-        for (name, path) in
-            [("publisher", "meta/publisher.json"), ("provenance", "meta/provenance.json")]
-        {
+        for (name, path) in [("publisher", meta::PUBLISHER), ("provenance", meta::PROVENANCE)] {
             if let Some(value) = self.meta(path)? {
                 row(name, &words(&value));
             }
@@ -141,9 +141,17 @@ impl Look<'_> {
         let width = self.listing.files().iter().map(|file| file.size.to_string().len()).max();
         for file in self.listing.files() {
             let size = format!("{:>width$}", file.size, width = width.unwrap_or(0));
-            page += &format!("{}  {size}  {}\n", file.sha256, escaped(&file.path));
+            page += &format!("{}  {size}  {}\n", file.sha256, line(&file.path));
         }
         Ok(page)
+    }
+
+    /// The key of a signature that is alone, whatever it comes to.
+    fn only_key(&self) -> Option<PublicKey> {
+        match self.verdict.signatures.as_slice() {
+            [only] => Some(only.key),
+            _ => None,
+        }
     }
 
     /// The digest of the files, signatures apart: it does not depend on who has signed.
@@ -152,12 +160,7 @@ impl Look<'_> {
     }
 
     fn signature(&self) -> String {
-        let mut words = super::signature_words(&self.verdict);
-        for signed in &self.verdict.signatures {
-            let name = super::name_of(signed.key, &self.trusted)
-                .map_or("a key you do not know".to_owned(), |name| format!("`{name}`"));
-            words += &format!(", by {name} ({})", signed.key);
-        }
+        let mut words = super::signature_words(&self.verdict, &self.trusted);
         if self.mcpb_signature().is_some() {
             words += ", but for one of MCPB, which Haft does not check";
         }
@@ -191,7 +194,8 @@ impl Look<'_> {
         let operations: Vec<String> = paths
             .flat_map(|(path, item)| {
                 let methods = item.as_object().into_iter().flatten().map(|(method, _)| method);
-                let known = methods.filter(|method| METHODS.contains(&method.as_str()));
+                let known =
+                    methods.filter(|method| manifest::openapi::METHODS.contains(&method.as_str()));
                 known.map(|method| format!("{} {path}", method.to_uppercase())).collect::<Vec<_>>()
             })
             .collect();
@@ -203,9 +207,6 @@ impl Look<'_> {
         }))
     }
 }
-
-/// The methods an operation may have.
-const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /// How many operations are named on the page.
 const SHOWN: usize = 5;

@@ -87,7 +87,7 @@ pub(crate) fn run(
             let name = name.clone().unwrap_or(stem);
             check_name(&name)
                 .map_err(|words| Failure::invalid(words).hint("give one with --name"))?;
-            if let Some(known) = home.trusted()?.into_iter().find(|known| known.key == key) {
+            if let Some(known) = home.trusted(printer)?.into_iter().find(|known| known.key == key) {
                 let message = format!("this key is there already, as `{}`", known.name);
                 return Err(Failure::new(Exit::Conflict, message));
             }
@@ -97,8 +97,7 @@ pub(crate) fn run(
             Ok(Exit::Done)
         }
         KeyVerb::Remove { name, yes } => {
-            let is_own = home.trusted()?.iter().any(|key| key.name == *name && key.own);
-            if is_own && !yes {
+            if home.is_own(name) && !yes {
                 let message = format!("`{name}` is a key of yours, and would be gone for good");
                 return Err(Failure::new(Exit::Denied, message).hint("--yes removes it"));
             }
@@ -135,7 +134,7 @@ fn new(args: &NewArgs, home: &Home, ask: Ask, json_wanted: bool, printer: Printe
 }
 
 fn list(home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let keys = home.trusted()?;
+    let keys = home.trusted(printer)?;
     if json_wanted {
         let keys: Vec<_> = keys
             .iter()

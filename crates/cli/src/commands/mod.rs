@@ -71,14 +71,25 @@ fn files_json(listing: &Listing) -> Vec<Value> {
     listing.files().iter().map(file).collect()
 }
 
-/// What a package's signatures come to, in a few words.
-fn signature_words(verdict: &Verdict) -> String {
-    match verdict.state {
-        State::Unsigned => "unsigned".to_owned(),
-        State::Valid => "signed".to_owned(),
-        State::Partial => "signed in part, which counts as unsigned".to_owned(),
-        State::Invalid => "changed after it was signed".to_owned(),
+/// What a package's signatures come to, and whose they are, in a few words.
+fn signature_words(verdict: &Verdict, trusted: &[Trusted]) -> String {
+    let mut words = match verdict.state {
+        State::Unsigned => "unsigned",
+        State::Valid => "signed",
+        State::Partial => "signed in part, which counts as unsigned",
+        State::Invalid => "changed after it was signed",
     }
+    .to_owned();
+    for signed in &verdict.signatures {
+        let name = name_of(signed.key, trusted)
+            .map_or("a key you do not know".to_owned(), |name| format!("`{name}`"));
+        let state = match signed.state {
+            State::Valid => String::new(),
+            other => format!(", {}", other.name()),
+        };
+        words += &format!(", by {name} ({}{state})", signed.key);
+    }
+    words
 }
 
 /// What the owner calls a key.

@@ -7,9 +7,11 @@ use clap::Args;
 use manifest::finding::Severity;
 use manifest::folder::FileReport;
 use manifest::json::{Places, Pointer};
+use manifest::meta;
 use manifest::model::Package;
-use package::bundle;
-use package::contents::{Contents, Except, listing};
+use package::archive::{Archive, Trailer};
+use package::bundle::{self, Bundle};
+use package::contents::{Contents, Except, With, listing};
 use package::digest::{Digest, Listing};
 use package::gather::{GatherError, Gathered, gather};
 use package::limits::Limits;
@@ -21,7 +23,7 @@ use serde_json::{Value, json};
 use crate::container::{self, Described};
 use crate::draw::draw;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::printer::{Printer, escaped};
+use crate::printer::{Printer, line};
 use crate::{disk, git, output};
 
 #[derive(Args, Debug)]
@@ -56,13 +58,22 @@ pub(crate) fn run(args: &PackArgs, json_wanted: bool, printer: Printer) -> Outco
     let source = Source::find(args, printer)?;
     let described = source.described(args)?;
     let package = check(&described, args, printer)?;
-    let made = provenance(args, &source, printer)?;
-    let stale = stale_signature(source.contents(), &made)?;
+    let provenance = provenance(args, &source, printer)?;
+    let with = provenance.as_deref().map(|content| With {
+        contents: source.contents(),
+        path: meta::PROVENANCE,
+        content,
+    });
+    let contents: &dyn Contents = match &with {
+        Some(with) => with,
+        None => source.contents(),
+    };
+    let stale = stale_signature(contents)?;
     if let Some(reason) = &stale {
-        printer.note(&format!("left {} out: {}", signature::PATH, escaped(reason)));
+        printer.warn(&format!("left {} out: {}", signature::PATH, line(reason)));
     }
-    let unsigned = Except { contents: source.contents(), path: signature::PATH };
-    let contents: &dyn Contents = if stale.is_some() { &unsigned } else { source.contents() };
+    let unsigned = Except { contents, path: signature::PATH };
+    let contents: &dyn Contents = if stale.is_some() { &unsigned } else { contents };
     let allowed: HashSet<String> =
         args.allow_file.iter().map(|path| path.trim_start_matches("./").to_owned()).collect();
     if let Some(unknown) = allowed.iter().find(|path| contents.size(path).is_none()) {
@@ -71,11 +82,13 @@ pub(crate) fn run(args: &PackArgs, json_wanted: bool, printer: Printer) -> Outco
             format!("--allow-file names `{unknown}`, which is not among the files"),
         ));
     }
-    let packing = Packing { contents, made: &made, secrets: Secrets::RefusedBut(&allowed) };
+    let secrets = Secrets::RefusedBut(&allowed);
     let written = if args.bundle {
-        write_bundle(args, &packing, &package, printer)?
+        // Looked through and written must be the same bytes.
+        let now = Bundle::of(contents).map_err(|error| container::refused(&args.path, &error))?;
+        write_bundle(args, &Packing { contents: &now, secrets }, &described, &package, printer)?
     } else {
-        write_archive(args, &packing, &package)?
+        write_archive(args, &Packing { contents, secrets }, &described, &package)?
     };
     tell(&written, &package, source.left_out(), json_wanted, printer)
 }
@@ -151,28 +164,30 @@ fn show(root: &Path, file: &FileReport, printer: Printer) {
     }
 }
 
-/// The file that says which commit was packed, when that is wanted.
+/// What to say of the commit that is packed, when that is wanted.
 fn provenance(
     args: &PackArgs,
     source: &Source,
     printer: Printer,
-) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let Source::Folder(folder, gathered) = source else { return Ok(Vec::new()) };
+) -> Result<Option<Vec<u8>>, Failure> {
     if !args.provenance {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let Some(commit) = git::commit(folder)? else {
-        printer.warn("no commit is known to git here, so provenance is left out");
-        return Ok(Vec::new());
+    let Source::Folder(folder, gathered) = source else {
+        let message = "--provenance needs the folder that git knows, not a file made of it";
+        return Err(Failure::invalid(message));
     };
-    let paths: HashSet<&str> = gathered.paths().into_iter().collect();
-    let changed: Vec<&String> =
-        commit.changed.iter().filter(|path| paths.contains(path.as_str())).collect();
-    if !changed.is_empty() {
+    let mut paths = gathered.paths();
+    paths.retain(|path| ![meta::PROVENANCE, signature::PATH].contains(path));
+    let Some(commit) = git::commit(folder, &paths)? else {
+        printer.warn("no commit is known to git here, so provenance is left out");
+        return Ok(None);
+    };
+    if !commit.changed.is_empty() {
         let mut failure =
             Failure::invalid("the folder is not what the commit holds, so it has no provenance")
                 .hint("commit these files, or pack without --provenance");
-        for path in changed {
+        for path in commit.changed {
             failure = failure.detail(format!("`{path}` differs from the commit"));
         }
         return Err(failure);
@@ -183,15 +198,16 @@ fn provenance(
     }
     document.insert("commit".into(), commit.id.into());
     document.insert("builtAt".into(), commit.time.into());
-    let text = format!("{:#}\n", Value::Object(document));
-    Ok(vec![("meta/provenance.json".to_owned(), text.into_bytes())])
+    if !commit.beside.is_empty() {
+        let count = super::count(commit.beside.len(), "file");
+        printer.warn(&format!("{count} not in the commit, which meta/provenance.json lists"));
+        document.insert("notInCommit".into(), commit.beside.into());
+    }
+    Ok(Some(format!("{:#}\n", Value::Object(document)).into_bytes()))
 }
 
 /// Why a signature in the folder no longer holds; nothing when it does, or there is none.
-fn stale_signature(
-    contents: &dyn Contents,
-    made: &[(String, Vec<u8>)],
-) -> Result<Option<String>, Failure> {
+fn stale_signature(contents: &dyn Contents) -> Result<Option<String>, Failure> {
     if contents.size(signature::PATH).is_none() {
         return Ok(None);
     }
@@ -199,11 +215,22 @@ fn stale_signature(
         |error: package::refusal::ReadError| container::refused(Path::new(signature::PATH), &error);
     let content = contents.read(signature::PATH).map_err(failed)?;
     let verdict = signature::check(&listing(contents).map_err(failed)?, Some(&content));
-    Ok(match verdict.state {
-        State::Invalid => Some(verdict.faults.join(", ")),
-        _ if !made.is_empty() => Some("the package now says where it comes from".to_owned()),
-        State::Valid | State::Partial | State::Unsigned => None,
-    })
+    let is_stale = verdict.state == State::Invalid;
+    Ok(is_stale.then(|| verdict.faults.join(", ")))
+}
+
+/// Refuses files that changed between being checked and being packed.
+fn check_same(described: &Described, listing: &Listing) -> Result<(), Failure> {
+    for file in &described.reports {
+        let packed = listing.get(&file.path).map(|packed| packed.sha256);
+        if packed.is_some_and(|packed| packed != Digest::of(&file.bytes)) {
+            let message = format!("`{}` changed while it was packed", file.path);
+            return Err(
+                Failure::new(Exit::Conflict, message).hint("nothing was written; try again")
+            );
+        }
+    }
+    Ok(())
 }
 
 /// What was written.
@@ -219,12 +246,17 @@ struct Output {
 fn write_archive(
     args: &PackArgs,
     packing: &Packing<'_>,
+    described: &Described,
     package: &Package,
 ) -> Result<Output, Failure> {
     let path = args.output.clone().unwrap_or_else(|| file_name(package, "mcpkg").into());
     let mut beside = output::Beside::new(&path)?;
     let Made { written, listing } =
         pack(packing, beside.file()).map_err(|error| unpacked(&error, &path))?;
+    check_same(described, &listing)?;
+    // What we would not read we do not write.
+    Archive::open(beside.reopen()?, Trailer::Refused, &Limits::DEFAULT)
+        .map_err(|error| container::refused(&path, &error))?;
     let earlier = Earlier::at(&path, package);
     let (mut digest, mut size) = (written.sha256.to_string(), written.size);
     let unchanged = match &earlier {
@@ -233,7 +265,8 @@ fn write_archive(
         Earlier::Archive { container, contents }
             if *contents == unsigned(&listing)
                 && listing.get(signature::PATH).is_none()
-                && container.contents().size(signature::PATH).is_some() =>
+                && container.contents().size(signature::PATH).is_some()
+                && same_programs(container.contents(), packing.contents) =>
         {
             (digest, size) = (container.digest.to_string(), container.size);
             true
@@ -244,13 +277,7 @@ fn write_archive(
         earlier.check(&path)?;
         beside.replace()?;
     }
-    let files = listing
-        .files()
-        .iter()
-        .map(
-            |file| json!({"path": file.path, "size": file.size, "sha256": file.sha256.to_string()}),
-        )
-        .collect();
+    let files = super::files_json(&listing).into();
     let count = listing.files().len();
     Ok(Output { path, size, digest, files, count, unchanged })
 }
@@ -258,6 +285,7 @@ fn write_archive(
 fn write_bundle(
     args: &PackArgs,
     packing: &Packing<'_>,
+    described: &Described,
     package: &Package,
     printer: Printer,
 ) -> Result<Output, Failure> {
@@ -266,6 +294,9 @@ fn write_bundle(
     if !found.is_empty() {
         return Err(leaking(&found));
     }
+    let listing =
+        listing(packing.contents).map_err(|error| container::refused(&args.path, &error))?;
+    check_same(described, &listing)?;
     let bytes = bundle::write(packing.contents, &args.set)
         .map_err(|error| container::bad_bundle(&args.path, b"", error, printer))?;
     let unchanged = std::fs::read(&path).is_ok_and(|there| there == bytes);
@@ -289,6 +320,11 @@ enum Earlier {
         contents: Digest,
     },
     Other,
+}
+
+/// Whether the same files can be run in both.
+fn same_programs(a: &dyn Contents, b: &dyn Contents) -> bool {
+    b.paths().iter().all(|path| a.is_executable(path) == b.is_executable(path))
 }
 
 /// The digest of the files that a signature covers.
@@ -358,18 +394,18 @@ fn tell(
     let verb = if written.unchanged { "Unchanged:" } else { "Packed" };
     printer.note(&format!(
         "{verb} {} {}  ({}, {} bytes, sha256:{})",
-        escaped(&package.id),
-        escaped(&package.semver()),
+        line(&package.id),
+        line(&package.semver()),
         super::count(written.count, "file"),
         written.size,
         written.digest
     ));
     if !left_out.is_empty() {
-        let names: Vec<_> = left_out.iter().take(8).map(|path| escaped(path)).collect();
+        let names: Vec<_> = left_out.iter().take(8).map(|path| line(path)).collect();
         let more = if left_out.len() > 8 { ", …" } else { "" };
         printer.note(&format!("left out: {}{more}", names.join(", ")));
     }
-    printer.result(&format!("{}\n", escaped(&written.path.to_string_lossy())))?;
+    printer.result(&format!("{}\n", line(&written.path.to_string_lossy())))?;
     Ok(Exit::Done)
 }
 

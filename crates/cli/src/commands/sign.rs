@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use package::archive::{Archive, Trailer};
 use package::key::PrivateKey;
+use package::limits::Limits;
 use package::signature::{self, State};
 use package::write::{Packed, Writer};
 use serde_json::json;
@@ -75,7 +77,9 @@ pub(crate) fn run(
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Unavailable, format!("failed to write `{shown}`")).cause(error)
     };
-    let mut beside = output::Beside::new(&args.file)?;
+    // A link leads to the package; it is the package that is signed.
+    let target = args.file.canonicalize().map_err(failed)?;
+    let mut beside = output::Beside::like(&target)?;
     let mut writer = Writer::new(beside.file());
     let mut left = Some(&signed);
     for entry in archive.entries().iter().filter(|entry| entry.path != signature::PATH) {
@@ -90,6 +94,9 @@ pub(crate) fn run(
         writer.add(signed).map_err(failed)?;
     }
     let written = writer.finish().map_err(failed)?;
+    // Never in the place of a good package one that we would refuse.
+    Archive::open(beside.reopen()?, Trailer::Refused, &Limits::DEFAULT)
+        .map_err(|error| refused(&args.file, &error))?;
     beside.replace()?;
     let count = listing.without(signature::PATH).files().len();
     if json_wanted {

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::container::{self, refused};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::printer::{Printer, escaped};
+use crate::home::Home;
+use crate::printer::{Printer, line};
 
 #[derive(Args, Debug)]
 pub(crate) struct UnpackArgs {
@@ -24,7 +25,7 @@ pub(crate) struct UnpackArgs {
     no_sync: bool,
 }
 
-pub(crate) fn run(args: &UnpackArgs, json_wanted: bool, printer: Printer) -> Outcome {
+pub(crate) fn run(args: &UnpackArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let container = container::open(&args.file, printer)?;
     package::contents::find_manifest(container.contents())
         .map_err(|error| refused(&args.file, &error))?;
@@ -60,9 +61,9 @@ pub(crate) fn run(args: &UnpackArgs, json_wanted: bool, printer: Printer) -> Out
         "Unpacked {}, {} bytes, {}",
         super::count(listing.files().len(), "file"),
         listing.total(),
-        super::signature_words(&verdict)
+        super::signature_words(&verdict, &home.trusted(printer)?)
     ));
-    printer.result(&format!("{}\n", escaped(&folder.to_string_lossy())))?;
+    printer.result(&format!("{}\n", line(&folder.to_string_lossy())))?;
     Ok(Exit::Done)
 }
 

@@ -16,13 +16,13 @@ pub(crate) struct VerifyArgs {
     /// The package: .mcpkg or a bundle
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Trust only this key: a file with a public key, or the name of one in the home; may be repeated
+    /// Trust only this key: the name of one in the home, or a file with a public key; may be repeated
     #[arg(long, value_name = "KEY")]
     key: Vec<String>,
 }
 
 pub(crate) fn run(args: &VerifyArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let trusted = trusted(args, home)?;
+    let trusted = trusted(args, home, printer)?;
     let container = container::open(&args.file, printer)?;
     let listing = container.listing()?;
     let verdict = container.verdict(&listing)?;
@@ -81,22 +81,33 @@ pub(crate) fn run(args: &VerifyArgs, home: &Home, json_wanted: bool, printer: Pr
 }
 
 /// The keys to trust: those named, else all of the home.
-fn trusted(args: &VerifyArgs, home: &Home) -> Result<Vec<Trusted>, Failure> {
+fn trusted(args: &VerifyArgs, home: &Home, printer: Printer) -> Result<Vec<Trusted>, Failure> {
     if args.key.is_empty() {
-        return home.trusted();
+        return home.trusted(printer);
     }
-    args.key
-        .iter()
-        .map(|named| {
-            let path = Path::new(named);
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let (name, key) = if path.is_file() {
-                (stem, read_public(path)?)
-            } else {
-                let name = named.strip_suffix(".pub").unwrap_or(named);
-                (name.to_owned(), home.public(name)?)
-            };
-            Ok(Trusted { name, key, own: false })
-        })
-        .collect()
+    args.key.iter().map(|named| named_key(named, home)).collect()
+}
+
+/// A key by its name in the home, or by the path of its file. A file that happens to lie in
+/// the current folder never stands for a key of the home.
+fn named_key(named: &str, home: &Home) -> Result<Trusted, Failure> {
+    let trusted = |name: &str, key| Trusted { name: name.to_owned(), key, own: false };
+    let path = Path::new(named);
+    let bare = named.strip_suffix(".pub");
+    let is_path = named.contains(std::path::is_separator);
+    if !is_path && bare.is_none() {
+        return Ok(trusted(named, home.public(named)?));
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if !path.is_file() && !is_path {
+        return Ok(trusted(&stem, home.public(&stem)?));
+    }
+    let key = read_public(path)?;
+    let other = home.public(&stem).ok().filter(|known| !is_path && *known != key);
+    if other.is_some() {
+        let message = format!("`{named}` here is not the key `{stem}` of your home");
+        let hint = format!("--key {stem} means that of the home, --key ./{named} the file");
+        return Err(Failure::new(Exit::Conflict, message).hint(hint));
+    }
+    Ok(trusted(&stem, key))
 }

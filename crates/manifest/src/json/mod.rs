@@ -8,7 +8,7 @@ mod parse;
 mod place;
 mod pointer;
 
-pub use parse::{Fault, MAX_DEPTH, Parsed, parse};
+pub use parse::{Fault, MAX_DEPTH, MAX_VALUES, Parsed, parse};
 pub use place::{Place, Places};
 pub use pointer::{Path, Pointer, Step};
 

@@ -13,6 +13,9 @@ use crate::finding::Code;
 /// How deep values may be nested.
 pub const MAX_DEPTH: usize = 128;
 
+/// How many values a document may have: each takes memory, however short it is.
+pub const MAX_VALUES: usize = 2_000_000;
+
 /// How many faults are kept; a document with more of them is noise, not a manifest.
 const MAX_FAULTS: usize = 1_000;
 
@@ -43,7 +46,7 @@ pub struct Parsed<'t> {
 
 /// Reads a text of at most 4 GiB.
 pub fn parse(text: &str) -> Parsed<'_> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, faults: Vec::new() };
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, values: 0, faults: Vec::new() };
     if u32::try_from(text.len()).is_err() {
         reader.at = 0;
         reader.stop(Path::ROOT, Code::TooLarge, "the text is larger than 4 GiB".into());
@@ -70,12 +73,18 @@ struct Reader<'t> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
+    values: usize,
     faults: Vec<Fault>,
 }
 
 impl<'t> Reader<'t> {
     fn value(&mut self, path: Path<'_>, depth: usize) -> Result<Node<'t>, Stopped> {
         let start = self.at;
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            let message = format!("the document has more than {MAX_VALUES} values");
+            return Err(self.stop(path, Code::TooLarge, message));
+        }
         let value = match self.peek() {
             Some(b'"') => Value::Text(self.string(path)?),
             Some(b'{') => Value::Object(self.object(path, depth)?),

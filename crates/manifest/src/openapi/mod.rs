@@ -36,7 +36,7 @@ pub const FILE_NAME: &str = "openapi.json";
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// What a path can be asked to do.
-pub(crate) const METHODS: [&str; 8] =
+pub const METHODS: [&str; 8] =
     ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /// The versions that are read.

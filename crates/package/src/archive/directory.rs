@@ -35,7 +35,7 @@ pub(super) fn read(
     )?;
     let listed = lines(&directory, record.entries)?;
     entry::check_sizes(&listed, limits)?;
-    check_names(listed.iter().map(|line| (line.path.as_str(), line.kind)))?;
+    check_names(listed.iter().map(|line| (line.path.as_str(), line.kind)), limits)?;
     check_order(&listed)?;
     let mut entries = Vec::with_capacity(listed.len());
     let mut expected = 0;

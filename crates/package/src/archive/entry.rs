@@ -162,15 +162,16 @@ fn check_extra(extra: &[u8], name: &[u8], full: &str) -> Result<(), Refusal> {
             return refuse("has a damaged extra field");
         };
         match id {
+            _ if seen.contains(&id) => return refuse("has an extra field twice"),
             ZIP64 => return Err(Refusal::entry(RefusalCode::Zip64, full, "uses zip64")),
             UNICODE_PATH => {
                 // Version, checksum of the plain name, then the name in UTF-8.
-                let is_same = field.first() == Some(&1) && field.get(5..) == Some(name);
+                let crc = crc32fast::hash(name).to_le_bytes();
+                let is_same = field == [&[1], &crc[..], name].concat();
                 if !is_same {
                     return refuse("has a second name");
                 }
             }
-            _ if seen.contains(&id) => return refuse("has an extra field twice"),
             _ if HARMLESS.contains(&id) && field.len() <= MAX_HARMLESS => {}
             _ => return refuse(&format!("has the extra field {id:#06x}")),
         }

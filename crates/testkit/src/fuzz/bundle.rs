@@ -32,7 +32,7 @@ pub fn bundle(bytes: &[u8]) -> Kept {
     let files = listed(&accepted)?;
     prop_assert!(files.total() <= Limits::DEFAULT.total_bytes);
     let mut packed = Vec::new();
-    let packing = Packing { contents: &accepted, made: &[], secrets: Secrets::NotLookedFor };
+    let packing = Packing { contents: &accepted, secrets: Secrets::NotLookedFor };
     pack(&packing, &mut packed).map_err(|error| TestCaseError::fail(error.to_string()))?;
     let archive = Archive::from_bytes(packed, Trailer::Refused, &Limits::DEFAULT);
     let archive = archive.map_err(|error| TestCaseError::fail(error.to_string()))?;

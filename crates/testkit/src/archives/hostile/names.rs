@@ -15,7 +15,7 @@ fn named(name: &str) -> Item {
 }
 
 fn alone() -> Vec<Hostile> {
-    let cases: [(Code, &[&str]); 13] = [
+    let cases: [(Code, &[&str]); 14] = [
         (Code::EmptyName, &["", "/"]),
         (Code::AbsolutePath, &["/etc/passwd", "//server/share/x", "/../x", "/folder/", "//"]),
         (Code::Backslash, &["..\\x", "a\\b", "\\\\server\\share", "C:\\x", "a/b\\..\\..\\c"]),
@@ -25,6 +25,7 @@ fn alone() -> Vec<Hostile> {
         (Code::DotSegment, &[".", "./a", "a/./b", "a/.", "./", "a/./"]),
         (Code::ParentSegment, &["..", "../x", "a/../../x", "a/..", "../", "a/b/../c", "a/../"]),
         (Code::TrailingDot, &["a.", "a ", "a./b", "a /b", "...", "a/... ", "folder./"]),
+        (Code::Repository, &[".git/config", "a/.GIT/hooks/post-checkout", ".git", "git~1/config"]),
         (
             Code::ReservedName,
             &[
