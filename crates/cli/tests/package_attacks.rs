@@ -209,7 +209,8 @@ fn two_manifests_are_refused_however_the_second_is_spelt() {
     let tool = fs::read_to_string(repository().join("examples/jumith/slugify/tool.json")).unwrap();
     let with_mark = format!("\u{feff}{manifest}");
     let trailing = manifest.replacen("\"demo.echo\",", "\"demo.echo\",,", 1);
-    let large = format!("{manifest}{}", " ".repeat(1024 * 1024));
+    let numbers: String = (0..200_000).map(|number| format!("{number} ")).collect();
+    let large = format!("{manifest}{numbers}");
     for (name, content) in [
         ("manifest.json", &manifest),
         ("manifest.json", &with_mark),
