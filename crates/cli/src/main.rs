@@ -15,6 +15,7 @@ mod new_folder;
 mod output;
 mod printer;
 mod program;
+mod time;
 
 use std::process::ExitCode;
 
