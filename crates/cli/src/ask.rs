@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Read};
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
 
 /// The longest passphrase.
 const MAX_PASSPHRASE: u64 = 4096;
@@ -72,9 +73,12 @@ impl Ask {
         };
         let is_terminal = std::io::stderr().is_terminal() || std::io::stdin().is_terminal();
         match self {
-            Ask::Terminal if is_terminal => rpassword::prompt_password(prompt)
-                .map(Zeroizing::new)
-                .map_err(|error| nobody(Some(error))),
+            Ask::Terminal if is_terminal => {
+                interrupt::keep_terminal();
+                rpassword::prompt_password(prompt)
+                    .map(Zeroizing::new)
+                    .map_err(|error| nobody(Some(error)))
+            }
             Ask::Terminal | Ask::Nobody => Err(nobody(None)),
         }
     }

@@ -17,7 +17,7 @@ use package::digest::{Digest, Listing};
 use package::limits::Limits;
 use package::pack::{Packing, Secrets, pack};
 use package::refusal::ReadError;
-use package::signature::{self, Verdict};
+use package::signature::{self, State, Verdict};
 
 use crate::draw;
 use crate::exit::{Exit, Failure};
@@ -59,6 +59,9 @@ pub(crate) fn is_archive(path: &Path) -> bool {
     if has_kind(path, &ARCHIVES) {
         return true;
     }
+    if !path.is_file() {
+        return false;
+    }
     let mut begins = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut begins));
     read.is_ok() && (&begins == b"PK\x03\x04" || &begins == b"PK\x05\x06")
@@ -81,8 +84,13 @@ pub(crate) fn open(path: &Path, printer: Printer) -> Result<Container, Failure> 
         let message = format!("`{}` is a folder, not a package", path.display());
         return Err(Failure::invalid(message).hint("`haft pack` makes a package of it"));
     }
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        let message = format!("`{}` is no file; a package is read at any place", path.display());
+        return Err(Failure::invalid(message).hint("write it to a file first"));
+    }
     let mut file = File::open(path).map_err(failed)?;
-    let size = file.metadata().map_err(failed)?.len();
+    let size = metadata.len();
     let path = path.to_owned();
     if is_archive(&path) {
         let trailer = if has_kind(&path, &WITH_TRAILER) { Trailer::Mcpb } else { Trailer::Refused };
@@ -131,6 +139,21 @@ impl Container {
     pub(crate) fn verdict(&self, listing: &Listing) -> Result<Verdict, Failure> {
         let content = self.signature()?;
         Ok(signature::check(listing, content.as_deref()))
+    }
+
+    /// Refuses a package that was changed after it was signed; gives its files.
+    pub(crate) fn check_unbroken(&self) -> Result<Listing, Failure> {
+        let listing = self.listing()?;
+        let verdict = self.verdict(&listing)?;
+        if verdict.state != State::Invalid {
+            return Ok(listing);
+        }
+        let mut failure =
+            Failure::invalid(format!("`{}` was changed after it was signed", self.path.display()));
+        for fault in verdict.faults {
+            failure = failure.detail(fault);
+        }
+        Err(failure)
     }
 
     /// What stands in its signature file.

@@ -61,7 +61,7 @@ pub(crate) fn commit(folder: &Path, paths: &[&str]) -> Result<Option<Commit>, Fa
         }
     }
     let remote = ask(folder, &["config", "--get", "remote.origin.url"], "")?;
-    let remote = remote.map(|remote| without_credentials(remote.trim()));
+    let remote = remote.and_then(|remote| published(remote.trim()));
     let time = utc(committed(&tell(folder, &["cat-file", "commit", &id], "")?));
     Ok(Some(Commit { id, time, remote, changed, beside }))
 }
@@ -111,16 +111,25 @@ fn ask(folder: &Path, arguments: &[&str], input: &str) -> Result<Option<String>,
     }
 }
 
-/// An address without the name and password somebody may have put into it.
-fn without_credentials(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+/// The address others can reach, without what somebody may have put into it: a name and
+/// password, a token. A path on this machine is nobody's business.
+fn published(address: &str) -> Option<String> {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        let (host, path) = address.split_once(':')?;
+        let is_host = host.contains('@') && !host.contains('/') && !path.is_empty();
+        return is_host.then(|| address.to_owned());
+    };
+    if scheme == "file" {
+        return None;
+    }
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = match host.rsplit_once('@') {
         Some((user, host)) if scheme == "ssh" && !user.contains(':') => format!("{user}@{host}"),
         Some((_, host)) => host.to_owned(),
         None => host.to_owned(),
     };
-    format!("{scheme}://{host}{path}")
+    Some(format!("{scheme}://{host}{path}"))
 }
 
 #[cfg(test)]
@@ -136,9 +145,13 @@ mod tests {
             ("ssh://git:pw@example.com/a", "ssh://example.com/a"),
             ("git@example.com:a/b.git", "git@example.com:a/b.git"),
             ("https://example.com/a@b", "https://example.com/a@b"),
+            ("https://u:p@example.com/a.git?token=x#y", "https://example.com/a.git"),
         ];
         for (address, clean) in cases {
-            assert_eq!(without_credentials(address), clean);
+            assert_eq!(published(address).as_deref(), Some(clean));
+        }
+        for address in ["/home/me/a", "../a", "file:///home/me/a", "C:/a"] {
+            assert_eq!(published(address), None, "{address}");
         }
     }
 }

@@ -65,6 +65,7 @@ impl Home {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(unreadable(&self.keys(), error)),
         };
+        check_owned(&self.keys())?;
         let mut names = BTreeSet::new();
         for entry in entries.flatten() {
             let path = entry.path();
@@ -155,7 +156,11 @@ impl Home {
             let text = read_text(&own)?;
             return PrivateKey::public_of(&text).map_err(|error| bad_key(name, error));
         }
-        if path.exists() { read_public(&path) } else { Err(self.no_such(name)) }
+        if !path.exists() {
+            return Err(self.no_such(name));
+        }
+        check_owned(&path)?;
+        read_public(&path)
     }
 
     /// The text of a private key's file, which nobody but its owner may be able to read.
@@ -207,7 +212,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if is_name && manifest::path::check_path(name).is_ok() {
         Ok(())
     } else {
-        Err("a key's name has letters, digits, `-`, `_` and `.`, begins with a letter or digit, and does not end in `.pub` or `.key`"
+        Err("a key's name has letters of ASCII, digits, `-`, `_` and `.`, begins with a letter or digit, does not end in `.pub` or `.key`, and is no device's"
             .to_owned())
     }
 }
@@ -259,6 +264,25 @@ fn check_private(file: &fs::File, path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let message = format!("others can read the private key `{shown}` (mode {:04o})", mode & 0o7777);
     Err(Failure::new(Exit::Denied, message).hint(format!("chmod 600 {shown}")))
+}
+
+/// Refuses what others could have changed: it says whom the owner trusts.
+#[cfg(unix)]
+fn check_owned(path: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path).map_err(|error| unreadable(path, error))?.permissions().mode();
+    let others = mode & 0o022;
+    if others == 0 {
+        return Ok(());
+    }
+    let shown = path.display();
+    let message = format!("others can change `{shown}`, so it says nothing about whom you trust");
+    Err(Failure::new(Exit::Denied, message).hint(format!("chmod go-w {shown}")))
+}
+
+#[cfg(not(unix))]
+fn check_owned(_path: &Path) -> Result<(), Failure> {
+    Ok(())
 }
 
 #[cfg(not(unix))]

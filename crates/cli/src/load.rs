@@ -95,6 +95,7 @@ impl Loading<'_> {
 
     fn archive(self, path: &Path, printer: Printer) -> Result<Vec<Package>, Failure> {
         let container = container::open(path, printer)?;
+        container.check_unbroken()?;
         let (name, bytes) = container.manifest()?;
         let own_name = container.name();
         let fallback_id = Some(self.id.unwrap_or(&own_name));

@@ -10,6 +10,7 @@ mod draw;
 mod exit;
 mod git;
 mod home;
+mod interrupt;
 mod load;
 mod new_folder;
 mod output;
@@ -28,6 +29,7 @@ use printer::Printer;
 
 fn main() -> ExitCode {
     let haft = Haft::parse();
+    interrupt::listen();
     let printer = Printer::new(haft.global.color, haft.global.quiet);
     match dispatch(&haft, printer) {
         Ok(exit) => ExitCode::from(exit as u8),

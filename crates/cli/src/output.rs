@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
 
 /// Writes a new file; one that is there already is a conflict.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
@@ -95,8 +96,16 @@ impl Beside {
             let message = format!("there is no folder `{}`", folder.display());
             return Err(Failure::new(Exit::NotFound, message));
         }
+        if target.symlink_metadata().is_ok_and(|there| !there.is_file() && !there.is_symlink()) {
+            let message = format!("`{}` is there already, and is no file", target.display());
+            return Err(
+                Failure::new(Exit::Conflict, message).hint("name another file with --output")
+            );
+        }
+        interrupt::watch(folder);
+        let prefix = interrupt::prefix();
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".haft-");
+        builder.prefix(&prefix);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

@@ -232,10 +232,17 @@ fn two_manifests_are_refused_however_the_second_is_spelt() {
 #[test]
 fn nothing_is_written_that_would_be_refused() {
     let desk = Desk::new();
+    // What would be taken for a bomb is stored as it is.
     fs::write(desk.path("echo/zeros"), vec![0; 3 * 1024 * 1024]).unwrap();
-    desk.refused(&["pack", "echo"], 2, "[bomb]");
-    assert!(!desk.path("demo.echo-0.1.0.mcpkg").exists());
+    desk.done(&["pack", "echo", "-o", "zeros.mcpkg"]);
+    desk.done(&["inspect", "zeros.mcpkg"]);
     fs::remove_file(desk.path("echo/zeros")).unwrap();
+    let script = "import gzip, sys; open(sys.argv[1], 'wb').write(gzip.compress(bytes(20 << 20)))";
+    let bomb = desk.path("echo/bomb.gz");
+    assert!(Command::new("python3").args(["-c", script]).arg(&bomb).status().unwrap().success());
+    desk.refused(&["pack", "echo"], 2, "[nested-bomb]");
+    assert!(!desk.path("demo.echo-0.1.0.mcpkg").exists());
+    fs::remove_file(bomb).unwrap();
     // A repository in an archive is never packed again, nor unpacked.
     let manifest = fs::read_to_string(desk.path("echo/manifest.json")).unwrap();
     zip(&desk.path("repo.mcpkg"), &[("manifest.json", &manifest), (".git/config", "[core]")]);
@@ -304,4 +311,153 @@ fn a_bundle_says_where_it_comes_from_too() {
     let bundle = fs::read_to_string(desk.path("echo.bundle.json")).unwrap();
     assert!(bundle.contains("meta/provenance.json"));
     desk.done(&[&["pack", "echo", "--provenance"][..], &arguments].concat());
+}
+
+#[test]
+fn a_package_does_not_hold_itself() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("echo/dist")).unwrap();
+    let pack = || {
+        desk.done(&["pack", "echo", "-o", "echo/dist/x.zip"]);
+        fs::read(desk.path("echo/dist/x.zip")).unwrap()
+    };
+    assert_eq!(pack(), pack());
+    desk.refused(&["pack", "echo", "-o", "echo"], 5, "is no file");
+    let pipe = desk.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    desk.refused(&["pack", "echo", "-o", "pipe"], 5, "is no file");
+    desk.refused(&["inspect", "pipe"], 2, "is no file");
+    desk.refused(&["unpack", "echo/dist/x.zip", "-o", "."], 5, "the current folder");
+}
+
+#[test]
+fn a_diff_of_packages_tells_what_happened_to_their_files() {
+    let desk = Desk::new();
+    desk.done(&["pack", "echo", "-o", "old.mcpkg"]);
+    fs::write(desk.path("echo/echo.py"), "other").unwrap();
+    fs::write(desk.path("echo/new.py"), "new").unwrap();
+    desk.done(&["pack", "echo", "-o", "new.mcpkg"]);
+    let ran = desk.haft(&["diff", "old.mcpkg", "new.mcpkg", "--upgrade-safe"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stdout.contains("needs-review  file echo.py: was changed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("needs-review  file new.py: is new"), "{}", ran.stdout);
+    // A broken signature ends the comparison.
+    desk.done(&["sign", "new.mcpkg", "--key", "alice"]);
+    let script = "import sys, zipfile\n\
+        archive = zipfile.ZipFile(sys.argv[1], 'a')\n\
+        archive.writestr('evil.py', '')\n\
+        archive.close()\n";
+    let mut python = Command::new("python3");
+    assert!(python.args(["-c", script]).arg(desk.path("new.mcpkg")).status().unwrap().success());
+    for verb in
+        [&["diff", "old.mcpkg", "new.mcpkg"][..], &["export", "new.mcpkg", "--format", "mcp"]]
+    {
+        desk.refused(verb, 2, "`evil.py` was added");
+    }
+}
+
+#[test]
+fn links_are_told_all_at_once_and_those_of_npm_stay_out() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.path("echo/server/node_modules/.bin")).unwrap();
+    for link in ["server/node_modules/.bin/x", "b", "a"] {
+        std::os::unix::fs::symlink("echo.py", desk.path("echo").join(link)).unwrap();
+    }
+    desk.refused(&["pack", "echo"], 2, "`a`, `b` are links");
+}
+
+#[test]
+fn known_secrets_are_allowed_by_folder_and_by_pattern() {
+    let desk = Desk::new();
+    let token = format!("ghp{}aB3dE5gH7jK9mN1pQ2sT4vW6xY8zC0fLaaBB", '_');
+    fs::create_dir_all(desk.path("echo/lib/tests")).unwrap();
+    fs::write(desk.path("echo/lib/tests/a.txt"), &token).unwrap();
+    desk.refused(&["pack", "echo"], 2, "`lib/tests/a.txt`:1");
+    for pattern in ["lib/tests/a.txt", "./lib/", "lib/**", "lib/tests/*.txt"] {
+        desk.done(&["pack", "echo", "--allow-file", pattern]);
+    }
+    for pattern in ["a.txt", "lib/*.md"] {
+        desk.refused(&["pack", "echo", "--allow-file", pattern], 3, "not among the files");
+    }
+}
+
+#[test]
+fn others_must_not_be_able_to_change_whom_we_trust() {
+    let desk = Desk::new();
+    desk.done(&["pack", "echo"]);
+    desk.done(&["sign", "demo.echo-0.1.0.mcpkg", "--key", "alice"]);
+    let keys = desk.path("home/keys");
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o777)).unwrap();
+    desk.refused(&["verify", "demo.echo-0.1.0.mcpkg"], 4, "others can change");
+}
+
+#[test]
+fn being_told_to_stop_leaves_nothing_behind() {
+    let desk = Desk::new();
+    // Large enough that there is time to stop it.
+    let noise: Vec<u8> =
+        (0..40_000_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
+    fs::write(desk.path("echo/noise.bin"), noise).unwrap();
+    desk.done(&["pack", "echo", "-o", "whole.mcpkg"]);
+    let verbs: [&[&str]; 2] =
+        [&["pack", "echo", "-o", "x.mcpkg"], &["unpack", "whole.mcpkg", "-o", "x"]];
+    let mut stopped = 0;
+    for verb in verbs {
+        let before: Vec<_> = names(desk.0.path());
+        for signal in ["-INT", "-TERM", "-HUP"] {
+            let mut child = Command::new(assert_cmd::cargo::cargo_bin("haft"))
+                .args(verb)
+                .current_dir(desk.0.path())
+                .env("HAFT_HOME", desk.path("home"))
+                .stderr(std::process::Stdio::null())
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            // As soon as something of its own is there, it is told to stop.
+            while child.try_wait().unwrap().is_none() {
+                if names(desk.0.path()).len() > before.len() {
+                    let id = child.id().to_string();
+                    let _ = Command::new("kill").args([signal, &id]).status();
+                    break;
+                }
+            }
+            let status = child.wait().unwrap();
+            stopped += u32::from(status.code() == Some(130));
+            if status.success() {
+                let _ = fs::remove_file(desk.path("x.mcpkg"));
+                let _ = fs::remove_dir_all(desk.path("x"));
+            }
+            assert_eq!(names(desk.0.path()), before, "{verb:?} {signal}");
+        }
+    }
+    assert!(stopped > 0, "at least one run was stopped while it worked");
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn being_stopped_at_the_passphrase_leaves_the_terminal_as_it_was() {
+    let desk = Desk::new();
+    let script = "import os, pty, sys, termios, time\n\
+        child, terminal = pty.fork()\n\
+        if child == 0: os.execv(sys.argv[1], sys.argv[1:])\n\
+        echoes = lambda: bool(termios.tcgetattr(terminal)[3] & termios.ECHO)\n\
+        end = time.monotonic() + 60\n\
+        while echoes() and time.monotonic() < end: os.read(terminal, 1)\n\
+        os.write(terminal, b'\\x03')\n\
+        status = os.waitpid(child, 0)[1]\n\
+        print(os.waitstatus_to_exitcode(status), echoes())\n";
+    let ran = Command::new("python3")
+        .args(["-c", script])
+        .arg(assert_cmd::cargo::cargo_bin("haft"))
+        .args(["--home", desk.path("home").to_str().unwrap(), "key", "new", "bob"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "130 True\n");
 }

@@ -84,7 +84,12 @@ impl Staged {
         }
         let made = make_parents(&self.target).map_err(failed)?;
         let undo = || made.iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
-        // An empty folder of that name is replaced; anything else stays.
+        // An empty folder of that name is replaced, and its mode stays; anything else stays whole.
+        if let Ok(there) = self.target.symlink_metadata() {
+            let mode = Mode::from_raw_mode(there.permissions().mode() & 0o777);
+            rustix::fs::chmodat(&self.inside, WHOLE, mode, rustix::fs::AtFlags::empty())
+                .map_err(|cause| failed(cause.into()))?;
+        }
         if let Err(cause) = rustix::fs::renameat(&self.inside, WHOLE, CWD, &self.target) {
             undo();
             let cause = io::Error::from(cause);
@@ -123,7 +128,7 @@ pub fn extract(archive: &Archive, target: &Path) -> Result<Staged, ExtractError>
     }
     // For our eyes only: nobody else can reach inside while the files are written.
     let holder = tempfile::Builder::new()
-        .prefix(".haft-unpack-")
+        .prefix(&format!(".haft-unpack-{}-", std::process::id()))
         .permissions(fs::Permissions::from_mode(0o700))
         .tempdir_in(nearest(&target))
         .map_err(failed)?;

@@ -26,7 +26,7 @@ const USUALLY_NOT: [&str; 11] = [
     "Thumbs.db",
     "__pycache__/",
     "*.pyc",
-    "node_modules/.bin/",
+    "**/node_modules/.bin/",
     "/*.mcpkg",
     "/*.mcpb",
     "/*.dxt",
@@ -64,8 +64,8 @@ pub struct Gathered {
 pub enum GatherError {
     /// A path, a size or the number of files is refused.
     Refused(Refusal),
-    /// A link: what it leads to could be anything.
-    Link(String),
+    /// Links: what they lead to could be anything.
+    Links(Vec<String>),
     /// A device, pipe or socket.
     Special(String),
     /// A name that is not UTF-8.
@@ -85,8 +85,11 @@ impl fmt::Display for GatherError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GatherError::Refused(refusal) => refusal.fmt(out),
-            GatherError::Link(path) => {
-                write!(out, "`{path}` is a link, and a package holds files only")
+            GatherError::Links(paths) => {
+                let names: Vec<_> = paths.iter().take(8).map(|path| format!("`{path}`")).collect();
+                let more = if paths.len() > 8 { ", …" } else { "" };
+                let are = if paths.len() == 1 { "is a link" } else { "are links" };
+                write!(out, "{}{more} {are}, and a package holds files only", names.join(", "))
             }
             GatherError::Special(path) => {
                 write!(out, "`{path}` is a device, pipe or socket, and a package holds files only")
@@ -103,9 +106,15 @@ impl std::error::Error for GatherError {}
 /// Finds the files of a folder that belong into a package.
 pub fn gather(folder: &Path, limits: &Limits) -> Result<Gathered, GatherError> {
     let rules = rules(folder)?;
-    let mut walk = Walk { rules, limits, files: Vec::new(), left_out: Vec::new() };
+    let (files, left_out, links) = (Vec::new(), Vec::new(), Vec::new());
+    let mut walk = Walk { rules, limits, files, left_out, links };
     walk.folder(folder, "", 0)?;
-    let Walk { mut files, left_out, .. } = walk;
+    let Walk { mut files, mut left_out, mut links, .. } = walk;
+    if !links.is_empty() {
+        links.sort();
+        return Err(GatherError::Links(links));
+    }
+    left_out.sort();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let root =
         open_root(folder).map_err(|cause| GatherError::Disk { path: folder.to_owned(), cause })?;
@@ -175,7 +184,7 @@ fn rules(folder: &Path) -> Result<Gitignore, GatherError> {
             if text.len() as u64 > MAX_IGNORE {
                 return Err(GatherError::BadRule(format!("it has more than {MAX_IGNORE} bytes")));
             }
-            for line in text.lines() {
+            for line in text.trim_start_matches('\u{feff}').lines() {
                 builder
                     .add_line(None, line)
                     .map_err(|error| GatherError::BadRule(error.to_string()))?;
@@ -192,6 +201,7 @@ struct Walk<'l> {
     limits: &'l Limits,
     files: Vec<Found>,
     left_out: Vec<String>,
+    links: Vec<String>,
 }
 
 impl Walk<'_> {
@@ -216,7 +226,7 @@ impl Walk<'_> {
                 }
                 self.folder(&entry.path(), &(path + "/"), depth + 1)?;
             } else if kind.is_symlink() {
-                return Err(GatherError::Link(path));
+                self.links.push(path);
             } else if kind.is_file() {
                 self.file(&entry, path)?;
             } else {
@@ -285,7 +295,7 @@ mod tests {
             "sub/.git",
             "a/b.py",
             "a/__pycache__/b.pyc",
-            "node_modules/.bin/x",
+            "server/node_modules/.bin/x",
             "node_modules/x/index.js",
             "old-1.0.0.mcpkg",
             ".hidden",
@@ -318,7 +328,7 @@ mod tests {
         let folder = folder(&["manifest.json"]);
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
         let error = gather(folder.path(), &Limits::DEFAULT).unwrap_err();
-        assert!(matches!(&error, GatherError::Link(path) if path == "link"), "{error}");
+        assert!(matches!(&error, GatherError::Links(paths) if paths == &["link"]), "{error}");
         fs::write(folder.path().join(IGNORE_FILE), "link\n").unwrap();
         assert_eq!(packed(folder.path()), ["manifest.json"]);
     }

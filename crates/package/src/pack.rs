@@ -1,9 +1,9 @@
 //! From files to an archive: read, looked through for secrets, compressed on all cores.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Write};
 
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rayon::prelude::*;
 
 use crate::contents::Contents;
@@ -30,7 +30,7 @@ pub struct Packing<'p> {
 #[derive(Clone, Copy, Debug)]
 pub enum Secrets<'p> {
     /// They are refused, but for files whose secrets the author knows of.
-    RefusedBut(&'p HashSet<String>),
+    RefusedBut(&'p Allowed),
     /// They are nobody's business: the files have been packed before.
     NotLookedFor,
 }
@@ -38,10 +38,43 @@ pub enum Secrets<'p> {
 impl Secrets<'_> {
     fn is_allowed(self, path: &str) -> bool {
         match self {
-            Secrets::RefusedBut(known) => known.contains(path),
+            Secrets::RefusedBut(known) => known.has(path),
             Secrets::NotLookedFor => true,
         }
     }
+}
+
+/// Files whose secrets the author knows of: paths from the top, folders, or patterns in the
+/// manner of `.gitignore`.
+#[derive(Debug)]
+pub struct Allowed(Vec<(String, Gitignore)>);
+
+impl Allowed {
+    /// Reads patterns; one that means nothing is given back.
+    pub fn new(patterns: &[String]) -> Result<Self, String> {
+        let one = |pattern: &String| {
+            let plain = pattern.trim_start_matches("./").trim_start_matches('/');
+            let mut builder = GitignoreBuilder::new("");
+            let rule = builder.add_line(None, &format!("/{plain}")).map(|_| ());
+            let built = rule.and_then(|()| builder.build());
+            built.map(|rule| (pattern.clone(), rule)).map_err(|_| pattern.clone())
+        };
+        patterns.iter().map(one).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.0.iter().any(|(_, rule)| covers(rule, path))
+    }
+
+    /// A pattern that no path fits.
+    pub fn idle(&self, paths: &[&str]) -> Option<&str> {
+        let idle = |rule: &Gitignore| !paths.iter().any(|path| covers(rule, path));
+        self.0.iter().find(|(_, rule)| idle(rule)).map(|(pattern, _)| pattern.as_str())
+    }
+}
+
+fn covers(rule: &Gitignore, path: &str) -> bool {
+    rule.matched_path_or_any_parents(path, false).is_ignore()
 }
 
 /// An archive that was made.

@@ -56,7 +56,9 @@ const ENDINGS: [(&str, &str); 9] = [
 ];
 
 /// Folders whose files are secrets.
-const FOLDERS: [(&str, &str); 5] = [
+const FOLDERS: [(&str, &str); 7] = [
+    (".docker", "passwords of a container registry"),
+    (".gem", "a token of a package index"),
     (".ssh", "keys of ssh"),
     (".gnupg", "keys of gpg"),
     (".aws", "access to a cloud"),
@@ -68,7 +70,7 @@ const FOLDERS: [(&str, &str); 5] = [
 const SHOWN: [&str; 5] = ["example", "sample", "template", "dist", "defaults"];
 
 /// How a secret begins, what it looks like as a whole, and what it is.
-const RULES: [(&str, &str, &str); 27] = [
+const RULES: [(&str, &str, &str); 44] = [
     (
         "-----BEGIN ",
         r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\\[rn]|\s|[A-Za-z-]+: [^\n]*\n)*[A-Za-z0-9+/=]{32}",
@@ -99,10 +101,59 @@ const RULES: [(&str, &str, &str); 27] = [
     ("hf_", r"hf_[A-Za-z0-9]{34}", "a token of Hugging Face"),
     ("SG.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", "a key of SendGrid"),
     ("dop_v1_", r"dop_v1_[0-9a-f]{64}", "a token of DigitalOcean"),
+    ("gsk_", r"gsk_[A-Za-z0-9]{48}", "a key of Groq"),
+    ("sk-or-v1-", r"sk-or-v1-[0-9a-f]{60}", "a key of OpenRouter"),
+    ("xai-", r"xai-[A-Za-z0-9]{70}", "a key of xAI"),
+    ("pplx-", r"pplx-[A-Za-z0-9]{40}", "a key of Perplexity"),
+    ("r8_", r"r8_[A-Za-z0-9]{37}", "a token of Replicate"),
+    ("GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{28}", "a secret of Google"),
+    ("hvs.", r"hvs\.[A-Za-z0-9_-]{24}", "a token of Vault"),
+    ("shpat_", r"shpat_[0-9a-f]{32}", "a token of Shopify"),
+    ("AccountKey=", r"AccountKey=[A-Za-z0-9+/]{80}", "a key of Azure"),
     (
-        "eyJ",
-        r"eyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{30}",
-        "a signed token (JWT)",
+        "hooks.slack.com/services/",
+        r"hooks\.slack\.com/services/T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20}",
+        "a webhook of Slack",
+    ),
+    (
+        "discord.com/api/webhooks/",
+        r"discord\.com/api/webhooks/[0-9]{15,}/[A-Za-z0-9_-]{60}",
+        "a webhook of Discord",
+    ),
+    (
+        "npmAuthToken",
+        r#"npmAuthToken["']?\s*:\s*["']?[A-Za-z0-9_-]{16}"#,
+        "a token of a package index",
+    ),
+    (
+        "index-url",
+        r"index-url\s*=\s*https?://[^/\s:@$]+:[^/\s:@$]{6,}@",
+        "a password of a package index",
+    ),
+    (
+        "aws_secret_access_key",
+        r#"aws_secret_access_key["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}"#,
+        "a secret key of a cloud",
+    ),
+    (
+        "AWS_SECRET_ACCESS_KEY",
+        r#"AWS_SECRET_ACCESS_KEY["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}"#,
+        "a secret key of a cloud",
+    ),
+    (
+        "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS",
+        r"LS0tLS1CRUdJTiBQUklWQVRFIEtFWS[A-Za-z0-9+/]{40}",
+        "a private key",
+    ),
+    (
+        "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRV",
+        r"LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRV[A-Za-z0-9+/]{40}",
+        "a private key",
+    ),
+    (
+        "LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVEUgS0VZ",
+        r"LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVEUgS0VZ[A-Za-z0-9+/]{40}",
+        "a private key",
     ),
 ];
 
@@ -136,11 +187,20 @@ pub fn by_name(path: &str) -> Option<&'static str> {
         || ENDINGS.iter().find(|(ending, _)| name.ends_with(ending) && name.len() > ending.len());
     let whole = || NAMES.iter().find(|(whole, _)| *whole == name);
     let variant = || {
-        let kind = name.strip_prefix(".env.")?;
-        let is_shown = SHOWN.iter().any(|shown| kind.split('.').any(|part| part == *shown));
+        let kind = name.strip_prefix(".env.").or_else(|| name.strip_suffix(".env"))?;
+        let is_shown = SHOWN.iter().any(|shown| kind.split(['.', '-']).any(|part| part == *shown));
         (!is_shown).then_some(&NAMES[0])
     };
-    whole().or_else(variant).or_else(by_ending).or_else(in_folder).map(|(_, what)| *what)
+    let of_cargo = || {
+        let is_there = matches!(name, "credentials" | "credentials.toml");
+        (is_there && above.rsplit('/').next() == Some(".cargo")).then_some(&FOLDERS[1])
+    };
+    whole()
+        .or_else(variant)
+        .or_else(of_cargo)
+        .or_else(by_ending)
+        .or_else(in_folder)
+        .map(|(_, what)| *what)
 }
 
 /// The first secret in a file's text, and its line.
@@ -157,11 +217,11 @@ fn in_bytes(bytes: &[u8]) -> Option<(&'static str, usize)> {
         let part = &bytes[start..bytes.len().min(start + REACH)];
         let before = &bytes[..start];
         let begins = RULES[rule].0;
-        // One run of letters holds one signed token at most, so it is looked at once.
-        let is_in_run = begins == "eyJ" && (before.ends_with(b"-") || before.ends_with(b"_"));
-        let stands_alone = ANYWHERE.contains(&begins) || !(is_inside(before) || is_in_run);
+        let stands_alone = ANYWHERE.contains(&begins) || !is_inside(before);
         if stands_alone
-            && SHAPES[rule].find(part).is_some_and(|found| !is_made_up(found.as_bytes()))
+            && SHAPES[rule]
+                .find(part)
+                .is_some_and(|found| !is_made_up(found.as_bytes(), begins.len()))
         {
             let line = bytes[..start].split(|byte| *byte == b'\n').count();
             return Some((RULES[rule].2, line));
@@ -195,9 +255,25 @@ fn utf16(bytes: &[u8]) -> Option<String> {
     Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
+/// What is written into secrets that are none.
+const MADE_UP: [&str; 9] = [
+    "example",
+    "sample",
+    "dummy",
+    "placeholder",
+    "personal",
+    "xxxxxx",
+    "1234567",
+    "abcdefg",
+    "changeme",
+];
+
 /// Whether a secret is one that only shows what it looks like.
-fn is_made_up(secret: &[u8]) -> bool {
-    let is_example = secret.windows(7).any(|part| part.eq_ignore_ascii_case(b"EXAMPLE"));
+fn is_made_up(secret: &[u8], begins: usize) -> bool {
+    // After where it begins: `AccountKey=` and the like are words themselves.
+    let rest = secret[begins.min(secret.len())..].to_ascii_lowercase();
+    let has = |word: &&str| rest.windows(word.len()).any(|part| part == word.as_bytes());
+    let is_example = MADE_UP.iter().any(has);
     let tail = &secret[secret.len().saturating_sub(20)..];
     let mut kinds: Vec<_> = tail.to_vec();
     kinds.sort_unstable();
@@ -228,6 +304,9 @@ mod tests {
             ".ssh/config",
             "home/.aws/credentials",
             ".netrc",
+            "prod.env",
+            ".cargo/credentials.toml",
+            ".docker/config.json",
             "terraform.tfstate",
         ] {
             assert!(by_name(path).is_some(), "{path}");
@@ -235,6 +314,8 @@ mod tests {
         for path in [
             ".env.example",
             ".env.local.sample",
+            "example.env",
+            ".cargo/config.toml",
             "src/key.js",
             "monkey",
             "environment.ts",
@@ -267,7 +348,10 @@ mod tests {
             made("AIza", 35),
             made("npm_", 36),
             made("hf_", 34),
-            format!("{}.{}.{}", made("eyJ", 30), made("eyJ", 40), made("", 43)),
+            made("gsk_", 52),
+            format!("aws_secret_access_key = {}", made("", 40)),
+            made("LS0tLS1CRUdJTiBQUklWQVRFIEtFWS", 60),
+            format!("index-url = https://me:{}@index.example.com/simple", made("", 12)),
             format!("//host/:{}", made("_authToken=", 36)),
         ];
         for secret in cases {
@@ -291,7 +375,7 @@ mod tests {
             format!("\u{feff}x = {token}").encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert!(in_text(&wide).is_some());
         // Long runs of what could begin a token do not take long.
-        assert_eq!(in_text("eyJ-".repeat(1_000_000).as_bytes()), None);
+        assert_eq!(in_text("npm_".repeat(1_000_000).as_bytes()), None);
     }
 
     #[test]
@@ -300,6 +384,8 @@ mod tests {
             "if (text.startsWith('-----BEGIN PRIVATE KEY-----')) {",
             "set GITHUB_TOKEN to ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
             "AKIAIOSFODNN7EXAMPLE",
+            "auth: \"ghp_PersonalAccessToken01245678900000000\"",
+            "index-url = https://${USER}:${PASSWORD}@index.example.com/simple",
             "//host/:_authToken=${NPM_TOKEN}",
             "const password = process.env.PASSWORD",
             "npm_config_registry",

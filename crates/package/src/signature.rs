@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::digest::{Digest, FileDigest, Listing};
 use crate::key::{PrivateKey, PublicKey};
@@ -216,7 +217,10 @@ enum Unread {
 }
 
 fn read(content: &[u8]) -> Result<File, Unread> {
-    let looks_ours = content.windows(14).any(|part| part == b"haft-signature");
+    // Another version says so itself, and is no damage.
+    let format = serde_json::from_slice::<Value>(content).ok().map(|file| file["format"].clone());
+    let names_ours = content.windows(FORMAT.len()).any(|part| part == FORMAT.as_bytes());
+    let looks_ours = format.map_or(names_ours, |format| format == FORMAT);
     let unread = || if looks_ours { Unread::Damaged } else { Unread::Foreign };
     if content.len() as u64 > MAX_FILE {
         return Err(unread());
@@ -401,5 +405,7 @@ mod tests {
         }
         assert_eq!(state(&FILES, "-----BEGIN PGP SIGNATURE-----").0, State::Unsigned);
         assert_eq!(state(&FILES, "").0, State::Unsigned);
+        let newer = signature.replace("haft-signature-1", "haft-signature-2");
+        assert_eq!(state(&FILES, &newer).0, State::Unsigned);
     }
 }

@@ -10,10 +10,13 @@ use libdeflater::{CompressionLvl, Compressor};
 
 use crate::archive::{Archive, Entry};
 use crate::digest::{Digest, FileDigest, Hasher};
+use crate::limits::Limits;
 use crate::record::{self, Central, Common, DEFLATED, End, STORED};
 
 /// How hard the compressor tries.
 const LEVEL: i32 = 6;
+/// Files up to this size are compressed whatever their ratio.
+const SMALL: usize = 64 * 1024;
 /// The first of January 1980, the earliest day there is.
 const DATE: u16 = 0x0021;
 /// The name is UTF-8.
@@ -41,7 +44,8 @@ impl Packed {
         let mut data = vec![0; compressor.deflate_compress_bound(content.len())];
         let compressed = compressor.deflate_compress(content, &mut data);
         let method = match compressed {
-            Ok(len) if len < content.len() => {
+            // What grows too much would be taken for a bomb, so it is stored as it is.
+            Ok(len) if len < content.len() && !is_too_dense(len, content.len()) => {
                 data.truncate(len);
                 DEFLATED
             }
@@ -177,6 +181,12 @@ impl<W: Write> Writer<W> {
     }
 }
 
+/// Whether so much from so little would be refused, alone or with others of its kind.
+fn is_too_dense(compressed: usize, size: usize) -> bool {
+    let ratio = usize::try_from(Limits::DEFAULT.ratio).unwrap_or(usize::MAX);
+    size > SMALL && size / ratio >= compressed
+}
+
 /// A number of a record. The limits of a package keep every one far below 4 GiB.
 fn number(value: usize) -> u32 {
     u32::try_from(value).expect("a package is smaller than 4 GiB")
@@ -186,7 +196,6 @@ fn number(value: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::archive::Trailer;
-    use crate::limits::Limits;
 
     fn write(files: &[(&str, &[u8], bool)]) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,22 +1,25 @@
 //! `haft diff`: what changed between two versions, and how much it matters.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use manifest::dialect::Dialect;
 use manifest::diff::{Change, Class, diff, diff_sets, is_upgrade_safe};
+use package::digest::Listing;
+use package::signature;
 use serde_json::json;
 
-use crate::exit::{Exit, Outcome};
+use crate::container;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::load::Loading;
 use crate::printer::{Printer, Style, escaped};
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArgs {
-    /// The manifest of the old version, or its folder
+    /// The manifest of the old version, or its folder or package
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// The manifest of the new version, or its folder
+    /// The manifest of the new version, or its folder or package
     #[arg(value_name = "NEW")]
     new: PathBuf,
     /// Exit with 4 when anything breaks or needs the owner's review
@@ -32,10 +35,12 @@ pub(crate) fn run(args: &DiffArgs, json_wanted: bool, printer: Printer) -> Outco
     let loading = Loading { dialect: args.dialect, id: Some("tools") };
     let old = loading.packages(&args.old, printer)?;
     let new = loading.packages(&args.new, printer)?;
-    let changes = match (&old[..], &new[..]) {
+    let mut changes = match (&old[..], &new[..]) {
         ([old], [new]) => diff(old, new),
         _ => diff_sets(&old, &new),
     };
+    changes.extend(files(args, printer)?);
+    changes.sort_by_key(|change| change.class);
     let safe = is_upgrade_safe(&changes);
     if json_wanted {
         let count = |class| changes.iter().filter(|change| change.class == class).count();
@@ -51,6 +56,38 @@ pub(crate) fn run(args: &DiffArgs, json_wanted: bool, printer: Printer) -> Outco
         }
     }
     Ok(if args.upgrade_safe && !safe { Exit::Denied } else { Exit::Done })
+}
+
+/// What happened to the files of two packages; the manifests have been looked at more closely.
+fn files(args: &DiffArgs, printer: Printer) -> Result<Vec<Change>, Failure> {
+    if !container::is_archive(&args.old) || !container::is_archive(&args.new) {
+        return Ok(Vec::new());
+    }
+    let listing = |path: &Path| -> Result<(Listing, String), Failure> {
+        let container = container::open(path, printer)?;
+        let listing = container.check_unbroken()?.without(signature::PATH);
+        Ok((listing, container.manifest()?.0))
+    };
+    let ((old, manifest), (new, _)) = (listing(&args.old)?, listing(&args.new)?);
+    let change = |path: &str, message: &str| Change {
+        class: Class::NeedsReview,
+        subject: format!("file {path}"),
+        message: message.to_owned(),
+        pointer: None,
+    };
+    let mut changes = Vec::new();
+    for file in old.files().iter().filter(|file| file.path != manifest) {
+        match new.get(&file.path) {
+            None => changes.push(change(&file.path, "is gone")),
+            Some(now) if now.sha256 != file.sha256 => {
+                changes.push(change(&file.path, "was changed"));
+            }
+            Some(_) => {}
+        }
+    }
+    let added = new.files().iter().filter(|file| old.get(&file.path).is_none());
+    changes.extend(added.map(|file| change(&file.path, "is new")));
+    Ok(changes)
 }
 
 fn told(changes: &[Change], printer: Printer) -> String {

@@ -162,7 +162,7 @@ impl Look<'_> {
     fn signature(&self) -> String {
         let mut words = super::signature_words(&self.verdict, &self.trusted);
         if self.mcpb_signature().is_some() {
-            words += ", but for one of MCPB, which Haft does not check";
+            words += "; an MCPB signature follows the archive, which Haft does not check";
         }
         words
     }

@@ -94,6 +94,9 @@ pub(crate) fn run(
             home.check_free(&name)?;
             home.trust(&name, key)?;
             printer.note(&format!("Trusting {key} as {name}"));
+            if json_wanted {
+                printer.json(&json!({"name": name, "key": key.to_string()}))?;
+            }
             Ok(Exit::Done)
         }
         KeyVerb::Remove { name, yes } => {
@@ -103,6 +106,9 @@ pub(crate) fn run(
             }
             home.forget(name)?;
             printer.note(&format!("Forgot {name}"));
+            if json_wanted {
+                printer.json(&json!({"name": name, "removed": true}))?;
+            }
             Ok(Exit::Done)
         }
     }

@@ -1,9 +1,9 @@
 //! `haft pack`: a folder, a bundle or another archive → one package file.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use manifest::dialect::Dialect;
 use manifest::finding::Severity;
 use manifest::folder::FileReport;
 use manifest::json::{Places, Pointer};
@@ -15,7 +15,7 @@ use package::contents::{Contents, Except, With, listing};
 use package::digest::{Digest, Listing};
 use package::gather::{GatherError, Gathered, gather};
 use package::limits::Limits;
-use package::pack::{Made, PackError, Packing, Secrets, leaks, pack};
+use package::pack::{Allowed, Made, PackError, Packing, Secrets, leaks, pack};
 use package::secrets::Leak;
 use package::signature::{self, State};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(crate) struct PackArgs {
     /// Write to this file [default: `ID-VERSION.mcpkg` in the current folder]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Pack this file although it looks like a secret; may be repeated
+    /// Pack this file, folder or pattern although it looks like a secret; may be repeated
     #[arg(long, value_name = "PATH")]
     allow_file: Vec<String>,
     /// Say in meta/provenance.json which commit the folder is, as git knows it
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &PackArgs, json_wanted: bool, printer: Printer) -> Outco
     let source = Source::find(args, printer)?;
     let described = source.described(args)?;
     let package = check(&described, args, printer)?;
+    check_id(args, &package)?;
     let provenance = provenance(args, &source, printer)?;
     let with = provenance.as_deref().map(|content| With {
         contents: source.contents(),
@@ -68,19 +69,28 @@ pub(crate) fn run(args: &PackArgs, json_wanted: bool, printer: Printer) -> Outco
         Some(with) => with,
         None => source.contents(),
     };
-    let stale = stale_signature(contents)?;
+    let stale = match stale_signature(contents)? {
+        None if !args.set.is_empty() && contents.size(signature::PATH).is_some() => {
+            Some(format!("what --set says is a new file, `{}`", bundle::DESCRIPTION))
+        }
+        stale => stale,
+    };
     if let Some(reason) = &stale {
         printer.warn(&format!("left {} out: {}", signature::PATH, line(reason)));
     }
     let unsigned = Except { contents, path: signature::PATH };
     let contents: &dyn Contents = if stale.is_some() { &unsigned } else { contents };
-    let allowed: HashSet<String> =
-        args.allow_file.iter().map(|path| path.trim_start_matches("./").to_owned()).collect();
-    if let Some(unknown) = allowed.iter().find(|path| contents.size(path).is_none()) {
-        return Err(Failure::new(
-            Exit::NotFound,
-            format!("--allow-file names `{unknown}`, which is not among the files"),
-        ));
+    let own = own_output(args, &package);
+    let others = own.as_deref().map(|path| Except { contents, path });
+    let contents: &dyn Contents = match &others {
+        Some(others) => others,
+        None => contents,
+    };
+    let allowed = Allowed::new(&args.allow_file)
+        .map_err(|pattern| Failure::invalid(format!("--allow-file `{pattern}` is no pattern")))?;
+    if let Some(idle) = allowed.idle(&contents.paths()) {
+        let message = format!("--allow-file names `{idle}`, which is not among the files");
+        return Err(Failure::new(Exit::NotFound, message));
     }
     let secrets = Secrets::RefusedBut(&allowed);
     let written = if args.bundle {
@@ -91,6 +101,21 @@ pub(crate) fn run(args: &PackArgs, json_wanted: bool, printer: Printer) -> Outco
         write_archive(args, &Packing { contents, secrets }, &described, &package)?
     };
     tell(&written, &package, source.left_out(), json_wanted, printer)
+}
+
+/// Where the package is to be.
+fn output_path(args: &PackArgs, package: &Package) -> PathBuf {
+    let kind = if args.bundle { "bundle.json" } else { "mcpkg" };
+    args.output.clone().unwrap_or_else(|| file_name(package, kind).into())
+}
+
+/// The path in the folder of what an earlier run wrote: a package does not hold itself.
+fn own_output(args: &PackArgs, package: &Package) -> Option<String> {
+    let output = std::path::absolute(output_path(args, package)).ok()?;
+    let place = output.parent()?.canonicalize().ok()?.join(output.file_name()?);
+    let within = place.strip_prefix(args.path.canonicalize().ok()?).ok()?;
+    let names: Option<Vec<&str>> = within.iter().map(|name| name.to_str()).collect();
+    Some(names?.join("/"))
 }
 
 /// Where the files come from.
@@ -130,6 +155,19 @@ impl Source {
                 container::describe(gathered, args.id.as_deref().unwrap_or(&name), path)
             }
         }
+    }
+}
+
+/// Only a tools.json can be given an id.
+fn check_id(args: &PackArgs, package: &Package) -> Result<(), Failure> {
+    match &args.id {
+        Some(_) if package.dialect != Dialect::Agentcli => {
+            let message =
+                format!("`{}` has an id of its own, `{}`", args.path.display(), package.id);
+            Err(Failure::invalid(message).hint("leave --id out"))
+        }
+        Some(id) if id.trim().is_empty() => Err(Failure::invalid("--id is empty")),
+        _ => Ok(()),
     }
 }
 
@@ -249,7 +287,7 @@ fn write_archive(
     described: &Described,
     package: &Package,
 ) -> Result<Output, Failure> {
-    let path = args.output.clone().unwrap_or_else(|| file_name(package, "mcpkg").into());
+    let path = output_path(args, package);
     let mut beside = output::Beside::new(&path)?;
     let Made { written, listing } =
         pack(packing, beside.file()).map_err(|error| unpacked(&error, &path))?;
@@ -289,7 +327,7 @@ fn write_bundle(
     package: &Package,
     printer: Printer,
 ) -> Result<Output, Failure> {
-    let path = args.output.clone().unwrap_or_else(|| file_name(package, "bundle.json").into());
+    let path = output_path(args, package);
     let found = leaks(packing).map_err(|error| unpacked(&error, &path))?;
     if !found.is_empty() {
         return Err(leaking(&found));
@@ -436,7 +474,7 @@ fn unpackable(error: &GatherError) -> Failure {
         GatherError::Disk { cause, .. } => {
             Failure::new(Exit::Unavailable, error.to_string()).cause(cause)
         }
-        GatherError::Link(_) | GatherError::Special(_) | GatherError::NotUtf8(_) => {
+        GatherError::Links(_) | GatherError::Special(_) | GatherError::NotUtf8(_) => {
             Failure::invalid(error.to_string()).hint("name it in .mcpkgignore to leave it out")
         }
         GatherError::Refused(refusal) => Failure::invalid(format!("{refusal} [{}]", refusal.code)),

@@ -1,6 +1,6 @@
 //! `haft unpack`: the files of a package in a fresh folder, whole or not at all.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use package::extract::{Durability, ExtractError, extract};
@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::container::{self, refused};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::interrupt;
 use crate::printer::{Printer, line};
 
 #[derive(Args, Debug)]
@@ -34,6 +35,9 @@ pub(crate) fn run(args: &UnpackArgs, home: &Home, json_wanted: bool, printer: Pr
         Some(folder) => folder.clone(),
         None => args.file.file_stem().map(PathBuf::from).unwrap_or_default(),
     };
+    check_not_here(&folder)?;
+    let above = std::path::absolute(&folder).unwrap_or_default();
+    above.ancestors().skip(1).filter(|above| above.is_dir()).take(1).for_each(interrupt::watch);
     let archive = container.into_archive()?;
     let staged = extract(&archive, &folder).map_err(|error| unextracted(args, error))?;
     let verdict = signature::check(staged.listing(), content.as_deref());
@@ -65,6 +69,17 @@ pub(crate) fn run(args: &UnpackArgs, home: &Home, json_wanted: bool, printer: Pr
     ));
     printer.result(&format!("{}\n", line(&folder.to_string_lossy())))?;
     Ok(Exit::Done)
+}
+
+/// The folder we stand in cannot be made anew under our feet.
+fn check_not_here(folder: &Path) -> Result<(), Failure> {
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
+    if here.is_some() && folder.canonicalize().ok() == here {
+        let message = format!("`{}` is the current folder, not a fresh one", folder.display());
+        return Err(Failure::new(Exit::Conflict, message)
+            .hint("nothing was written; name another folder with --output"));
+    }
+    Ok(())
 }
 
 fn unextracted(args: &UnpackArgs, error: ExtractError) -> Failure {

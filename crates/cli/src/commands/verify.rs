@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::container;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::{Home, Trusted, read_public};
-use crate::printer::{Printer, escaped};
+use crate::printer::{Printer, line};
 
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
@@ -26,7 +26,9 @@ pub(crate) fn run(args: &VerifyArgs, home: &Home, json_wanted: bool, printer: Pr
     let container = container::open(&args.file, printer)?;
     let listing = container.listing()?;
     let verdict = container.verdict(&listing)?;
-    let signer = verdict.signers().find_map(|key| trusted.iter().find(|known| known.key == key));
+    let signers: Vec<&Trusted> =
+        verdict.signers().filter_map(|key| trusted.iter().find(|known| known.key == key)).collect();
+    let signer = signers.first().copied();
     if json_wanted {
         let signatures: Vec<Value> = verdict
             .signatures
@@ -50,13 +52,13 @@ pub(crate) fn run(args: &VerifyArgs, home: &Home, json_wanted: bool, printer: Pr
     let shown = args.file.display();
     let denied = |message: String| Failure::new(Exit::Denied, message);
     let mut failure = match (verdict.state, signer) {
-        (State::Valid, Some(known)) => {
+        (State::Valid, Some(_)) => {
             if !json_wanted {
+                let named = |known: &&Trusted| format!("{} ({})", line(&known.name), known.key);
                 printer.result(&format!(
-                    "valid: every file of {} is signed by {} ({})\n",
-                    escaped(&shown.to_string()),
-                    escaped(&known.name),
-                    known.key
+                    "valid: every file of {} is signed by {}\n",
+                    line(&shown.to_string()),
+                    signers.iter().map(named).collect::<Vec<_>>().join(" and ")
                 ))?;
             }
             return Ok(Exit::Done);

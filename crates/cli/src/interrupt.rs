@@ -1,0 +1,73 @@
+//! Being told to stop: what was being made is taken away, and the terminal is left as it was.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What to put right when we are told to stop.
+static CARE: Mutex<Care> = Mutex::new(Care { folders: Vec::new(), terminal: None });
+
+struct Care {
+    /// Folders in which something of ours may stand.
+    folders: Vec<PathBuf>,
+    #[cfg(unix)]
+    terminal: Option<rustix::termios::Termios>,
+    #[cfg(not(unix))]
+    terminal: Option<()>,
+}
+
+/// Listens for being told to stop: by Ctrl-C, by the end of the terminal, by `kill`.
+pub(crate) fn listen() {
+    // Without a listener the program ends all the same, only less tidily.
+    let _ = ctrlc::set_handler(|| {
+        let care = CARE.lock().unwrap_or_else(PoisonError::into_inner);
+        care.folders.iter().for_each(|folder| sweep(folder));
+        #[cfg(unix)]
+        if let Some(terminal) = &care.terminal {
+            let stdin = std::io::stdin();
+            let _ =
+                rustix::termios::tcsetattr(stdin, rustix::termios::OptionalActions::Now, terminal);
+        }
+        std::process::exit(130);
+    });
+}
+
+/// Something of ours is about to stand in a folder until it is finished.
+pub(crate) fn watch(folder: &Path) {
+    let mut care = CARE.lock().unwrap_or_else(PoisonError::into_inner);
+    care.folders.push(folder.to_owned());
+}
+
+/// The terminal is about to show nothing of what is typed.
+pub(crate) fn keep_terminal() {
+    #[cfg(unix)]
+    if let Ok(terminal) = rustix::termios::tcgetattr(std::io::stdin()) {
+        CARE.lock().unwrap_or_else(PoisonError::into_inner).terminal = Some(terminal);
+    }
+}
+
+/// What a file or folder of ours is called until it is finished.
+pub(crate) fn prefix() -> String {
+    format!(".haft-{}-", std::process::id())
+}
+
+/// Removes what is ours in a folder. Others may still be writing there, so it is tried again.
+fn sweep(folder: &Path) {
+    let staged = format!(".haft-unpack-{}-", std::process::id());
+    for _ in 0..20 {
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        let mut found = false;
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(&prefix()) || name.starts_with(&staged) {
+                found = true;
+                let path = entry.path();
+                let _ =
+                    if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            }
+        }
+        if !found {
+            return;
+        }
+    }
+}
