@@ -256,12 +256,16 @@ fn utf16(bytes: &[u8]) -> Option<String> {
 }
 
 /// What is written into secrets that are none.
-const MADE_UP: [&str; 9] = [
+const MADE_UP: [&str; 13] = [
     "example",
     "sample",
     "dummy",
     "placeholder",
     "personal",
+    "token",
+    "secret",
+    "passw",
+    "000000",
     "xxxxxx",
     "1234567",
     "abcdefg",
@@ -385,6 +389,7 @@ mod tests {
             "set GITHUB_TOKEN to ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
             "AKIAIOSFODNN7EXAMPLE",
             "auth: \"ghp_PersonalAccessToken01245678900000000\"",
+            "createTokenAuth(\"ghs_InstallallationOrActionToken00000000\");",
             "index-url = https://${USER}:${PASSWORD}@index.example.com/simple",
             "//host/:_authToken=${NPM_TOKEN}",
             "const password = process.env.PASSWORD",
