@@ -5,12 +5,20 @@ mod common;
 
 use common::{haft, repository};
 
-/// The verbs in the order of the help.
+/// The verbs in the order of the help, those of a verb after it.
 fn verbs() -> Vec<String> {
-    let help = haft(&["--help"]).stdout;
-    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let names = commands.lines().filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| *name != "help").map(str::to_owned).collect()
+    let of = |above: &[&str]| -> Vec<String> {
+        let help = haft(&[above, &["--help"]].concat()).stdout;
+        let Some(commands) = help.split("Commands:\n").nth(1) else { return Vec::new() };
+        let lines = commands.split("\n\n").next().unwrap().lines();
+        let names = lines.filter_map(|line| line.split_whitespace().next());
+        names.filter(|name| *name != "help").map(str::to_owned).collect()
+    };
+    let with_own = |verb: String| {
+        let own = of(&[&verb]).into_iter().map(|name| format!("{verb} {name}")).collect::<Vec<_>>();
+        [vec![verb], own].concat()
+    };
+    of(&[]).into_iter().flat_map(with_own).collect()
 }
 
 #[test]
@@ -26,7 +34,8 @@ fn the_reference_is_current() {
     };
     add("haft", &["--help"]);
     for verb in verbs() {
-        add(&format!("haft {verb}"), &[&verb, "--help"]);
+        let words: Vec<&str> = verb.split(' ').chain(["--help"]).collect();
+        add(&format!("haft {verb}"), &words);
     }
     let path = repository().join("docs/cli.md");
     if std::env::var_os("HAFT_UPDATE").is_some() {
@@ -39,7 +48,8 @@ fn the_reference_is_current() {
 #[test]
 fn every_verb_explains_itself() {
     for verb in verbs() {
-        let help = haft(&[&verb, "--help"]).stdout;
+        let words: Vec<&str> = verb.split(' ').chain(["--help"]).collect();
+        let help = haft(&words).stdout;
         assert!(help.contains("Usage: haft"), "{verb}");
         assert!(help.lines().next().unwrap().len() > 10, "{verb} says what it does first");
     }
