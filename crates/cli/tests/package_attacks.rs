@@ -444,12 +444,13 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn being_stopped_at_the_passphrase_leaves_the_terminal_as_it_was() {
     let desk = Desk::new();
-    let script = "import os, pty, sys, termios, time\n\
+    let script = "import os, pty, select, sys, termios, time\n\
         child, terminal = pty.fork()\n\
         if child == 0: os.execv(sys.argv[1], sys.argv[1:])\n\
         echoes = lambda: bool(termios.tcgetattr(terminal)[3] & termios.ECHO)\n\
         end = time.monotonic() + 60\n\
-        while echoes() and time.monotonic() < end: os.read(terminal, 1)\n\
+        while echoes() and time.monotonic() < end:\n\
+        \x20   if select.select([terminal], [], [], 0.05)[0]: os.read(terminal, 1024)\n\
         os.write(terminal, b'\\x03')\n\
         status = os.waitpid(child, 0)[1]\n\
         print(os.waitstatus_to_exitcode(status), echoes())\n";
@@ -459,5 +460,7 @@ fn being_stopped_at_the_passphrase_leaves_the_terminal_as_it_was() {
         .args(["--home", desk.path("home").to_str().unwrap(), "key", "new", "bob"])
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "130 True\n");
+    // The question itself may be interrupted first, and then fails; the terminal echoes either way.
+    let ended = String::from_utf8(ran.stdout).unwrap();
+    assert!(["130 True\n", "2 True\n"].contains(&ended.as_str()), "{ended}");
 }
