@@ -449,7 +449,8 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn being_stopped_at_the_passphrase_leaves_the_terminal_as_it_was() {
     let desk = Desk::new();
-    let script = "import os, pty, select, sys, termios, time\n\
+    let script = "import os, pty, select, signal, sys, termios, time\n\
+        signal.alarm(90)\n\
         child, terminal = pty.fork()\n\
         if child == 0: os.execv(sys.argv[1], sys.argv[1:])\n\
         echoes = lambda: bool(termios.tcgetattr(terminal)[3] & termios.ECHO)\n\

@@ -7,6 +7,7 @@ Prints what the screen showed, and ends as the program ends.
 import os
 import pty
 import select
+import signal
 import sys
 import termios
 import time
@@ -14,6 +15,7 @@ import time
 split = sys.argv.index("--")
 answers, command = sys.argv[1:split], sys.argv[split + 1 :]
 
+signal.alarm(90)  # Whatever happens, this ends.
 child, terminal = pty.fork()
 if child == 0:
     os.execv(command[0], command)
