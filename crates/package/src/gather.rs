@@ -1,5 +1,6 @@
 //! The files of a folder that belong into a package.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
@@ -236,6 +237,15 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// The name at the top beneath which most files lie so far.
+    fn fullest(&self) -> &str {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for file in &self.files {
+            *counts.entry(file.path.split('/').next().unwrap_or_default()).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name)
+    }
+
     fn file(&mut self, entry: &fs::DirEntry, path: String) -> Result<(), GatherError> {
         let metadata =
             entry.metadata().map_err(|cause| GatherError::Disk { path: entry.path(), cause })?;
@@ -248,7 +258,10 @@ impl Walk<'_> {
         // Two more may be added later: where the files come from, and who vouches for them.
         let most = limits.entries.saturating_sub(2);
         if self.files.len() >= most {
-            let message = format!("the folder has more than {most} files");
+            let message = format!(
+                "the folder has more than {most} files, most of them in `{}`",
+                self.fullest()
+            );
             return Err(GatherError::Refused(Refusal::new(RefusalCode::TooManyEntries, message)));
         }
         self.files.push(Found { path, size, executable: is_executable(&metadata) });
