@@ -17,7 +17,8 @@ pub(super) fn unpackable(error: &GatherError) -> Failure {
         GatherError::Links(_) | GatherError::Special(_) | GatherError::NotUtf8(_) => {
             Failure::invalid(error.to_string()).hint("name it in .mcpkgignore to leave it out")
         }
-        GatherError::Refused(refusal) => Failure::invalid(format!("{refusal} [{}]", refusal.code)),
+        GatherError::Refused(refusal) => Failure::invalid(format!("{refusal} [{}]", refusal.code))
+            .hint("name what is not needed in .mcpkgignore"),
         GatherError::BadRule(_) => Failure::invalid(error.to_string()),
     }
 }
