@@ -6,58 +6,10 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use common::{Ran, repository, run_in};
-
-/// A folder with a copy of the echo example, and a home with the key `alice`.
-struct Desk(tempfile::TempDir);
-
-impl Desk {
-    fn new() -> Self {
-        let desk = Self(tempfile::tempdir().unwrap());
-        let echo = repository().join("examples/mcpkg/echo");
-        assert!(
-            Command::new("cp")
-                .arg("-r")
-                .arg(echo)
-                .arg(desk.path("echo"))
-                .status()
-                .unwrap()
-                .success()
-        );
-        desk.done(&["key", "new", "alice", "--no-passphrase"]);
-        desk
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn haft(&self, arguments: &[&str]) -> Ran {
-        let home = self.path("home");
-        run_in(self.0.path(), &[&["--home", home.to_str().unwrap()], arguments].concat(), None)
-    }
-
-    fn done(&self, arguments: &[&str]) -> Ran {
-        let ran = self.haft(arguments);
-        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
-        ran
-    }
-
-    fn refused(&self, arguments: &[&str], code: i32, words: &str) {
-        let ran = self.haft(arguments);
-        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
-    }
-
-    fn git(&self, arguments: &[&str]) {
-        let mut command = Command::new("git");
-        command.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(arguments);
-        assert!(command.current_dir(self.path("echo")).output().unwrap().status.success());
-    }
-}
+use common::{Desk, names, repository, statement_over};
 
 /// Makes an archive of some files with Python.
 fn zip(path: &Path, files: &[(&str, &str)]) {
@@ -72,7 +24,7 @@ fn zip(path: &Path, files: &[(&str, &str)]) {
 
 #[test]
 fn a_repository_makes_nothing_run() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     desk.git(&["init", "-q"]);
     desk.git(&["add", "."]);
     desk.git(&["commit", "-qm", "one"]);
@@ -104,7 +56,7 @@ fn a_repository_makes_nothing_run() {
 
 #[test]
 fn provenance_is_not_fooled() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     fs::write(desk.path("echo/.gitignore"), "dist/\n").unwrap();
     desk.git(&["init", "-q"]);
     desk.git(&["add", "."]);
@@ -126,8 +78,8 @@ fn provenance_is_not_fooled() {
 
 #[test]
 fn a_file_beside_the_package_does_not_stand_for_a_key_of_the_home() {
-    let desk = Desk::new();
-    let other = Desk::new();
+    let desk = Desk::with_alice();
+    let other = Desk::with_alice();
     desk.done(&["pack", "echo"]);
     let name = "demo.echo-0.1.0.mcpkg";
     fs::copy(desk.path(name), other.path(name)).unwrap();
@@ -147,7 +99,7 @@ fn a_file_beside_the_package_does_not_stand_for_a_key_of_the_home() {
 
 #[test]
 fn the_key_that_is_told_is_the_one_that_vouches_for_all() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     desk.done(&["pack", "echo"]);
     let name = "demo.echo-0.1.0.mcpkg";
     desk.done(&["key", "new", "mallory", "--no-passphrase"]);
@@ -159,21 +111,7 @@ fn the_key_that_is_told_is_the_one_that_vouches_for_all() {
     let text = fs::read_to_string(desk.path("home/keys/alice.key")).unwrap();
     let alice = package::key::PrivateKey::from_file(&text, None).unwrap();
     let readme = fs::read(desk.path("echo/README.md")).unwrap();
-    let digest = package::digest::Digest::of(&readme);
-    let message =
-        format!("haft package signature 1\ncovers files\n{digest} {} README.md\n", readme.len());
-    let hex: String =
-        alice.sign(message.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    let script = "import base64, sys; print(base64.b64encode(bytes.fromhex(sys.argv[1])).decode())";
-    let base64 = Command::new("python3").args(["-c", script, &hex]).output().unwrap().stdout;
-    let statement = serde_json::json!({
-        "covers": "files",
-        "files": [{"path": "README.md", "size": readme.len(), "sha256": digest.to_string()}],
-        "signatures": [{
-            "key": alice.public().to_string(),
-            "signature": String::from_utf8(base64).unwrap().trim(),
-        }],
-    });
+    let statement = statement_over("README.md", &readme, &alice);
     file["statements"].as_array_mut().unwrap().insert(0, statement);
     fs::write(&path, file.to_string()).unwrap();
     fs::remove_file(desk.path(name)).unwrap();
@@ -189,7 +127,7 @@ fn the_key_that_is_told_is_the_one_that_vouches_for_all() {
 
 #[test]
 fn a_strangers_text_cannot_pass_for_a_line_of_ours() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     fs::create_dir(desk.path("echo/meta")).unwrap();
     let publisher = "{\"name\": \"Acme\\nsignature   signed, by `alice`\\u009b31m\"}";
     fs::write(desk.path("echo/meta/publisher.json"), publisher).unwrap();
@@ -204,7 +142,7 @@ fn a_strangers_text_cannot_pass_for_a_line_of_ours() {
 
 #[test]
 fn two_manifests_are_refused_however_the_second_is_spelt() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     let manifest = fs::read_to_string(desk.path("echo/manifest.json")).unwrap();
     let tool = fs::read_to_string(repository().join("examples/jumith/slugify/tool.json")).unwrap();
     let with_mark = format!("\u{feff}{manifest}");
@@ -231,7 +169,7 @@ fn two_manifests_are_refused_however_the_second_is_spelt() {
 
 #[test]
 fn nothing_is_written_that_would_be_refused() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     // What would be taken for a bomb is stored as it is.
     fs::write(desk.path("echo/zeros"), vec![0; 3 * 1024 * 1024]).unwrap();
     desk.done(&["pack", "echo", "-o", "zeros.mcpkg"]);
@@ -262,7 +200,7 @@ fn nothing_is_written_that_would_be_refused() {
 
 #[test]
 fn signing_keeps_the_mode_and_follows_a_link() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     desk.done(&["pack", "echo"]);
     let package = desk.path("demo.echo-0.1.0.mcpkg");
     fs::set_permissions(&package, fs::Permissions::from_mode(0o600)).unwrap();
@@ -275,7 +213,7 @@ fn signing_keeps_the_mode_and_follows_a_link() {
 
 #[test]
 fn one_bad_key_file_does_not_spoil_the_others() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     desk.done(&["pack", "echo"]);
     desk.done(&["sign", "demo.echo-0.1.0.mcpkg", "--key", "alice"]);
     fs::write(desk.path("home/keys/bob.pub"), "junk").unwrap();
@@ -287,7 +225,7 @@ fn one_bad_key_file_does_not_spoil_the_others() {
 
 #[test]
 fn a_signature_of_many_lines_does_not_keep_us_busy() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     let line = r#"{"path":"NAME","size":0,"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}"#;
     let lines: Vec<_> = (0..60_000).map(|n| line.replace("NAME", &format!("gone/{n}"))).collect();
     let statement = format!(
@@ -302,7 +240,7 @@ fn a_signature_of_many_lines_does_not_keep_us_busy() {
 
 #[test]
 fn a_bundle_says_where_it_comes_from_too() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     desk.git(&["init", "-q"]);
     desk.git(&["add", "."]);
     desk.git(&["commit", "-qm", "one"]);
@@ -315,7 +253,7 @@ fn a_bundle_says_where_it_comes_from_too() {
 
 #[test]
 fn a_package_does_not_hold_itself() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     fs::create_dir(desk.path("echo/dist")).unwrap();
     let pack = || {
         desk.done(&["pack", "echo", "-o", "echo/dist/x.zip"]);
@@ -332,7 +270,7 @@ fn a_package_does_not_hold_itself() {
 
 #[test]
 fn a_diff_of_packages_tells_what_happened_to_their_files() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     desk.done(&["pack", "echo", "-o", "old.mcpkg"]);
     fs::write(desk.path("echo/echo.py"), "other").unwrap();
     fs::write(desk.path("echo/new.py"), "new").unwrap();
@@ -358,7 +296,7 @@ fn a_diff_of_packages_tells_what_happened_to_their_files() {
 
 #[test]
 fn links_are_told_all_at_once_and_those_of_npm_stay_out() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     fs::create_dir_all(desk.path("echo/server/node_modules/.bin")).unwrap();
     for link in ["server/node_modules/.bin/x", "b", "a"] {
         std::os::unix::fs::symlink("echo.py", desk.path("echo").join(link)).unwrap();
@@ -368,7 +306,7 @@ fn links_are_told_all_at_once_and_those_of_npm_stay_out() {
 
 #[test]
 fn known_secrets_are_allowed_by_folder_and_by_pattern() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     let token = format!("ghp{}aB3dE5gH7jK9mN1pQ2sT4vW6xY8zC0fLaaBB", '_');
     fs::create_dir_all(desk.path("echo/lib/tests")).unwrap();
     fs::write(desk.path("echo/lib/tests/a.txt"), &token).unwrap();
@@ -383,7 +321,7 @@ fn known_secrets_are_allowed_by_folder_and_by_pattern() {
 
 #[test]
 fn others_must_not_be_able_to_change_whom_we_trust() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     desk.done(&["pack", "echo"]);
     desk.done(&["sign", "demo.echo-0.1.0.mcpkg", "--key", "alice"]);
     let keys = desk.path("home/keys");
@@ -393,7 +331,7 @@ fn others_must_not_be_able_to_change_whom_we_trust() {
 
 #[test]
 fn being_told_to_stop_leaves_nothing_behind() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     // Large enough that there is time to stop it.
     let noise: Vec<u8> =
         (0..40_000_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
@@ -438,17 +376,9 @@ fn being_told_to_stop_leaves_nothing_behind() {
     assert!(stopped > 0, "at least one run was stopped while it worked");
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
 #[test]
 fn being_stopped_at_the_passphrase_leaves_the_terminal_as_it_was() {
-    let desk = Desk::new();
+    let desk = Desk::with_alice();
     let script = "import os, pty, select, signal, sys, termios, time\n\
         signal.alarm(90)\n\
         child, terminal = pty.fork()\n\

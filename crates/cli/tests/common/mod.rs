@@ -6,7 +6,8 @@
     reason = "a test may panic, and this is no library"
 )]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What came of a run.
 pub struct Ran {
@@ -37,7 +38,7 @@ pub fn haft(arguments: &[&str]) -> Ran {
 }
 
 /// Runs `haft` in a folder, perhaps with something on its standard input.
-pub fn run_in(folder: &std::path::Path, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {
+pub fn run_in(folder: &Path, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {
     let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
     command
         .current_dir(folder)
@@ -53,4 +54,106 @@ pub fn run_in(folder: &std::path::Path, arguments: &[&str], stdin: Option<&[u8]>
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// A folder to work in, with a home of its own.
+pub struct Desk(pub tempfile::TempDir);
+
+impl Desk {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// One with a copy of the echo example, and the key `alice` in its home.
+    pub fn with_alice() -> Self {
+        let desk = Self::new();
+        desk.echo();
+        desk.done(&["key", "new", "alice", "--no-passphrase"]);
+        desk
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs a verb.
+    pub fn haft(&self, arguments: &[&str]) -> Ran {
+        self.haft_with(arguments, None)
+    }
+
+    /// Runs a verb with something on its standard input.
+    pub fn haft_with(&self, arguments: &[&str], stdin: Option<&str>) -> Ran {
+        let home = self.path("home");
+        let all = [&["--home", home.to_str().unwrap()], arguments].concat();
+        run_in(self.0.path(), &all, stdin.map(str::as_bytes))
+    }
+
+    /// Runs a verb that must succeed.
+    pub fn done(&self, arguments: &[&str]) -> Ran {
+        let ran = self.haft(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
+        ran
+    }
+
+    /// Runs a verb that must fail with this code and these words.
+    pub fn refused(&self, arguments: &[&str], code: i32, words: &str) {
+        let ran = self.haft(arguments);
+        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
+    }
+
+    /// A copy of the echo example.
+    pub fn echo(&self) -> PathBuf {
+        let folder = self.path("echo");
+        let source = repository().join("examples/mcpkg/echo");
+        let copied = Command::new("cp").arg("-r").args([&source, &folder]).status();
+        assert!(copied.unwrap().success());
+        folder
+    }
+
+    /// Runs git in that copy.
+    pub fn git(&self, arguments: &[&str]) {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(arguments);
+        let date = "2026-01-02T03:04:05+01:00";
+        command.env("GIT_COMMITTER_DATE", date).env("GIT_AUTHOR_DATE", date);
+        assert!(command.current_dir(self.path("echo")).output().unwrap().status.success());
+    }
+
+    /// What stands in it.
+    pub fn names(&self) -> Vec<String> {
+        names(self.0.path())
+    }
+}
+
+/// The names in a folder, in order.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A statement that a key makes over one file alone, by the documented rules.
+pub fn statement_over(
+    path: &str,
+    content: &[u8],
+    key: &package::key::PrivateKey,
+) -> serde_json::Value {
+    let digest = package::digest::Digest::of(content);
+    let size = content.len();
+    let message = format!("haft package signature 1\ncovers files\n{digest} {size} {path}\n");
+    let hex: String =
+        key.sign(message.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let script = "import base64, sys; print(base64.b64encode(bytes.fromhex(sys.argv[1])).decode())";
+    let ran = Command::new("python3").args(["-c", script, &hex]).output().unwrap();
+    let signature = String::from_utf8(ran.stdout).unwrap();
+    serde_json::json!({
+        "covers": "files",
+        "files": [{"path": path, "size": size, "sha256": digest.to_string()}],
+        "signatures": [{"key": key.public().to_string(), "signature": signature.trim()}],
+    })
 }
