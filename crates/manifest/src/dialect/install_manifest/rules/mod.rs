@@ -124,18 +124,7 @@ impl Rules<'_, '_> {
             let root = Path::ROOT;
             let list = root.key("env");
             let path = list.index(index);
-            if let Some(name) = entry.get("name")
-                && let Some(text) = name.as_text()
-                && !seen.insert(text)
-            {
-                let message = format!("the variable `{}` is declared twice", clip(text));
-                judge.push(Finding::new(
-                    Code::DuplicateEnv,
-                    path.key("name").pointer(),
-                    name.span,
-                    message,
-                ));
-            }
+            check_twin(entry, path, Code::DuplicateEnv, "variable", &mut seen, judge);
             let is_secret = entry.get("secret").and_then(Node::as_bool) == Some(true);
             let default = entry.member("default");
             if is_secret && let Some(default) = default {
@@ -214,18 +203,7 @@ impl Rules<'_, '_> {
             let root = Path::ROOT;
             let list = root.key("actions");
             let path = list.index(index);
-            if let Some(name) = action.get("name")
-                && let Some(text) = name.as_text()
-                && !seen.insert(text)
-            {
-                let message = format!("the action `{}` is declared twice", clip(text));
-                judge.push(Finding::new(
-                    Code::DuplicateAction,
-                    path.key("name").pointer(),
-                    name.span,
-                    message,
-                ));
-            }
+            check_twin(action, path, Code::DuplicateAction, "action", &mut seen, judge);
             for (at, used) in action.list_at("scopes_used").iter().enumerate() {
                 if let Some(text) = used.as_text()
                     && !resources.contains(text)
@@ -329,5 +307,23 @@ impl Rules<'_, '_> {
             }
             _ => {}
         }
+    }
+}
+
+/// Tells of an element whose name an earlier one has too.
+fn check_twin<'d>(
+    element: &'d Node<'_>,
+    path: Path<'_>,
+    code: Code,
+    noun: &str,
+    seen: &mut HashSet<&'d str>,
+    judge: &mut Judge<'_>,
+) {
+    if let Some(name) = element.get("name")
+        && let Some(text) = name.as_text()
+        && !seen.insert(text)
+    {
+        let message = format!("the {noun} `{}` is declared twice", clip(text));
+        judge.push(Finding::new(code, path.key("name").pointer(), name.span, message));
     }
 }
