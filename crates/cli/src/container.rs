@@ -148,12 +148,8 @@ impl Container {
         if verdict.state != State::Invalid {
             return Ok(listing);
         }
-        let mut failure =
-            Failure::invalid(format!("`{}` was changed after it was signed", self.path.display()));
-        for fault in verdict.faults {
-            failure = failure.detail(fault);
-        }
-        Err(failure)
+        let message = format!("`{}` was changed after it was signed", self.path.display());
+        Err(Failure::invalid(message).details(verdict.faults))
     }
 
     /// What stands in its signature file.
@@ -272,14 +268,13 @@ pub(crate) fn bad_bundle(
         BundleError::Invalid(report) => draw::refused(path, bytes, &report, printer),
         BundleError::Read(error) => refused(path, &error),
         BundleError::Missing(missing) => {
-            let mut failure = Failure::invalid(format!(
-                "a Jumith registry must know what `{}` does not say",
-                path.display()
-            ));
-            for missing in &missing {
-                failure = failure.detail(format!("{}: {}", missing.pointer, missing.what));
-            }
-            failure.hint("give it with --set, for example --set /entry/main=dist/index.js")
+            let message =
+                format!("a Jumith registry must know what `{}` does not say", path.display());
+            let asked =
+                missing.iter().map(|missing| format!("{}: {}", missing.pointer, missing.what));
+            Failure::invalid(message)
+                .details(asked)
+                .hint("give it with --set, for example --set /entry/main=dist/index.js")
         }
         BundleError::Convert(_) => {
             let message = format!("`{}` cannot be described for a Jumith registry", path.display());

@@ -45,6 +45,12 @@ impl Failure {
         self
     }
 
+    /// Several things that are wrong.
+    pub(crate) fn details(mut self, details: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(details);
+        self
+    }
+
     pub(crate) fn cause(mut self, cause: impl std::fmt::Display) -> Self {
         self.causes.push(cause.to_string());
         self

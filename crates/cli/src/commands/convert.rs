@@ -124,15 +124,10 @@ fn ask(
         return Ok(Exit::Invalid);
     }
     tell(&conversion.losses, printer);
-    let mut failure = Failure::invalid(format!(
-        "{} demands what `{}` does not say",
-        args.to,
-        args.file.display()
-    ));
-    for missing in &conversion.missing {
-        failure = failure.detail(format!("{}: {}", missing.pointer, missing.what));
-    }
-    Err(failure
+    let message = format!("{} demands what `{}` does not say", args.to, args.file.display());
+    let missing = conversion.missing.iter();
+    Err(Failure::invalid(message)
+        .details(missing.map(|missing| format!("{}: {}", missing.pointer, missing.what)))
         .hint("give each with --set POINTER=VALUE, or write the incomplete document with --draft"))
 }
 

@@ -63,13 +63,11 @@ pub(crate) fn run(
     let verdict = signature::check(&listing, earlier.as_deref());
     let is_foreign = verdict.state == State::Unsigned && earlier.is_some();
     if verdict.state == State::Invalid || is_foreign {
-        let mut failure = Failure::invalid(format!(
+        return Err(Failure::invalid(format!(
             "`{shown}` has a signature that does not fit, so another beside it means nothing"
-        ));
-        for fault in verdict.faults {
-            failure = failure.detail(fault);
-        }
-        return Err(failure.hint("--replace drops it; look at the files first"));
+        ))
+        .details(verdict.faults)
+        .hint("--replace drops it; look at the files first"));
     }
     let key = private_key(args, home, ask)?;
     let text = signature::sign(&listing, earlier.as_deref(), &key);

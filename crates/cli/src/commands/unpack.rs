@@ -42,14 +42,11 @@ pub(crate) fn run(args: &UnpackArgs, home: &Home, json_wanted: bool, printer: Pr
     let staged = extract(&archive, &folder).map_err(|error| unextracted(args, error))?;
     let verdict = signature::check(staged.listing(), content.as_deref());
     if verdict.state == State::Invalid {
-        let mut failure = Failure::invalid(format!(
+        let message = format!(
             "`{}` was changed after it was signed, so it is not unpacked",
             args.file.display()
-        ));
-        for fault in verdict.faults {
-            failure = failure.detail(fault);
-        }
-        return Err(failure);
+        );
+        return Err(Failure::invalid(message).details(verdict.faults));
     }
     let durability = if args.no_sync { Durability::Left } else { Durability::Synced };
     let listing = staged.promote(durability).map_err(|error| unextracted(args, error))?;

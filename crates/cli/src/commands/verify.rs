@@ -51,7 +51,7 @@ pub(crate) fn run(args: &VerifyArgs, home: &Home, json_wanted: bool, printer: Pr
     }
     let shown = args.file.display();
     let denied = |message: String| Failure::new(Exit::Denied, message);
-    let mut failure = match (verdict.state, signer) {
+    let failure = match (verdict.state, signer) {
         (State::Valid, Some(_)) => {
             if !json_wanted {
                 let named = |known: &&Trusted| format!("{} ({})", line(&known.name), known.key);
@@ -76,10 +76,7 @@ pub(crate) fn run(args: &VerifyArgs, home: &Home, json_wanted: bool, printer: Pr
             Failure::invalid(format!("`{shown}` was changed after it was signed"))
         }
     };
-    for fault in verdict.faults {
-        failure = failure.detail(fault);
-    }
-    Err(failure)
+    Err(failure.details(verdict.faults))
 }
 
 /// The keys to trust: those named, else all of the home.

@@ -35,10 +35,11 @@ pub(super) fn unpacked(error: &PackError, path: &Path) -> Failure {
 }
 
 pub(super) fn leaking(found: &[Leak]) -> Failure {
-    let mut failure = Failure::invalid("these files hold secrets, so nothing was packed");
-    for leak in found {
+    let told = |leak: &Leak| {
         let place = leak.line.map_or(String::new(), |line| format!(":{line}"));
-        failure = failure.detail(format!("`{}`{place}: {}", leak.path, leak.what));
-    }
-    failure.hint("name them in .mcpkgignore; or, when they are no secrets, with --allow-file PATH")
+        format!("`{}`{place}: {}", leak.path, leak.what)
+    };
+    Failure::invalid("these files hold secrets, so nothing was packed")
+        .details(found.iter().map(told))
+        .hint("name them in .mcpkgignore; or, when they are no secrets, with --allow-file PATH")
 }

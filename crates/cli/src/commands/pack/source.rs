@@ -77,13 +77,11 @@ pub(super) fn provenance(
         return Ok(None);
     };
     if !commit.changed.is_empty() {
-        let mut failure =
-            Failure::invalid("the folder is not what the commit holds, so it has no provenance")
-                .hint("commit these files, or pack without --provenance");
-        for path in commit.changed {
-            failure = failure.detail(format!("`{path}` differs from the commit"));
-        }
-        return Err(failure);
+        let differs = commit.changed.iter().map(|path| format!("`{path}` differs from the commit"));
+        let message = "the folder is not what the commit holds, so it has no provenance";
+        return Err(Failure::invalid(message)
+            .details(differs)
+            .hint("commit these files, or pack without --provenance"));
     }
     let mut document = serde_json::Map::new();
     if let Some(remote) = commit.remote {
