@@ -1,0 +1,48 @@
+//! A room without namespaces, for levels below L2: the process is its own
+//! reaper and finds what it must end by looking. It holds less, and says so by its level.
+
+use std::collections::HashMap;
+
+use rustix::process::{DumpableBehavior, Pid, Signal};
+
+use super::mounts::Doing;
+use crate::level::Fault;
+
+/// Devices it may use.
+pub(crate) const DEVICES: [&str; 5] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Makes this process the one that orphans come to.
+pub(crate) fn build() -> Result<(), Fault> {
+    let own = rustix::process::getpid();
+    rustix::process::set_child_subreaper(Some(own)).doing(|| "become a reaper".into())?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .doing(|| "close the memory of the room".into())
+}
+
+/// Kills everything below this process that is there now.
+pub(crate) fn kill_descendants() {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let text = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent = text
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(1))
+            .and_then(|parent| parent.parse().ok());
+        if let Some(parent) = parent {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut next = vec![rustix::process::getpid().as_raw_pid()];
+    while let Some(parent) = next.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            if let Some(pid) = Pid::from_raw(child) {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            next.push(child);
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! A program inside the walls, as the host holds it.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+use super::host::{Launcher, Room};
+use super::order::HostScratch;
+use super::wire::{self, Cause, End, Group, Nudge, Word};
+use crate::confinement::{Confinement, Limits, Stream};
+use crate::outcome::{Ended, Exit, Usage};
+
+/// How long a room has to do what it must before it is killed itself.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A program inside the walls. Dropping it ends the program and all it started.
+#[derive(Debug)]
+pub struct Child {
+    room: Room,
+    stdin: Option<PipeWriter>,
+    stdout: Option<Output>,
+    stderr: Option<Output>,
+    network: Option<TcpListener>,
+    killer: Killer,
+    tally: Arc<Tally>,
+    began: Instant,
+    deadline: Option<Instant>,
+    ended: Option<Ended>,
+    /// Removed when nothing of the program is left.
+    _scratch: Option<HostScratch>,
+    /// Its walls stand as long as the launcher lives.
+    _launcher: Launcher,
+}
+
+/// What one program wrote so far.
+#[derive(Debug)]
+struct Tally {
+    written: AtomicU64,
+    most: Option<u64>,
+    is_over: AtomicBool,
+}
+
+/// Ends a program from anywhere. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Killer {
+    socket: Arc<UnixStream>,
+    was_used: Arc<AtomicBool>,
+}
+
+impl Killer {
+    /// Ends the program and all it started, at once.
+    pub fn kill(&self) {
+        self.was_used.store(true, Ordering::Release);
+        self.nudge(Nudge::Kill);
+    }
+
+    fn nudge(&self, nudge: Nudge) {
+        // A room that is gone needs no nudge.
+        let _ = rustix::net::send(
+            &*self.socket,
+            &[nudge as u8],
+            rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT,
+        );
+    }
+}
+
+/// What a program writes, as it comes. Past the limit the program is ended and reading fails.
+#[derive(Debug)]
+pub struct Output {
+    pipe: PipeReader,
+    tally: Arc<Tally>,
+    killer: Killer,
+}
+
+impl Read for Output {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.pipe.read(buffer)?;
+        let before = self.tally.written.fetch_add(count as u64, Ordering::Relaxed);
+        if self.tally.most.is_some_and(|most| before + count as u64 > most) {
+            self.tally.is_over.store(true, Ordering::Release);
+            self.killer.kill();
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "the output is over its limit",
+            ));
+        }
+        Ok(count)
+    }
+}
+
+impl AsFd for Output {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+/// Everything of a program that ran to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+impl Child {
+    pub(crate) fn new(
+        room: Room,
+        ours: Ours,
+        network: Option<TcpListener>,
+        scratch: Option<HostScratch>,
+        limits: &Limits,
+        began: Instant,
+        launcher: Launcher,
+    ) -> io::Result<Self> {
+        let killer = Killer {
+            socket: Arc::new(room.socket.try_clone()?),
+            was_used: Arc::new(AtomicBool::new(false)),
+        };
+        let tally = Arc::new(Tally {
+            written: AtomicU64::new(0),
+            most: limits.output,
+            is_over: AtomicBool::new(false),
+        });
+        let output = |pipe: Option<PipeReader>| {
+            pipe.map(|pipe| Output { pipe, tally: Arc::clone(&tally), killer: killer.clone() })
+        };
+        Ok(Self {
+            stdin: ours.stdin,
+            stdout: output(ours.stdout),
+            stderr: output(ours.stderr),
+            network,
+            deadline: limits.deadline.and_then(|after| began.checked_add(after)),
+            killer,
+            tally,
+            began,
+            room,
+            ended: None,
+            _scratch: scratch,
+            _launcher: launcher,
+        })
+    }
+
+    /// The number outside of the first process of its namespace.
+    pub fn id(&self) -> u32 {
+        self.room.pid
+    }
+
+    /// The other end of its standard input, where that is a pipe; once.
+    pub fn take_stdin(&mut self) -> Option<PipeWriter> {
+        self.stdin.take()
+    }
+
+    /// Its standard output, where that is a pipe; once.
+    pub fn take_stdout(&mut self) -> Option<Output> {
+        self.stdout.take()
+    }
+
+    /// Its standard error, where that is a pipe; once.
+    pub fn take_stderr(&mut self) -> Option<Output> {
+        self.stderr.take()
+    }
+
+    /// The listener on the loopback address of its empty network, where one was allowed; once.
+    /// What connects to it is the program, and whatever it is told is for the caller to decide.
+    pub fn take_network(&mut self) -> Option<TcpListener> {
+        self.network.take()
+    }
+
+    /// Something that can end it from another thread.
+    pub fn killer(&self) -> Killer {
+        self.killer.clone()
+    }
+
+    /// Ends it and all it started, at once.
+    pub fn kill(&self) {
+        self.killer.kill();
+    }
+
+    /// Asks it to end (`SIGTERM`). It may take its time or refuse.
+    pub fn terminate(&self) {
+        self.killer.nudge(Nudge::Terminate);
+    }
+
+    /// Waits until nothing of it is left.
+    pub fn wait(&mut self) -> Ended {
+        loop {
+            if let Some(ended) = self.wait_until(None) {
+                return ended;
+            }
+        }
+    }
+
+    /// How it ended, if it has.
+    pub fn try_wait(&mut self) -> Option<Ended> {
+        self.wait_until(Some(Instant::now()))
+    }
+
+    /// Waits until nothing of it is left, or until a moment has come.
+    pub fn wait_until(&mut self, until: Option<Instant>) -> Option<Ended> {
+        if let Some(ended) = &self.ended {
+            return Some(ended.clone());
+        }
+        let mut kill_at = self.deadline.map(|deadline| deadline + PATIENCE);
+        loop {
+            let now = Instant::now();
+            if self.killer.was_used.load(Ordering::Acquire) {
+                let soon = now + PATIENCE;
+                kill_at = Some(kill_at.map_or(soon, |at| at.min(soon)));
+            }
+            if kill_at.is_some_and(|at| now >= at) {
+                let _ = rustix::process::pidfd_send_signal(&self.room.process, Signal::KILL);
+                kill_at = None;
+            }
+            // Somebody else may use the killer while we wait, so look up now and then.
+            let look_up = Some(now + PATIENCE);
+            let next = [kill_at, until, look_up].into_iter().flatten().min();
+            if is_readable(&self.room.socket, next) {
+                let ended = self.hear_end();
+                self.ended = Some(ended.clone());
+                return Some(ended);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return None;
+            }
+        }
+    }
+
+    fn hear_end(&self) -> Ended {
+        let end = match wire::receive::<Word>(&self.room.socket) {
+            Ok(Some((Word::Ended(end), _))) => Some(end),
+            _ => None,
+        };
+        let ended = Ended { exit: self.exit(end.as_ref()), usage: self.usage(end.as_ref()) };
+        // The room has waited for its control group to be read; now it may go.
+        let _ = self.room.socket.shutdown(std::net::Shutdown::Both);
+        ended
+    }
+
+    fn exit(&self, end: Option<&End>) -> Exit {
+        let ran_out = || self.room.group.as_ref().is_some_and(Group::ran_out);
+        if self.tally.is_over.load(Ordering::Acquire) {
+            return Exit::Output;
+        }
+        match end {
+            Some(end) => match end.cause {
+                Cause::Itself if end.status != 0 && ran_out() => Exit::Memory,
+                Cause::Itself if libc::WIFEXITED(end.status) => {
+                    Exit::Code(libc::WEXITSTATUS(end.status))
+                }
+                Cause::Itself => Exit::Signal(libc::WTERMSIG(end.status)),
+                Cause::Deadline => Exit::Deadline,
+                Cause::Memory => Exit::Memory,
+                Cause::Processor => Exit::Processor,
+                Cause::Processes => Exit::Processes,
+                Cause::Host => Exit::Cancelled,
+            },
+            None if self.killer.was_used.load(Ordering::Acquire) => Exit::Cancelled,
+            None if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
+                Exit::Deadline
+            }
+            None if ran_out() => Exit::Memory,
+            None => Exit::Lost,
+        }
+    }
+
+    fn usage(&self, end: Option<&End>) -> Usage {
+        let peak = self.room.group.as_ref().and_then(Group::peak);
+        Usage {
+            wall: self.began.elapsed(),
+            user: Duration::from_micros(end.map_or(0, |end| end.user_us)),
+            system: Duration::from_micros(end.map_or(0, |end| end.system_us)),
+            peak_memory: peak.unwrap_or(0).max(end.map_or(0, |end| end.peak)),
+            output: self.tally.written.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Gives it its whole input, takes all its output, and waits for its end. What was read
+    /// when it went over a limit is kept.
+    pub fn finish(mut self, input: &[u8]) -> io::Result<Finished> {
+        let mut rest = input;
+        let mut stdin = self.stdin.take();
+        let (mut stdout, mut stderr) = (self.stdout.take(), self.stderr.take());
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        if let Some(pipe) = &stdin {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        let mut buffer = vec![0; 64 << 10];
+        while stdin.is_some() || stdout.is_some() || stderr.is_some() {
+            let [may_write, may_read, may_read_errors] = {
+                let mut ready = Vec::with_capacity(3);
+                ready.extend(stdin.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
+                ready.extend(stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+                ready.extend(stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+                match rustix::event::poll(&mut ready, None) {
+                    Err(Errno::INTR) => continue,
+                    polled => polled?,
+                };
+                let mut is_ready = ready.iter().map(|one| !one.revents().is_empty());
+                [stdin.is_some(), stdout.is_some(), stderr.is_some()]
+                    .map(|is_open| is_open && is_ready.next().unwrap_or(false))
+            };
+            if may_write {
+                feed(&mut stdin, &mut rest);
+            }
+            if may_read {
+                drain(&mut stdout, &mut output, &mut buffer);
+            }
+            if may_read_errors {
+                drain(&mut stderr, &mut errors, &mut buffer);
+            }
+        }
+        let ended = self.wait();
+        Ok(Finished { stdout: output, stderr: errors, ended })
+    }
+}
+
+impl AsFd for Child {
+    /// Readable when it has ended and [`Child::try_wait`] knows how.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.room.socket.as_fd()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // The room takes a closed socket for an order to end; the killer may hold a copy of it.
+        let _ = self.room.socket.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+/// Writes what fits; closes when all is written, or when nobody reads.
+fn feed(stdin: &mut Option<PipeWriter>, rest: &mut &[u8]) {
+    let Some(pipe) = stdin else { return };
+    if !rest.is_empty() {
+        match pipe.write(rest) {
+            Ok(count) => *rest = &rest[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(_) => *rest = &[],
+        }
+    }
+    if rest.is_empty() {
+        *stdin = None;
+    }
+}
+
+/// Reads what is there; closes at the end.
+fn drain(pipe: &mut Option<Output>, into: &mut Vec<u8>, buffer: &mut [u8]) {
+    let Some(open) = pipe else { return };
+    match open.read(buffer) {
+        Ok(0) | Err(_) => *pipe = None,
+        Ok(count) => into.extend_from_slice(&buffer[..count]),
+    }
+}
+
+fn is_readable(socket: &UnixStream, until: Option<Instant>) -> bool {
+    let wait = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let timeout = wait.map(|wait| Timespec {
+        tv_sec: wait.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: wait.subsec_nanos().into(),
+    });
+    let mut ready = [PollFd::new(socket, PollFlags::IN)];
+    matches!(rustix::event::poll(&mut ready, timeout.as_ref()), Ok(1..))
+}
+
+/// The three standard streams: both ends of each.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    inside: [OwnedFd; 3],
+    ours: Ours,
+}
+
+/// Our ends of the standard streams.
+#[derive(Debug, Default)]
+pub(crate) struct Ours {
+    stdin: Option<PipeWriter>,
+    stdout: Option<PipeReader>,
+    stderr: Option<PipeReader>,
+}
+
+impl Streams {
+    pub(crate) fn open(confinement: &Confinement) -> io::Result<Self> {
+        let mut ours = Ours::default();
+        let stdin = match confinement.stdin {
+            Stream::Null => nothing()?,
+            Stream::Inherit => io::stdin().as_fd().try_clone_to_owned()?,
+            Stream::Pipe => {
+                let (read, write) = io::pipe()?;
+                ours.stdin = Some(write);
+                read.into()
+            }
+        };
+        let out =
+            |stream: Stream, own: BorrowedFd<'_>| -> io::Result<(OwnedFd, Option<PipeReader>)> {
+                Ok(match stream {
+                    Stream::Null => (nothing()?, None),
+                    Stream::Inherit => (own.try_clone_to_owned()?, None),
+                    Stream::Pipe => {
+                        let (read, write) = io::pipe()?;
+                        (write.into(), Some(read))
+                    }
+                })
+            };
+        let (stdout, our_stdout) = out(confinement.stdout, io::stdout().as_fd())?;
+        let (stderr, our_stderr) = out(confinement.stderr, io::stderr().as_fd())?;
+        ours.stdout = our_stdout;
+        ours.stderr = our_stderr;
+        Ok(Self { inside: [stdin, stdout, stderr], ours })
+    }
+
+    pub(crate) fn inside(&self) -> [BorrowedFd<'_>; 3] {
+        let [stdin, stdout, stderr] = &self.inside;
+        [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]
+    }
+
+    pub(crate) fn ours(self) -> Ours {
+        self.ours
+    }
+}
+
+fn nothing() -> io::Result<OwnedFd> {
+    Ok(std::fs::File::options().read(true).write(true).open("/dev/null")?.into())
+}

@@ -1,0 +1,304 @@
+//! Limits by control groups: the unified hierarchy where this user may make
+//! groups in it, else the old ones.
+//!
+//! The launcher owns a group and makes one below it for each room, because it
+//! outlives the host and can take them away. The host writes the limits and reads the usage.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::mounts::Doing;
+use super::process;
+use super::wire::{Bytes, Group};
+use crate::confinement::Limits;
+use crate::level::Fault;
+
+/// What every group of ours is called: this, and the number of its launcher.
+const PREFIX: &str = "haft-";
+
+/// The group of a launcher. Groups are removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    hierarchy: Hierarchy,
+    next: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Hierarchy {
+    Unified(PathBuf),
+    Split { memory: PathBuf, processes: Option<PathBuf>, cpu: Option<PathBuf> },
+}
+
+impl Groups {
+    /// Finds where groups can be made, by making one.
+    pub(crate) fn find() -> Result<Self, Fault> {
+        let doing = || "read the control groups".to_owned();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").doing(doing)?;
+        let own = std::fs::read_to_string("/proc/self/cgroup").doing(doing)?;
+        let unified = unified(&mounts, &own);
+        let hierarchy = match unified {
+            Ok(folder) => Hierarchy::Unified(folder),
+            Err(fault) => split(&mounts, &own).map_err(|split| match split.errno {
+                libc::ENOENT => fault,
+                _ => split,
+            })?,
+        };
+        Ok(Self { hierarchy, next: AtomicU64::new(0) })
+    }
+
+    /// What it is, for people.
+    pub(crate) fn kind(&self) -> String {
+        match &self.hierarchy {
+            Hierarchy::Unified(_) => "v2".into(),
+            Hierarchy::Split { .. } => "v1".into(),
+        }
+    }
+
+    /// Makes the group of one room.
+    pub(crate) fn make(&self) -> Result<Group, Fault> {
+        let name = format!("room-{}", self.next.fetch_add(1, Ordering::Relaxed));
+        let make = |base: &Path| {
+            let path = base.join(&name);
+            std::fs::create_dir(&path)
+                .doing(|| format!("make the control group `{}`", path.display()))?;
+            Ok(Bytes::of(&path))
+        };
+        match &self.hierarchy {
+            Hierarchy::Unified(base) => Ok(Group::Unified(make(base)?)),
+            Hierarchy::Split { memory, processes, cpu } => Ok(Group::Split {
+                memory: make(memory)?,
+                processes: processes.as_deref().map(make).transpose()?,
+                cpu: cpu.as_deref().map(make).transpose()?,
+            }),
+        }
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        for base in bases(&self.hierarchy) {
+            remove(base);
+        }
+    }
+}
+
+fn bases(hierarchy: &Hierarchy) -> Vec<&Path> {
+    match hierarchy {
+        Hierarchy::Unified(base) => vec![base],
+        Hierarchy::Split { memory, processes, cpu } => {
+            [Some(memory), processes.as_ref(), cpu.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(PathBuf::as_path)
+                .collect()
+        }
+    }
+}
+
+/// Removes a group and those below it; `false` while a process is still in one.
+fn remove(group: &Path) -> bool {
+    for entry in std::fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove(&entry.path());
+        }
+    }
+    match std::fs::remove_dir(group) {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Removes what a launcher that was killed left behind.
+fn sweep(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        if let Some(owner) = owner.and_then(|owner| owner.parse::<i32>().ok())
+            && rustix::process::Pid::from_raw(owner).is_some_and(|pid| {
+                rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
+            })
+        {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Makes the launcher's group below a folder.
+fn base(parent: &Path) -> io::Result<PathBuf> {
+    sweep(parent);
+    let path = parent.join(format!("{PREFIX}{}", std::process::id()));
+    std::fs::create_dir(&path)?;
+    Ok(path)
+}
+
+/// A nearest group above our own in which this user may make one with limits, and move processes to it.
+fn unified(mounts: &str, own: &str) -> Result<PathBuf, Fault> {
+    let fault = |errno| Fault { doing: "make a control group (v2)".into(), errno };
+    let root = mount_point(mounts, "cgroup2", None).ok_or_else(|| fault(libc::ENOENT))?;
+    let path =
+        own.lines().find_map(|line| line.strip_prefix("0::")).ok_or_else(|| fault(libc::ENOENT))?;
+    let mut last = fault(libc::ENOENT);
+    for relative in Path::new(path.trim_start_matches('/')).ancestors() {
+        let parent = root.join(relative);
+        let given = std::fs::read_to_string(parent.join("cgroup.subtree_control"));
+        let given = given.unwrap_or_default();
+        let has = |name: &str| given.split_whitespace().any(|controller| controller == name);
+        if !has("memory") || !has("pids") {
+            continue;
+        }
+        match base(&parent).and_then(|base| try_unified(&base)) {
+            Ok(base) => return Ok(base),
+            Err(error) => last = fault(error.raw_os_error().unwrap_or(0)),
+        }
+    }
+    Err(last)
+}
+
+/// Gives the controllers on, and moves a process in and out, which is refused across a delegation.
+fn try_unified(base: &Path) -> io::Result<PathBuf> {
+    let attempt = || {
+        std::fs::write(base.join("cgroup.subtree_control"), "+memory +pids")?;
+        // Processor shares are welcome, not needed.
+        let _ = std::fs::write(base.join("cgroup.subtree_control"), "+cpu");
+        let trial = base.join("trial");
+        std::fs::create_dir(&trial)?;
+        let pid = process::fork(|| {
+            let _ = rustix::event::poll(&mut [], None);
+            0
+        })?;
+        let moved = std::fs::write(trial.join("cgroup.procs"), pid.as_raw_pid().to_string());
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
+        process::reap(pid)?;
+        std::fs::remove_dir(&trial)?;
+        moved
+    };
+    attempt().map(|()| base.to_owned()).inspect_err(|_| {
+        remove(base);
+    })
+}
+
+/// The old hierarchies: memory must be there, the others are taken where they are.
+fn split(mounts: &str, own: &str) -> Result<Hierarchy, Fault> {
+    let make = |controller: &str| -> io::Result<PathBuf> {
+        let missing = || io::Error::from_raw_os_error(libc::ENOENT);
+        let root = mount_point(mounts, "cgroup", Some(controller)).ok_or_else(missing)?;
+        let path = own.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let controllers = parts.next()?;
+            controllers.split(',').any(|name| name == controller).then(|| parts.next()).flatten()
+        });
+        base(&root.join(path.ok_or_else(missing)?.trim_start_matches('/')))
+    };
+    let memory = make("memory").doing(|| "make a control group (v1)".into())?;
+    Ok(Hierarchy::Split { memory, processes: make("pids").ok(), cpu: make("cpu").ok() })
+}
+
+/// Where a hierarchy is mounted, and from its root.
+fn mount_point(mounts: &str, kind: &str, controller: Option<&str>) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let mut after = after.split(' ');
+        let options = if after.next()? == kind { after.nth(1)? } else { return None };
+        let has = |name: &str| options.split(',').any(|option| option == name);
+        if controller.is_some_and(|controller| !has(controller)) {
+            return None;
+        }
+        before.split(' ').nth(4).map(PathBuf::from)
+    })
+}
+
+impl Group {
+    /// Moves a process in; what it starts from now on is in it too.
+    pub(crate) fn admit(&self, pid: u32) -> Result<(), Fault> {
+        for folder in self.folders() {
+            std::fs::write(folder.join("cgroup.procs"), pid.to_string())
+                .doing(|| format!("enter the control group `{}`", folder.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the limits.
+    pub(crate) fn limit(&self, limits: &Limits) -> Result<(), Fault> {
+        let write = |folder: &Bytes, file: &str, value: String| {
+            let path = folder.path().join(file);
+            std::fs::write(&path, value).doing(|| format!("write `{}`", path.display()))
+        };
+        // Our own first process is in it too.
+        let processes = limits.processes.saturating_add(1).to_string();
+        match self {
+            Self::Unified(folder) => {
+                if let Some(memory) = limits.memory {
+                    write(folder, "memory.max", memory.to_string())?;
+                    let _ = write(folder, "memory.swap.max", "0".into());
+                    let _ = write(folder, "memory.oom.group", "0".into());
+                }
+                write(folder, "pids.max", processes)?;
+                if let Some(share) = limits.cpu_share {
+                    let _ = write(folder, "cpu.max", format!("{} 100000", share.max(1) * 1000));
+                }
+            }
+            Self::Split { memory, processes: pids, cpu } => {
+                if let Some(most) = limits.memory {
+                    write(memory, "memory.limit_in_bytes", most.to_string())?;
+                    let _ = write(memory, "memory.memsw.limit_in_bytes", most.to_string());
+                }
+                if let Some(pids) = pids {
+                    write(pids, "pids.max", processes)?;
+                }
+                if let (Some(cpu), Some(share)) = (cpu, limits.cpu_share) {
+                    write(cpu, "cpu.cfs_period_us", "100000".into())?;
+                    write(cpu, "cpu.cfs_quota_us", (share.max(1) * 1000).to_string())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it divides the processors.
+    pub(crate) fn divides_processors(&self) -> bool {
+        match self {
+            Self::Unified(folder) => folder.path().join("cpu.max").exists(),
+            Self::Split { cpu, .. } => cpu.is_some(),
+        }
+    }
+
+    /// The most memory that was used, in bytes.
+    pub(crate) fn peak(&self) -> Option<u64> {
+        let path = match self {
+            Self::Unified(folder) => folder.path().join("memory.peak"),
+            Self::Split { memory, .. } => memory.path().join("memory.max_usage_in_bytes"),
+        };
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+
+    /// Whether the kernel killed something in it for lack of memory.
+    pub(crate) fn ran_out(&self) -> bool {
+        let path = match self {
+            Self::Unified(folder) => folder.path().join("memory.events"),
+            Self::Split { memory, .. } => memory.path().join("memory.oom_control"),
+        };
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines()
+            .any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
+    }
+
+    /// Removes it; `false` while a process is still in it.
+    pub(crate) fn remove(&self) -> bool {
+        // All of them are tried, also when one is busy.
+        self.folders().into_iter().filter(|folder| !remove(folder)).count() == 0
+    }
+
+    fn folders(&self) -> Vec<&Path> {
+        match self {
+            Self::Unified(folder) => vec![folder.path()],
+            Self::Split { memory, processes, cpu } => {
+                [Some(memory), processes.as_ref(), cpu.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .map(Bytes::path)
+                    .collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The host's side: one launcher, rooms made ahead, and orders to them.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::child::{Child, Streams};
+use super::order;
+use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
+use crate::confinement::Confinement;
+use crate::level::{Fault, Primitive, Walls};
+use crate::outcome::{SpawnError, StartError};
+
+/// What the launcher calls itself; by it `main` knows what it is.
+pub(crate) const NAME: &str = "haft-launcher";
+
+/// How long the launcher has to clean up after itself.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The host's end of the launcher. Cheap to clone; the launcher and all that
+/// it started end with the last clone and the last [`Child`].
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    program: PathBuf,
+    walls: Walls,
+    /// Rooms to keep ready.
+    ahead: usize,
+    link: Arc<Mutex<Link>>,
+}
+
+/// The line to one launcher process.
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: UnixStream,
+    process: std::process::Child,
+    ready: VecDeque<Room>,
+    /// Rooms that were asked for and have not come.
+    asked: usize,
+}
+
+/// A room that waits for its order.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub(crate) id: u64,
+    pub(crate) pid: u32,
+    pub(crate) socket: UnixStream,
+    pub(crate) process: OwnedFd,
+    pub(crate) group: Option<Group>,
+    /// Whether it has already said that it stands.
+    is_heard: bool,
+}
+
+impl Launcher {
+    /// Starts the launcher: this very program, executed again, whose `main` calls
+    /// [`enter_if_launcher`](crate::enter_if_launcher) before anything else. Walls are tried out here, and one room is made.
+    pub fn start(program: &Path) -> Result<Self, StartError> {
+        let (link, walls) = Link::open(program)?;
+        let link = Arc::new(Mutex::new(link));
+        Ok(Self { program: program.to_owned(), walls, ahead: 1, link })
+    }
+
+    /// The same, keeping so many rooms ready: for a host that starts many processes at a time.
+    pub fn keeping_ready(mut self, rooms: usize) -> Self {
+        self.ahead = rooms;
+        self
+    }
+
+    /// What the walls of this machine are made of.
+    pub fn walls(&self) -> &Walls {
+        &self.walls
+    }
+
+    /// Starts a program (an absolute path) with its arguments inside the walls.
+    pub fn spawn(&self, confinement: &Confinement, argv: &[OsString]) -> Result<Child, SpawnError> {
+        if self.walls.level() < confinement.required {
+            let (required, walls) = (confinement.required, self.walls.clone());
+            return Err(SpawnError::TooWeak { required, walls });
+        }
+        let is_bare = !self.walls.has(Primitive::Namespaces);
+        // A room may be older than a mount of the host; then a path in it is another one. A new one sees it.
+        match self.attempt(confinement, argv, is_bare) {
+            Err(SpawnError::Moved(_)) => {
+                self.lock().ready.clear();
+                self.attempt(confinement, argv, is_bare)
+            }
+            spawned => spawned,
+        }
+    }
+
+    fn attempt(
+        &self,
+        confinement: &Confinement,
+        argv: &[OsString],
+        is_bare: bool,
+    ) -> Result<Child, SpawnError> {
+        let began = Instant::now();
+        let mut order = order::write(confinement, argv)?;
+        let scratch =
+            if is_bare { Some(order::without_namespaces(&mut order, confinement)?) } else { None };
+        let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
+        let room = self.room(&order)?;
+        if let Some(group) = &room.group {
+            group.limit(&confinement.limits).map_err(SpawnError::Wall)?;
+            order.limits.grouped = true;
+            if group.divides_processors() {
+                order.limits.processors = None;
+            }
+        }
+        let broken = |_| SpawnError::Wall(Fault { doing: "reach a room".into(), errno: 0 });
+        wire::send(&room.socket, &order, &streams.inside()).map_err(broken)?;
+        let (ours, listener) = match Self::hear(&room)? {
+            Heard::Started(listener) => (streams.ours(), listener),
+            Heard::Failed(failure) => return Err(explain(failure, &order)),
+        };
+        Child::new(room, ours, listener, scratch, &confinement.limits, began, self.clone())
+            .map_err(SpawnError::Host)
+    }
+
+    /// Takes a room, has the folders of the order guarded, and has the next room made.
+    fn room(&self, order: &Order) -> Result<Room, SpawnError> {
+        let mut link = self.lock();
+        let taken = match link.take() {
+            Err(Gone) => {
+                // The launcher was killed; everything it had started died with it.
+                let (opened, _) = Link::open(&self.program).map_err(SpawnError::Launcher)?;
+                *link = opened;
+                link.take()
+            }
+            taken => taken,
+        };
+        let gone = |Gone| SpawnError::Launcher(StartError::Silent);
+        let room = taken.map_err(gone)?.map_err(SpawnError::Wall)?;
+        let folders = order::guarded(order);
+        if !folders.is_empty() {
+            let guarded = link.guard(room.id, folders).map_err(gone)?;
+            guarded.map_err(SpawnError::Wall)?;
+        }
+        while link.ready.len() + link.asked < self.ahead {
+            link.ask_for_room().map_err(gone)?;
+        }
+        Ok(room)
+    }
+
+    fn hear(room: &Room) -> Result<Heard, SpawnError> {
+        let lost = |errno| Fault { doing: "hear from a room".into(), errno };
+        let mut is_heard = room.is_heard;
+        loop {
+            let heard = wire::receive::<Word>(&room.socket);
+            let heard = heard.map_err(|error| {
+                SpawnError::Wall(lost(error.raw_os_error().unwrap_or_default()))
+            })?;
+            match heard {
+                Some((Word::Prepared(Ok(_)), _)) if !is_heard => is_heard = true,
+                Some((Word::Prepared(Err(fault)), _)) => return Err(SpawnError::Wall(fault)),
+                Some((Word::Started, descriptors)) => {
+                    return Ok(Heard::Started(descriptors.into_iter().next().map(Into::into)));
+                }
+                Some((Word::Failed(failure), _)) => return Ok(Heard::Failed(failure)),
+                _ => return Err(SpawnError::Wall(lost(0))),
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Heard {
+    Started(Option<std::net::TcpListener>),
+    Failed(Failure),
+}
+
+fn explain(failure: Failure, order: &Order) -> SpawnError {
+    let program = || order.arguments.first().map(|path| path.path().to_owned()).unwrap_or_default();
+    match failure {
+        Failure::Program(errno) => {
+            SpawnError::Program(program(), io::Error::from_raw_os_error(errno))
+        }
+        Failure::Folder(errno) => {
+            SpawnError::Folder(order.folder.path().to_owned(), io::Error::from_raw_os_error(errno))
+        }
+        Failure::Moved(path) => SpawnError::Moved(path.into_path()),
+        Failure::Wall(fault) => SpawnError::Wall(fault),
+    }
+}
+
+/// The launcher is gone.
+#[derive(Debug)]
+struct Gone;
+
+impl From<io::Error> for Gone {
+    fn from(_: io::Error) -> Self {
+        Self
+    }
+}
+
+impl Link {
+    fn open(program: &Path) -> Result<(Self, Walls), StartError> {
+        let (socket, theirs) = UnixStream::pair().map_err(StartError::Program)?;
+        let process = Command::new(program)
+            .arg0(NAME)
+            .env_clear()
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(StartError::Program)?;
+        let mut link = Self { socket, process, ready: VecDeque::new(), asked: 1 };
+        match wire::receive::<Answer>(&link.socket) {
+            Ok(Some((Answer::Hello(walls), _))) => {
+                // The room of the attempt has told the launcher already that it stands.
+                if walls.has(Primitive::Namespaces) {
+                    link.receive_room()
+                        .map_err(|Gone| StartError::Silent)?
+                        .map_err(|_| StartError::Silent)?;
+                    if let Some(room) = link.ready.front_mut() {
+                        room.is_heard = true;
+                    }
+                }
+                Ok((link, walls))
+            }
+            _ => Err(StartError::Silent),
+        }
+    }
+
+    fn ask_for_room(&mut self) -> Result<(), Gone> {
+        wire::send(&self.socket, &Ask::Room, &[])?;
+        self.asked += 1;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Result<Room, Fault>, Gone> {
+        if let Some(room) = self.ready.pop_front() {
+            return Ok(Ok(room));
+        }
+        if self.asked == 0 {
+            self.ask_for_room()?;
+        }
+        match self.receive_room()? {
+            Ok(()) => self.ready.pop_front().map(Ok).ok_or(Gone),
+            Err(fault) => Ok(Err(fault)),
+        }
+    }
+
+    fn receive_room(&mut self) -> Result<Result<(), Fault>, Gone> {
+        let (answer, descriptors) = wire::receive::<Answer>(&self.socket)?.ok_or(Gone)?;
+        self.note(answer, descriptors)
+    }
+
+    fn note(
+        &mut self,
+        answer: Answer,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<Result<(), Fault>, Gone> {
+        self.asked = self.asked.saturating_sub(1);
+        match answer {
+            Answer::Room { id, pid, group } => {
+                let mut descriptors = descriptors.into_iter();
+                let (socket, process) =
+                    (descriptors.next().ok_or(Gone)?, descriptors.next().ok_or(Gone)?);
+                let socket = socket.into();
+                let room = Room { id, pid, socket, process, group, is_heard: false };
+                self.ready.push_back(room);
+                Ok(Ok(()))
+            }
+            Answer::NoRoom(fault) => Ok(Err(fault)),
+            Answer::Hello(_) | Answer::Guarded(_) => Err(Gone),
+        }
+    }
+
+    fn guard(&mut self, room: u64, folders: Vec<wire::Bytes>) -> Result<Result<(), Fault>, Gone> {
+        wire::send(&self.socket, &Ask::Guard { room, folders }, &[])?;
+        loop {
+            match wire::receive::<Answer>(&self.socket)?.ok_or(Gone)? {
+                (Answer::Guarded(guarded), _) => return Ok(guarded),
+                (answer, descriptors) => {
+                    // A room that was asked for before; if it could not be made, the next asks again.
+                    let _ = self.note(answer, descriptors)?;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.ready.clear();
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        let until = Instant::now() + FAREWELL;
+        let mut pause = Duration::from_micros(200);
+        loop {
+            match self.process.try_wait() {
+                Ok(None) if Instant::now() < until => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(20));
+                }
+                Ok(None) => {
+                    let _ = self.process.kill();
+                    let _ = self.process.wait();
+                    break;
+                }
+                _ => break,
+            }
+        }
+    }
+}

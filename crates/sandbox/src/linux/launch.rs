@@ -1,0 +1,277 @@
+//! The launcher: our own program, executed again, with one thread and nothing
+//! of the host's memory. It makes rooms, keeps what must be taken away after them, and
+//! dies with the host: when its socket closes, it ends every room and cleans up.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
+
+use super::calls::{Filters, Strictness};
+use super::files::{self, Connections, Rights};
+use super::groups::Groups;
+use super::mounts::Doing;
+use super::process::{self, Namespaces, Wait};
+use super::protect::Guard;
+use super::room::{self, Plan};
+use super::root::System;
+use super::wire::{self, Answer, Ask, Group, Word};
+use crate::level::{Fault, Finding, Primitive, Walls};
+
+/// How long to wait before a control group that was busy is tried again.
+const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// A room that stands, as far as the launcher has to do with it.
+struct Standing {
+    id: u64,
+    group: Option<Group>,
+    guard: Guard,
+}
+
+struct Launcher {
+    plan: Plan,
+    groups: Option<Groups>,
+    rooms: HashMap<i32, Standing>,
+    /// Groups that were still busy when they should have gone.
+    lingering: Vec<Group>,
+    next: u64,
+}
+
+/// The life of the launcher. The host's socket is its standard input.
+pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
+    let _ = rustix::process::setsid();
+    rustix::process::chdir("/")?;
+    rustix::process::umask(rustix::fs::Mode::empty());
+    if rustix::process::geteuid().is_root() {
+        // The groups of an ordinary user cannot be given up; root's can.
+        let _ = rustix::thread::set_thread_groups(&[]);
+    }
+    let signals = process::children_by_descriptor()?;
+    let (mut launcher, walls, first) = Launcher::find();
+    wire::send(host, &Answer::Hello(walls), &[])?;
+    if let Some((answer, descriptors)) = first {
+        say(host, &answer, &descriptors)?;
+    } else {
+        launcher.make_and_say(host)?;
+    }
+    loop {
+        let mut ready = [PollFd::new(host, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
+        let timeout = (!launcher.lingering.is_empty()).then_some(&RETRY);
+        match rustix::event::poll(&mut ready, timeout) {
+            Err(Errno::INTR) => continue,
+            polled => polled?,
+        };
+        let (asked, ended) = (!ready[0].revents().is_empty(), !ready[1].revents().is_empty());
+        if ended {
+            let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 4];
+            let _ = rustix::io::read(&signals, &mut buffer);
+            launcher.reap();
+        }
+        launcher.lingering.retain(|group| !group.remove());
+        if asked {
+            match wire::receive::<Ask>(host)? {
+                Some((Ask::Room, _)) => launcher.make_and_say(host)?,
+                Some((Ask::Guard { room, folders }, _)) => {
+                    let guarded = launcher.guard(room, &folders);
+                    wire::send(host, &Answer::Guarded(guarded), &[])?;
+                }
+                None => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn say(host: &UnixStream, answer: &Answer, descriptors: &[OwnedFd]) -> io::Result<()> {
+    let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    wire::send(host, answer, &descriptors)
+}
+
+type Made = (Answer, Vec<OwnedFd>);
+
+impl Launcher {
+    /// Finds out what walls there are by building them once; the room of the attempt is kept.
+    fn find() -> (Self, Walls, Option<Made>) {
+        let filters = |strictness| Filters::compile(strictness);
+        let both = filters(Strictness::Inside)
+            .and_then(|free| Ok([free, filters(Strictness::InsidePinned)?]));
+        let landlock = try_landlock();
+        let seccomp = both.and_then(|both| try_seccomp(&both[0]).map(|()| both));
+        let groups = Groups::find();
+        let mut findings = vec![
+            (
+                Primitive::Landlock,
+                finding(landlock.as_ref().map(|version| format!("ABI {version}"))),
+            ),
+            (Primitive::Seccomp, finding(seccomp.as_ref().map(|_| "filter".into()))),
+            (Primitive::ControlGroups, finding(groups.as_ref().map(Groups::kind))),
+        ];
+        let plan = Plan {
+            system: System::find(),
+            namespaces: Namespaces::New,
+            landlock: landlock.ok(),
+            filters: seccomp.ok(),
+            user: rustix::process::geteuid().as_raw(),
+            group: rustix::process::getegid().as_raw(),
+        };
+        let mut launcher = Self {
+            plan,
+            groups: groups.ok(),
+            rooms: HashMap::new(),
+            lingering: Vec::new(),
+            next: 0,
+        };
+        let (namespaces, first) = match launcher.try_namespaces() {
+            Ok((made_of, made)) => (Finding::Works(made_of), Some(made)),
+            Err(fault) => {
+                launcher.plan.namespaces = Namespaces::Shared;
+                if launcher.plan.filters.is_some() {
+                    let bare = filters(Strictness::Bare);
+                    launcher.plan.filters = bare.map(|bare| [bare.clone(), bare]).ok();
+                }
+                (Finding::Fails(fault), None)
+            }
+        };
+        findings.insert(0, (Primitive::Namespaces, namespaces));
+        (launcher, Walls { findings }, first)
+    }
+
+    fn try_namespaces(&mut self) -> Result<(String, Made), Fault> {
+        let (answer, descriptors) = self.make();
+        if let Answer::NoRoom(fault) = answer {
+            return Err(fault);
+        }
+        let doing = || "hear from a room".to_owned();
+        let socket = UnixStream::from(descriptors[0].try_clone().doing(doing)?);
+        match wire::receive::<Word>(&socket).doing(doing)? {
+            Some((Word::Prepared(Ok(prepared)), _)) => {
+                Ok((prepared.made_of, (answer, descriptors)))
+            }
+            Some((Word::Prepared(Err(fault)), _)) => Err(fault),
+            _ => Err(Fault { doing: doing(), errno: 0 }),
+        }
+    }
+
+    fn make_and_say(&mut self, host: &UnixStream) -> io::Result<()> {
+        let (answer, descriptors) = self.make();
+        say(host, &answer, &descriptors)
+    }
+
+    fn make(&mut self) -> Made {
+        match self.try_make() {
+            Ok(made) => made,
+            Err(fault) => (Answer::NoRoom(fault), Vec::new()),
+        }
+    }
+
+    fn try_make(&mut self) -> Result<Made, Fault> {
+        let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
+        let group = self.groups.as_ref().map(Groups::make).transpose()?;
+        let plan = &self.plan;
+        let made = process::fork_apart(plan.namespaces, || room::run(theirs, plan));
+        let admitted = made
+            .doing(|| "make namespaces of users, mounts, processes, ipc and host name".into())
+            .and_then(|(pid, descriptor)| {
+                let number = pid.as_raw_pid().unsigned_abs();
+                match group.as_ref().map_or(Ok(()), |group| group.admit(number)) {
+                    Ok(()) => Ok((pid, descriptor)),
+                    Err(fault) => {
+                        let _ = rustix::process::kill_process(pid, Signal::KILL);
+                        Err(fault)
+                    }
+                }
+            });
+        let (pid, descriptor) = match admitted {
+            Ok(admitted) => admitted,
+            Err(fault) => {
+                self.lingering.extend(group);
+                return Err(fault);
+            }
+        };
+        let id = self.next;
+        self.next += 1;
+        let number = pid.as_raw_pid().unsigned_abs();
+        let answer = Answer::Room { id, pid: number, group: group.clone() };
+        self.rooms.insert(pid.as_raw_pid(), Standing { id, group, guard: Guard::default() });
+        Ok((answer, vec![ours.into(), descriptor]))
+    }
+
+    fn guard(&mut self, room: u64, folders: &[wire::Bytes]) -> Result<(), Fault> {
+        let standing = self.rooms.values_mut().find(|standing| standing.id == room);
+        let gone = || Fault { doing: "find the room".into(), errno: libc::ESRCH };
+        let standing = standing.ok_or_else(gone)?;
+        folders.iter().try_for_each(|folder| standing.guard.add(folder.path()))
+    }
+
+    /// Cleans up after rooms that have ended.
+    fn reap(&mut self) {
+        while let Ok(Some(reaped)) = process::reap_any(Wait::No) {
+            self.forget(reaped.pid);
+        }
+    }
+
+    fn forget(&mut self, pid: i32) {
+        if let Some(standing) = self.rooms.remove(&pid)
+            && let Some(group) = standing.group
+            && !group.remove()
+        {
+            self.lingering.push(group);
+        }
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        for pid in self.rooms.keys().filter_map(|pid| Pid::from_raw(*pid)) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        while let Ok(Some(reaped)) = process::reap_any(Wait::ForOne) {
+            self.forget(reaped.pid);
+        }
+    }
+}
+
+fn finding(tried: Result<String, &Fault>) -> Finding {
+    match tried {
+        Ok(what) => Finding::Works(what),
+        Err(fault) => Finding::Fails(fault.clone()),
+    }
+}
+
+fn try_landlock() -> Result<u32, Fault> {
+    let version = files::version()?;
+    attempt(|| {
+        rustix::thread::set_no_new_privs(true).doing(|| "give up new privileges".into())?;
+        let rights = Rights { readable: vec!["/".into()], ..Rights::default() };
+        files::enter(files::prepare(&rights, Connections::HeldElsewhere)?)
+    })?;
+    Ok(version)
+}
+
+fn try_seccomp(filters: &Filters) -> Result<(), Fault> {
+    attempt(|| {
+        rustix::thread::set_no_new_privs(true).doing(|| "give up new privileges".into())?;
+        filters.enter()
+    })
+}
+
+/// Tries something that cannot be undone, in a child.
+fn attempt(run: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
+    let doing = || "try in a child".to_owned();
+    let (mut report, answer) = io::pipe().doing(doing)?;
+    let pid = process::fork(|| {
+        let bytes = postcard::to_stdvec(&run()).unwrap_or_default();
+        let _ = io::Write::write_all(&mut &answer, &bytes);
+        0
+    });
+    let pid = pid.doing(doing)?;
+    drop(answer);
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut report, &mut bytes).doing(doing)?;
+    let _ = process::reap(pid);
+    postcard::from_bytes(&bytes).unwrap_or_else(|_| Err(Fault { doing: doing(), errno: 0 }))
+}

@@ -1,0 +1,51 @@
+//! The walls on Linux.
+//!
+//! Three processes play together, all of them this program:
+//!
+//! - the *host* ([`host`], [`order`], [`child`]) decides nothing of the walls and holds the ends;
+//! - the *launcher* ([`launch`], [`groups`], [`protect`]) has one thread, makes rooms, and cleans up after them;
+//! - a *room* ([`room`], [`root`], [`files`], [`calls`], [`limits`], [`watch`]) is the first
+//!   process of its namespaces, builds the walls and watches the program inside them.
+//!
+//! They talk in [`wire`]; [`mounts`] and [`process`] are the system calls below all of it.
+
+mod bare;
+mod calls;
+mod child;
+mod files;
+mod groups;
+mod host;
+mod launch;
+mod limits;
+mod mounts;
+mod order;
+mod process;
+mod protect;
+mod room;
+mod root;
+mod watch;
+mod wire;
+
+pub use child::{Child, Finished, Killer, Output};
+pub use host::Launcher;
+
+use rustix::process::DumpableBehavior;
+
+/// Becomes the launcher, if this process was started to be it, and never comes
+/// back then. To be called first in `main`, before there is a second thread.
+pub fn enter_if_launcher() {
+    if std::env::args_os().next().is_none_or(|name| name != host::NAME) {
+        return;
+    }
+    let status = match std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned() {
+        Ok(socket) => i32::from(launch::run(&socket.into()).is_err()),
+        Err(_) => 1,
+    };
+    std::process::exit(status);
+}
+
+/// Closes the memory of this process to others of the same user, and keeps it out of core dumps.
+pub fn close_memory() -> std::io::Result<()> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
+}

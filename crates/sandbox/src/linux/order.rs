@@ -1,0 +1,251 @@
+//! From what a process may have to what a room is told: every path is looked
+//! at here, so that the room grants the very file that was meant.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::wire::{Access, Bounds, Bytes, Order, Placement};
+use crate::confinement::{Confinement, Network, PROXY_PORT, SCRATCH};
+use crate::outcome::SpawnError;
+
+/// Writes the order for one program.
+pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Order, SpawnError> {
+    let program = argv.first().map(PathBuf::from).unwrap_or_default();
+    check_absolute(&program)?;
+    check_absolute(&confinement.folder)
+        .or_else(|error| if confinement.folder == Path::new("/") { Ok(()) } else { Err(error) })?;
+    let limits = &confinement.limits;
+    let milliseconds = |duration: std::time::Duration| {
+        u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 2).min(u64::MAX / 2)
+    };
+    Ok(Order {
+        arguments: argv.iter().map(|text| plain(text)).collect::<Result<_, _>>()?,
+        shown_as: None,
+        environment: environment(confinement)?,
+        folder: Bytes::of(&confinement.folder),
+        placements: placements(confinement)?,
+        links: links(confinement)?,
+        devices: devices(confinement)?,
+        scratch: confinement.scratch,
+        listen: match confinement.network {
+            Network::Deny => None,
+            Network::Allow => Some(PROXY_PORT),
+        },
+        limits: Bounds {
+            memory: limits.memory,
+            grouped: false,
+            cpu_time_ms: limits.cpu_time.map(milliseconds),
+            processors: limits.cpu_share.map(|share| share.div_ceil(100)),
+            processes: limits.processes,
+            open_files: limits.open_files,
+            file_size: limits.file_size,
+            deadline_ms: limits.deadline.map(milliseconds),
+        },
+    })
+}
+
+/// The folders in which nothing must be planted.
+pub(crate) fn guarded(order: &Order) -> Vec<Bytes> {
+    let writable = order.placements.iter().filter(|one| one.access == Access::Write);
+    writable.map(|one| one.path.clone()).collect()
+}
+
+/// A folder of the host's that is removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct HostScratch(PathBuf);
+
+impl Drop for HostScratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Changes an order for a room without namespaces: the scratch folder is one of the host's, and
+/// what only namespaces can do is refused.
+pub(crate) fn without_namespaces(
+    order: &mut Order,
+    confinement: &Confinement,
+) -> Result<HostScratch, SpawnError> {
+    if confinement.network == Network::Allow {
+        return Err(SpawnError::Needs("a list of hosts"));
+    }
+    let is_hidden_below_a_grant = order.placements.iter().any(|hidden| {
+        hidden.access == Access::Hide
+            && order.placements.iter().any(|grant| {
+                grant.access != Access::Hide && hidden.path.path().starts_with(grant.path.path())
+            })
+    });
+    if is_hidden_below_a_grant {
+        return Err(SpawnError::Needs("hiding a part of a granted folder"));
+    }
+    let folder = host_scratch().map_err(SpawnError::Host)?;
+    let scratch = HostScratch(folder.clone());
+    order.placements.push(placement(&folder, Access::Write)?);
+    let inside = Bytes::of(SCRATCH);
+    if order.folder == inside {
+        order.folder = Bytes::of(&folder);
+    }
+    for variable in &mut order.environment {
+        for name in ["HOME", "TMPDIR"] {
+            if variable.0 == format!("{name}={SCRATCH}").into_bytes() {
+                let mut text = format!("{name}=").into_bytes();
+                text.extend(folder.as_os_str().as_bytes());
+                variable.0 = text;
+            }
+        }
+    }
+    Ok(scratch)
+}
+
+fn host_scratch() -> std::io::Result<PathBuf> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("haft-scratch-{}-{number}", std::process::id());
+    let path = std::env::temp_dir().canonicalize()?.join(name);
+    std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+    Ok(path)
+}
+
+fn plain(text: &OsStr) -> Result<Bytes, SpawnError> {
+    if text.as_bytes().contains(&0) { Err(SpawnError::BadText) } else { Ok(Bytes::of(text)) }
+}
+
+fn environment(confinement: &Confinement) -> Result<Vec<Bytes>, SpawnError> {
+    let variable = |(name, value): &(OsString, OsString)| {
+        let is_name = !name.is_empty() && !name.as_bytes().contains(&b'=');
+        let mut text = plain(name)?.0;
+        text.push(b'=');
+        text.extend(plain(value)?.0);
+        is_name.then_some(Bytes(text)).ok_or(SpawnError::BadText)
+    };
+    confinement.environment.iter().map(variable).collect()
+}
+
+fn links(confinement: &Confinement) -> Result<Vec<(Bytes, Bytes)>, SpawnError> {
+    let link = |(path, target): &(PathBuf, PathBuf)| {
+        check_absolute(path)?;
+        Ok((Bytes::of(path), Bytes::of(target)))
+    };
+    confinement.links.iter().map(link).collect()
+}
+
+fn devices(confinement: &Confinement) -> Result<Vec<Bytes>, SpawnError> {
+    let device = |path: &PathBuf| {
+        check_absolute(path)?;
+        if path.starts_with("/dev") {
+            Ok(Bytes::of(path))
+        } else {
+            Err(SpawnError::BadPath(path.clone()))
+        }
+    };
+    confinement.devices.iter().map(device).collect()
+}
+
+/// All paths in one list, parents before children; of two words on one path the later kind holds:
+/// read, then write, then hide.
+fn placements(confinement: &Confinement) -> Result<Vec<Placement>, SpawnError> {
+    let mut all = Vec::new();
+    for (paths, access) in [
+        (&confinement.readable, Access::Read),
+        (&confinement.writable, Access::Write),
+        (&confinement.hidden, Access::Hide),
+    ] {
+        for path in paths {
+            match placement(path, access) {
+                // What is not there cannot be seen.
+                Err(SpawnError::Missing(..)) if access == Access::Hide => {}
+                placed => all.push(placed?),
+            }
+        }
+    }
+    all.sort_by_key(|one| one.path.path().components().count());
+    Ok(all)
+}
+
+fn placement(path: &Path, access: Access) -> Result<Placement, SpawnError> {
+    check_absolute(path)?;
+    let missing = |errno: Errno| SpawnError::Missing(path.to_owned(), errno.into());
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let opened = match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
+        Err(Errno::LOOP) => return Err(SpawnError::Link(path.to_owned())),
+        opened => opened.map_err(missing)?,
+    };
+    let stat = rustix::fs::fstat(&opened).map_err(missing)?;
+    Ok(Placement { path: Bytes::of(path), access, identity: (stat.st_dev, stat.st_ino) })
+}
+
+/// An absolute path below the root, without `.` and `..`, that a process can have.
+fn check_absolute(path: &Path) -> Result<(), SpawnError> {
+    let mut parts = path.components();
+    let is_plain = parts.next() == Some(Component::RootDir)
+        && parts.clone().count() > 0
+        && parts.all(|part| matches!(part, Component::Normal(_)))
+        && !path.as_os_str().as_bytes().contains(&0);
+    if is_plain { Ok(()) } else { Err(SpawnError::BadPath(path.to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(confinement: &Confinement) -> Result<Order, SpawnError> {
+        write(confinement, &["/bin/true".into()])
+    }
+
+    #[test]
+    fn a_path_must_be_absolute_plain_and_not_the_root() {
+        for path in ["usr", "/", "/usr/../etc", "", "/nul\0"] {
+            let confinement = Confinement { readable: vec![path.into()], ..Default::default() };
+            let refused = of(&confinement);
+            assert!(matches!(refused, Err(SpawnError::BadPath(_))), "{path:?}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_through_a_link_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(folder.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", folder.join("link")).unwrap();
+        let granting = |path: PathBuf| Confinement { writable: vec![path], ..Default::default() };
+        assert!(of(&granting(folder.join("real"))).is_ok());
+        assert!(matches!(of(&granting(folder.join("link"))), Err(SpawnError::Link(_))));
+        std::fs::create_dir(folder.join("real/inner")).unwrap();
+        let through = of(&granting(folder.join("link/inner")));
+        assert!(matches!(through, Err(SpawnError::Link(_))));
+    }
+
+    #[test]
+    fn parents_come_before_children_and_hiding_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(folder.join("a/b")).unwrap();
+        let confinement = Confinement {
+            readable: vec![folder.join("a/b")],
+            writable: vec![folder.clone()],
+            hidden: vec![folder.join("a"), folder.join("missing")],
+            ..Default::default()
+        };
+        let order = of(&confinement).unwrap();
+        let access: Vec<_> = order.placements.iter().map(|one| one.access).collect();
+        assert_eq!(access, [Access::Write, Access::Hide, Access::Read]);
+    }
+
+    #[test]
+    fn text_that_no_process_can_have_is_refused() {
+        for (name, value) in [("A=B", "x"), ("", "x"), ("A", "x\0y"), ("A\0", "x")] {
+            let environment = vec![(name.into(), value.into())];
+            let confinement = Confinement { environment, ..Default::default() };
+            assert!(matches!(of(&confinement), Err(SpawnError::BadText)), "{name:?}={value:?}");
+        }
+        let refused = write(&Confinement::default(), &["/bin/true".into(), "a\0b".into()]);
+        assert!(matches!(refused, Err(SpawnError::BadText)));
+    }
+}

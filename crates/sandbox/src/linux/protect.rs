@@ -1,0 +1,257 @@
+//! How a writable folder keeps what must not be planted in it.
+//!
+//! The launcher, outside, makes a placeholder for each protected name that is
+//! missing ([`Guard`]), because only something that is there can be covered. The room, inside, covers
+//! each name with a read-only view of itself ([`cover`]): what is a mount
+//! point can be neither written, removed nor renamed. Afterwards the launcher takes its placeholders away.
+//!
+//! A placeholder is an empty file or folder of an otherwise pointless mode, locked while
+//! in use, so that two rooms can share one and one left by a power cut is known again.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::mounts::{self, Doing, Mounted, Shape};
+use super::root::is_writable;
+use crate::level::Fault;
+use crate::protected::{FOLDERS, IN_REPOSITORY, PROTECTED, REPOSITORY};
+
+/// The mode of a placeholder: readable to its owner, and a sticky bit that means nothing there.
+const FILE_MODE: u32 = 0o1400;
+const FOLDER_MODE: u32 = 0o1500;
+
+/// The placeholders of one room, taken away when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    placeholders: Vec<Placeholder>,
+}
+
+#[derive(Debug)]
+struct Placeholder {
+    parent: OwnedFd,
+    name: &'static str,
+    shape: Shape,
+    /// Holds the shared lock.
+    held: OwnedFd,
+}
+
+impl Guard {
+    /// Makes what is missing in a folder.
+    pub(crate) fn add(&mut self, folder: &Path) -> Result<(), Fault> {
+        let doing =
+            |name: &str| format!("keep `{}` from being planted", folder.join(name).display());
+        let opened = match mounts::name(rustix::fs::CWD, folder) {
+            Err(Errno::NOTDIR) => return Ok(()),
+            opened => opened.doing(|| format!("open `{}`", folder.display()))?,
+        };
+        let kind = rustix::fs::fstat(&opened).doing(|| doing("."))?.st_mode;
+        if FileType::from_raw_mode(kind) != FileType::Directory || !is_writable(opened.as_fd()) {
+            return Ok(());
+        }
+        for name in PROTECTED {
+            let shape = if FOLDERS.contains(&name) { Shape::Folder } else { Shape::File };
+            self.keep(opened.as_fd(), name, shape).doing(|| doing(name))?;
+        }
+        match look(opened.as_fd(), REPOSITORY).doing(|| doing(REPOSITORY))? {
+            Some(FileType::Directory) if !Self::is_placeholder(opened.as_fd(), REPOSITORY) => {
+                let repository =
+                    mounts::name(opened.as_fd(), REPOSITORY).doing(|| doing(REPOSITORY))?;
+                self.keep_repository(repository.as_fd(), folder)
+            }
+            _ => {
+                let kept = self.keep(opened.as_fd(), REPOSITORY, Shape::Folder);
+                kept.doing(|| doing(REPOSITORY))?;
+                self.keep_bare(opened.as_fd(), folder)
+            }
+        }
+    }
+
+    fn keep_repository(&mut self, repository: BorrowedFd<'_>, folder: &Path) -> Result<(), Fault> {
+        if !is_writable(repository) {
+            return Ok(());
+        }
+        let doing = || format!("keep the hooks of `{}`", folder.display());
+        for name in IN_REPOSITORY {
+            let shape = match name {
+                "hooks" => Shape::Folder,
+                _ => Shape::File,
+            };
+            self.keep(repository, name, shape).doing(doing)?;
+        }
+        Ok(())
+    }
+
+    /// A folder can be a repository itself.
+    fn keep_bare(&mut self, folder: BorrowedFd<'_>, path: &Path) -> Result<(), Fault> {
+        if is_bare(folder).doing(|| format!("look at `{}`", path.display()))? {
+            self.keep_repository(folder, path)?;
+        }
+        Ok(())
+    }
+
+    fn is_placeholder(folder: BorrowedFd<'_>, name: &str) -> bool {
+        rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| is_marked(stat.st_mode))
+    }
+
+    /// Makes a placeholder, or joins one that another room holds. What is the owner's is left alone.
+    fn keep(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        name: &'static str,
+        shape: Shape,
+    ) -> Result<(), Errno> {
+        loop {
+            let held = match make(parent, name, shape) {
+                Err(Errno::EXIST) => match join(parent, name) {
+                    Ok(Some(held)) => held,
+                    Ok(None) => return Ok(()),
+                    Err(Errno::NOENT) => continue,
+                    Err(error) => return Err(error),
+                },
+                Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(()),
+                made => made?,
+            };
+            rustix::fs::flock(&held, FlockOperation::LockShared)?;
+            // Its last holder may have taken it away between the look and the lock.
+            let (held_stat, now) = (
+                rustix::fs::fstat(&held)?,
+                rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW),
+            );
+            match now {
+                Ok(now) if (now.st_dev, now.st_ino) == (held_stat.st_dev, held_stat.st_ino) => {
+                    let parent = parent.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+                    self.placeholders.push(Placeholder { parent, name, shape, held });
+                    return Ok(());
+                }
+                Ok(_) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        for placeholder in self.placeholders.drain(..).rev() {
+            let alone = FlockOperation::NonBlockingLockExclusive;
+            if rustix::fs::flock(&placeholder.held, alone).is_ok() {
+                let flags = match placeholder.shape {
+                    Shape::Folder => AtFlags::REMOVEDIR,
+                    Shape::File => AtFlags::empty(),
+                };
+                let (parent, name) = (&placeholder.parent, placeholder.name);
+                let (Ok(held), Ok(now)) = (
+                    rustix::fs::fstat(&placeholder.held),
+                    rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW),
+                ) else {
+                    continue;
+                };
+                // The owner may have put something of theirs in its place meanwhile.
+                let is_ours = (held.st_dev, held.st_ino) == (now.st_dev, now.st_ino)
+                    && is_marked(now.st_mode)
+                    && (placeholder.shape == Shape::Folder || now.st_size == 0);
+                if is_ours {
+                    let _ = rustix::fs::unlinkat(parent, name, flags);
+                }
+            }
+        }
+    }
+}
+
+fn is_marked(mode: u32) -> bool {
+    matches!(
+        (FileType::from_raw_mode(mode), mode & 0o7777),
+        (FileType::RegularFile, FILE_MODE) | (FileType::Directory, FOLDER_MODE)
+    )
+}
+
+fn look(folder: BorrowedFd<'_>, name: &str) -> Result<Option<FileType>, Errno> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(None),
+        stat => Ok(Some(FileType::from_raw_mode(stat?.st_mode))),
+    }
+}
+
+fn is_bare(folder: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let head = look(folder, "HEAD")? == Some(FileType::RegularFile);
+    Ok(head && look(folder, "objects")? == Some(FileType::Directory))
+}
+
+/// The mode is right from the first moment, so that nobody takes a placeholder for the owner's.
+fn make(parent: BorrowedFd<'_>, name: &str, shape: Shape) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    match shape {
+        Shape::File => {
+            let flags = flags | OFlags::CREATE | OFlags::EXCL;
+            rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE))
+        }
+        Shape::Folder => {
+            rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(FOLDER_MODE))?;
+            rustix::fs::openat(parent, name, flags | OFlags::DIRECTORY, Mode::empty())
+        }
+    }
+}
+
+/// Opens what is there if it is a placeholder; `None` if it is the owner's.
+fn join(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
+    let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if !is_marked(stat.st_mode) {
+        return Ok(None);
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    match rustix::fs::openat(parent, name, flags, Mode::empty()) {
+        Err(Errno::ACCESS | Errno::LOOP) => Ok(None),
+        opened => Ok(Some(opened?)),
+    }
+}
+
+/// Covers each protected name of a folder in the room with a read-only view of itself.
+pub(crate) fn cover(folder: BorrowedFd<'_>, empty: BorrowedFd<'_>) -> Result<(), Fault> {
+    for name in PROTECTED {
+        cover_one(folder, name, empty)?;
+    }
+    let doing = || "cover a repository".into();
+    match look(folder, REPOSITORY).doing(doing)? {
+        Some(FileType::Directory) => {
+            // A mount point cannot be renamed, so no other repository takes this one's place.
+            let place = mounts::name(folder, REPOSITORY).doing(doing)?;
+            let stat = rustix::fs::fstat(&place).doing(doing)?;
+            let mounted =
+                if is_marked(stat.st_mode) { Mounted::ReadOnly } else { Mounted::Writable };
+            let view = mounts::copy(place.as_fd(), Path::new(""), mounted).doing(doing)?;
+            mounts::put(view.as_fd(), place.as_fd()).doing(doing)?;
+            if mounted == Mounted::Writable {
+                for name in IN_REPOSITORY {
+                    cover_one(view.as_fd(), name, empty)?;
+                }
+            }
+        }
+        _ => cover_one(folder, REPOSITORY, empty)?,
+    }
+    if is_bare(folder).doing(doing)? {
+        for name in IN_REPOSITORY {
+            cover_one(folder, name, empty)?;
+        }
+    }
+    Ok(())
+}
+
+fn cover_one(folder: BorrowedFd<'_>, name: &str, empty: BorrowedFd<'_>) -> Result<(), Fault> {
+    let doing = || format!("cover `{name}`");
+    let place = match mounts::name(folder, name) {
+        // Nobody of this user can plant anything where they cannot write.
+        Err(Errno::NOENT) if !is_writable(folder) => return Ok(()),
+        place => place.doing(doing)?,
+    };
+    let stat = rustix::fs::fstat(&place).doing(doing)?;
+    let view = match FileType::from_raw_mode(stat.st_mode) {
+        // A link cannot be mounted, only covered; it would be followed to wherever it leads.
+        FileType::Symlink => mounts::copy(empty, Path::new(""), Mounted::ReadOnly),
+        _ => mounts::copy(place.as_fd(), Path::new(""), Mounted::ReadOnly),
+    };
+    mounts::put(view.doing(doing)?.as_fd(), place.as_fd()).doing(doing)
+}

@@ -1,0 +1,357 @@
+//! A room: the first process of its own namespaces, which builds the walls,
+//! starts one program inside them, watches it, and ends with it.
+//!
+//! A room is made ahead of time and waits for its order. When it dies, by
+//! whatever cause, the kernel ends everything in its namespace with it; and it dies when the launcher does.
+
+use std::ffi::CString;
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Pid, Signal};
+use rustix::thread::UnshareFlags;
+
+use super::calls::Filters;
+use super::files::{self, Connections, Rights};
+use super::mounts::Doing;
+use super::process::{self, Namespaces, Wait};
+use super::root::{INSIDE_ID, Root, System};
+use super::watch::Watch;
+use super::wire::{self, Access, Cause, End, Failure, Nudge, Order, Prepared, Word};
+use super::{bare, limits};
+use crate::confinement::SCRATCH;
+use crate::level::Fault;
+
+/// What a launcher knows and every room of it needs.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) system: System,
+    pub(crate) namespaces: Namespaces,
+    /// `None` where the kernel has no Landlock.
+    pub(crate) landlock: Option<u32>,
+    /// The lists of system calls: free to choose processors, and not. `None` where they do not work.
+    pub(crate) filters: Option<[Filters; 2]>,
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+}
+
+/// The life of a room, from its first moment to its end.
+pub(crate) fn run(socket: UnixStream, plan: &Plan) -> i32 {
+    match live(socket, plan) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    }
+}
+
+fn live(socket: UnixStream, plan: &Plan) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let socket = alone_with(socket)?;
+    let built = match plan.namespaces {
+        Namespaces::New => build(plan).map(Some),
+        Namespaces::Shared => bare::build().map(|()| None),
+    };
+    let root = match built {
+        Ok(root) => root,
+        Err(fault) => return wire::send(&socket, &Word::Prepared(Err(fault)), &[]),
+    };
+    let made_of = match root {
+        Some(_) => "user, mount, pid, network, ipc, uts, cgroup".into(),
+        None => String::new(),
+    };
+    wire::send(&socket, &Word::Prepared(Ok(Prepared { made_of })), &[])?;
+    let Some((order, streams)) = wire::receive::<Order>(&socket)? else { return Ok(()) };
+    let began = Instant::now();
+    match start(plan, root, &order, &streams) {
+        Ok((main, listener)) => {
+            drop(streams);
+            let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
+            // A host that is gone is noticed below, and takes the program with it.
+            let _ = wire::send(&socket, &Word::Started, &descriptors);
+            drop(listener);
+            let end = watch(&socket, &order, main, began, plan.namespaces)?;
+            wire::send(&socket, &Word::Ended(end), &[])?;
+            // The host reads the usage of the control group now, which goes when this process does.
+            let _ = (&socket).read(&mut [0]);
+            Ok(())
+        }
+        Err(failure) => wire::send(&socket, &Word::Failed(failure), &[]),
+    }
+}
+
+/// Keeps the socket and standard error, and nothing else of what the launcher had open.
+fn alone_with(socket: UnixStream) -> io::Result<UnixStream> {
+    let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    let (socket, _nothing) = (socket.into_raw_fd(), nothing.into_raw_fd());
+    process::keep_only(socket).map_err(io::Error::from)
+}
+
+/// Builds the walls that are the same for every order.
+fn build(plan: &Plan) -> Result<Root, Fault> {
+    map_user(plan)?;
+    process::unshare(UnshareFlags::NEWNET).doing(|| "make a network namespace".into())?;
+    let root = Root::build(&plan.system)?;
+    rustix::system::sethostname(b"haft").doing(|| "name the room".into())?;
+    process::switch_loopback_on().doing(|| "switch the loopback interface on".into())?;
+    // From here on nobody of the same user reads this process's memory.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .doing(|| "close the memory of the room".into())?;
+    Ok(root)
+}
+
+/// One user and one group exist inside: those of the host, under other numbers.
+fn map_user(plan: &Plan) -> Result<(), Fault> {
+    let write = |file: &str, text: String| {
+        std::fs::write(format!("/proc/self/{file}"), text).doing(|| format!("write `{file}`"))
+    };
+    write("setgroups", "deny".into())?;
+    write("uid_map", format!("{INSIDE_ID} {} 1", plan.user))?;
+    write("gid_map", format!("{INSIDE_ID} {} 1", plan.group))
+}
+
+/// Finishes the walls and starts the program inside them.
+fn start(
+    plan: &Plan,
+    root: Option<Root>,
+    order: &Order,
+    streams: &[OwnedFd],
+) -> Result<(Pid, Option<TcpListener>), Failure> {
+    let mut listener = None;
+    if let Some(mut root) = root {
+        root.furnish(order)?;
+        process::unshare(UnshareFlags::NEWCGROUP)
+            .doing(|| "make a control group namespace".into())
+            .map_err(Failure::Wall)?;
+        root.enter(order.limits.processes).map_err(Failure::Wall)?;
+        if let Some(port) = order.listen {
+            let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+            let doing = || "listen for the proxy".into();
+            listener = Some(bound.doing(doing).map_err(Failure::Wall)?);
+        }
+    }
+    let (mut report, failed) = io::pipe().doing(|| "make a pipe".into()).map_err(Failure::Wall)?;
+    let main = process::fork(|| {
+        let failure = become_program(plan, order, streams);
+        let bytes = postcard::to_stdvec(&failure).unwrap_or_default();
+        let _ = io::Write::write_all(&mut &failed, &bytes);
+        127
+    });
+    let main = main.doing(|| "start a process".into()).map_err(Failure::Wall)?;
+    drop(failed);
+    // The pipe closes by itself when the program is executed.
+    let mut bytes = Vec::new();
+    let _ = report.read_to_end(&mut bytes);
+    if bytes.is_empty() {
+        let dropped = process::drop_capabilities();
+        dropped.doing(|| "drop capabilities".into()).map_err(Failure::Wall)?;
+        return Ok((main, listener));
+    }
+    let _ = process::reap(main);
+    let unreadable = Fault { doing: "read why the program did not start".into(), errno: 0 };
+    Err(postcard::from_bytes(&bytes).unwrap_or(Failure::Wall(unreadable)))
+}
+
+/// Takes the last rights away and becomes the program. Only returns when that fails.
+fn become_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Failure {
+    match prepare_program(plan, order, streams) {
+        Ok((program, arguments, environment)) => {
+            let errno = process::execute(&program, &arguments, &environment);
+            Failure::Program(errno.raw_os_error())
+        }
+        Err(failure) => failure,
+    }
+}
+
+type Program = (CString, Vec<CString>, Vec<CString>);
+
+fn prepare_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Result<Program, Failure> {
+    let wall = |doing: &'static str| {
+        move |result: Result<(), Errno>| result.doing(|| doing.into()).map_err(Failure::Wall)
+    };
+    let strings = |list: &[wire::Bytes]| -> Result<Vec<CString>, Failure> {
+        let string = |bytes: &wire::Bytes| CString::new(bytes.0.clone());
+        let made: Result<Vec<_>, _> = list.iter().map(string).collect();
+        made.map_err(|_| Failure::Program(libc::EINVAL))
+    };
+    let (mut arguments, environment) = (strings(&order.arguments)?, strings(&order.environment)?);
+    let program = arguments.first().cloned().ok_or(Failure::Program(libc::ENOENT))?;
+    if let Some(shown) = &order.shown_as {
+        arguments[0] = CString::new(shown.0.clone()).map_err(|_| Failure::Program(libc::EINVAL))?;
+    }
+    let [input, output, errors] = streams else {
+        return Err(Failure::Wall(Fault { doing: "take the standard streams".into(), errno: 0 }));
+    };
+    // In a session of its own it has no controlling terminal to type into.
+    let _ = rustix::process::setsid();
+    wall("take the standard streams")(
+        rustix::stdio::dup2_stdin(input)
+            .and_then(|()| rustix::stdio::dup2_stdout(output))
+            .and_then(|()| rustix::stdio::dup2_stderr(errors)),
+    )?;
+    wall("close descriptors")(process::close_on_execute_from(3))?;
+    let folder = order.folder.path();
+    rustix::process::chdir(folder).map_err(|errno| Failure::Folder(errno.raw_os_error()))?;
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    if let Some(processors) = order.limits.processors {
+        wall("choose processors")(process::pin_to_processors(processors))?;
+    }
+    limits::set(&order.limits, plan.namespaces).map_err(Failure::Wall)?;
+    if plan.namespaces == Namespaces::New || rustix::process::geteuid().is_root() {
+        wall("drop capabilities")(process::drop_capabilities())?;
+    }
+    wall("give up new privileges")(rustix::thread::set_no_new_privs(true))?;
+    if plan.landlock.is_some() {
+        let (rights, connections) = rights(plan, order);
+        let ruleset = files::prepare(&rights, connections).map_err(Failure::Wall)?;
+        files::enter(ruleset).map_err(Failure::Wall)?;
+    }
+    process::reset_signals();
+    if let Some([free, pinned]) = &plan.filters {
+        let filters = match order.limits.processors {
+            Some(_) => pinned,
+            None => free,
+        };
+        filters.enter().map_err(Failure::Wall)?;
+    }
+    Ok((program, arguments, environment))
+}
+
+/// The files it may use, for Landlock.
+fn rights(plan: &Plan, order: &Order) -> (Rights, Connections) {
+    let granted = |access: Access| {
+        let placements = order.placements.iter().filter(move |one| one.access == access);
+        placements.map(|one| one.path.clone().into_path())
+    };
+    let mut writable: Vec<PathBuf> = granted(Access::Write).collect();
+    match plan.namespaces {
+        // Everything that can be seen was put there to be read.
+        Namespaces::New => {
+            writable.push(SCRATCH.into());
+            let rights =
+                Rights { readable: vec!["/".into()], writable, devices: vec!["/dev".into()] };
+            (rights, Connections::HeldElsewhere)
+        }
+        Namespaces::Shared => {
+            let readable = plan.system.paths().chain(granted(Access::Read)).collect();
+            let devices = bare::DEVICES.iter().map(PathBuf::from).collect();
+            (Rights { readable, writable, devices }, Connections::Refused)
+        }
+    }
+}
+
+/// Waits for the end of the program, or brings it about.
+fn watch(
+    socket: &UnixStream,
+    order: &Order,
+    main: Pid,
+    began: Instant,
+    namespaces: Namespaces,
+) -> io::Result<End> {
+    let bounds = &order.limits;
+    let signals = process::children_by_descriptor()?;
+    let deadline = bounds.deadline_ms.map(|after| began + Duration::from_millis(after));
+    let mut eyes = Watch::new();
+    let mut look_at = Watch::is_needed(bounds).then(Instant::now);
+    let mut status = None;
+    let mut cause = Cause::Itself;
+    // Children that ended before the signals were waited for are found here first.
+    reap_ended(main, &mut status);
+    while status.is_none() {
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            cause = Cause::Deadline;
+            break;
+        }
+        if look_at.is_some_and(|at| now >= at) {
+            match eyes.look(bounds) {
+                Ok(pause) => look_at = Some(Instant::now() + pause),
+                Err(overstepped) => {
+                    cause = overstepped;
+                    break;
+                }
+            }
+        }
+        match wait_for(socket, &signals, [deadline, look_at])? {
+            Heard::Nothing => {}
+            Heard::Child => reap_ended(main, &mut status),
+            Heard::Terminate => {
+                let _ = rustix::process::kill_process(main, Signal::TERM);
+            }
+            Heard::Kill => {
+                cause = Cause::Host;
+                break;
+            }
+        }
+    }
+    end_everything(main, &mut status, namespaces);
+    let (user_us, system_us, largest) = process::usage_of_children();
+    let peak = eyes.peak.max(largest);
+    Ok(End { status: status.unwrap_or(libc::SIGKILL), cause, user_us, system_us, peak })
+}
+
+enum Heard {
+    Nothing,
+    Child,
+    Terminate,
+    Kill,
+}
+
+fn wait_for(
+    mut socket: &UnixStream,
+    signals: &OwnedFd,
+    moments: [Option<Instant>; 2],
+) -> io::Result<Heard> {
+    let next = moments.into_iter().flatten().min();
+    let next = next.map(|at| at.saturating_duration_since(Instant::now()));
+    let timeout = next.map(|wait| rustix::event::Timespec {
+        tv_sec: wait.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: wait.subsec_nanos().into(),
+    });
+    let mut ready = [PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+    match rustix::event::poll(&mut ready, timeout.as_ref()) {
+        Ok(0) | Err(Errno::INTR) => return Ok(Heard::Nothing),
+        polled => polled?,
+    };
+    if !ready[0].revents().is_empty() {
+        let mut byte = [0];
+        return Ok(match socket.read(&mut byte) {
+            Ok(1) if byte[0] == Nudge::Terminate as u8 => Heard::Terminate,
+            // `Kill`, or the host is gone.
+            _ => Heard::Kill,
+        });
+    }
+    let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 4];
+    let _ = rustix::io::read(signals, &mut buffer);
+    Ok(Heard::Child)
+}
+
+fn reap_ended(main: Pid, status: &mut Option<i32>) {
+    while let Ok(Some(reaped)) = process::reap_any(Wait::No) {
+        if reaped.pid == main.as_raw_pid() {
+            *status = Some(reaped.status);
+        }
+    }
+}
+
+/// Kills until nothing is left to be waited for.
+fn end_everything(main: Pid, status: &mut Option<i32>, namespaces: Namespaces) {
+    loop {
+        match namespaces {
+            Namespaces::New => process::signal_everything(Signal::KILL),
+            Namespaces::Shared => bare::kill_descendants(),
+        }
+        match process::reap_any(Wait::ForOne) {
+            Ok(Some(reaped)) if reaped.pid == main.as_raw_pid() => *status = Some(reaped.status),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+}

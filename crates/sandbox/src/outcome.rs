@@ -1,0 +1,188 @@
+//! How a walled process ended, what it used, and why one was not started.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::level::{Fault, Level, Walls};
+
+/// How a walled process ended. When this is known, nothing of it runs any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// What ended it.
+    pub exit: Exit,
+    /// What it and its descendants used.
+    pub usage: Usage,
+}
+
+/// What ended a walled process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It ended itself with this code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// It ran past its deadline.
+    Deadline,
+    /// It, or something it started, used more memory than it may.
+    Memory,
+    /// It used more processor time than it may.
+    Processor,
+    /// It started more processes than it may.
+    Processes,
+    /// It wrote more than it may.
+    Output,
+    /// We ended it.
+    Cancelled,
+    /// The walls came down around it: somebody else killed them.
+    Lost,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "ended with code {code}"),
+            Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            Self::Deadline => f.write_str("ran past its deadline"),
+            Self::Memory => f.write_str("used more memory than it may"),
+            Self::Processor => f.write_str("used more processor time than it may"),
+            Self::Processes => f.write_str("started more processes than it may"),
+            Self::Output => f.write_str("wrote more output than it may"),
+            Self::Cancelled => f.write_str("was cancelled"),
+            Self::Lost => f.write_str("was killed together with its walls"),
+        }
+    }
+}
+
+/// What a walled process and its descendants used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Time on the clock from its order to its end.
+    pub wall: Duration,
+    /// Processor time in the program.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// The most memory at a time, in bytes.
+    pub peak_memory: u64,
+    /// Bytes of standard output and standard error that were read.
+    pub output: u64,
+}
+
+/// Why the launcher did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The program could not be executed again.
+    Program(std::io::Error),
+    /// It started and did not answer.
+    Silent,
+    /// This system has no walls that we know.
+    Unsupported,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(_) => f.write_str("failed to start the launcher"),
+            Self::Silent => f.write_str("the launcher started and did not answer"),
+            Self::Unsupported => f.write_str("this system has no walls that Haft knows"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Program(error) => Some(error),
+            Self::Silent | Self::Unsupported => None,
+        }
+    }
+}
+
+/// Why a program was not started. Nothing of it ran.
+#[derive(Debug)]
+pub enum SpawnError {
+    /// The walls of this machine are weaker than what is required.
+    TooWeak {
+        /// What is required.
+        required: Level,
+        /// What there is.
+        walls: Walls,
+    },
+    /// The walls could not be built this time.
+    Wall(Fault),
+    /// A path is not absolute, is the root, or has `..` in it.
+    BadPath(PathBuf),
+    /// A path is or leads through a symbolic link.
+    Link(PathBuf),
+    /// A path is not there, or may not be looked at.
+    Missing(PathBuf, std::io::Error),
+    /// A path is another file than a moment ago.
+    Moved(PathBuf),
+    /// The program is not there, or is not visible inside the walls, or cannot be executed.
+    Program(PathBuf, std::io::Error),
+    /// The folder to start in is not visible inside the walls.
+    Folder(PathBuf, std::io::Error),
+    /// An argument or a variable has a zero byte, or a variable's name an equals sign.
+    BadText,
+    /// What is asked needs walls that this machine does not have.
+    Needs(&'static str),
+    /// The launcher is gone and could not be started again.
+    Launcher(StartError),
+    /// Something of our own failed: descriptors, pipes.
+    Host(std::io::Error),
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooWeak { required, walls } => {
+                write!(
+                    f,
+                    "the walls of this machine reach {}, {required} is required",
+                    walls.level()
+                )
+            }
+            Self::Wall(_) => f.write_str("the walls could not be built"),
+            Self::BadPath(path) => {
+                write!(f, "`{}` is not an absolute path below the root", path.display())
+            }
+            Self::Link(path) => write!(f, "`{}` leads through a symbolic link", path.display()),
+            Self::Missing(path, _) => write!(f, "failed to look at `{}`", path.display()),
+            Self::Moved(path) => {
+                write!(f, "`{}` is not what it was a moment ago", path.display())
+            }
+            Self::Program(path, _) => {
+                write!(f, "failed to execute `{}` inside the walls", path.display())
+            }
+            Self::Folder(path, _) => {
+                write!(f, "failed to start in the folder `{}`", path.display())
+            }
+            Self::BadText => {
+                f.write_str("an argument or a variable holds a character that no process can have")
+            }
+            Self::Needs(what) => write!(f, "{what} needs namespaces, which do not work here"),
+            Self::Launcher(_) => f.write_str("the launcher is gone"),
+            Self::Host(_) => f.write_str("failed to prepare a process"),
+        }
+    }
+}
+
+impl std::error::Error for SpawnError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Wall(fault) => Some(fault),
+            Self::Missing(_, error)
+            | Self::Program(_, error)
+            | Self::Folder(_, error)
+            | Self::Host(error) => Some(error),
+            Self::Launcher(error) => Some(error),
+            Self::TooWeak { .. }
+            | Self::BadPath(_)
+            | Self::Link(_)
+            | Self::Moved(_)
+            | Self::BadText
+            | Self::Needs(_) => None,
+        }
+    }
+}
