@@ -7,12 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch,
-};
-
-use crate::level::Fault;
+use super::filter::{Answer, Condition, Filter, Test};
 
 /// Calls that are allowed whatever their arguments.
 #[rustfmt::skip]
@@ -137,11 +132,11 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_open_by_handle_at, libc::SYS_name_to_handle_at,
 ];
 
-/// Requests to a terminal that would type for its owner, or load code to run behind it.
-const TERMINAL_REFUSED: [u64; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
+/// Requests to a terminal that would type for its owner (`TIOCSTI`, `TIOCLINUX`), or change the code behind it (`TIOCSETD`).
+const TERMINAL_REFUSED: [u32; 3] = [0x5412, 0x541c, 0x5423];
 
 /// The flags of `clone` that make namespaces.
-const NAMESPACES: u64 = 0x7e02_0000;
+const NAMESPACES: u32 = 0x7e02_0000;
 
 /// Families of sockets: between processes, and the two of the Internet.
 const FAMILIES: [libc::c_int; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
@@ -163,87 +158,44 @@ pub(crate) enum Strictness {
     Bare,
 }
 
-/// The filters of one process, ready to be put on.
-#[derive(Debug, Clone)]
-pub(crate) struct Filters {
-    refused: BpfProgram,
-    allowed: BpfProgram,
-}
-
-impl Filters {
-    /// Turns the lists into the kernel's language.
-    pub(crate) fn compile(strictness: Strictness) -> Result<Self, Fault> {
-        let fault = |error: seccompiler::BackendError| Fault {
-            doing: format!("compile the list of system calls ({error})"),
-            errno: 0,
-        };
-        Self::build(strictness).map_err(fault)
+/// The filter for one process.
+pub(crate) fn filter(strictness: Strictness) -> Filter {
+    let mut calls: BTreeMap<libc::c_long, Answer> = BTreeMap::new();
+    for call in ALLOWED.iter().chain(ALLOWED_HERE) {
+        calls.insert(*call, Answer::Allow);
     }
-
-    fn build(strictness: Strictness) -> Result<Self, seccompiler::BackendError> {
-        let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-        let refused: BTreeMap<i64, Vec<SeccompRule>> =
-            REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-        let refused = SeccompFilter::new(
-            refused,
-            SeccompAction::Allow,
-            SeccompAction::Errno(libc::EPERM.unsigned_abs()),
-            arch,
-        )?;
-        let allowed = SeccompFilter::new(
-            allowed(strictness)?,
-            SeccompAction::Errno(libc::ENOSYS.unsigned_abs()),
-            SeccompAction::Allow,
-            arch,
-        )?;
-        Ok(Self { refused: refused.try_into()?, allowed: allowed.try_into()? })
+    for call in REFUSED {
+        calls.insert(*call, Answer::Refuse(libc::EPERM));
     }
-
-    /// Puts the filters on this thread for good. It must have no new privileges already.
-    pub(crate) fn enter(&self) -> Result<(), Fault> {
-        // The one put on last answers first where both refuse.
-        for program in [&self.allowed, &self.refused] {
-            seccompiler::apply_filter(program).map_err(|error| {
-                let errno = match &error {
-                    seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => {
-                        error.raw_os_error().unwrap_or(0)
-                    }
-                    _ => 0,
-                };
-                Fault { doing: "put on the list of system calls".into(), errno }
-            })?;
-        }
-        Ok(())
-    }
-}
-
-type Rules = Result<Vec<SeccompRule>, seccompiler::BackendError>;
-
-fn allowed(
-    strictness: Strictness,
-) -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        ALLOWED.iter().chain(ALLOWED_HERE).chain(REFUSED).map(|call| (*call, Vec::new())).collect();
-    rules.insert(libc::SYS_clone, one_of(vec![vec![(0, Op::MaskedEq(NAMESPACES), 0)]])?);
-    rules.insert(libc::SYS_socket, sockets(strictness)?);
-    rules.insert(libc::SYS_socketpair, families(&[libc::AF_UNIX])?);
-    let requests = TERMINAL_REFUSED.map(|request| (1, Op::Ne, request)).to_vec();
-    rules.insert(libc::SYS_ioctl, one_of(vec![requests])?);
+    let no_namespaces = Condition { argument: 0, test: Test::MaskedIs(NAMESPACES, 0) };
+    calls.insert(libc::SYS_clone, one_of(vec![vec![no_namespaces]]));
+    calls.insert(libc::SYS_socket, sockets(strictness));
+    let pair = Condition { argument: 0, test: Test::Is(bits(libc::AF_UNIX)) };
+    calls.insert(libc::SYS_socketpair, one_of(vec![vec![pair]]));
+    let requests =
+        TERMINAL_REFUSED.map(|request| Condition { argument: 1, test: Test::IsNot(request) });
+    calls.insert(libc::SYS_ioctl, one_of(vec![requests.to_vec()]));
     // The default persona, and asking which it is.
-    rules.insert(
-        libc::SYS_personality,
-        one_of(vec![vec![(0, Op::Eq, 0)], vec![(0, Op::Eq, 0xffff_ffff)]])?,
-    );
-    rules.insert(libc::SYS_mknodat, nodes(2)?);
+    let persona = |value| vec![Condition { argument: 0, test: Test::Is(value) }];
+    calls.insert(libc::SYS_personality, one_of(vec![persona(0), persona(u32::MAX)]));
+    calls.insert(libc::SYS_mknodat, nodes(2));
     #[cfg(target_arch = "x86_64")]
-    rules.insert(libc::SYS_mknod, nodes(1)?);
-    if strictness != Strictness::InsidePinned {
-        rules.insert(libc::SYS_sched_setaffinity, Vec::new());
-    }
-    Ok(rules)
+    calls.insert(libc::SYS_mknod, nodes(1));
+    calls.insert(
+        libc::SYS_sched_setaffinity,
+        match strictness {
+            Strictness::InsidePinned => Answer::Refuse(libc::EPERM),
+            Strictness::Inside | Strictness::Bare => Answer::Allow,
+        },
+    );
+    let calls: Vec<_> = calls
+        .into_iter()
+        .map(|(call, answer)| (u32::try_from(call).expect("a call number is small"), answer))
+        .collect();
+    Filter::compile(&calls, &Answer::Refuse(libc::ENOSYS))
 }
 
-fn sockets(strictness: Strictness) -> Rules {
+fn sockets(strictness: Strictness) -> Answer {
     let families: &[libc::c_int] = match strictness {
         Strictness::Inside | Strictness::InsidePinned => &FAMILIES,
         Strictness::Bare => &FAMILIES[..1],
@@ -253,68 +205,100 @@ fn sockets(strictness: Strictness) -> Rules {
         pairs
             .map(|(family, kind)| {
                 vec![
-                    (0, Op::Eq, u64::from(family.unsigned_abs())),
+                    Condition { argument: 0, test: Test::Is(bits(family)) },
                     // The upper bits are flags: close on exec, do not block.
-                    (1, Op::MaskedEq(0xf), u64::from(kind.unsigned_abs())),
+                    Condition { argument: 1, test: Test::MaskedIs(0xf, bits(kind)) },
                 ]
             })
             .collect(),
     )
 }
 
-fn families(families: &[libc::c_int]) -> Rules {
-    let eq = |family: &libc::c_int| vec![(0, Op::Eq, u64::from(family.unsigned_abs()))];
-    one_of(families.iter().map(eq).collect())
+/// A kind of zero means a file.
+fn nodes(argument: u8) -> Answer {
+    let kind = |kind: u32| vec![Condition { argument, test: Test::MaskedIs(libc::S_IFMT, kind) }];
+    one_of([0].into_iter().chain(NODES).map(kind).collect())
 }
 
-fn nodes(argument: u8) -> Rules {
-    let mask = u64::from(libc::S_IFMT);
-    let mut kinds: Vec<_> =
-        NODES.iter().map(|kind| vec![(argument, Op::MaskedEq(mask), u64::from(*kind))]).collect();
-    // No kind at all means a file.
-    kinds.push(vec![(argument, Op::MaskedEq(mask), 0)]);
-    one_of(kinds)
+fn one_of(alternatives: Vec<Vec<Condition>>) -> Answer {
+    Answer::AllowIf(alternatives, libc::EPERM)
 }
 
-/// Rules of which one must hold, each a list of conditions that must all hold. All arguments looked
-/// at are `int`s to the kernel, so the upper half is not looked at: it would be a way around.
-fn one_of(rules: Vec<Vec<(u8, Op, u64)>>) -> Rules {
-    rules
-        .into_iter()
-        .map(|conditions| {
-            let conditions = conditions
-                .into_iter()
-                .map(|(index, op, value)| SeccompCondition::new(index, Len::Dword, op, value))
-                .collect::<Result<Vec<_>, _>>()?;
-            SeccompRule::new(conditions)
-        })
-        .collect()
+fn bits(number: libc::c_int) -> u32 {
+    number.unsigned_abs()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn ask(strictness: Strictness, call: libc::c_long, arguments: [u64; 6]) -> Result<(), i32> {
+        match filter(strictness).here(u32::try_from(call).unwrap(), arguments) {
+            libc::SECCOMP_RET_ALLOW => Ok(()),
+            refused => Err((refused & libc::SECCOMP_RET_DATA).try_into().unwrap()),
+        }
+    }
+
     #[test]
     fn no_call_is_both_allowed_and_refused() {
         let allowed: Vec<_> = ALLOWED.iter().chain(ALLOWED_HERE).collect();
         for call in REFUSED {
             assert!(!allowed.contains(&call), "{call}");
+            assert_eq!(ask(Strictness::Inside, *call, [0; 6]), Err(libc::EPERM));
+        }
+        for call in allowed {
+            assert_eq!(ask(Strictness::Inside, *call, [0; 6]), Ok(()), "{call}");
         }
     }
 
     #[test]
-    fn what_takes_flags_by_pointer_or_is_a_kernel_in_itself_is_on_no_list() {
-        let rules = allowed(Strictness::Inside).unwrap();
-        for call in [libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter] {
-            assert!(!rules.contains_key(&call));
+    fn what_takes_flags_by_pointer_or_is_a_kernel_in_itself_does_not_exist() {
+        for call in [libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, 9999] {
+            assert_eq!(ask(Strictness::Inside, call, [0; 6]), Err(libc::ENOSYS));
         }
     }
 
     #[test]
-    fn every_strictness_compiles() {
-        for strictness in [Strictness::Inside, Strictness::InsidePinned, Strictness::Bare] {
-            Filters::compile(strictness).unwrap();
+    fn a_clone_makes_threads_and_processes_but_no_namespace() {
+        let clone = |flags: libc::c_int| {
+            ask(Strictness::Inside, libc::SYS_clone, [bits(flags).into(), 0, 0, 0, 0, 0])
+        };
+        assert_eq!(clone(libc::CLONE_VM | libc::CLONE_THREAD | libc::SIGCHLD), Ok(()));
+        for flag in [
+            libc::CLONE_NEWUSER,
+            libc::CLONE_NEWNS,
+            libc::CLONE_NEWPID,
+            libc::CLONE_NEWNET,
+            libc::CLONE_NEWIPC,
+            libc::CLONE_NEWUTS,
+            libc::CLONE_NEWCGROUP,
+        ] {
+            assert_eq!(clone(flag | libc::SIGCHLD), Err(libc::EPERM));
         }
+    }
+
+    #[test]
+    fn only_plain_sockets_can_be_made() {
+        let socket = |strictness, family: libc::c_int, kind: libc::c_int| {
+            ask(strictness, libc::SYS_socket, [bits(family).into(), bits(kind).into(), 0, 0, 0, 0])
+        };
+        let plain = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        assert_eq!(socket(Strictness::Inside, libc::AF_INET, plain), Ok(()));
+        assert_eq!(socket(Strictness::Bare, libc::AF_INET, plain), Err(libc::EPERM));
+        assert_eq!(socket(Strictness::Bare, libc::AF_UNIX, plain), Ok(()));
+        assert_eq!(socket(Strictness::Inside, libc::AF_INET, libc::SOCK_RAW), Err(libc::EPERM));
+        for family in [libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK, libc::AF_ALG] {
+            assert_eq!(socket(Strictness::Inside, family, libc::SOCK_DGRAM), Err(libc::EPERM));
+        }
+    }
+
+    #[test]
+    fn a_terminal_is_not_typed_into_by_any_spelling_of_the_request() {
+        for request in [libc::TIOCSTI, libc::TIOCSTI | (1 << 32), libc::TIOCLINUX] {
+            let asked = ask(Strictness::Inside, libc::SYS_ioctl, [0, request, 0, 0, 0, 0]);
+            assert_eq!(asked, Err(libc::EPERM));
+        }
+        let size = ask(Strictness::Inside, libc::SYS_ioctl, [0, libc::TIOCGWINSZ, 0, 0, 0, 0]);
+        assert_eq!(size, Ok(()));
     }
 }

@@ -11,8 +11,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-use super::calls::{Filters, Strictness};
+use super::calls::{self, Strictness};
 use super::files::{self, Connections, Rights};
+use super::filter::Filter;
 use super::groups::Groups;
 use super::mounts::Doing;
 use super::process::{self, Namespaces, Wait};
@@ -96,11 +97,9 @@ type Made = (Answer, Vec<OwnedFd>);
 impl Launcher {
     /// Finds out what walls there are by building them once; the room of the attempt is kept.
     fn find() -> (Self, Walls, Option<Made>) {
-        let filters = |strictness| Filters::compile(strictness);
-        let both = filters(Strictness::Inside)
-            .and_then(|free| Ok([free, filters(Strictness::InsidePinned)?]));
+        let both = [calls::filter(Strictness::Inside), calls::filter(Strictness::InsidePinned)];
         let landlock = try_landlock();
-        let seccomp = both.and_then(|both| try_seccomp(&both[0]).map(|()| both));
+        let seccomp = try_seccomp(&both[0]).map(|()| both);
         let groups = Groups::find();
         let mut findings = vec![
             (
@@ -129,9 +128,8 @@ impl Launcher {
             Ok((made_of, made)) => (Finding::Works(made_of), Some(made)),
             Err(fault) => {
                 launcher.plan.namespaces = Namespaces::Shared;
-                if launcher.plan.filters.is_some() {
-                    let bare = filters(Strictness::Bare);
-                    launcher.plan.filters = bare.map(|bare| [bare.clone(), bare]).ok();
+                if let Some(filters) = &mut launcher.plan.filters {
+                    *filters = [calls::filter(Strictness::Bare), calls::filter(Strictness::Bare)];
                 }
                 (Finding::Fails(fault), None)
             }
@@ -252,10 +250,10 @@ fn try_landlock() -> Result<u32, Fault> {
     Ok(version)
 }
 
-fn try_seccomp(filters: &Filters) -> Result<(), Fault> {
+fn try_seccomp(filter: &Filter) -> Result<(), Fault> {
     attempt(|| {
         rustix::thread::set_no_new_privs(true).doing(|| "give up new privileges".into())?;
-        filters.enter()
+        filter.enter()
     })
 }
 

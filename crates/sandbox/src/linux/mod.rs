@@ -13,6 +13,7 @@ mod bare;
 mod calls;
 mod child;
 mod files;
+mod filter;
 mod groups;
 mod host;
 mod launch;

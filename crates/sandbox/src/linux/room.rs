@@ -18,8 +18,8 @@ use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, Signal};
 use rustix::thread::UnshareFlags;
 
-use super::calls::Filters;
 use super::files::{self, Connections, Rights};
+use super::filter::Filter;
 use super::mounts::Doing;
 use super::process::{self, Namespaces, Wait};
 use super::root::{INSIDE_ID, Root, System};
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
     /// `None` where the kernel has no Landlock.
     pub(crate) landlock: Option<u32>,
     /// The lists of system calls: free to choose processors, and not. `None` where they do not work.
-    pub(crate) filters: Option<[Filters; 2]>,
+    pub(crate) filters: Option<[Filter; 2]>,
     pub(crate) user: u32,
     pub(crate) group: u32,
 }
