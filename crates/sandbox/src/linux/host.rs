@@ -137,6 +137,9 @@ impl Launcher {
         };
         let gone = |Gone| SpawnError::Launcher(StartError::Silent);
         let room = taken.map_err(gone)?.map_err(SpawnError::Wall)?;
+        if order.listen.is_some() {
+            link.tell(&Ask::Spend { room: room.id }).map_err(gone)?;
+        }
         let folders = order::guarded(order);
         if !folders.is_empty() {
             let guarded = link.guard(room.id, folders).map_err(gone)?;
@@ -230,8 +233,12 @@ impl Link {
         }
     }
 
+    fn tell(&self, ask: &Ask) -> Result<(), Gone> {
+        Ok(wire::send(&self.socket, ask, &[])?)
+    }
+
     fn ask_for_room(&mut self) -> Result<(), Gone> {
-        wire::send(&self.socket, &Ask::Room, &[])?;
+        self.tell(&Ask::Room)?;
         self.asked += 1;
         Ok(())
     }
@@ -276,7 +283,7 @@ impl Link {
     }
 
     fn guard(&mut self, room: u64, folders: Vec<wire::Bytes>) -> Result<Result<(), Fault>, Gone> {
-        wire::send(&self.socket, &Ask::Guard { room, folders }, &[])?;
+        self.tell(&Ask::Guard { room, folders })?;
         loop {
             match wire::receive::<Answer>(&self.socket)?.ok_or(Gone)? {
                 (Answer::Guarded(guarded), _) => return Ok(guarded),

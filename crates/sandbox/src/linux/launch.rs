@@ -10,16 +10,18 @@ use std::os::unix::net::UnixStream;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
+use rustix::thread::UnshareFlags;
 
 use super::calls::{self, Strictness};
 use super::files::{self, Connections, Rights};
 use super::filter::Filter;
 use super::groups::Groups;
 use super::mounts::Doing;
+use super::networks::Networks;
 use super::process::{self, Namespaces, Wait};
 use super::protect::Guard;
 use super::room::{self, Plan};
-use super::root::System;
+use super::root::{Furniture, System};
 use super::wire::{self, Answer, Ask, Group, Word};
 use crate::level::{Fault, Finding, Primitive, Walls};
 
@@ -31,11 +33,14 @@ struct Standing {
     id: u64,
     group: Option<Group>,
     guard: Guard,
+    /// Its network, as long as that can be used again.
+    network: Option<OwnedFd>,
 }
 
 struct Launcher {
     plan: Plan,
     groups: Option<Groups>,
+    networks: Networks,
     rooms: HashMap<i32, Standing>,
     /// Groups that were still busy when they should have gone.
     lingering: Vec<Group>,
@@ -51,6 +56,7 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
         // The groups of an ordinary user cannot be given up; root's can.
         let _ = rustix::thread::set_thread_groups(&[]);
     }
+    process::default_signals();
     let signals = process::children_by_descriptor()?;
     let (mut launcher, walls, first) = Launcher::find();
     wire::send(host, &Answer::Hello(walls), &[])?;
@@ -67,22 +73,23 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
             polled => polled?,
         };
         let (asked, ended) = (!ready[0].revents().is_empty(), !ready[1].revents().is_empty());
-        if ended {
-            let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 4];
-            let _ = rustix::io::read(&signals, &mut buffer);
-            launcher.reap();
-        }
-        launcher.lingering.retain(|group| !group.remove());
+        // What was asked comes first: it may be that a network that has just ended was spent.
         if asked {
             match wire::receive::<Ask>(host)? {
                 Some((Ask::Room, _)) => launcher.make_and_say(host)?,
+                Some((Ask::Spend { room }, _)) => launcher.spend(room),
                 Some((Ask::Guard { room, folders }, _)) => {
                     let guarded = launcher.guard(room, &folders);
                     wire::send(host, &Answer::Guarded(guarded), &[])?;
                 }
                 None => break,
             }
+        } else if ended {
+            let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 4];
+            let _ = rustix::io::read(&signals, &mut buffer);
+            launcher.reap();
         }
+        launcher.lingering.retain(|group| !group.remove());
     }
     Ok(())
 }
@@ -115,11 +122,11 @@ impl Launcher {
             landlock: landlock.ok(),
             filters: seccomp.ok(),
             user: rustix::process::geteuid().as_raw(),
-            group: rustix::process::getegid().as_raw(),
         };
         let mut launcher = Self {
             plan,
             groups: groups.ok(),
+            networks: Networks::default(),
             rooms: HashMap::new(),
             lingering: Vec::new(),
             next: 0,
@@ -138,7 +145,14 @@ impl Launcher {
         (launcher, Walls { findings }, first)
     }
 
+    /// Moves the launcher itself into a user and a mount namespace, in which it is free to prepare
+    /// what all rooms share, and makes a first room.
     fn try_namespaces(&mut self) -> Result<(String, Made), Fault> {
+        let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+        process::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
+            .doing(|| "make a user namespace".into())?;
+        room::map_user(user.as_raw(), group.as_raw())?;
+        Furniture::build(&self.plan.system)?;
         let (answer, descriptors) = self.make();
         if let Answer::NoRoom(fault) = answer {
             return Err(fault);
@@ -169,6 +183,10 @@ impl Launcher {
     fn try_make(&mut self) -> Result<Made, Fault> {
         let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
         let group = self.groups.as_ref().map(Groups::make).transpose()?;
+        let network = match self.plan.namespaces {
+            Namespaces::New => Some(self.networks.enter()?),
+            Namespaces::Shared => None,
+        };
         let plan = &self.plan;
         let made = process::fork_apart(plan.namespaces, || room::run(theirs, plan));
         let admitted = made
@@ -194,8 +212,15 @@ impl Launcher {
         self.next += 1;
         let number = pid.as_raw_pid().unsigned_abs();
         let answer = Answer::Room { id, pid: number, group: group.clone() };
-        self.rooms.insert(pid.as_raw_pid(), Standing { id, group, guard: Guard::default() });
+        self.rooms
+            .insert(pid.as_raw_pid(), Standing { id, group, guard: Guard::default(), network });
         Ok((answer, vec![ours.into(), descriptor]))
+    }
+
+    fn spend(&mut self, room: u64) {
+        if let Some(standing) = self.rooms.values_mut().find(|standing| standing.id == room) {
+            standing.network = None;
+        }
     }
 
     fn guard(&mut self, room: u64, folders: &[wire::Bytes]) -> Result<(), Fault> {
@@ -213,8 +238,11 @@ impl Launcher {
     }
 
     fn forget(&mut self, pid: i32) {
-        if let Some(standing) = self.rooms.remove(&pid)
-            && let Some(group) = standing.group
+        let Some(standing) = self.rooms.remove(&pid) else { return };
+        if let Some(network) = standing.network {
+            self.networks.keep(network);
+        }
+        if let Some(group) = standing.group
             && !group.remove()
         {
             self.lingering.push(group);

@@ -97,6 +97,14 @@ pub(crate) fn copy(
     Ok(tree)
 }
 
+/// Another view of a folder and all that is mounted below it, with the rights these have already.
+pub(crate) fn take(folder: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    rustix::mount::open_tree(folder, path, flags)
+}
+
 /// Takes rights away from a mount and all below it.
 pub(crate) fn restrict(mount: BorrowedFd<'_>, mounted: Mounted) -> Result<(), Errno> {
     set(mount, mounted, libc::AT_RECURSIVE)

@@ -8,9 +8,8 @@ use std::os::unix::net::UnixStream;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-/// The namespaces of a room, apart from those it makes itself when it is ready for them:
-/// network (making one takes longest, and the launcher should not wait for it) and control groups
-/// (it must be in its own group first).
+/// The namespaces of a room, apart from the network, which the launcher gives it, and the
+/// control groups, which it makes when it is in its own group.
 const NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -169,13 +168,19 @@ pub(crate) fn children_by_descriptor() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Gives back the signals as a new program expects them: none blocked, none ignored.
+/// Takes every signal as a new program does, whatever the host ignored. A closed pipe stays an error.
+pub(crate) fn default_signals() {
+    for signal in (1..=64).filter(|signal| *signal != libc::SIGPIPE) {
+        // SAFETY: plain system call; numbers that are no signals are refused.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Gives back the signals that this program has for itself: the blocked ones, and closed pipes.
 pub(crate) fn reset_signals() {
-    // SAFETY: plain system calls on a set of our own; numbers that are no signals are refused.
+    // SAFETY: plain system calls on a set of our own.
     unsafe {
-        for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());

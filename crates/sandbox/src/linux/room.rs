@@ -38,8 +38,8 @@ pub(crate) struct Plan {
     pub(crate) landlock: Option<u32>,
     /// The lists of system calls: free to choose processors, and not. `None` where they do not work.
     pub(crate) filters: Option<[Filter; 2]>,
+    /// The user outside.
     pub(crate) user: u32,
-    pub(crate) group: u32,
 }
 
 /// The life of a room, from its first moment to its end.
@@ -96,25 +96,23 @@ fn alone_with(socket: UnixStream) -> io::Result<UnixStream> {
 
 /// Builds the walls that are the same for every order.
 fn build(plan: &Plan) -> Result<Root, Fault> {
-    map_user(plan)?;
-    process::unshare(UnshareFlags::NEWNET).doing(|| "make a network namespace".into())?;
-    let root = Root::build(&plan.system)?;
+    map_user(INSIDE_ID, INSIDE_ID)?;
+    let root = Root::build(&plan.system, plan.user)?;
     rustix::system::sethostname(b"haft").doing(|| "name the room".into())?;
-    process::switch_loopback_on().doing(|| "switch the loopback interface on".into())?;
     // From here on nobody of the same user reads this process's memory.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .doing(|| "close the memory of the room".into())?;
     Ok(root)
 }
 
-/// One user and one group exist inside: those of the host, under other numbers.
-fn map_user(plan: &Plan) -> Result<(), Fault> {
+/// One user and one group exist inside: those of the parent namespace with these numbers.
+pub(crate) fn map_user(user: u32, group: u32) -> Result<(), Fault> {
     let write = |file: &str, text: String| {
         std::fs::write(format!("/proc/self/{file}"), text).doing(|| format!("write `{file}`"))
     };
     write("setgroups", "deny".into())?;
-    write("uid_map", format!("{INSIDE_ID} {} 1", plan.user))?;
-    write("gid_map", format!("{INSIDE_ID} {} 1", plan.group))
+    write("uid_map", format!("{INSIDE_ID} {user} 1"))?;
+    write("gid_map", format!("{INSIDE_ID} {group} 1"))
 }
 
 /// Finishes the walls and starts the program inside them.

@@ -51,7 +51,9 @@ const SETTINGS: [&str; 20] = [
 ];
 
 /// Files under `/etc` of our own, so that look-ups of users and hosts have an answer.
-const WRITTEN: [(&str, &str); 6] = [
+const WRITTEN: [(&str, &str); 7] = [
+    // Covers what must read as nothing.
+    ("etc/.empty", ""),
     (
         "etc/passwd",
         "root:x:0:0:root:/:/usr/sbin/nologin\n\
@@ -78,23 +80,18 @@ const DEVICE_LINKS: [(&str, &str); 6] = [
     ("dev/shm", SCRATCH),
 ];
 
-/// Files under `/proc` that tell of the machine or steer it, and concern no program.
-const MASKED: [&str; 9] = [
-    "kcore",
-    "keys",
-    "key-users",
-    "kmsg",
-    "kpagecount",
-    "kpageflags",
-    "sched_debug",
-    "sysrq-trigger",
-    "timer_list",
-];
+/// Files under `/proc` that anybody may read and that are not of the room.
+const MASKED: [&str; 2] = ["keys", "key-users"];
+
+/// Files under `/proc` that only root may read: a host that is root is still that inside.
+const MASKED_FOR_ROOT: [&str; 7] =
+    ["kcore", "kmsg", "kpagecount", "kpageflags", "sched_debug", "sysrq-trigger", "timer_list"];
 
 /// What the system has of the lists above; looked up once.
 #[derive(Debug)]
 pub(crate) struct System {
-    entries: Vec<Entry>,
+    programs: Vec<Entry>,
+    settings: Vec<Entry>,
 }
 
 #[derive(Debug)]
@@ -106,204 +103,94 @@ enum Entry {
 impl System {
     /// Looks at what is there.
     pub(crate) fn find() -> Self {
-        let mut entries = Vec::new();
-        for name in PROGRAMS.iter().chain(&SETTINGS) {
-            let outside = Path::new("/").join(name);
-            let Ok(metadata) = std::fs::symlink_metadata(&outside) else { continue };
-            if metadata.is_symlink() {
-                if let Ok(target) = std::fs::read_link(&outside) {
-                    entries.push(Entry::Link(name.into(), target));
-                }
-            } else if metadata.is_dir() {
-                entries.push(Entry::Tree(name.into(), Shape::Folder));
-            } else {
-                entries.push(Entry::Tree(name.into(), Shape::File));
-            }
-        }
-        Self { entries }
+        let find = |names: &[&str]| names.iter().filter_map(|name| Entry::find(name)).collect();
+        Self { programs: find(&PROGRAMS), settings: find(&SETTINGS) }
     }
 
     /// The paths that every room can read, for walls that only name paths.
     pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        self.entries.iter().map(|entry| match entry {
+        self.programs.iter().chain(&self.settings).map(|entry| match entry {
             Entry::Tree(path, _) | Entry::Link(path, _) => Path::new("/").join(path),
         })
     }
 }
 
-/// A root under construction. It lies on top of the host's root, which paths
-/// still resolve in until [`Root::enter`].
-#[derive(Debug)]
-pub(crate) struct Root {
-    top: OwnedFd,
-    /// The fresh `/proc`; `None` where the host's own is masked and the kernel refuses a whole one.
-    processes: Option<OwnedFd>,
-    /// What becomes read-only when everything is in its place.
-    to_close: Vec<OwnedFd>,
+impl Entry {
+    fn find(name: &str) -> Option<Self> {
+        let outside = Path::new("/").join(name);
+        let metadata = std::fs::symlink_metadata(&outside).ok()?;
+        Some(if metadata.is_symlink() {
+            Self::Link(name.into(), std::fs::read_link(&outside).ok()?)
+        } else if metadata.is_dir() {
+            Self::Tree(name.into(), Shape::Folder)
+        } else {
+            Self::Tree(name.into(), Shape::File)
+        })
+    }
 }
 
-impl Root {
-    /// Makes the part that is the same for every order.
+/// The furniture of every room, put together once by the launcher: `/etc` and `/dev`, each
+/// of which a room then takes whole.
+#[derive(Debug)]
+pub(crate) struct Furniture {
+    _top: OwnedFd,
+}
+
+/// Where the launcher keeps the furniture: a folder that is always there and that nobody grants. A
+/// room knows it by its path, because a copy of a mount has no other name. It cannot be in `/proc`:
+/// the kernel gives no fresh one while a part of the old one is covered.
+const STORE: &str = "/sys/kernel";
+
+impl Furniture {
+    /// Puts it together, in a mount namespace of the launcher's own.
     pub(crate) fn build(system: &System) -> Result<Self, Fault> {
-        let root = mounts::memory(4 << 20, 4096, "755").doing(|| "make a root in memory".into())?;
-        let top = mounts::name(CWD, "/").doing(|| "open the root".into())?;
-        mounts::put(root.as_fd(), top.as_fd()).doing(|| "mount the new root".into())?;
-        let mut built = Self { top: root, processes: None, to_close: Vec::new() };
-        for entry in &system.entries {
-            match entry {
-                Entry::Tree(path, shape) => {
-                    built.bind(&Path::new("/").join(path), *shape, Mounted::ReadOnly)?;
-                }
-                Entry::Link(path, target) => built.link(path, target)?,
-            }
+        let top = Workshop::open(STORE)?;
+        for entry in &system.settings {
+            top.enter(entry)?;
         }
         for (path, text) in WRITTEN {
-            built.write(path, text).doing(|| format!("write `/{path}`"))?;
+            top.write(path, text).doing(|| format!("write `/{path}`"))?;
         }
-        built.devices()?;
-        built.processes()?;
-        Ok(built)
-    }
-
-    fn devices(&mut self) -> Result<(), Fault> {
         for name in DEVICES {
             let device = Path::new("/dev").join(name);
             if rustix::fs::access(&device, rustix::fs::Access::EXISTS).is_ok() {
-                self.bind(&device, Shape::File, Mounted::Device)?;
+                top.bind(&device, Shape::File, Mounted::Device)?;
             }
         }
         for (path, target) in DEVICE_LINKS {
-            self.link(Path::new(path), Path::new(target))?;
+            top.link(Path::new(path), Path::new(target))?;
         }
-        let doing = || "make terminals of its own".into();
-        let settings = [("mode", "0620"), ("ptmxmode", "0666")];
-        let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        let terminals = mounts::fresh("devpts", &settings, flags).doing(doing)?;
-        let place = self.place(Path::new("dev/pts"), Shape::Folder).doing(doing)?;
-        mounts::put(terminals.as_fd(), place.as_fd()).doing(doing)
+        let terminals = top.place(Path::new("dev/pts"), Shape::Folder);
+        terminals.doing(|| "make a folder for terminals".into())?;
+        mounts::restrict_one(top.top.as_fd(), Mounted::ReadOnly)
+            .doing(|| "make the furniture read-only".into())?;
+        Ok(Self { _top: top.top })
+    }
+}
+
+/// A file system in memory in which things are put in their places.
+#[derive(Debug)]
+struct Workshop {
+    top: OwnedFd,
+}
+
+impl Workshop {
+    /// Makes one and mounts it at a path.
+    fn open(path: &str) -> Result<Self, Fault> {
+        let doing = || format!("mount a file system in memory on `{path}`");
+        let top = mounts::memory(4 << 20, 4096, "755").doing(doing)?;
+        let place = mounts::name(CWD, path).doing(doing)?;
+        mounts::put(top.as_fd(), place.as_fd()).doing(doing)?;
+        Ok(Self { top })
     }
 
-    /// A `/proc` of the room's own processes. Where the host's `/proc` is partly covered (as in a
-    /// container) the kernel refuses another whole one; then the part with processes alone is tried.
-    fn processes(&mut self) -> Result<(), Fault> {
-        let doing = || "mount a fresh `/proc`".into();
-        let flags = MountAttrFlags::MOUNT_ATTR_NOSUID
-            | MountAttrFlags::MOUNT_ATTR_NODEV
-            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        let place = self.place(Path::new("proc"), Shape::Folder).doing(doing)?;
-        let mounted = match mounts::fresh("proc", &[], flags) {
-            Err(Errno::PERM) => mounts::fresh("proc", &[("subset", "pid")], flags),
-            mounted => mounted,
-        };
-        let processes = mounted.doing(doing)?;
-        mounts::put(processes.as_fd(), place.as_fd()).doing(doing)?;
-        self.processes = Some(processes);
-        Ok(())
-    }
-
-    /// Puts in what an order grants, parents before children.
-    pub(crate) fn furnish(&mut self, order: &Order) -> Result<(), Failure> {
-        self.scratch(order.scratch).map_err(Failure::Wall)?;
-        for placement in &order.placements {
-            self.furnish_one(placement)?;
+    fn enter(&self, entry: &Entry) -> Result<(), Fault> {
+        match entry {
+            Entry::Tree(path, shape) => {
+                self.bind(&Path::new("/").join(path), *shape, Mounted::ReadOnly)
+            }
+            Entry::Link(path, target) => self.link(path, target),
         }
-        for device in &order.devices {
-            self.bind(device.path(), Shape::File, Mounted::Device).map_err(Failure::Wall)?;
-        }
-        for (path, target) in &order.links {
-            self.link(path.path(), target.path()).map_err(Failure::Wall)?;
-        }
-        Ok(())
-    }
-
-    fn scratch(&mut self, size: u64) -> Result<(), Fault> {
-        let doing = || "make the scratch folder".into();
-        // A file in memory costs the kernel about a kilobyte even when it is empty.
-        let inodes = (size / 1024).clamp(64, 1 << 20);
-        let scratch = mounts::memory(size.max(4096), inodes, "1777").doing(doing)?;
-        let place = self.place(Path::new(SCRATCH), Shape::Folder).doing(doing)?;
-        mounts::put(scratch.as_fd(), place.as_fd()).doing(doing)
-    }
-
-    fn furnish_one(&mut self, placement: &Placement) -> Result<(), Failure> {
-        let path = placement.path.path();
-        let named = || path.display().to_string();
-        let outside = mounts::name(CWD, path);
-        let outside = outside.doing(|| format!("open `{}`", named())).map_err(Failure::Wall)?;
-        let stat = rustix::fs::fstat(&outside)
-            .doing(|| format!("look at `{}`", named()))
-            .map_err(Failure::Wall)?;
-        if (stat.st_dev, stat.st_ino) != placement.identity {
-            return Err(Failure::Moved(placement.path.clone()));
-        }
-        let shape = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Shape::Folder,
-            _ => Shape::File,
-        };
-        let doing = || format!("grant `{}`", named());
-        let place = self.place(path, shape).doing(doing).map_err(Failure::Wall)?;
-        let mount = match (placement.access, shape) {
-            (Access::Read, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::ReadOnly),
-            (Access::Write, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::Writable),
-            (Access::Hide, Shape::Folder) => mounts::memory(64 << 10, 256, "755"),
-            (Access::Hide, Shape::File) => self.empty_file(),
-        };
-        let mount = mount.doing(doing).map_err(Failure::Wall)?;
-        mounts::put(mount.as_fd(), place.as_fd()).doing(doing).map_err(Failure::Wall)?;
-        if (placement.access, shape) == (Access::Write, Shape::Folder) {
-            let empty = self.empty_file().doing(doing).map_err(Failure::Wall)?;
-            protect::cover(mount.as_fd(), empty.as_fd()).map_err(Failure::Wall)?;
-        }
-        if placement.access == Access::Hide {
-            self.to_close.push(mount);
-        }
-        Ok(())
-    }
-
-    /// An empty file that nobody can write.
-    fn empty_file(&self) -> Result<OwnedFd, Errno> {
-        self.write("etc/.empty", "")?;
-        mounts::copy(self.top.as_fd(), Path::new("etc/.empty"), Mounted::ReadOnly)
-    }
-
-    /// Closes what was open for building, and leaves the host's root behind. `processes` is
-    /// the most that there may be at a time.
-    pub(crate) fn enter(self, processes: u32) -> Result<(), Fault> {
-        if let Some(fresh) = &self.processes {
-            limit_processes(fresh.as_fd(), processes);
-            self.mask(fresh.as_fd())?;
-            mounts::restrict(fresh.as_fd(), Mounted::ReadOnly)
-                .doing(|| "make `/proc` read-only".into())?;
-        }
-        for mount in &self.to_close {
-            mounts::restrict(mount.as_fd(), Mounted::ReadOnly)
-                .doing(|| "make a hidden folder read-only".into())?;
-        }
-        rustix::process::fchdir(&self.top).doing(|| "enter the new root".into())?;
-        rustix::process::pivot_root(".", ".").doing(|| "change the root".into())?;
-        rustix::mount::unmount(".", UnmountFlags::DETACH)
-            .doing(|| "leave the host's root".into())?;
-        rustix::process::chdir("/").doing(|| "enter the new root".into())?;
-        self.close_root().doing(|| "make the root read-only".into())
-    }
-
-    /// Makes the root itself read-only, and none of what is mounted on it.
-    fn close_root(&self) -> Result<(), Errno> {
-        mounts::restrict_one(self.top.as_fd(), Mounted::ReadOnly)
-    }
-
-    fn mask(&self, processes: BorrowedFd<'_>) -> Result<(), Fault> {
-        let empty = self.empty_file().doing(|| "make an empty file".into())?;
-        for name in MASKED {
-            let doing = || format!("cover `/proc/{name}`");
-            let place = match mounts::name(processes, name) {
-                Err(Errno::NOENT) => continue,
-                place => place.doing(doing)?,
-            };
-            let cover = mounts::copy(empty.as_fd(), Path::new(""), Mounted::ReadOnly);
-            mounts::put(cover.doing(doing)?.as_fd(), place.as_fd()).doing(doing)?;
-        }
-        Ok(())
     }
 
     fn place(&self, path: &Path, shape: Shape) -> Result<OwnedFd, Errno> {
@@ -341,6 +228,182 @@ impl Root {
             rest = &rest[rustix::io::write(&file, rest)?..];
         }
         Ok(())
+    }
+}
+
+/// A root under construction. It lies on top of the host's root, which paths
+/// still resolve in until [`Root::enter`].
+#[derive(Debug)]
+pub(crate) struct Root {
+    top: Workshop,
+    /// The fresh `/proc`; `None` where the host's own is masked and the kernel refuses a whole one.
+    processes: Option<OwnedFd>,
+    /// What becomes read-only when everything is in its place.
+    to_close: Vec<OwnedFd>,
+    /// Whether the host is root.
+    is_root: bool,
+}
+
+impl Root {
+    /// Makes the part that is the same for every order.
+    pub(crate) fn build(system: &System, user: u32) -> Result<Self, Fault> {
+        let top = Workshop::open("/")?;
+        for entry in &system.programs {
+            top.enter(entry)?;
+        }
+        for name in ["etc", "dev"] {
+            let doing = || format!("take over `/{name}`");
+            let part = mounts::take(CWD, &Path::new(STORE).join(name)).doing(doing)?;
+            let place = top.place(Path::new(name), Shape::Folder).doing(doing)?;
+            mounts::put(part.as_fd(), place.as_fd()).doing(doing)?;
+        }
+        let is_root = user == 0;
+        let mut built = Self { top, processes: None, to_close: Vec::new(), is_root };
+        built.terminals()?;
+        built.processes()?;
+        Ok(built)
+    }
+
+    fn terminals(&self) -> Result<(), Fault> {
+        let doing = || "make terminals of its own".into();
+        let settings = [("mode", "0620"), ("ptmxmode", "0666")];
+        let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let terminals = mounts::fresh("devpts", &settings, flags).doing(doing)?;
+        let place = self.top.place(Path::new("dev/pts"), Shape::Folder).doing(doing)?;
+        mounts::put(terminals.as_fd(), place.as_fd()).doing(doing)
+    }
+
+    /// A `/proc` of the room's own processes. Where the host's `/proc` is partly covered (as in a
+    /// container) the kernel refuses another whole one; then the part with processes alone is tried.
+    fn processes(&mut self) -> Result<(), Fault> {
+        let doing = || "mount a fresh `/proc`".into();
+        let flags = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let place = self.top.place(Path::new("proc"), Shape::Folder).doing(doing)?;
+        let mounted = match mounts::fresh("proc", &[], flags) {
+            Err(Errno::PERM) => mounts::fresh("proc", &[("subset", "pid")], flags),
+            mounted => mounted,
+        };
+        let processes = mounted.doing(doing)?;
+        mounts::put(processes.as_fd(), place.as_fd()).doing(doing)?;
+        forbid_user_namespaces(processes.as_fd());
+        self.mask(processes.as_fd())?;
+        self.processes = Some(processes);
+        Ok(())
+    }
+
+    /// Puts in what an order grants, parents before children.
+    pub(crate) fn furnish(&mut self, order: &Order) -> Result<(), Failure> {
+        self.scratch(order.scratch).map_err(Failure::Wall)?;
+        for placement in &order.placements {
+            self.furnish_one(placement)?;
+        }
+        for device in &order.devices {
+            self.top.bind(device.path(), Shape::File, Mounted::Device).map_err(Failure::Wall)?;
+        }
+        for (path, target) in &order.links {
+            self.top.link(path.path(), target.path()).map_err(Failure::Wall)?;
+        }
+        Ok(())
+    }
+
+    fn scratch(&mut self, size: u64) -> Result<(), Fault> {
+        let doing = || "make the scratch folder".into();
+        // A file in memory costs the kernel about a kilobyte even when it is empty.
+        let inodes = (size / 1024).clamp(64, 1 << 20);
+        let scratch = mounts::memory(size.max(4096), inodes, "1777").doing(doing)?;
+        let place = self.top.place(Path::new(SCRATCH), Shape::Folder).doing(doing)?;
+        mounts::put(scratch.as_fd(), place.as_fd()).doing(doing)
+    }
+
+    fn furnish_one(&mut self, placement: &Placement) -> Result<(), Failure> {
+        let path = placement.path.path();
+        let named = || path.display().to_string();
+        let outside = mounts::name(CWD, path);
+        let outside = outside.doing(|| format!("open `{}`", named())).map_err(Failure::Wall)?;
+        let stat = rustix::fs::fstat(&outside)
+            .doing(|| format!("look at `{}`", named()))
+            .map_err(Failure::Wall)?;
+        if (stat.st_dev, stat.st_ino) != placement.identity {
+            return Err(Failure::Moved(placement.path.clone()));
+        }
+        let shape = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Shape::Folder,
+            _ => Shape::File,
+        };
+        let doing = || format!("grant `{}`", named());
+        let place = self.top.place(path, shape).doing(doing).map_err(Failure::Wall)?;
+        let mount = match (placement.access, shape) {
+            (Access::Read, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::ReadOnly),
+            (Access::Write, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::Writable),
+            (Access::Hide, Shape::Folder) => mounts::memory(64 << 10, 256, "755"),
+            (Access::Hide, Shape::File) => self.empty_file(),
+        };
+        let mount = mount.doing(doing).map_err(Failure::Wall)?;
+        mounts::put(mount.as_fd(), place.as_fd()).doing(doing).map_err(Failure::Wall)?;
+        if (placement.access, shape) == (Access::Write, Shape::Folder) {
+            let empty = self.empty_file().doing(doing).map_err(Failure::Wall)?;
+            protect::cover(mount.as_fd(), empty.as_fd()).map_err(Failure::Wall)?;
+        }
+        if placement.access == Access::Hide {
+            self.to_close.push(mount);
+        }
+        Ok(())
+    }
+
+    /// An empty file that nobody can write.
+    fn empty_file(&self) -> Result<OwnedFd, Errno> {
+        mounts::copy(self.top.top.as_fd(), Path::new("etc/.empty"), Mounted::ReadOnly)
+    }
+
+    /// Closes what was open for building, and leaves the host's root behind. `processes` is
+    /// the most that there may be at a time.
+    pub(crate) fn enter(self, processes: u32) -> Result<(), Fault> {
+        if let Some(fresh) = &self.processes {
+            limit_processes(fresh.as_fd(), processes);
+            mounts::restrict(fresh.as_fd(), Mounted::ReadOnly)
+                .doing(|| "make `/proc` read-only".into())?;
+        }
+        for mount in &self.to_close {
+            mounts::restrict(mount.as_fd(), Mounted::ReadOnly)
+                .doing(|| "make a hidden folder read-only".into())?;
+        }
+        rustix::process::fchdir(&self.top.top).doing(|| "enter the new root".into())?;
+        rustix::process::pivot_root(".", ".").doing(|| "change the root".into())?;
+        rustix::mount::unmount(".", UnmountFlags::DETACH)
+            .doing(|| "leave the host's root".into())?;
+        rustix::process::chdir("/").doing(|| "enter the new root".into())?;
+        self.close_root().doing(|| "make the root read-only".into())
+    }
+
+    /// Makes the root itself read-only, and none of what is mounted on it.
+    fn close_root(&self) -> Result<(), Errno> {
+        mounts::restrict_one(self.top.top.as_fd(), Mounted::ReadOnly)
+    }
+
+    fn mask(&self, processes: BorrowedFd<'_>) -> Result<(), Fault> {
+        let empty = self.empty_file().doing(|| "make an empty file".into())?;
+        let for_root: &[&str] = if self.is_root { &MASKED_FOR_ROOT } else { &[] };
+        for name in MASKED.iter().chain(for_root) {
+            let doing = || format!("cover `/proc/{name}`");
+            let place = match mounts::name(processes, *name) {
+                Err(Errno::NOENT) => continue,
+                place => place.doing(doing)?,
+            };
+            let cover = mounts::copy(empty.as_fd(), Path::new(""), Mounted::ReadOnly);
+            mounts::put(cover.doing(doing)?.as_fd(), place.as_fd()).doing(doing)?;
+        }
+        Ok(())
+    }
+}
+
+/// No user namespace below this one, also where the list of system calls had a hole.
+fn forbid_user_namespaces(processes: BorrowedFd<'_>) {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(processes, "sys/user/max_user_namespaces", flags, Mode::empty());
+    if let Ok(file) = file {
+        let _ = rustix::io::write(&file, b"0");
     }
 }
 

@@ -49,6 +49,8 @@ impl Bytes {
 pub(crate) enum Ask {
     /// Make a room and hand over its socket and its process.
     Room,
+    /// Use the network of this room never again: its listener is handed out. Not answered.
+    Spend { room: u64 },
     /// Keep what must not be planted in these folders out of them while this room stands.
     Guard { room: u64, folders: Vec<Bytes> },
 }
