@@ -42,12 +42,18 @@ pub(crate) struct Filter {
     program: Vec<Instruction>,
 }
 
-const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
-const GO: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
-const MASK: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
-const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+const LOAD: u16 = code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS);
+const EQUAL: u16 = code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K);
+const AT_LEAST: u16 = code(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K);
+const GO: u16 = code(libc::BPF_JMP | libc::BPF_JA);
+const MASK: u16 = code(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K);
+const RETURN: u16 = code(libc::BPF_RET | libc::BPF_K);
+
+/// An instruction's code, which the headers give as a wider number.
+#[expect(clippy::cast_possible_truncation, reason = "every code fits in a byte")]
+const fn code(bits: u32) -> u16 {
+    bits as u16
+}
 
 /// Where the kernel lays out what a filter sees: number, table, instruction pointer, arguments.
 const NUMBER: u32 = 0;

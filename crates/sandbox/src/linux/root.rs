@@ -241,7 +241,7 @@ pub(crate) struct Root {
     /// What becomes read-only when everything is in its place.
     to_close: Vec<OwnedFd>,
     /// Whether the host is root.
-    is_root: bool,
+    is_of_root: bool,
 }
 
 impl Root {
@@ -257,8 +257,8 @@ impl Root {
             let place = top.place(Path::new(name), Shape::Folder).doing(doing)?;
             mounts::put(part.as_fd(), place.as_fd()).doing(doing)?;
         }
-        let is_root = user == 0;
-        let mut built = Self { top, processes: None, to_close: Vec::new(), is_root };
+        let is_of_root = user == 0;
+        let mut built = Self { top, processes: None, to_close: Vec::new(), is_of_root };
         built.terminals()?;
         built.processes()?;
         Ok(built)
@@ -384,7 +384,7 @@ impl Root {
 
     fn mask(&self, processes: BorrowedFd<'_>) -> Result<(), Fault> {
         let empty = self.empty_file().doing(|| "make an empty file".into())?;
-        let for_root: &[&str] = if self.is_root { &MASKED_FOR_ROOT } else { &[] };
+        let for_root: &[&str] = if self.is_of_root { &MASKED_FOR_ROOT } else { &[] };
         for name in MASKED.iter().chain(for_root) {
             let doing = || format!("cover `/proc/{name}`");
             let place = match mounts::name(processes, *name) {
