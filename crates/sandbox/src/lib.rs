@@ -11,6 +11,7 @@
 //! - [`level`]: how strong the walls are, and what is missing
 //! - [`outcome`]: how a process ended, and why one was not started
 //! - [`protected`]: what must not be planted in a folder it may write
+//! - [`runtime`]: a program as people name it, and the files it needs
 //! - `linux`: the walls themselves
 
 #![expect(unsafe_code, reason = "walls are made of system calls that no library wraps")]
@@ -22,6 +23,7 @@ pub mod level;
 mod linux;
 pub mod outcome;
 pub mod protected;
+pub mod runtime;
 
 pub use confinement::{Confinement, Limits, Network, PROXY_PORT, SCRATCH, Stream};
 pub use level::{Fault, Finding, Level, Primitive, Walls};

@@ -1,0 +1,292 @@
+//! A program as people name it, and the files it cannot do without.
+//!
+//! The system's own programs are in every room. A runtime that lives elsewhere (a
+//! virtual environment, a version manager, a toolchain in the home folder) is recognised by its layout, and only its
+//! programs and libraries are granted, never the folder around them. Of any other program the one file is granted.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::confinement::Confinement;
+
+/// Folders whose programs are in every room.
+const SYSTEM: [&str; 8] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/nix/store", "/gnu/store"];
+
+/// What the folder above `bin` holds when it is a runtime.
+const SIGNS: [&str; 8] = [
+    "pyvenv.cfg",
+    "lib/node_modules",
+    "include/node",
+    "libexec/pyenv",
+    "lib/ruby",
+    "lib/modules",
+    "lib/rustlib",
+    "pkg/tool",
+];
+
+/// What of a runtime's folder is needed to run it.
+const PARTS: [&str; 14] = [
+    "bin",
+    "sbin",
+    "shims",
+    "lib",
+    "lib64",
+    "libexec",
+    "include",
+    "versions",
+    "version",
+    "plugins",
+    "pyvenv.cfg",
+    "pkg",
+    "src",
+    "conf",
+];
+
+/// How many links and interpreters are followed.
+const MOST_HOPS: usize = 16;
+
+/// A program that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its path, through no symbolic link but perhaps the last.
+    pub path: PathBuf,
+    /// Files and folders it needs to read beside the system's.
+    pub needs: Vec<PathBuf>,
+    /// Links on the way to it that are not below what it needs.
+    pub links: Vec<(PathBuf, PathBuf)>,
+    /// Folders where it looks for programs it starts, outside the system's.
+    pub search: Vec<PathBuf>,
+}
+
+impl Program {
+    /// Grants what the program needs, and lets it find the programs beside it.
+    pub fn allow(&self, confinement: &mut Confinement) {
+        confinement.readable.extend(self.needs.iter().cloned());
+        confinement.links.extend(self.links.iter().cloned());
+        if self.search.is_empty() {
+            return;
+        }
+        let path = confinement.environment.iter_mut().find(|(name, _)| name == "PATH");
+        if let Some((_, value)) = path {
+            let mut folders: Vec<PathBuf> = self.search.clone();
+            folders.extend(std::env::split_paths(value));
+            if let Ok(joined) = std::env::join_paths(folders) {
+                *value = joined;
+            }
+        }
+    }
+}
+
+/// Why a program was not found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FindError {
+    /// There is none of that name.
+    Missing(OsString),
+    /// There is one, and it cannot be executed.
+    NotExecutable(PathBuf),
+}
+
+impl fmt::Display for FindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(name) => write!(f, "there is no program `{}`", name.display()),
+            Self::NotExecutable(path) => {
+                write!(f, "`{}` is not a program that can be executed", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for FindError {}
+
+/// Finds a program: by its path from a folder, or by its name in a list of folders (as `PATH` has it).
+pub fn find(name: &OsStr, search: &OsStr, folder: &Path) -> Result<Program, FindError> {
+    let mut program =
+        Program { path: PathBuf::new(), needs: Vec::new(), links: Vec::new(), search: Vec::new() };
+    program.path = follow(name, search, folder, &mut program, MOST_HOPS)?;
+    program.needs.sort();
+    program.needs.dedup();
+    program.links.retain(|(path, _)| !program.needs.iter().any(|need| path.starts_with(need)));
+    Ok(program)
+}
+
+/// Looks one program up and notes what it and its interpreter need.
+fn follow(
+    name: &OsStr,
+    search: &OsStr,
+    folder: &Path,
+    program: &mut Program,
+    hops: usize,
+) -> Result<PathBuf, FindError> {
+    let missing = || FindError::Missing(name.to_owned());
+    let typed = look_up(name, search, folder).ok_or_else(missing)?;
+    let parent = typed.parent().and_then(|parent| parent.canonicalize().ok());
+    let path = parent.ok_or_else(missing)?.join(typed.file_name().ok_or_else(missing)?);
+    let mut at = path.clone();
+    for _ in 0..hops {
+        note(&at, program);
+        let Ok(target) = std::fs::read_link(&at) else { break };
+        let next = at.parent().unwrap_or(Path::new("/")).join(target);
+        let parent = next.parent().and_then(|parent| parent.canonicalize().ok());
+        at = parent.ok_or_else(missing)?.join(next.file_name().ok_or_else(missing)?);
+    }
+    if !is_executable(&at) {
+        return Err(FindError::NotExecutable(typed));
+    }
+    if let Some(interpreter) = interpreter(&at)
+        && hops > 0
+    {
+        // A script whose interpreter is missing says so itself when it is run.
+        let _ = follow(&interpreter, search, folder, program, hops / 2);
+    }
+    Ok(path)
+}
+
+fn look_up(name: &OsStr, search: &OsStr, folder: &Path) -> Option<PathBuf> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        let path = folder.join(name);
+        return path.exists().then_some(path);
+    }
+    std::env::split_paths(search)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|path| is_executable(path))
+}
+
+/// Notes what one file on the way needs.
+fn note(path: &Path, program: &mut Program) {
+    if is_system(path) {
+        return;
+    }
+    let parts = runtime_parts(path);
+    if !parts.is_empty() {
+        let folder = path.parent().map(Path::to_owned);
+        program.search.extend(folder.filter(|folder| !program.search.contains(folder)));
+        program.needs.extend(parts);
+    } else if let Ok(target) = std::fs::read_link(path) {
+        program.links.push((path.to_owned(), target));
+    } else {
+        program.needs.push(path.to_owned());
+    }
+}
+
+/// Whether a path is among the system's own programs.
+pub fn is_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|folder| path.starts_with(folder))
+}
+
+/// What is needed of the runtime a program belongs to; nothing if it belongs to none.
+fn runtime_parts(path: &Path) -> Vec<PathBuf> {
+    let Some(bin) = path.parent() else { return Vec::new() };
+    let is_bin = bin.file_name().is_some_and(|name| name == "bin" || name == "shims");
+    let Some(prefix) = bin.parent().filter(|prefix| is_bin && *prefix != Path::new("/")) else {
+        return Vec::new();
+    };
+    let has_python = || {
+        let entries = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name());
+        names.any(|name| name.to_string_lossy().starts_with("python3"))
+    };
+    if !SIGNS.iter().any(|sign| prefix.join(sign).exists()) && !has_python() {
+        return Vec::new();
+    }
+    let parts = PARTS.iter().map(|part| prefix.join(part));
+    parts.filter_map(|part| part.canonicalize().ok()).collect()
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path)
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// The program that a script names in its first line.
+fn interpreter(path: &Path) -> Option<OsString> {
+    let mut head = Vec::new();
+    std::fs::File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    if Path::new(first).file_name().is_some_and(|name| name == "env") {
+        return words.find(|word| !word.starts_with('-') && !word.contains('=')).map(Into::into);
+    }
+    Some(first.into())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn write(path: &Path, text: &str) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_program_of_the_system_needs_nothing() {
+        let found = find("sh".as_ref(), "/usr/bin:/bin".as_ref(), Path::new("/")).unwrap();
+        assert!(is_system(&found.path));
+        assert_eq!((found.needs.len(), found.links.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_program_elsewhere_is_granted_alone_and_not_the_folder_around_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        write(&home.join("bin/tool"), "#!/bin/sh\n");
+        write(&home.join("secret"), "");
+        let search = home.join("bin");
+        let found = find("tool".as_ref(), search.as_os_str(), Path::new("/")).unwrap();
+        assert_eq!(found.path, home.join("bin/tool"));
+        assert_eq!(found.needs, [home.join("bin/tool")]);
+        let by_path = find("./bin/tool".as_ref(), "".as_ref(), &home).unwrap();
+        assert_eq!(by_path, found);
+    }
+
+    #[test]
+    fn a_virtual_environment_is_granted_by_its_parts_through_links_and_scripts() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let venv = home.join("venv");
+        write(&venv.join("pyvenv.cfg"), "");
+        write(&venv.join("lib/python3.11/site.py"), "");
+        write(&venv.join("private/key"), "");
+        symlink("/usr/bin/env", venv.join("bin-python")).unwrap();
+        write(&venv.join("bin/python"), "");
+        write(&venv.join("bin/black"), &format!("#!{}\n", venv.join("bin/python").display()));
+        std::fs::create_dir(home.join("links")).unwrap();
+        symlink(venv.join("bin/black"), home.join("links/black")).unwrap();
+        let search = home.join("links");
+        let found = find("black".as_ref(), search.as_os_str(), Path::new("/")).unwrap();
+        assert_eq!(found.path, home.join("links/black"));
+        assert_eq!(found.needs, [venv.join("bin"), venv.join("lib"), venv.join("pyvenv.cfg")]);
+        assert_eq!(found.links, [(home.join("links/black"), venv.join("bin/black"))]);
+        assert_eq!(found.search, [venv.join("bin")]);
+        let mut confinement = Confinement::default();
+        found.allow(&mut confinement);
+        let path = confinement.environment.iter().find(|(name, _)| name == "PATH").unwrap();
+        assert!(path.1.to_string_lossy().starts_with(&*venv.join("bin").to_string_lossy()));
+    }
+
+    #[test]
+    fn what_is_missing_or_no_program_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("text"), "hello").unwrap();
+        let missing = find("no-such-program".as_ref(), "/usr/bin".as_ref(), folder.path());
+        assert!(matches!(missing, Err(FindError::Missing(_))));
+        let text = find("./text".as_ref(), "".as_ref(), folder.path());
+        assert!(matches!(text, Err(FindError::NotExecutable(_))));
+    }
+}
