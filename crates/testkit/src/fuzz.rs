@@ -6,6 +6,7 @@
 
 mod archive;
 mod bundle;
+mod egress;
 
 use std::collections::HashSet;
 
@@ -22,6 +23,7 @@ use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 
 pub use archive::archive;
 pub use bundle::bundle;
+pub use egress::{authority, head};
 
 /// Whether every promise is kept, and which one is not.
 pub type Kept = Result<(), TestCaseError>;

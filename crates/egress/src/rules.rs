@@ -1,0 +1,237 @@
+//! What the owner allows, and why something is not.
+//!
+//! [`Rules::decide`] is asked before a name is looked up, [`Rules::check_address`] for
+//! each address it turned out to have. Both are pure functions. A name that matches
+//! still leads nowhere private, unless a rule names that address itself, or the owner
+//! built the rule with [`Rule::reaching_private`].
+
+mod rule;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub use rule::{Reach, Rule, RuleError};
+
+use crate::address::{Range, range_of};
+use crate::host::{Host, Target, TargetError};
+
+/// Everything the owner allows one tool. Without rules, nothing is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules(Vec<Rule>);
+
+/// Whether a target may be asked for at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision<'r> {
+    /// This rule allows it, so far as its addresses may be reached too.
+    Allowed(&'r Rule),
+    /// Nothing allows it.
+    Refused(Refusal),
+}
+
+/// Why a target is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The target is spelled in a way that nothing can be decided on.
+    Spelling(TargetError),
+    /// No rule names the host.
+    Host,
+    /// A rule names the host, but not this port.
+    Port,
+    /// The name points to an address where names have no business.
+    Address {
+        /// The address.
+        address: IpAddr,
+        /// What it is.
+        range: Range,
+    },
+}
+
+/// Where the names of the owner's machine lead.
+pub const HOST_MACHINE: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+impl Rules {
+    /// Reads each text as one rule, and tells of the first that is none.
+    pub fn parse<'t>(texts: impl IntoIterator<Item = &'t str>) -> Result<Self, RuleError> {
+        texts.into_iter().map(Rule::parse).collect()
+    }
+
+    /// The rules, in the order they were given.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.0.iter()
+    }
+
+    /// Says which rule allows a target, or why none does. Nothing is looked up.
+    pub fn decide(&self, target: &Target) -> Decision<'_> {
+        let mut of_host = self.0.iter().filter(|rule| names_host(rule, &target.host)).peekable();
+        let is_known = of_host.peek().is_some();
+        match of_host.find(|rule| rule.has_port(target.port)) {
+            Some(rule) => Decision::Allowed(rule),
+            None if is_known => Decision::Refused(Refusal::Port),
+            None => Decision::Refused(Refusal::Host),
+        }
+    }
+
+    /// Says which rule allows to connect to this address when that target was asked for.
+    pub fn check_address(&self, target: &Target, address: IpAddr) -> Result<&Rule, Refusal> {
+        let asked = match self.decide(target) {
+            Decision::Allowed(rule) => rule,
+            Decision::Refused(refusal) => return Err(refusal),
+        };
+        let with_port = || self.0.iter().filter(|rule| rule.has_port(target.port));
+        let by_address = || with_port().find(|rule| rule.has_address(address));
+        let range = range_of(address);
+        let by_name = match &target.host {
+            Host::Ip(_) => None,
+            Host::Name(name) if name.is_host_machine() => with_port()
+                .find(|rule| rule.has_name(name))
+                .filter(|_| range == Some(Range::Loopback)),
+            Host::Name(_) if range.is_none() => Some(asked),
+            Host::Name(name) => {
+                with_port().find(|rule| rule.has_name(name) && rule.reach() == Reach::Private)
+            }
+        };
+        by_name.or_else(by_address).ok_or(match range {
+            Some(range) => Refusal::Address { address, range },
+            None => Refusal::Host,
+        })
+    }
+}
+
+/// Whether a rule speaks of a host, whatever the port.
+///
+/// The owner's machine is named by its names, and by its addresses: a tool cannot write
+/// `127.0.0.1` for it, because in there that is the tool's own.
+fn names_host(rule: &Rule, host: &Host) -> bool {
+    match host {
+        Host::Ip(address) => rule.has_address(*address),
+        Host::Name(name) if name.is_host_machine() => {
+            rule.has_name(name) || HOST_MACHINE.iter().any(|address| rule.has_address(*address))
+        }
+        Host::Name(name) => rule.has_name(name),
+    }
+}
+
+impl FromIterator<Rule> for Rules {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+        Self(rules.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Spelling(error) => error.fmt(out),
+            Refusal::Host => out.write_str("no grant names this host"),
+            Refusal::Port => out.write_str("no grant for this host names this port"),
+            Refusal::Address { address, range } => {
+                write!(out, "the name points to `{address}`, {range}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(texts: &[&str]) -> Rules {
+        Rules::parse(texts.iter().copied()).unwrap()
+    }
+
+    fn target(text: &str) -> Target {
+        Target::parse(text.as_bytes()).unwrap()
+    }
+
+    fn decided(rules: &Rules, text: &str) -> Result<String, Refusal> {
+        match rules.decide(&target(text)) {
+            Decision::Allowed(rule) => Ok(rule.to_string()),
+            Decision::Refused(refusal) => Err(refusal),
+        }
+    }
+
+    #[test]
+    fn nothing_is_allowed_without_rules() {
+        assert_eq!(decided(&Rules::default(), "a.test:443"), Err(Refusal::Host));
+    }
+
+    #[test]
+    fn names_match_by_whole_labels_and_ports_as_granted() {
+        let rules = rules(&["API.example.com", "*.wild.dev", "odd.dev:8443", "any.dev:*"]);
+        for allowed in [
+            "api.example.com:443",
+            "api.example.com:80",
+            "a.b.wild.dev:443",
+            "odd.dev:8443",
+            "any.dev:25",
+        ] {
+            assert!(decided(&rules, allowed).is_ok(), "{allowed}");
+        }
+        for refused in [
+            "example.com:443",
+            "x.api.example.com:443",
+            "xapi.example.com:443",
+            "wild.dev:443",
+            "evilwild.dev:443",
+        ] {
+            assert_eq!(decided(&rules, refused), Err(Refusal::Host), "{refused}");
+        }
+        for refused in ["api.example.com:22", "odd.dev:443", "a.wild.dev:8080"] {
+            assert_eq!(decided(&rules, refused), Err(Refusal::Port), "{refused}");
+        }
+    }
+
+    #[test]
+    fn addresses_match_in_any_dress_but_never_a_name() {
+        let rules = rules(&["10.0.0.0/8:5432", "[::1]:8080", "8.8.8.8"]);
+        for allowed in [
+            "10.1.2.3:5432",
+            "[::ffff:10.1.2.3]:5432",
+            "[64:ff9b::a01:203]:5432",
+            "[::1]:8080",
+            "8.8.8.8:443",
+        ] {
+            assert!(decided(&rules, allowed).is_ok(), "{allowed}");
+        }
+        for refused in
+            ["11.0.0.1:5432", "db.internal:5432", "[2002:a01:203::]:5432", "127.0.0.1:8080"]
+        {
+            assert_eq!(decided(&rules, refused), Err(Refusal::Host), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_name_leads_nowhere_private_unless_the_owner_says_so() {
+        let address = "10.0.0.5".parse().unwrap();
+        let asked = target("db.dev:443");
+        let check = |rules: &Rules| rules.check_address(&asked, address).map(ToString::to_string);
+        let private = Err(Refusal::Address { address, range: Range::Private });
+        assert_eq!(check(&rules(&["db.dev"])), private);
+        assert_eq!(check(&rules(&["db.dev", "10.0.0.0/8:80"])), private, "another port");
+        assert_eq!(check(&rules(&["db.dev", "10.0.0.0/8"])), Ok("10.0.0.0/8".into()));
+        assert_eq!(check(&rules(&["10.0.0.0/8"])), Err(Refusal::Host), "a name is not an address");
+        let own: Rules = [Rule::parse("db.dev").unwrap().reaching_private()].into_iter().collect();
+        assert!(own.check_address(&asked, address).is_ok());
+        assert!(rules(&["db.dev"]).check_address(&asked, "1.1.1.1".parse().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn the_owners_machine_is_reached_by_its_names_and_only_there() {
+        let by_name = rules(&["localhost:8080"]);
+        for asked in ["localhost:8080", "host.haft.internal:8080"] {
+            for address in HOST_MACHINE {
+                assert!(by_name.check_address(&target(asked), address).is_ok(), "{asked}");
+            }
+            assert!(by_name.check_address(&target(asked), "1.1.1.1".parse().unwrap()).is_err());
+            assert!(by_name.check_address(&target(asked), "10.0.0.1".parse().unwrap()).is_err());
+        }
+        let by_address = rules(&["127.0.0.1:8080"]);
+        let asked = target("host.haft.internal:8080");
+        assert!(by_address.check_address(&asked, HOST_MACHINE[0]).is_ok());
+        assert!(by_address.check_address(&asked, HOST_MACHINE[1]).is_err());
+        let broad = rules(&["*.haft.internal:8080"]);
+        assert_eq!(decided(&broad, "host.haft.internal:8080"), Err(Refusal::Host));
+    }
+}

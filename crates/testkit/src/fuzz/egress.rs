@@ -1,0 +1,94 @@
+//! What must hold for any bytes that may be a target, a rule or the head of a request.
+
+use std::net::IpAddr;
+
+use egress::address::{range_of, stands_for};
+use egress::escape::{SHOWN_BYTES, escaped};
+use egress::head::{Fields, HeadError, Request, Response, Wanted};
+use egress::host::{Host, Port};
+use egress::{Decision, Limits, Rule, Rules, Target};
+use proptest::prelude::{prop_assert, prop_assert_eq};
+
+use super::Kept;
+
+/// A target or a rule: what is accepted is plain, and is read again as it is written.
+pub fn authority(bytes: &[u8]) -> Kept {
+    let shown = escaped(bytes);
+    prop_assert!(shown.chars().all(|char| (' '..='~').contains(&char) || char == '…'));
+    prop_assert!(shown.len() <= 4 * SHOWN_BYTES + '…'.len_utf8());
+    if let Ok(target) = Target::parse(bytes) {
+        target_is_plain(&target, bytes)?;
+        prop_assert_eq!(Target::parse_or(bytes, Port::HTTP).ok(), Some(target));
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
+    if let Ok(rule) = Rule::parse(text) {
+        prop_assert_eq!(Rule::parse(&rule.to_string()).ok(), Some(rule.clone()), "{}", rule);
+        let rules: Rules = [rule].into_iter().collect();
+        for private in ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1"] {
+            let stranger = Target::parse(b"stranger.example:443").expect("a plain target");
+            let address = private.parse().expect("an address");
+            let granted = matches!(rules.decide(&stranger), Decision::Allowed(_));
+            let reached = rules.check_address(&stranger, address).is_ok();
+            prop_assert!(!reached, "{} reaches {} (granted: {})", text, private, granted);
+        }
+    }
+    Ok(())
+}
+
+/// The head of a request or a response: `httparse` reads the same from whatever is accepted.
+pub fn head(bytes: &[u8]) -> Kept {
+    let limits = Limits::DEFAULT;
+    match Request::parse(bytes, &limits) {
+        Ok(request) => {
+            let mut lines = [httparse::EMPTY_HEADER; 128];
+            let mut theirs = httparse::Request::new(&mut lines);
+            let read = theirs.parse(bytes);
+            prop_assert_eq!(read, Ok(httparse::Status::Complete(bytes.len())));
+            prop_assert_eq!(theirs.method, Some(request.method.as_str()));
+            fields_are_same(&request.fields, theirs.headers)?;
+            if let Wanted::Fetch { path, .. } = &request.wanted {
+                prop_assert!(path.starts_with('/'));
+                let url = theirs.path.unwrap_or_default();
+                prop_assert!(url.ends_with(path.as_str()) || url.ends_with(&path[1..]));
+            }
+            let written = request.target.to_string();
+            target_is_plain(&request.target, written.as_bytes())?;
+        }
+        Err(HeadError::Target { asked, .. }) => prop_assert!(asked.len() <= 4 * SHOWN_BYTES + 4),
+        Err(error) => prop_assert!(!error.to_string().is_empty()),
+    }
+    if let Ok(response) = Response::parse(bytes, &limits) {
+        let mut lines = [httparse::EMPTY_HEADER; 128];
+        let mut theirs = httparse::Response::new(&mut lines);
+        prop_assert_eq!(theirs.parse(bytes), Ok(httparse::Status::Complete(bytes.len())));
+        prop_assert_eq!(theirs.code, Some(response.status));
+        fields_are_same(&response.fields, theirs.headers)?;
+    }
+    Ok(())
+}
+
+fn fields_are_same(ours: &Fields, theirs: &[httparse::Header<'_>]) -> Kept {
+    let ours: Vec<_> =
+        ours.iter().map(|field| (field.name.as_str(), field.value.as_slice())).collect();
+    let theirs: Vec<_> = theirs.iter().map(|field| (field.name, field.value)).collect();
+    prop_assert_eq!(ours, theirs);
+    Ok(())
+}
+
+fn target_is_plain(target: &Target, bytes: &[u8]) -> Kept {
+    let written = target.to_string();
+    prop_assert!(written.bytes().all(|byte| byte.is_ascii_graphic()), "{written:?}");
+    prop_assert_eq!(Target::parse(written.as_bytes()).ok(), Some(target.clone()));
+    match &target.host {
+        Host::Name(name) => {
+            // Nothing but the case differs from what was asked.
+            prop_assert!(bytes.eq_ignore_ascii_case(written.as_bytes()), "{written:?}");
+            prop_assert!(name.as_str().parse::<IpAddr>().is_err(), "{written:?}");
+            prop_assert!(!name.as_str().ends_with('.') && name.as_str().len() <= 253);
+        }
+        Host::Ip(address) => {
+            prop_assert_eq!(range_of(*address), range_of(stands_for(*address)));
+        }
+    }
+    Ok(())
+}
