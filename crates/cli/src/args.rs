@@ -7,11 +7,11 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands;
 use crate::printer::ColorChoice;
 
-/// Packs, signs, checks and converts the tools AI agents use.
+/// Packs, signs, checks, converts and confines the tools AI agents use.
 #[derive(Parser, Debug)]
 #[command(name = "haft", version, arg_required_else_help = true, term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done, 2 invalid input, 3 not found, 4 refused by policy or review, 5 conflict, 6 cannot be read, written or run, 70 our bug."
+    after_help = "Exit codes: 0 done, 1 a tool failed or ran past a limit, 2 invalid input, 3 not found, 4 refused by policy or review, 5 conflict, 6 cannot be read, written or run, 70 our bug."
 )]
 pub(crate) struct Haft {
     #[command(flatten)]
@@ -73,4 +73,8 @@ pub(crate) enum Command {
     Schema(commands::schema::SchemaArgs),
     /// Write a well-known index of install-manifests below a folder, over the old one
     Index(commands::index::IndexArgs),
+    /// Run any program inside the walls
+    Sandbox(commands::sandbox::SandboxArgs),
+    /// Show how strong the walls are here, which runtimes there are, and what to mend
+    Doctor(commands::doctor::DoctorArgs),
 }

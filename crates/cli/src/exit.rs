@@ -2,22 +2,42 @@
 
 /// What an exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
 pub(crate) enum Exit {
     /// It was done.
-    Done = 0,
+    Done,
+    /// The tool failed or ran past a limit.
+    Failed,
     /// The input, manifest, digest or secret is wrong.
-    Invalid = 2,
+    Invalid,
     /// Something named is not there.
-    NotFound = 3,
+    NotFound,
     /// Policy, trust, consent or approval said no.
-    Denied = 4,
+    Denied,
     /// It would overwrite or contradict what is there.
-    Conflict = 5,
+    Conflict,
     /// Network, a runtime or the walls are missing.
-    Unavailable = 6,
+    Unavailable,
     /// A fault of our own.
-    Bug = 70,
+    Bug,
+    /// The code of a program that was run, passed on.
+    Of(u8),
+}
+
+impl Exit {
+    /// The number a script sees.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Invalid => 2,
+            Self::NotFound => 3,
+            Self::Denied => 4,
+            Self::Conflict => 5,
+            Self::Unavailable => 6,
+            Self::Bug => 70,
+            Self::Of(code) => code,
+        }
+    }
 }
 
 /// Why a command could not do its work.
@@ -49,6 +69,17 @@ impl Failure {
     pub(crate) fn details(mut self, details: impl IntoIterator<Item = String>) -> Self {
         self.details.extend(details);
         self
+    }
+
+    /// An error and all it was caused by.
+    pub(crate) fn of(exit: Exit, error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut failure = Self::new(exit, error.to_string());
+        let mut source = error.source();
+        while let Some(cause) = source {
+            failure = failure.cause(cause);
+            source = cause.source();
+        }
+        failure
     }
 
     pub(crate) fn cause(mut self, cause: impl std::fmt::Display) -> Self {

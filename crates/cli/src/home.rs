@@ -50,6 +50,11 @@ impl Home {
         }
     }
 
+    /// Where it is, or would be.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn keys(&self) -> PathBuf {
         self.0.join("keys")
     }

@@ -17,6 +17,7 @@ mod output;
 mod printer;
 mod program;
 mod time;
+mod walls;
 
 use std::process::ExitCode;
 
@@ -28,14 +29,16 @@ use home::Home;
 use printer::Printer;
 
 fn main() -> ExitCode {
+    // The launcher of the walls is this program too, and must have one thread only.
+    sandbox::enter_if_launcher();
     let haft = Haft::parse();
     interrupt::listen();
     let printer = Printer::new(haft.global.color, haft.global.quiet);
     match dispatch(&haft, printer) {
-        Ok(exit) => ExitCode::from(exit as u8),
+        Ok(exit) => ExitCode::from(exit.code()),
         Err(failure) => {
             printer.failure(&failure);
-            ExitCode::from(failure.exit as u8)
+            ExitCode::from(failure.exit.code())
         }
     }
 }
@@ -58,5 +61,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Verify(args) => commands::verify::run(args, &home()?, json, printer),
         Command::Schema(args) => commands::schema::run(args, json, printer),
         Command::Index(args) => commands::index::run(args, json, printer),
+        Command::Sandbox(args) => commands::sandbox::run(args, &home()?, printer),
+        Command::Doctor(args) => commands::doctor::run(args, &home()?, json, printer),
     }
 }

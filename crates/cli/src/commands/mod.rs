@@ -2,12 +2,14 @@
 
 pub(crate) mod convert;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod key;
 pub(crate) mod pack;
+pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod sign;
 pub(crate) mod unpack;
@@ -95,4 +97,72 @@ fn signature_words(verdict: &Verdict, trusted: &[Trusted]) -> String {
 /// What the owner calls a key.
 fn name_of(key: PublicKey, trusted: &[Trusted]) -> Option<&str> {
     trusted.iter().find(|known| known.key == key).map(|known| known.name.as_str())
+}
+
+/// Reads a size: `4096`, `64K`, `512M`, `2G`.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "write a size such as 64K, 512M or 2G".to_owned();
+    let upper = text.trim().to_ascii_uppercase();
+    let upper = upper.strip_suffix("IB").or(upper.strip_suffix('B')).unwrap_or(&upper);
+    let (digits, shift) = match upper.chars().last() {
+        Some('K') => (&upper[..upper.len() - 1], 10),
+        Some('M') => (&upper[..upper.len() - 1], 20),
+        Some('G') => (&upper[..upper.len() - 1], 30),
+        Some('T') => (&upper[..upper.len() - 1], 40),
+        _ => (upper, 0),
+    };
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).filter(|size| *size > 0).ok_or_else(wrong)
+}
+
+/// Reads a time: `90` (seconds), `500ms`, `30s`, `5m`, `2h`.
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || "write a time such as 90 (seconds), 500ms, 5m or 2h".to_owned();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    std::time::Duration::try_from_secs_f64(number * unit)
+        .ok()
+        .filter(|time| !time.is_zero())
+        .ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in
+            [("4096", 4096), ("64k", 64 << 10), ("512MiB", 512 << 20), ("2G", 2 << 30)]
+        {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "G", "-1M", "1.5G", "0", "99999999999T", "12Q"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        for (text, time) in [
+            ("90", Duration::from_secs(90)),
+            ("500ms", Duration::from_millis(500)),
+            ("1.5s", Duration::from_millis(1500)),
+            ("5m", Duration::from_secs(300)),
+            ("2h", Duration::from_secs(7200)),
+        ] {
+            assert_eq!(duration(text), Ok(time), "{text}");
+        }
+        for text in ["", "0", "-1", "5d", "ms", "1e400", "nan"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
 }

@@ -1,0 +1,313 @@
+//! `haft sandbox`: any program, inside the walls.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::Args;
+use egress::attempt::{Attempt, Outcome as Ending, Stage};
+use egress::resolve::SystemResolver;
+use egress::{Limits as ProxyLimits, Rule, Running};
+use sandbox::{Confinement, Ended, Level, Network, PROXY_PORT, SCRATCH, Stream, runtime};
+use serde_json::{Value, json};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::output;
+use crate::printer::{Printer, line};
+use crate::walls;
+
+/// Variables that say how to speak to the person, and nothing of the machine.
+const PASSED_ON: [&str; 9] =
+    ["TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_TIME", "TZ"];
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The program sees the system's programs and libraries, an empty scratch folder (/tmp, also its HOME) and what is granted; nothing else of this machine, and no network. Its exit code is passed on; 128 and more is a signal.\n\nExamples:\n  haft sandbox -- python3 -c 'print(1)'\n  haft sandbox --read . -- node build.mjs\n  haft sandbox --write ./out --allow-host api.example.com --timeout 60 -- ./fetch.sh"
+)]
+pub(crate) struct SandboxArgs {
+    /// Let it read a file or folder; may be repeated
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
+    /// Let it read and write a file or folder; may be repeated
+    #[arg(long, value_name = "PATH")]
+    write: Vec<PathBuf>,
+    /// Let it reach a host: NAME, *.NAME, NAME:PORT, ADDRESS; may be repeated
+    #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
+    allow_host: Vec<Rule>,
+    /// The same, also when the name leads to a private address
+    #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
+    allow_private_host: Vec<Rule>,
+    /// Memory for it and all it starts, such as 512M
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = super::size)]
+    memory: u64,
+    /// End it after this long, such as 90 (seconds), 500ms, 5m
+    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    timeout: Option<Duration>,
+    /// Room in its scratch folder
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = super::size)]
+    scratch: u64,
+    /// Processes and threads at a time
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=32_000))]
+    processes: u32,
+    /// Processors it may use at a time, such as 1.5
+    #[arg(long, value_name = "N", value_parser = processors)]
+    cpus: Option<u32>,
+    /// Give it a variable: NAME=VALUE, or NAME to pass on yours; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// Start in this folder [default: this one if it is granted, else the scratch folder]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// The least the walls must be: L2 or L3
+    #[arg(long, value_name = "LEVEL", default_value = "L2", value_parser = level)]
+    require: Level,
+    /// Write what it used and whom it tried to reach to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome {
+    let here = std::env::current_dir().map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
+    })?;
+    let (confinement, argv) = confine(args, home, &here)?;
+    let launcher = walls::launcher()?;
+    let mut child = launcher.spawn(&confinement, &argv).map_err(|error| walls::failure(&error))?;
+    let tried = Arc::new(Mutex::new(Vec::new()));
+    let proxy = match child.take_network() {
+        Some(listener) => Some(open_proxy(listener, args, &tried, printer)?),
+        None => None,
+    };
+    let ended = child.wait();
+    // All that was tried is reported when the proxy is gone.
+    drop(proxy);
+    let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
+    if let Some(path) = &args.report {
+        let report = report(&ended, launcher.walls().level(), &tried);
+        let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
+        output::replace(path, text.as_bytes())?;
+    }
+    outcome(args, &confinement, &ended, &here, printer)
+}
+
+/// What the arguments allow, and the program as it is called inside.
+fn confine(
+    args: &SandboxArgs,
+    home: &Home,
+    here: &Path,
+) -> Result<(Confinement, Vec<OsString>), Failure> {
+    let mut confinement = Confinement {
+        required: args.require,
+        scratch: args.scratch,
+        stdin: Stream::Inherit,
+        stdout: Stream::Inherit,
+        stderr: Stream::Inherit,
+        ..Confinement::default()
+    };
+    confinement.limits.memory = Some(args.memory);
+    confinement.limits.deadline = args.timeout;
+    confinement.limits.processes = args.processes;
+    confinement.limits.cpu_share = args.cpus;
+    for path in &args.read {
+        let granted = grant(path, here, &mut confinement)?;
+        confinement.readable.push(granted);
+    }
+    for path in &args.write {
+        let granted = grant(path, here, &mut confinement)?;
+        confinement.writable.push(granted);
+    }
+    // Keys, secrets and state are never a tool's, whatever folder around them is granted.
+    confinement.hidden.extend(home.path().canonicalize());
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let program = runtime::find(&args.command[0], &search, here)
+        .map_err(|error| Failure::of(Exit::NotFound, &error))?;
+    program.allow(&mut confinement);
+    confinement.folder = match &args.folder {
+        Some(folder) => canonical(folder, here)?,
+        None => match here.canonicalize() {
+            Ok(here) if is_granted(&here, &confinement) => here,
+            _ => SCRATCH.into(),
+        },
+    };
+    confinement.environment.extend(variables(args)?);
+    if !args.allow_host.is_empty() || !args.allow_private_host.is_empty() {
+        confinement.network = Network::Allow;
+        let proxied = egress::environment::proxy_variables(PROXY_PORT);
+        let proxied = proxied.into_iter().map(|(name, value)| (name.into(), value.into()));
+        confinement.environment.extend(proxied);
+    }
+    let mut argv = args.command.clone();
+    argv[0] = program.path.into();
+    Ok((confinement, argv))
+}
+
+/// The path without links, which stays reachable as it was typed.
+fn grant(path: &Path, here: &Path, confinement: &mut Confinement) -> Result<PathBuf, Failure> {
+    let granted = canonical(path, here)?;
+    let typed: PathBuf = here.join(path).components().collect();
+    let is_plain = typed.components().all(|part| part != std::path::Component::ParentDir);
+    if typed != granted && is_plain && !runtime::is_system(&typed) {
+        confinement.links.push((typed, granted.clone()));
+    }
+    Ok(granted)
+}
+
+fn canonical(path: &Path, here: &Path) -> Result<PathBuf, Failure> {
+    here.join(path).canonicalize().map_err(|error| {
+        let message = format!("failed to find `{}`", path.display());
+        Failure::new(Exit::NotFound, message).cause(error)
+    })
+}
+
+fn is_granted(path: &Path, confinement: &Confinement) -> bool {
+    let granted = confinement.readable.iter().chain(&confinement.writable);
+    let deepest = |paths: &mut dyn Iterator<Item = &PathBuf>| {
+        paths.filter(|one| path.starts_with(one)).map(|one| one.components().count()).max()
+    };
+    let granted = deepest(&mut granted.into_iter());
+    granted > deepest(&mut confinement.hidden.iter())
+}
+
+fn variables(args: &SandboxArgs) -> Result<Vec<(OsString, OsString)>, Failure> {
+    let passed_on = |name: &str| Some((name.into(), std::env::var_os(name)?));
+    let mut variables: Vec<(OsString, OsString)> =
+        PASSED_ON.iter().filter_map(|name| passed_on(name)).collect();
+    for text in &args.env {
+        variables.push(match text.split_once('=') {
+            Some((name, value)) => (name.into(), value.into()),
+            None => passed_on(text).ok_or_else(|| {
+                Failure::invalid(format!("there is no variable `{text}` to pass on"))
+                    .hint(format!("--env {text}=VALUE sets it"))
+            })?,
+        });
+    }
+    Ok(variables)
+}
+
+/// Whom it tried to reach, for the report.
+type Tried = Arc<Mutex<Vec<Value>>>;
+
+fn open_proxy(
+    listener: std::net::TcpListener,
+    args: &SandboxArgs,
+    tried: &Tried,
+    printer: Printer,
+) -> Result<Running, Failure> {
+    let private = args.allow_private_host.iter().cloned().map(Rule::reaching_private);
+    let rules = args.allow_host.iter().cloned().chain(private).collect();
+    let tried = Arc::clone(tried);
+    let told = move |attempt: Attempt| {
+        let Stage::Ended { outcome, reached, up, down, took } = attempt.stage else { return };
+        let why = outcome.to_string();
+        let is_refused = matches!(outcome, Ending::Refused(_) | Ending::Malformed(_));
+        if !matches!(outcome, Ending::Completed | Ending::ClientLeft | Ending::Stopped) {
+            printer.note(&format!("haft: {}: {}", line(&attempt.asked), line(&why)));
+        }
+        let entry = json!({
+            "asked": attempt.asked,
+            "allowed": !is_refused,
+            "outcome": why,
+            "rule": reached.as_ref().map(|reached| reached.rule.to_string()),
+            "address": reached.as_ref().map(|reached| reached.address.to_string()),
+            "up": up,
+            "down": down,
+            "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        });
+        tried.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    };
+    Running::in_background(listener, rules, SystemResolver::default(), ProxyLimits::DEFAULT, told)
+        .map_err(|error| Failure::new(Exit::Unavailable, "failed to start the proxy").cause(error))
+}
+
+fn report(ended: &Ended, level: Level, tried: &[Value]) -> Value {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let (code, signal) = match ended.exit {
+        sandbox::Exit::Code(code) => (Some(code), None),
+        sandbox::Exit::Signal(signal) => (None, Some(signal)),
+        _ => (None, None),
+    };
+    json!({
+        "level": level.to_string(),
+        "ended": ended.exit.to_string(),
+        "code": code,
+        "signal": signal,
+        "usage": {
+            "wall_ms": milliseconds(ended.usage.wall),
+            "user_ms": milliseconds(ended.usage.user),
+            "system_ms": milliseconds(ended.usage.system),
+            "peak_memory": ended.usage.peak_memory,
+        },
+        "network": tried,
+    })
+}
+
+fn outcome(
+    args: &SandboxArgs,
+    confinement: &Confinement,
+    ended: &Ended,
+    here: &Path,
+    printer: Printer,
+) -> Outcome {
+    let name = args.command[0].display();
+    let failed = || Failure::new(Exit::Failed, format!("`{name}` {}", ended.exit));
+    let code = match ended.exit {
+        sandbox::Exit::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
+        sandbox::Exit::Signal(signal) => 128 + u8::try_from(signal).unwrap_or(127),
+        sandbox::Exit::Deadline => return Err(failed().hint("--timeout sets how long it may run")),
+        sandbox::Exit::Memory => return Err(failed().hint("--memory gives it more")),
+        sandbox::Exit::Processes => return Err(failed().hint("--processes allows more")),
+        sandbox::Exit::Processor
+        | sandbox::Exit::Output
+        | sandbox::Exit::Cancelled
+        | sandbox::Exit::Lost => return Err(failed()),
+    };
+    if code != 0
+        && let Some(path) = ungranted(args, confinement, here)
+    {
+        printer.note(&format!(
+            "hint: `{}` is here but not inside the walls; --read or --write grants it",
+            line(&path.to_string_lossy())
+        ));
+    }
+    Ok(Exit::Of(code))
+}
+
+/// An argument that is a file here and that the program could not see.
+fn ungranted<'a>(
+    args: &'a SandboxArgs,
+    confinement: &Confinement,
+    here: &Path,
+) -> Option<&'a OsString> {
+    args.command[1..].iter().find(|argument| {
+        here.join(argument).canonicalize().is_ok_and(|path| {
+            !argument.is_empty() && !runtime::is_system(&path) && !is_granted(&path, confinement)
+        })
+    })
+}
+
+fn processors(text: &str) -> Result<u32, String> {
+    let number: f64 = text.parse().map_err(|_| "write a number such as 1.5".to_owned())?;
+    if !(0.01..=1024.0).contains(&number) {
+        return Err("write a number from 0.01 to 1024".into());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was checked")]
+    Ok((number * 100.0).round() as u32)
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    match Level::parse(text) {
+        Some(level) if level >= walls::REQUIRED => Ok(level),
+        Some(_) => Err("only L2 and L3; no flag lowers the walls".into()),
+        None => Err("write L2 or L3".into()),
+    }
+}
