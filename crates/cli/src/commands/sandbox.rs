@@ -1,5 +1,6 @@
 //! `haft sandbox`: any program, inside the walls.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use egress::attempt::{Attempt, Outcome as Ending, Stage};
 use egress::resolve::SystemResolver;
-use egress::{Limits as ProxyLimits, Rule, Running};
+use egress::{Limits as ProxyLimits, Refusal, Rule, Running};
 use sandbox::{Confinement, Ended, Level, Network, PROXY_PORT, SCRATCH, Stream, runtime};
 use serde_json::{Value, json};
 
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome 
     let (confinement, argv) = confine(args, home, &here)?;
     let launcher = walls::launcher()?;
     let mut child = launcher.spawn(&confinement, &argv).map_err(|error| walls::failure(&error))?;
-    let tried = Arc::new(Mutex::new(Vec::new()));
+    let tried = Arc::new(Mutex::new(Tried::default()));
     let proxy = match child.take_network() {
         Some(listener) => Some(open_proxy(listener, args, &tried, printer)?),
         None => None,
@@ -93,9 +94,12 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome 
     drop(proxy);
     let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
     if let Some(path) = &args.report {
-        let report = report(&ended, launcher.walls().level(), &tried);
+        let report = report(&ended, launcher.walls().level(), &tried.entries);
         let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
         output::replace(path, text.as_bytes())?;
+    }
+    for hint in &tried.hints {
+        printer.note(&format!("hint: {hint}"));
     }
     outcome(args, &confinement, &ended, &here, printer)
 }
@@ -194,39 +198,58 @@ fn variables(args: &SandboxArgs) -> Result<Vec<(OsString, OsString)>, Failure> {
     Ok(variables)
 }
 
-/// Whom it tried to reach, for the report.
-type Tried = Arc<Mutex<Vec<Value>>>;
+/// Whom it tried to reach: for the report, and what would have let it.
+#[derive(Debug, Default)]
+struct Tried {
+    entries: Vec<Value>,
+    hints: BTreeSet<String>,
+}
 
 fn open_proxy(
     listener: std::net::TcpListener,
     args: &SandboxArgs,
-    tried: &Tried,
+    tried: &Arc<Mutex<Tried>>,
     printer: Printer,
 ) -> Result<Running, Failure> {
     let private = args.allow_private_host.iter().cloned().map(Rule::reaching_private);
     let rules = args.allow_host.iter().cloned().chain(private).collect();
     let tried = Arc::clone(tried);
     let told = move |attempt: Attempt| {
-        let Stage::Ended { outcome, reached, up, down, took } = attempt.stage else { return };
-        let why = outcome.to_string();
-        let is_refused = matches!(outcome, Ending::Refused(_) | Ending::Malformed(_));
-        if !matches!(outcome, Ending::Completed | Ending::ClientLeft | Ending::Stopped) {
-            printer.note(&format!("haft: {}: {}", line(&attempt.asked), line(&why)));
+        let mut tried = tried.lock().unwrap_or_else(PoisonError::into_inner);
+        tried.note(&attempt, printer);
+    };
+    Running::in_background(listener, rules, SystemResolver::default(), ProxyLimits::DEFAULT, told)
+        .map_err(|error| Failure::new(Exit::Unavailable, "failed to start the proxy").cause(error))
+}
+
+impl Tried {
+    fn note(&mut self, attempt: &Attempt, printer: Printer) {
+        let Stage::Ended { outcome, reached, up, down, took } = &attempt.stage else { return };
+        let asked = line(&attempt.asked);
+        let hint = match outcome {
+            Ending::Refused(Refusal::Host | Refusal::Port) => Some(format!("--allow-host {asked}")),
+            Ending::Refused(Refusal::Address { .. }) => {
+                Some(format!("--allow-private-host {asked}, if that address is meant"))
+            }
+            _ => None,
+        };
+        let is_quiet = matches!(outcome, Ending::Completed | Ending::ClientLeft | Ending::Stopped);
+        // A program that tries again and again is told of once.
+        let is_news = hint.clone().is_none_or(|hint| self.hints.insert(hint));
+        if is_news && !is_quiet {
+            printer.note(&format!("haft: {asked}: {}", line(&outcome.to_string())));
         }
-        let entry = json!({
+        self.entries.push(json!({
             "asked": attempt.asked,
-            "allowed": !is_refused,
-            "outcome": why,
+            "allowed": !matches!(outcome, Ending::Refused(_) | Ending::Malformed(_)),
+            "outcome": outcome.to_string(),
             "rule": reached.as_ref().map(|reached| reached.rule.to_string()),
             "address": reached.as_ref().map(|reached| reached.address.to_string()),
             "up": up,
             "down": down,
             "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        });
-        tried.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
-    };
-    Running::in_background(listener, rules, SystemResolver::default(), ProxyLimits::DEFAULT, told)
-        .map_err(|error| Failure::new(Exit::Unavailable, "failed to start the proxy").cause(error))
+        }));
+    }
 }
 
 fn report(ended: &Ended, level: Level, tried: &[Value]) -> Value {
