@@ -118,7 +118,7 @@ impl Default for Limits {
             memory: Some(1 << 30),
             cpu_time: None,
             cpu_share: None,
-            processes: 256,
+            processes: 512,
             open_files: 1024,
             file_size: Some(4 << 30),
             output: Some(64 << 20),

@@ -50,7 +50,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = super::size)]
     scratch: u64,
     /// Processes and threads at a time
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=32_000))]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=32_000))]
     processes: u32,
     /// Processors it may use at a time, such as 1.5
     #[arg(long, value_name = "N", value_parser = processors)]

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::host::{Launcher, Room};
+use super::host::{Line, Room};
 use super::order::HostScratch;
 use super::wire::{self, Cause, End, Group, Nudge, Word};
 use crate::confinement::{Confinement, Limits, Stream};
@@ -37,7 +37,7 @@ pub struct Child {
     /// Removed when nothing of the program is left.
     _scratch: Option<HostScratch>,
     /// Its walls stand as long as the launcher lives.
-    _launcher: Launcher,
+    _line: Arc<Line>,
 }
 
 /// What one program wrote so far.
@@ -121,7 +121,7 @@ impl Child {
         scratch: Option<HostScratch>,
         limits: &Limits,
         began: Instant,
-        launcher: Launcher,
+        line: Arc<Line>,
     ) -> io::Result<Self> {
         let killer = Killer {
             socket: Arc::new(room.socket.try_clone()?),
@@ -147,7 +147,7 @@ impl Child {
             room,
             ended: None,
             _scratch: scratch,
-            _launcher: launcher,
+            _line: line,
         })
     }
 

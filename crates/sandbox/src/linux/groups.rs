@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::mounts::Doing;
 use super::process;
+use super::root::is_bound_by_numbers;
 use super::wire::{Bytes, Group};
 use crate::confinement::Limits;
 use crate::level::Fault;
@@ -66,11 +67,16 @@ impl Groups {
         };
         match &self.hierarchy {
             Hierarchy::Unified(base) => Ok(Group::Unified(make(base)?)),
-            Hierarchy::Split { memory, processes, cpu } => Ok(Group::Split {
-                memory: make(memory)?,
-                processes: processes.as_deref().map(make).transpose()?,
-                cpu: cpu.as_deref().map(make).transpose()?,
-            }),
+            // To move a process costs as much as to start one, so only the memory is counted for
+            // all; the others are for the host to make where it needs them.
+            Hierarchy::Split { memory, processes, cpu } => {
+                let beside = |base: &PathBuf| Bytes::of(base.join(&name));
+                Ok(Group::Split {
+                    memory: make(memory)?,
+                    processes: processes.as_ref().map(beside),
+                    cpu: cpu.as_ref().map(beside),
+                })
+            }
         }
     }
 }
@@ -98,15 +104,17 @@ fn bases(hierarchy: &Hierarchy) -> Vec<&Path> {
 
 /// Removes a group and those below it; `false` while a process is still in one.
 fn remove(group: &Path) -> bool {
+    match std::fs::remove_dir(group) {
+        Ok(()) => return true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return true,
+        Err(_) => {}
+    }
     for entry in std::fs::read_dir(group).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove(&entry.path());
         }
     }
-    match std::fs::remove_dir(group) {
-        Ok(()) => true,
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
+    std::fs::remove_dir(group).is_ok()
 }
 
 /// Removes what a launcher that was killed left behind.
@@ -208,18 +216,29 @@ fn mount_point(mounts: &str, kind: &str, controller: Option<&str>) -> Option<Pat
     })
 }
 
+fn enter(folder: &Path, pid: u32) -> Result<(), Fault> {
+    std::fs::write(folder.join("cgroup.procs"), pid.to_string())
+        .doing(|| format!("enter the control group `{}`", folder.display()))
+}
+
+fn make_and_enter(folder: &Path, pid: u32) -> Result<(), Fault> {
+    std::fs::create_dir(folder)
+        .doing(|| format!("make the control group `{}`", folder.display()))?;
+    enter(folder, pid)
+}
+
 impl Group {
     /// Moves a process in; what it starts from now on is in it too.
     pub(crate) fn admit(&self, pid: u32) -> Result<(), Fault> {
-        for folder in self.folders() {
-            std::fs::write(folder.join("cgroup.procs"), pid.to_string())
-                .doing(|| format!("enter the control group `{}`", folder.display()))?;
-        }
-        Ok(())
+        let folder = match self {
+            Self::Unified(folder) => folder,
+            Self::Split { memory, .. } => memory,
+        };
+        enter(folder.path(), pid)
     }
 
-    /// Writes the limits.
-    pub(crate) fn limit(&self, limits: &Limits) -> Result<(), Fault> {
+    /// Writes the limits. Groups that only this room needs are made, and its process moved in.
+    pub(crate) fn limit(&self, limits: &Limits, pid: u32) -> Result<(), Fault> {
         let write = |folder: &Bytes, file: &str, value: String| {
             let path = folder.path().join(file);
             std::fs::write(&path, value).doing(|| format!("write `{}`", path.display()))
@@ -243,10 +262,14 @@ impl Group {
                     write(memory, "memory.limit_in_bytes", most.to_string())?;
                     let _ = write(memory, "memory.memsw.limit_in_bytes", most.to_string());
                 }
-                if let Some(pids) = pids {
+                if let Some(pids) = pids
+                    && !is_bound_by_numbers(limits.processes)
+                {
+                    make_and_enter(pids.path(), pid)?;
                     write(pids, "pids.max", processes)?;
                 }
                 if let (Some(cpu), Some(share)) = (cpu, limits.cpu_share) {
+                    make_and_enter(cpu.path(), pid)?;
                     write(cpu, "cpu.cfs_period_us", "100000".into())?;
                     write(cpu, "cpu.cfs_quota_us", (share.max(1) * 1000).to_string())?;
                 }

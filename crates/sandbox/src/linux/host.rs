@@ -28,16 +28,27 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// it started end with the last clone and the last [`Child`].
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    program: PathBuf,
-    walls: Walls,
+    shared: Arc<Shared>,
     /// Rooms to keep ready.
     ahead: usize,
-    link: Arc<Mutex<Link>>,
 }
 
-/// The line to one launcher process.
 #[derive(Debug)]
-pub(crate) struct Link {
+struct Shared {
+    program: PathBuf,
+    walls: Walls,
+    /// The line that is in use. Children keep the one they came from.
+    line: Mutex<Arc<Line>>,
+}
+
+/// The line to one launcher process, which ends with it.
+#[derive(Debug)]
+pub(crate) struct Line {
+    link: Mutex<Link>,
+}
+
+#[derive(Debug)]
+struct Link {
     socket: UnixStream,
     process: std::process::Child,
     ready: VecDeque<Room>,
@@ -61,9 +72,9 @@ impl Launcher {
     /// Starts the launcher: this very program, executed again, whose `main` calls
     /// [`enter_if_launcher`](crate::enter_if_launcher) before anything else. Walls are tried out here, and one room is made.
     pub fn start(program: &Path) -> Result<Self, StartError> {
-        let (link, walls) = Link::open(program)?;
-        let link = Arc::new(Mutex::new(link));
-        Ok(Self { program: program.to_owned(), walls, ahead: 1, link })
+        let (line, walls) = Line::open(program)?;
+        let line = Mutex::new(Arc::new(line));
+        Ok(Self { shared: Arc::new(Shared { program: program.to_owned(), walls, line }), ahead: 1 })
     }
 
     /// The same, keeping so many rooms ready: for a host that starts many processes at a time.
@@ -74,21 +85,22 @@ impl Launcher {
 
     /// What the walls of this machine are made of.
     pub fn walls(&self) -> &Walls {
-        &self.walls
+        &self.shared.walls
     }
 
     /// Starts a program (an absolute path) with its arguments inside the walls.
     pub fn spawn(&self, confinement: &Confinement, argv: &[OsString]) -> Result<Child, SpawnError> {
-        if self.walls.level() < confinement.required {
-            let (required, walls) = (confinement.required, self.walls.clone());
+        if self.walls().level() < confinement.required {
+            let (required, walls) = (confinement.required, self.walls().clone());
             return Err(SpawnError::TooWeak { required, walls });
         }
-        let is_bare = !self.walls.has(Primitive::Namespaces);
-        // A room may be older than a mount of the host; then a path in it is another one. A new one sees it.
-        match self.attempt(confinement, argv, is_bare) {
-            Err(SpawnError::Moved(_)) => {
-                self.lock().ready.clear();
-                self.attempt(confinement, argv, is_bare)
+        let line = self.shared.line();
+        match self.attempt(&line, confinement, argv) {
+            // The launcher may be older than a mount of the host, and then a path is another one
+            // to it; or it was killed, and everything it had started died with it. A new one sees and lives.
+            Err(SpawnError::Moved(_) | SpawnError::Launcher(_)) => {
+                let line = self.shared.renew(&line).map_err(SpawnError::Launcher)?;
+                self.attempt(&line, confinement, argv)
             }
             spawned => spawned,
         }
@@ -96,18 +108,20 @@ impl Launcher {
 
     fn attempt(
         &self,
+        line: &Arc<Line>,
         confinement: &Confinement,
         argv: &[OsString],
-        is_bare: bool,
     ) -> Result<Child, SpawnError> {
         let began = Instant::now();
         let mut order = order::write(confinement, argv)?;
-        let scratch =
-            if is_bare { Some(order::without_namespaces(&mut order, confinement)?) } else { None };
+        let mut scratch = None;
+        if !self.walls().has(Primitive::Namespaces) {
+            scratch = Some(order::without_namespaces(&mut order, confinement)?);
+        }
         let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
-        let room = self.room(&order)?;
+        let room = line.room(&order, self.ahead)?;
         if let Some(group) = &room.group {
-            group.limit(&confinement.limits).map_err(SpawnError::Wall)?;
+            group.limit(&confinement.limits, room.pid).map_err(SpawnError::Wall)?;
             order.limits.grouped = true;
             if group.divides_processors() {
                 order.limits.processors = None;
@@ -119,36 +133,8 @@ impl Launcher {
             Heard::Started(listener) => (streams.ours(), listener),
             Heard::Failed(failure) => return Err(explain(failure, &order)),
         };
-        Child::new(room, ours, listener, scratch, &confinement.limits, began, self.clone())
+        Child::new(room, ours, listener, scratch, &confinement.limits, began, Arc::clone(line))
             .map_err(SpawnError::Host)
-    }
-
-    /// Takes a room, has the folders of the order guarded, and has the next room made.
-    fn room(&self, order: &Order) -> Result<Room, SpawnError> {
-        let mut link = self.lock();
-        let taken = match link.take() {
-            Err(Gone) => {
-                // The launcher was killed; everything it had started died with it.
-                let (opened, _) = Link::open(&self.program).map_err(SpawnError::Launcher)?;
-                *link = opened;
-                link.take()
-            }
-            taken => taken,
-        };
-        let gone = |Gone| SpawnError::Launcher(StartError::Silent);
-        let room = taken.map_err(gone)?.map_err(SpawnError::Wall)?;
-        if order.listen.is_some() {
-            link.tell(&Ask::Spend { room: room.id }).map_err(gone)?;
-        }
-        let folders = order::guarded(order);
-        if !folders.is_empty() {
-            let guarded = link.guard(room.id, folders).map_err(gone)?;
-            guarded.map_err(SpawnError::Wall)?;
-        }
-        while link.ready.len() + link.asked < self.ahead {
-            link.ask_for_room().map_err(gone)?;
-        }
-        Ok(room)
     }
 
     fn hear(room: &Room) -> Result<Heard, SpawnError> {
@@ -170,9 +156,46 @@ impl Launcher {
             }
         }
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Link> {
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    fn line(&self) -> Arc<Line> {
+        Arc::clone(&self.line.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts a new launcher in the place of one that is of no more use, unless somebody else has.
+    fn renew(&self, old: &Arc<Line>) -> Result<Arc<Line>, StartError> {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&line, old) {
+            *line = Arc::new(Line::open(&self.program)?.0);
+        }
+        Ok(Arc::clone(&line))
+    }
+}
+
+impl Line {
+    fn open(program: &Path) -> Result<(Self, Walls), StartError> {
+        let (link, walls) = Link::open(program)?;
+        Ok((Self { link: Mutex::new(link) }, walls))
+    }
+
+    /// Takes a room, has the folders of the order guarded, and has the next room made.
+    fn room(&self, order: &Order, ahead: usize) -> Result<Room, SpawnError> {
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = |Gone| SpawnError::Launcher(StartError::Silent);
+        let room = link.take().map_err(gone)?.map_err(SpawnError::Wall)?;
+        if order.listen.is_some() {
+            link.tell(&Ask::Spend { room: room.id }).map_err(gone)?;
+        }
+        let folders = order::guarded(order);
+        if !folders.is_empty() {
+            let guarded = link.guard(room.id, folders).map_err(gone)?;
+            guarded.map_err(SpawnError::Wall)?;
+        }
+        while link.ready.len() + link.asked < ahead {
+            link.ask_for_room().map_err(gone)?;
+        }
+        Ok(room)
     }
 }
 

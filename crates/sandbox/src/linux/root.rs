@@ -407,24 +407,30 @@ fn forbid_user_namespaces(processes: BorrowedFd<'_>) {
     }
 }
 
-/// Bounds the process numbers of this namespace, which binds root too. Kernels
-/// before 6.14 have one bound for the whole machine and refuse; the other limits remain.
+/// The kernel keeps this many process numbers back and takes no smaller bound.
+const LEAST_NUMBERS: u32 = 301;
+
+/// Bounds the process numbers of this namespace, which binds root too.
 fn limit_processes(processes: BorrowedFd<'_>, most: u32) {
-    /// The kernel keeps this many numbers back and takes no smaller bound.
-    const LEAST: u32 = 301;
+    if !has_numbers_of_its_own() {
+        return;
+    }
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(processes, "sys/kernel/pid_max", flags, Mode::empty());
-    if let Ok(file) = file
-        && has_bound_per_namespace()
-    {
-        let bound = most.saturating_add(2).max(LEAST).to_string();
+    if let Ok(file) = file {
+        let bound = most.saturating_add(2).max(LEAST_NUMBERS).to_string();
         let _ = rustix::io::write(&file, bound.as_bytes());
     }
 }
 
+/// Whether the bound on process numbers is enough to keep to so many processes.
+pub(crate) fn is_bound_by_numbers(processes: u32) -> bool {
+    processes >= LEAST_NUMBERS && has_numbers_of_its_own()
+}
+
 /// Whether each namespace has a bound of its own. Before 6.14 there is one for the
 /// machine, and root would change it for everybody.
-fn has_bound_per_namespace() -> bool {
+fn has_numbers_of_its_own() -> bool {
     let release = rustix::system::uname();
     let release = release.release().to_string_lossy();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
