@@ -223,7 +223,8 @@ fn interpreter(path: &Path) -> Option<OsString> {
     Some(first.into())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};

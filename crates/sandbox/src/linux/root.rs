@@ -240,8 +240,8 @@ pub(crate) struct Root {
     processes: Option<OwnedFd>,
     /// What becomes read-only when everything is in its place.
     to_close: Vec<OwnedFd>,
-    /// Whether the host is root.
-    is_of_root: bool,
+    /// The user of the host.
+    user: u32,
 }
 
 impl Root {
@@ -257,8 +257,7 @@ impl Root {
             let place = top.place(Path::new(name), Shape::Folder).doing(doing)?;
             mounts::put(part.as_fd(), place.as_fd()).doing(doing)?;
         }
-        let is_of_root = user == 0;
-        let mut built = Self { top, processes: None, to_close: Vec::new(), is_of_root };
+        let mut built = Self { top, processes: None, to_close: Vec::new(), user };
         built.terminals()?;
         built.processes()?;
         Ok(built)
@@ -384,7 +383,7 @@ impl Root {
 
     fn mask(&self, processes: BorrowedFd<'_>) -> Result<(), Fault> {
         let empty = self.empty_file().doing(|| "make an empty file".into())?;
-        let for_root: &[&str] = if self.is_of_root { &MASKED_FOR_ROOT } else { &[] };
+        let for_root: &[&str] = if self.user == 0 { &MASKED_FOR_ROOT } else { &[] };
         for name in MASKED.iter().chain(for_root) {
             let doing = || format!("cover `/proc/{name}`");
             let place = match mounts::name(processes, *name) {
