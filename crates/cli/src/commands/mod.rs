@@ -156,8 +156,8 @@ mod tests {
             ("90", Duration::from_secs(90)),
             ("500ms", Duration::from_millis(500)),
             ("1.5s", Duration::from_millis(1500)),
-            ("5m", Duration::from_secs(300)),
-            ("2h", Duration::from_secs(7200)),
+            ("5m", Duration::from_mins(5)),
+            ("2h", Duration::from_hours(2)),
         ] {
             assert_eq!(duration(text), Ok(time), "{text}");
         }

@@ -64,7 +64,7 @@ fn fix(machine: &Machine, printer: Printer) -> Result<(), Failure> {
         return Ok(());
     }
     if !machine.is_root() {
-        let words = steps.iter().map(|remedy| remedy.to_string());
+        let words = steps.iter().map(ToString::to_string);
         return Err(Failure::new(Exit::Denied, "this needs root, once")
             .details(words)
             .hint("sudo haft doctor --fix"));
