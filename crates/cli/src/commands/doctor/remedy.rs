@@ -74,7 +74,7 @@ pub(super) fn of(walls: &Walls, machine: &Machine) -> Vec<Remedy> {
         }
         if machine.is_container() {
             remedies.push(Remedy::Advice(
-                "in a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, and with --security-opt apparmor=unconfined where the host has AppArmor",
+                "in a container: podman run --security-opt unmask=ALL …; docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined …, and --security-opt apparmor=unconfined where the host has AppArmor",
             ));
         }
     }
