@@ -31,6 +31,8 @@ use printer::Printer;
 fn main() -> ExitCode {
     // The launcher of the walls is this program too, and must have one thread only.
     sandbox::enter_if_launcher();
+    // Keys and secrets pass through this process; where it cannot be closed, it runs all the same.
+    let _ = sandbox::close_memory();
     let haft = Haft::parse();
     interrupt::listen();
     let printer = Printer::new(haft.global.color, haft.global.quiet);
