@@ -48,11 +48,11 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_prctl, libc::SYS_set_robust_list, libc::SYS_get_robust_list, libc::SYS_rseq,
     libc::SYS_futex, libc::SYS_futex_waitv, libc::SYS_pidfd_open, libc::SYS_pidfd_send_signal,
     libc::SYS_sched_yield, libc::SYS_sched_getaffinity, libc::SYS_sched_getparam,
-    libc::SYS_sched_setparam, libc::SYS_sched_getscheduler, libc::SYS_sched_setscheduler,
+    libc::SYS_sched_getscheduler, 
     libc::SYS_sched_get_priority_max, libc::SYS_sched_get_priority_min,
-    libc::SYS_sched_rr_get_interval, libc::SYS_sched_getattr, libc::SYS_sched_setattr,
-    libc::SYS_getpriority, libc::SYS_setpriority, libc::SYS_ioprio_get, libc::SYS_ioprio_set,
-    libc::SYS_getcpu, libc::SYS_getrusage, libc::SYS_times, libc::SYS_prlimit64,
+    libc::SYS_sched_rr_get_interval, libc::SYS_sched_getattr, 
+    libc::SYS_getpriority, libc::SYS_ioprio_get,
+    libc::SYS_getcpu, libc::SYS_getrusage, libc::SYS_times,
     libc::SYS_getrlimit, libc::SYS_setrlimit, libc::SYS_capget, libc::SYS_capset,
     // Walls a program puts around itself.
     libc::SYS_seccomp, libc::SYS_landlock_create_ruleset, libc::SYS_landlock_add_rule,
@@ -138,11 +138,17 @@ const TERMINAL_REFUSED: [u32; 3] = [0x5412, 0x541c, 0x5423];
 /// The flags of `clone` that make namespaces.
 const NAMESPACES: u32 = 0x7e02_0000;
 
-/// Families of sockets: between processes, and the two of the Internet.
-const FAMILIES: [libc::c_int; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
-
-/// Kinds of sockets; raw ones and packets are not here.
+/// Kinds of sockets between processes.
 const KINDS: [libc::c_int; 3] = [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_SEQPACKET];
+
+/// Kinds of sockets of the Internet and the protocols they may name. Raw ones are not here, and
+/// no protocol for whose sake the kernel would load a module.
+const PROTOCOLS: [(libc::c_int, [libc::c_int; 2]); 2] =
+    [(libc::SOCK_STREAM, [0, libc::IPPROTO_TCP]), (libc::SOCK_DGRAM, [0, libc::IPPROTO_UDP])];
+
+/// The number, inside, of the process that watches a program. It has the program's user, and only this
+/// list keeps its limits and its priority from being changed.
+const WATCHER: u32 = 1;
 
 /// What kinds of nodes may be made: files, pipes and sockets, no devices.
 const NODES: [u32; 3] = [libc::S_IFREG, libc::S_IFIFO, libc::S_IFSOCK];
@@ -181,13 +187,27 @@ pub(crate) fn filter(strictness: Strictness) -> Filter {
     calls.insert(libc::SYS_mknodat, nodes(2));
     #[cfg(target_arch = "x86_64")]
     calls.insert(libc::SYS_mknod, nodes(1));
-    calls.insert(
+    for call in [
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setattr,
         libc::SYS_sched_setaffinity,
-        match strictness {
-            Strictness::InsidePinned => Answer::Refuse(libc::EPERM),
-            Strictness::Inside | Strictness::Bare => Answer::Allow,
-        },
-    );
+    ] {
+        let others = Condition { argument: 0, test: Test::IsNot(WATCHER) };
+        calls.insert(call, one_of(vec![vec![others]]));
+    }
+    if strictness == Strictness::InsidePinned {
+        calls.insert(libc::SYS_sched_setaffinity, Answer::Refuse(libc::EPERM));
+    }
+    // Of one process; by group or user they would reach the watcher too.
+    for (call, one_process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+        let single = Condition { argument: 0, test: Test::Is(one_process) };
+        let others = Condition { argument: 1, test: Test::IsNot(WATCHER) };
+        calls.insert(call, one_of(vec![vec![single, others]]));
+    }
+    // Its own limits.
+    let own = Condition { argument: 0, test: Test::Is(0) };
+    calls.insert(libc::SYS_prlimit64, one_of(vec![vec![own]]));
     let calls: Vec<_> = calls
         .into_iter()
         .map(|(call, answer)| (u32::try_from(call).expect("a call number is small"), answer))
@@ -196,22 +216,22 @@ pub(crate) fn filter(strictness: Strictness) -> Filter {
 }
 
 fn sockets(strictness: Strictness) -> Answer {
-    let families: &[libc::c_int] = match strictness {
-        Strictness::Inside | Strictness::InsidePinned => &FAMILIES,
-        Strictness::Bare => &FAMILIES[..1],
-    };
-    let pairs = families.iter().flat_map(|family| KINDS.map(|kind| (*family, kind)));
-    one_of(
-        pairs
-            .map(|(family, kind)| {
-                vec![
-                    Condition { argument: 0, test: Test::Is(bits(family)) },
-                    // The upper bits are flags: close on exec, do not block.
-                    Condition { argument: 1, test: Test::MaskedIs(0xf, bits(kind)) },
-                ]
-            })
-            .collect(),
-    )
+    let family = |family| Condition { argument: 0, test: Test::Is(bits(family)) };
+    // The upper bits are flags: close on exec, do not block.
+    let kind = |kind| Condition { argument: 1, test: Test::MaskedIs(0xf, bits(kind)) };
+    let protocol = |protocol| Condition { argument: 2, test: Test::Is(bits(protocol)) };
+    let mut alternatives: Vec<_> =
+        KINDS.iter().map(|one| vec![family(libc::AF_UNIX), kind(*one)]).collect();
+    if strictness != Strictness::Bare {
+        for internet in [libc::AF_INET, libc::AF_INET6] {
+            for (one, protocols) in PROTOCOLS {
+                for named in protocols {
+                    alternatives.push(vec![family(internet), kind(one), protocol(named)]);
+                }
+            }
+        }
+    }
+    one_of(alternatives)
 }
 
 /// A kind of zero means a file.
@@ -290,6 +310,31 @@ mod tests {
         for family in [libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK, libc::AF_ALG] {
             assert_eq!(socket(Strictness::Inside, family, libc::SOCK_DGRAM), Err(libc::EPERM));
         }
+    }
+
+    #[test]
+    fn no_module_is_loaded_for_a_protocol() {
+        let socket = |kind: libc::c_int, protocol: libc::c_int| {
+            let arguments =
+                [bits(libc::AF_INET).into(), bits(kind).into(), bits(protocol).into(), 0, 0, 0];
+            ask(Strictness::Inside, libc::SYS_socket, arguments)
+        };
+        assert_eq!(socket(libc::SOCK_STREAM, libc::IPPROTO_TCP), Ok(()));
+        assert_eq!(socket(libc::SOCK_STREAM, libc::IPPROTO_SCTP), Err(libc::EPERM));
+        assert_eq!(socket(libc::SOCK_DGRAM, libc::IPPROTO_ICMP), Err(libc::EPERM));
+    }
+
+    #[test]
+    fn the_watcher_is_left_alone() {
+        let ask = |call, first, second| ask(Strictness::Inside, call, [first, second, 0, 0, 0, 0]);
+        assert_eq!(ask(libc::SYS_prlimit64, 0, 0), Ok(()));
+        assert_eq!(ask(libc::SYS_prlimit64, 1, 0), Err(libc::EPERM));
+        assert_eq!(ask(libc::SYS_sched_setscheduler, 7, 0), Ok(()));
+        assert_eq!(ask(libc::SYS_sched_setscheduler, 1, 0), Err(libc::EPERM));
+        assert_eq!(ask(libc::SYS_setpriority, 0, 0), Ok(()));
+        assert_eq!(ask(libc::SYS_setpriority, 0, 1), Err(libc::EPERM));
+        assert_eq!(ask(libc::SYS_setpriority, 2, 0), Err(libc::EPERM));
+        assert_eq!(ask(libc::SYS_sched_setaffinity, 0, 0), Ok(()));
     }
 
     #[test]

@@ -20,7 +20,7 @@ const NAMESPACES: u64 = (libc::CLONE_NEWUSER
 pub(crate) fn fork(run: impl FnOnce() -> i32) -> Result<Pid, Errno> {
     // SAFETY: this process has one thread, so the child finds every lock free.
     match unsafe { libc::fork() } {
-        0 => exit(run()),
+        0 => run_and_exit(run),
         pid => Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(last_error),
     }
 }
@@ -46,7 +46,7 @@ pub(crate) fn fork_apart(
         libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<libc::clone_args>())
     };
     match i32::try_from(pid) {
-        Ok(0) => exit(run()),
+        Ok(0) => run_and_exit(run),
         Ok(pid) if pid > 0 => {
             // SAFETY: the kernel has just made this descriptor for us.
             let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
@@ -54,6 +54,11 @@ pub(crate) fn fork_apart(
         }
         _ => Err(last_error()),
     }
+}
+
+/// A child never goes back up the stack it has copied, also when it panics.
+fn run_and_exit(run: impl FnOnce() -> i32) -> ! {
+    exit(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or(70))
 }
 
 /// Whether a child gets namespaces of its own.

@@ -286,7 +286,6 @@ impl Root {
         };
         let processes = mounted.doing(doing)?;
         mounts::put(processes.as_fd(), place.as_fd()).doing(doing)?;
-        forbid_user_namespaces(processes.as_fd());
         self.mask(processes.as_fd())?;
         self.processes = Some(processes);
         Ok(())
@@ -361,6 +360,8 @@ impl Root {
     pub(crate) fn enter(self, processes: u32) -> Result<(), Fault> {
         if let Some(fresh) = &self.processes {
             limit_processes(fresh.as_fd(), processes);
+            // A mount that is nowhere yet counts as a namespace, so not before all are in their places.
+            bound_user_namespace(fresh.as_fd());
             mounts::restrict(fresh.as_fd(), Mounted::ReadOnly)
                 .doing(|| "make `/proc` read-only".into())?;
         }
@@ -397,12 +398,32 @@ impl Root {
     }
 }
 
-/// No user namespace below this one, also where the list of system calls had a hole.
-fn forbid_user_namespaces(processes: BorrowedFd<'_>) {
-    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(processes, "sys/user/max_user_namespaces", flags, Mode::empty());
-    if let Ok(file) = file {
-        let _ = rustix::io::write(&file, b"0");
+/// Bounds of the room's user namespace: nothing below it, also where the list of system calls had a
+/// hole, and no more watches on files than leave the host enough, which counts them for its user.
+const BOUNDS: [(&str, &str); 10] = [
+    ("max_user_namespaces", "0"),
+    ("max_mnt_namespaces", "0"),
+    ("max_pid_namespaces", "0"),
+    ("max_net_namespaces", "0"),
+    ("max_ipc_namespaces", "0"),
+    ("max_uts_namespaces", "0"),
+    ("max_cgroup_namespaces", "0"),
+    ("max_time_namespaces", "0"),
+    ("max_inotify_instances", "64"),
+    ("max_inotify_watches", "16384"),
+];
+
+/// Sets what of the bounds this kernel has.
+fn bound_user_namespace(processes: BorrowedFd<'_>) {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(folder) = rustix::fs::openat(processes, "sys/user", flags, Mode::empty()) else {
+        return;
+    };
+    for (name, value) in BOUNDS {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::openat(&folder, name, flags, Mode::empty()) {
+            let _ = rustix::io::write(&file, value.as_bytes());
+        }
     }
 }
 

@@ -54,12 +54,14 @@ impl Watch {
 
     /// Looks once: what was overstepped, or how long one may look away.
     pub(crate) fn look(&mut self, bounds: &Bounds) -> Result<Duration, Cause> {
-        let seen = self.see(Exactness::Cheap);
+        // Whoever cannot look must assume the worst.
+        let seen = self.see(Exactness::Cheap).ok_or(Cause::Memory)?;
         self.peak = self.peak.max(seen.memory);
         let mut pause = LONGEST;
         if let Some(most) = bounds.memory.filter(|_| !bounds.grouped) {
             // Pages that several processes share are counted for each at first.
-            if seen.memory > most && self.see(Exactness::Shared).memory > most {
+            let is_over = |seen: Option<Seen>| seen.is_none_or(|seen| seen.memory > most);
+            if is_over(Some(seen)) && is_over(self.see(Exactness::Shared)) {
                 return Err(Cause::Memory);
             }
             let room = most.saturating_sub(seen.memory);
@@ -81,10 +83,10 @@ impl Watch {
         Ok(pause.max(SHORTEST))
     }
 
-    fn see(&self, exactness: Exactness) -> Seen {
+    fn see(&self, exactness: Exactness) -> Option<Seen> {
         let mut seen = Seen::default();
         let mut files = HashSet::new();
-        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir("/proc").ok()?.flatten() {
             let name = entry.file_name();
             let is_process = name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());
             if !is_process || name == "1" {
@@ -101,7 +103,7 @@ impl Watch {
             seen.memory += self.unnamed_files(&folder, &mut files);
             seen.cpu_ms += self.cpu_ms(&folder);
         }
-        seen
+        Some(seen)
     }
 
     fn resident(&self, folder: &Path) -> u64 {
