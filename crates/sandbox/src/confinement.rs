@@ -88,6 +88,7 @@ pub enum Network {
     Deny,
     /// The same, and a listener on [`PROXY_PORT`] whose other end is ours:
     /// [`Child::take_network`](crate::Child::take_network). What is reached through it is for its holder to decide.
+    /// Where a process has no network of its own (L1, so also macOS) it is refused: anybody on the machine could use the listener.
     Allow,
 }
 

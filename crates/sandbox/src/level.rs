@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Level {
     /// No walls.
     L0,
-    /// Landlock and seccomp alone: files and system calls are held, processes are seen.
+    /// Landlock and seccomp alone, or Apple's Seatbelt: files and system calls are held, processes are seen.
     L1,
     /// Namespaces, Landlock, seccomp and an empty network; limits by rlimits and a watchdog.
     L2,

@@ -12,22 +12,58 @@
 //! - [`outcome`]: how a process ended, and why one was not started
 //! - [`protected`]: what must not be planted in a folder it may write
 //! - [`runtime`]: a program as people name it, and the files it needs
-//! - `linux`: the walls themselves
+//! - `linux`, `seatbelt` (macOS): the walls themselves; `elsewhere`: their absence
+//! - `killer`, `output`, `streams`, `scratch`, `check`: what the walls of all systems share
 
-#![expect(unsafe_code, reason = "walls are made of system calls that no library wraps")]
+#![cfg_attr(
+    any(target_os = "linux", target_os = "macos"),
+    expect(unsafe_code, reason = "walls are made of system calls that no library wraps")
+)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+mod check;
 pub mod confinement;
+#[cfg(any(test, not(any(target_os = "linux", target_os = "macos"))))]
+#[cfg_attr(
+    any(target_os = "linux", target_os = "macos"),
+    expect(dead_code, unreachable_pub, reason = "here it is only compiled and tried")
+)]
+mod elsewhere;
+mod killer;
 pub mod level;
 #[cfg(target_os = "linux")]
 mod linux;
 pub mod outcome;
+mod output;
 pub mod protected;
 pub mod runtime;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+mod scratch;
+#[cfg(any(target_os = "macos", all(test, target_os = "linux")))]
+#[cfg_attr(
+    target_os = "linux",
+    expect(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "here it is only compiled and tried"
+    )
+)]
+mod seatbelt;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+mod streams;
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub use elsewhere::{Child, Launcher, close_memory, enter_if_launcher};
+#[cfg(target_os = "linux")]
+pub use linux::{Child, Launcher, close_memory, enter_if_launcher};
+#[cfg(target_os = "macos")]
+pub use seatbelt::{Child, Launcher, close_memory, enter_if_launcher};
 
 pub use confinement::{Confinement, Limits, Network, PROXY_PORT, SCRATCH, Stream};
+pub use killer::Killer;
 pub use level::{Fault, Finding, Level, Primitive, Walls};
-#[cfg(target_os = "linux")]
-pub use linux::{Child, Finished, Killer, Launcher, Output, close_memory, enter_if_launcher};
 pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
+pub use output::{Finished, Output};
 pub use protected::protected_names;

@@ -37,6 +37,7 @@ pub const PROTECTED: [&str; 24] = [
 ];
 
 /// The names of [`PROTECTED`] that are folders when a placeholder is made.
+#[cfg(target_os = "linux")]
 pub(crate) const FOLDERS: [&str; 7] =
     [".mcp", ".claude", ".cursor", ".codex", ".gemini", ".vscode", ".idea"];
 

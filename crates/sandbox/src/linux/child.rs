@@ -2,10 +2,9 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -13,10 +12,13 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::host::{Line, Room};
-use super::order::HostScratch;
 use super::wire::{self, Cause, End, Group, Nudge, Word};
-use crate::confinement::{Confinement, Limits, Stream};
+use crate::confinement::Limits;
+use crate::killer::Killer;
 use crate::outcome::{Ended, Exit, Usage};
+use crate::output::{Finished, Output, Tally};
+use crate::scratch::HostScratch;
+use crate::streams::Ours;
 
 /// How long a room has to do what it must before it is killed itself.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -40,79 +42,6 @@ pub struct Child {
     _line: Arc<Line>,
 }
 
-/// What one program wrote so far.
-#[derive(Debug)]
-struct Tally {
-    written: AtomicU64,
-    most: Option<u64>,
-    is_over: AtomicBool,
-}
-
-/// Ends a program from anywhere. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Killer {
-    socket: Arc<UnixStream>,
-    was_used: Arc<AtomicBool>,
-}
-
-impl Killer {
-    /// Ends the program and all it started, at once.
-    pub fn kill(&self) {
-        self.was_used.store(true, Ordering::Release);
-        self.nudge(Nudge::Kill);
-    }
-
-    fn nudge(&self, nudge: Nudge) {
-        // A room that is gone needs no nudge.
-        let _ = rustix::net::send(
-            &*self.socket,
-            &[nudge as u8],
-            rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT,
-        );
-    }
-}
-
-/// What a program writes, as it comes. Past the limit the program is ended and reading fails.
-#[derive(Debug)]
-pub struct Output {
-    pipe: PipeReader,
-    tally: Arc<Tally>,
-    killer: Killer,
-}
-
-impl Read for Output {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.pipe.read(buffer)?;
-        let before = self.tally.written.fetch_add(count as u64, Ordering::Relaxed);
-        if self.tally.most.is_some_and(|most| before + count as u64 > most) {
-            self.tally.is_over.store(true, Ordering::Release);
-            self.killer.kill();
-            return Err(io::Error::new(
-                io::ErrorKind::FileTooLarge,
-                "the output is over its limit",
-            ));
-        }
-        Ok(count)
-    }
-}
-
-impl AsFd for Output {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
-    }
-}
-
-/// Everything of a program that ran to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
-    /// What it wrote to standard output.
-    pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
-    pub stderr: Vec<u8>,
-    /// How it ended.
-    pub ended: Ended,
-}
-
 impl Child {
     pub(crate) fn new(
         room: Room,
@@ -123,18 +52,10 @@ impl Child {
         began: Instant,
         line: Arc<Line>,
     ) -> io::Result<Self> {
-        let killer = Killer {
-            socket: Arc::new(room.socket.try_clone()?),
-            was_used: Arc::new(AtomicBool::new(false)),
-        };
-        let tally = Arc::new(Tally {
-            written: AtomicU64::new(0),
-            most: limits.output,
-            is_over: AtomicBool::new(false),
-        });
-        let output = |pipe: Option<PipeReader>| {
-            pipe.map(|pipe| Output { pipe, tally: Arc::clone(&tally), killer: killer.clone() })
-        };
+        let socket = room.socket.try_clone()?;
+        let killer = Killer::new(move || nudge(&socket, Nudge::Kill));
+        let tally = Tally::new(limits.output);
+        let output = |pipe: Option<PipeReader>| pipe.map(|pipe| Output::new(pipe, &tally, &killer));
         Ok(Self {
             stdin: ours.stdin,
             stdout: output(ours.stdout),
@@ -189,7 +110,7 @@ impl Child {
 
     /// Asks it to end (`SIGTERM`). It may take its time or refuse.
     pub fn terminate(&self) {
-        self.killer.nudge(Nudge::Terminate);
+        nudge(&self.room.socket, Nudge::Terminate);
     }
 
     /// Waits until nothing of it is left.
@@ -214,7 +135,7 @@ impl Child {
         let mut kill_at = self.deadline.map(|deadline| deadline + PATIENCE);
         loop {
             let now = Instant::now();
-            if self.killer.was_used.load(Ordering::Acquire) {
+            if self.killer.was_used() {
                 let soon = now + PATIENCE;
                 kill_at = Some(kill_at.map_or(soon, |at| at.min(soon)));
             }
@@ -249,7 +170,7 @@ impl Child {
 
     fn exit(&self, end: Option<&End>) -> Exit {
         let ran_out = || self.room.group.as_ref().is_some_and(Group::ran_out);
-        if self.tally.is_over.load(Ordering::Acquire) {
+        if self.tally.is_over() {
             return Exit::Output;
         }
         match end {
@@ -265,7 +186,7 @@ impl Child {
                 Cause::Processes => Exit::Processes,
                 Cause::Host => Exit::Cancelled,
             },
-            None if self.killer.was_used.load(Ordering::Acquire) => Exit::Cancelled,
+            None if self.killer.was_used() => Exit::Cancelled,
             None if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
                 Exit::Deadline
             }
@@ -281,7 +202,7 @@ impl Child {
             user: Duration::from_micros(end.map_or(0, |end| end.user_us)),
             system: Duration::from_micros(end.map_or(0, |end| end.system_us)),
             peak_memory: peak.unwrap_or(0).max(end.map_or(0, |end| end.peak)),
-            output: self.tally.written.load(Ordering::Relaxed),
+            output: self.tally.written(),
         }
     }
 
@@ -339,6 +260,15 @@ impl Drop for Child {
     }
 }
 
+fn nudge(socket: &UnixStream, nudge: Nudge) {
+    // A room that is gone needs no nudge.
+    let _ = rustix::net::send(
+        socket,
+        &[nudge as u8],
+        rustix::net::SendFlags::NOSIGNAL | rustix::net::SendFlags::DONTWAIT,
+    );
+}
+
 /// Writes what fits; closes when all is written, or when nobody reads.
 fn feed(stdin: &mut Option<PipeWriter>, rest: &mut &[u8]) {
     let Some(pipe) = stdin else { return };
@@ -371,63 +301,4 @@ fn is_readable(socket: &UnixStream, until: Option<Instant>) -> bool {
     });
     let mut ready = [PollFd::new(socket, PollFlags::IN)];
     matches!(rustix::event::poll(&mut ready, timeout.as_ref()), Ok(1..))
-}
-
-/// The three standard streams: both ends of each.
-#[derive(Debug)]
-pub(crate) struct Streams {
-    inside: [OwnedFd; 3],
-    ours: Ours,
-}
-
-/// Our ends of the standard streams.
-#[derive(Debug, Default)]
-pub(crate) struct Ours {
-    stdin: Option<PipeWriter>,
-    stdout: Option<PipeReader>,
-    stderr: Option<PipeReader>,
-}
-
-impl Streams {
-    pub(crate) fn open(confinement: &Confinement) -> io::Result<Self> {
-        let mut ours = Ours::default();
-        let stdin = match confinement.stdin {
-            Stream::Null => nothing()?,
-            Stream::Inherit => io::stdin().as_fd().try_clone_to_owned()?,
-            Stream::Pipe => {
-                let (read, write) = io::pipe()?;
-                ours.stdin = Some(write);
-                read.into()
-            }
-        };
-        let out =
-            |stream: Stream, own: BorrowedFd<'_>| -> io::Result<(OwnedFd, Option<PipeReader>)> {
-                Ok(match stream {
-                    Stream::Null => (nothing()?, None),
-                    Stream::Inherit => (own.try_clone_to_owned()?, None),
-                    Stream::Pipe => {
-                        let (read, write) = io::pipe()?;
-                        (write.into(), Some(read))
-                    }
-                })
-            };
-        let (stdout, our_stdout) = out(confinement.stdout, io::stdout().as_fd())?;
-        let (stderr, our_stderr) = out(confinement.stderr, io::stderr().as_fd())?;
-        ours.stdout = our_stdout;
-        ours.stderr = our_stderr;
-        Ok(Self { inside: [stdin, stdout, stderr], ours })
-    }
-
-    pub(crate) fn inside(&self) -> [BorrowedFd<'_>; 3] {
-        let [stdin, stdout, stderr] = &self.inside;
-        [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]
-    }
-
-    pub(crate) fn ours(self) -> Ours {
-        self.ours
-    }
-}
-
-fn nothing() -> io::Result<OwnedFd> {
-    Ok(std::fs::File::options().read(true).write(true).open("/dev/null")?.into())
 }

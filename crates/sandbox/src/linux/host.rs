@@ -11,12 +11,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::child::{Child, Streams};
+use super::child::Child;
 use super::order;
 use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
 use crate::confinement::Confinement;
 use crate::level::{Fault, Primitive, Walls};
 use crate::outcome::{SpawnError, StartError};
+use crate::streams::Streams;
 
 /// What the launcher calls itself; by it `main` knows what it is.
 pub(crate) const NAME: &str = "haft-launcher";

@@ -28,7 +28,7 @@ mod root;
 mod watch;
 mod wire;
 
-pub use child::{Child, Finished, Killer, Output};
+pub use child::Child;
 pub use host::Launcher;
 
 use rustix::process::DumpableBehavior;

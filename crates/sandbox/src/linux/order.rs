@@ -3,16 +3,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::wire::{Access, Bounds, Bytes, Order, Placement};
+use crate::check::{check_absolute, check_name, check_text};
 use crate::confinement::{Confinement, Network, PROXY_PORT, SCRATCH};
 use crate::outcome::SpawnError;
+use crate::scratch::HostScratch;
 
 /// Writes the order for one program.
 pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Order, SpawnError> {
@@ -56,16 +56,6 @@ pub(crate) fn guarded(order: &Order) -> Vec<Bytes> {
     writable.map(|one| one.path.clone()).collect()
 }
 
-/// A folder of the host's that is removed when it is dropped.
-#[derive(Debug)]
-pub(crate) struct HostScratch(PathBuf);
-
-impl Drop for HostScratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Changes an order for a room without namespaces: the scratch folder is one of the host's, and
 /// what only namespaces can do is refused.
 pub(crate) fn without_namespaces(
@@ -84,12 +74,12 @@ pub(crate) fn without_namespaces(
     if is_hidden_below_a_grant {
         return Err(SpawnError::Needs("hiding a part of a granted folder"));
     }
-    let folder = host_scratch().map_err(SpawnError::Host)?;
-    let scratch = HostScratch(folder.clone());
-    order.placements.push(placement(&folder, Access::Write)?);
+    let scratch = HostScratch::make().map_err(SpawnError::Host)?;
+    let folder = scratch.path();
+    order.placements.push(placement(folder, Access::Write)?);
     let inside = Bytes::of(SCRATCH);
     if order.folder == inside {
-        order.folder = Bytes::of(&folder);
+        order.folder = Bytes::of(folder);
     }
     for variable in &mut order.environment {
         for name in ["HOME", "TMPDIR"] {
@@ -103,26 +93,18 @@ pub(crate) fn without_namespaces(
     Ok(scratch)
 }
 
-fn host_scratch() -> std::io::Result<PathBuf> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("haft-scratch-{}-{number}", std::process::id());
-    let path = std::env::temp_dir().canonicalize()?.join(name);
-    std::fs::DirBuilder::new().mode(0o700).create(&path)?;
-    Ok(path)
-}
-
 fn plain(text: &OsStr) -> Result<Bytes, SpawnError> {
-    if text.as_bytes().contains(&0) { Err(SpawnError::BadText) } else { Ok(Bytes::of(text)) }
+    check_text(text)?;
+    Ok(Bytes::of(text))
 }
 
 fn environment(confinement: &Confinement) -> Result<Vec<Bytes>, SpawnError> {
     let variable = |(name, value): &(OsString, OsString)| {
-        let is_name = !name.is_empty() && !name.as_bytes().contains(&b'=');
+        check_name(name)?;
         let mut text = plain(name)?.0;
         text.push(b'=');
         text.extend(plain(value)?.0);
-        is_name.then_some(Bytes(text)).ok_or(SpawnError::BadText)
+        Ok(Bytes(text))
     };
     confinement.environment.iter().map(variable).collect()
 }
@@ -179,16 +161,6 @@ fn placement(path: &Path, access: Access) -> Result<Placement, SpawnError> {
     };
     let stat = rustix::fs::fstat(&opened).map_err(missing)?;
     Ok(Placement { path: Bytes::of(path), access, identity: (stat.st_dev, stat.st_ino) })
-}
-
-/// An absolute path below the root, without `.` and `..`, that a process can have.
-fn check_absolute(path: &Path) -> Result<(), SpawnError> {
-    let mut parts = path.components();
-    let is_plain = parts.next() == Some(Component::RootDir)
-        && parts.clone().count() > 0
-        && parts.all(|part| matches!(part, Component::Normal(_)))
-        && !path.as_os_str().as_bytes().contains(&0);
-    if is_plain { Ok(()) } else { Err(SpawnError::BadPath(path.to_owned())) }
 }
 
 #[cfg(test)]

@@ -1,0 +1,65 @@
+//! The three standard streams of a program, as they are opened for it.
+
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::confinement::{Confinement, Stream};
+
+/// The three standard streams: both ends of each.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    inside: [OwnedFd; 3],
+    ours: Ours,
+}
+
+/// Our ends of the standard streams.
+#[derive(Debug, Default)]
+pub(crate) struct Ours {
+    pub(crate) stdin: Option<PipeWriter>,
+    pub(crate) stdout: Option<PipeReader>,
+    pub(crate) stderr: Option<PipeReader>,
+}
+
+impl Streams {
+    pub(crate) fn open(confinement: &Confinement) -> io::Result<Self> {
+        let mut ours = Ours::default();
+        let stdin = match confinement.stdin {
+            Stream::Null => nothing()?,
+            Stream::Inherit => io::stdin().as_fd().try_clone_to_owned()?,
+            Stream::Pipe => {
+                let (read, write) = io::pipe()?;
+                ours.stdin = Some(write);
+                read.into()
+            }
+        };
+        let out =
+            |stream: Stream, own: BorrowedFd<'_>| -> io::Result<(OwnedFd, Option<PipeReader>)> {
+                Ok(match stream {
+                    Stream::Null => (nothing()?, None),
+                    Stream::Inherit => (own.try_clone_to_owned()?, None),
+                    Stream::Pipe => {
+                        let (read, write) = io::pipe()?;
+                        (write.into(), Some(read))
+                    }
+                })
+            };
+        let (stdout, our_stdout) = out(confinement.stdout, io::stdout().as_fd())?;
+        let (stderr, our_stderr) = out(confinement.stderr, io::stderr().as_fd())?;
+        ours.stdout = our_stdout;
+        ours.stderr = our_stderr;
+        Ok(Self { inside: [stdin, stdout, stderr], ours })
+    }
+
+    pub(crate) fn inside(&self) -> [BorrowedFd<'_>; 3] {
+        let [stdin, stdout, stderr] = &self.inside;
+        [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()]
+    }
+
+    pub(crate) fn ours(self) -> Ours {
+        self.ours
+    }
+}
+
+fn nothing() -> io::Result<OwnedFd> {
+    Ok(std::fs::File::options().read(true).write(true).open("/dev/null")?.into())
+}
