@@ -35,6 +35,8 @@ pub struct Child {
     tally: Arc<Tally>,
     began: Instant,
     deadline: Option<Instant>,
+    /// When the room itself is killed, because it has not done what it must.
+    kill_at: Option<Instant>,
     ended: Option<Ended>,
     /// Removed when nothing of the program is left.
     _scratch: Option<HostScratch>,
@@ -52,6 +54,7 @@ impl Child {
         began: Instant,
         line: Arc<Line>,
     ) -> io::Result<Self> {
+        let deadline = limits.deadline.and_then(|after| began.checked_add(after));
         let socket = room.socket.try_clone()?;
         let killer = Killer::new(move || nudge(&socket, Nudge::Kill));
         let tally = Tally::new(limits.output);
@@ -61,7 +64,8 @@ impl Child {
             stdout: output(ours.stdout),
             stderr: output(ours.stderr),
             network,
-            deadline: limits.deadline.and_then(|after| began.checked_add(after)),
+            deadline,
+            kill_at: deadline.map(|deadline| deadline + PATIENCE),
             killer,
             tally,
             began,
@@ -132,20 +136,18 @@ impl Child {
         if let Some(ended) = &self.ended {
             return Some(ended.clone());
         }
-        let mut kill_at = self.deadline.map(|deadline| deadline + PATIENCE);
         loop {
             let now = Instant::now();
-            if self.killer.was_used() {
-                let soon = now + PATIENCE;
-                kill_at = Some(kill_at.map_or(soon, |at| at.min(soon)));
+            if self.killer.was_used() && self.kill_at.is_none_or(|at| at > now + PATIENCE) {
+                self.kill_at = Some(now + PATIENCE);
             }
-            if kill_at.is_some_and(|at| now >= at) {
+            if self.kill_at.is_some_and(|at| now >= at) {
                 let _ = rustix::process::pidfd_send_signal(&self.room.process, Signal::KILL);
-                kill_at = None;
+                self.kill_at = Some(now + PATIENCE);
             }
             // Somebody else may use the killer while we wait, so look up now and then.
             let look_up = Some(now + PATIENCE);
-            let next = [kill_at, until, look_up].into_iter().flatten().min();
+            let next = [self.kill_at, until, look_up].into_iter().flatten().min();
             if is_readable(&self.room.socket, next) {
                 let ended = self.hear_end();
                 self.ended = Some(ended.clone());
