@@ -45,10 +45,17 @@ pub(crate) const FOLDERS: [&str; 7] =
 pub(crate) const REPOSITORY: &str = ".git";
 
 /// What git executes or takes its orders from, inside a repository.
-pub(crate) const IN_REPOSITORY: [&str; 3] = ["hooks", "config", "config.worktree"];
+pub(crate) const IN_REPOSITORY: [&str; 4] = ["hooks", "config", "config.worktree", COMMON];
+
+/// Names another folder for git to take hooks and settings from.
+pub(crate) const COMMON: &str = "commondir";
+
+/// Without it, a folder is no repository; with it and a few more, git takes the
+/// folder itself for one. So it is protected where there is none.
+pub(crate) const HEAD: &str = "HEAD";
 
 /// The names that stay as they are at the top of every writable folder, with those inside a repository.
 pub fn protected_names() -> impl Iterator<Item = String> {
     let git = IN_REPOSITORY.iter().map(|name| format!("{REPOSITORY}/{name}"));
-    PROTECTED.iter().map(|name| (*name).to_owned()).chain(git)
+    PROTECTED.iter().chain([&HEAD]).map(|name| (*name).to_owned()).chain(git)
 }

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::mounts::{self, Doing, Mounted, Shape};
 use super::root::is_writable;
 use crate::level::Fault;
-use crate::protected::{FOLDERS, IN_REPOSITORY, PROTECTED, REPOSITORY};
+use crate::protected::{COMMON, FOLDERS, HEAD, IN_REPOSITORY, PROTECTED, REPOSITORY};
 
 /// The mode of a placeholder: readable to its owner, and a sticky bit that means nothing there.
 const FILE_MODE: u32 = 0o1400;
@@ -59,14 +59,14 @@ impl Guard {
             Some(FileType::Directory) if !Self::is_placeholder(opened.as_fd(), REPOSITORY) => {
                 let repository =
                     mounts::name(opened.as_fd(), REPOSITORY).doing(|| doing(REPOSITORY))?;
-                self.keep_repository(repository.as_fd(), folder)
+                self.keep_repository(repository.as_fd(), folder)?;
             }
             _ => {
                 let kept = self.keep(opened.as_fd(), REPOSITORY, Shape::Folder);
                 kept.doing(|| doing(REPOSITORY))?;
-                self.keep_bare(opened.as_fd(), folder)
             }
         }
+        self.keep_bare(opened.as_fd(), folder)
     }
 
     fn keep_repository(&mut self, repository: BorrowedFd<'_>, folder: &Path) -> Result<(), Fault> {
@@ -84,12 +84,15 @@ impl Guard {
         Ok(())
     }
 
-    /// A folder can be a repository itself.
+    /// A folder can be a repository itself, and one that is none must not become one: git
+    /// looks there too when what it finds in `.git` has been made useless.
     fn keep_bare(&mut self, folder: BorrowedFd<'_>, path: &Path) -> Result<(), Fault> {
-        if is_bare(folder).doing(|| format!("look at `{}`", path.display()))? {
-            self.keep_repository(folder, path)?;
+        let doing = || format!("look at `{}`", path.display());
+        if is_bare(folder).doing(doing)? {
+            self.keep_repository(folder, path)
+        } else {
+            self.keep(folder, HEAD, Shape::File).doing(doing)
         }
-        Ok(())
     }
 
     fn is_placeholder(folder: BorrowedFd<'_>, name: &str) -> bool {
@@ -153,7 +156,7 @@ impl Drop for Guard {
                 // The owner may have put something of theirs in its place meanwhile.
                 let is_ours = (held.st_dev, held.st_ino) == (now.st_dev, now.st_ino)
                     && is_marked(now.st_mode)
-                    && (placeholder.shape == Shape::Folder || now.st_size == 0);
+                    && (placeholder.shape == Shape::Folder || says_nothing(&now, name));
                 if is_ours {
                     let _ = rustix::fs::unlinkat(parent, name, flags);
                 }
@@ -169,6 +172,15 @@ fn is_marked(mode: u32) -> bool {
     )
 }
 
+/// What a placeholder holds. Git refuses to work where this one file is there and empty.
+fn content(name: &str) -> &'static [u8] {
+    if name == COMMON { b".\n" } else { b"" }
+}
+
+fn says_nothing(stat: &rustix::fs::Stat, name: &str) -> bool {
+    usize::try_from(stat.st_size) == Ok(content(name).len())
+}
+
 fn look(folder: BorrowedFd<'_>, name: &str) -> Result<Option<FileType>, Errno> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(None),
@@ -177,17 +189,21 @@ fn look(folder: BorrowedFd<'_>, name: &str) -> Result<Option<FileType>, Errno> {
 }
 
 fn is_bare(folder: BorrowedFd<'_>) -> Result<bool, Errno> {
-    let head = look(folder, "HEAD")? == Some(FileType::RegularFile);
-    Ok(head && look(folder, "objects")? == Some(FileType::Directory))
+    let head = look(folder, HEAD)? == Some(FileType::RegularFile);
+    Ok(head
+        && !Guard::is_placeholder(folder, HEAD)
+        && look(folder, "objects")? == Some(FileType::Directory))
 }
 
 /// The mode is right from the first moment, so that nobody takes a placeholder for the owner's.
 fn make(parent: BorrowedFd<'_>, name: &str, shape: Shape) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
     match shape {
         Shape::File => {
-            let flags = flags | OFlags::CREATE | OFlags::EXCL;
-            rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE))
+            let flags = flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+            let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE))?;
+            rustix::io::write(&file, content(name))?;
+            Ok(file)
         }
         Shape::Folder => {
             rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(FOLDER_MODE))?;
@@ -233,11 +249,10 @@ pub(crate) fn cover(folder: BorrowedFd<'_>, empty: BorrowedFd<'_>) -> Result<(),
         _ => cover_one(folder, REPOSITORY, empty)?,
     }
     if is_bare(folder).doing(doing)? {
-        for name in IN_REPOSITORY {
-            cover_one(folder, name, empty)?;
-        }
+        IN_REPOSITORY.iter().try_for_each(|name| cover_one(folder, name, empty))
+    } else {
+        cover_one(folder, HEAD, empty)
     }
-    Ok(())
 }
 
 fn cover_one(folder: BorrowedFd<'_>, name: &str, empty: BorrowedFd<'_>) -> Result<(), Fault> {

@@ -84,8 +84,19 @@ const DEVICE_LINKS: [(&str, &str); 6] = [
 const MASKED: [&str; 2] = ["keys", "key-users"];
 
 /// Files under `/proc` that only root may read: a host that is root is still that inside.
-const MASKED_FOR_ROOT: [&str; 7] =
-    ["kcore", "kmsg", "kpagecount", "kpageflags", "sched_debug", "sysrq-trigger", "timer_list"];
+const MASKED_FOR_ROOT: [&str; 11] = [
+    "kcore",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "pagetypeinfo",
+    "sched_debug",
+    "slabinfo",
+    "sysrq-trigger",
+    "timer_list",
+    "vmallocinfo",
+];
 
 /// What the system has of the lists above; looked up once.
 #[derive(Debug)]
@@ -458,8 +469,10 @@ fn has_numbers_of_its_own() -> bool {
     version >= (6, 14)
 }
 
-/// Whether the room's own user may write in a folder.
+/// Whether the room's own user may write in a folder, or may let themselves: an owner can.
 pub(crate) fn is_writable(folder: BorrowedFd<'_>) -> bool {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::EACCESS;
-    rustix::fs::accessat(folder, "", rustix::fs::Access::WRITE_OK, flags).is_ok()
+    let may_write = rustix::fs::Access::WRITE_OK;
+    rustix::fs::accessat(folder, ".", may_write, AtFlags::EACCESS).is_ok()
+        || rustix::fs::fstat(folder)
+            .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
 }

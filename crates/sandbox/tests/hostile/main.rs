@@ -1,0 +1,15 @@
+//! What the walls hold: each test runs a real program that tries the thing.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "the helpers are tests too")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod files;
+mod kernel;
+mod network;
+mod ordinary;
+mod planting;
+mod processes;
+mod table;

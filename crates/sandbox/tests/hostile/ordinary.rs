@@ -1,0 +1,32 @@
+//! Ordinary work goes on inside the walls.
+
+use sandbox::{Confinement, Exit, Network};
+
+use crate::common::{Folder, as_each_user, probe, probe_outside};
+
+#[test]
+fn everything_that_programs_are_made_of_works() {
+    as_each_user(|| {
+        let folder = Folder::new();
+        let (list, _) = probe_outside(&folder.path, &["list"]);
+        let names: Vec<_> = list
+            .lines()
+            .filter(|line| line.ends_with("\twork"))
+            .filter_map(|line| line.split('\t').next())
+            .collect();
+        assert!(names.len() >= 24, "{list}");
+        let in_a_folder = Confinement {
+            writable: vec![folder.path.clone()],
+            folder: folder.path.clone(),
+            ..Confinement::default()
+        };
+        let with_a_network = Confinement { network: Network::Allow, ..Confinement::default() };
+        for confinement in [Confinement::default(), in_a_folder, with_a_network] {
+            for name in &names {
+                let (said, exit) = probe(&confinement, &[name]);
+                let works = said.starts_with("works: ") && exit == Exit::Code(0);
+                assert!(works, "`{name}` does not work: {said} ({exit})");
+            }
+        }
+    });
+}

@@ -1,0 +1,96 @@
+//! Other processes: those of the host are not there, and the first one of a room is out of reach.
+
+use std::os::fd::OwnedFd;
+
+use rustix::net::{AddressFamily, SocketType};
+use sandbox::{Confinement, Exit, Launcher};
+
+use crate::common::{
+    Folder, as_each_user, assert_held, launcher, launcher_program, probe, probe_outside, probes,
+    start_probe, text,
+};
+use crate::table::{self, assert_all_held};
+
+#[test]
+fn the_first_process_of_a_room_is_out_of_reach() {
+    as_each_user(|| {
+        assert_all_held(&Confinement::default(), table::PROCESSES);
+        let said = assert_held(&Confinement::default(), &["signal-every", "1"]);
+        for call in ["kill", "tgkill", "rt_sigqueueinfo", "pidfd_send_signal"] {
+            assert!(said.contains(call), "`{call}` was not tried: {said}");
+        }
+    });
+}
+
+#[test]
+fn processes_of_the_host_do_not_exist() {
+    as_each_user(|| {
+        let another = start_probe(&Confinement::default(), &["sleep-stubborn", "30"]);
+        for pid in [std::process::id(), another.id()] {
+            let pid = pid.to_string();
+            for words in [
+                vec!["read-proc", &pid, "all"],
+                vec!["ptrace-attach", &pid],
+                vec!["process-vm-readv", &pid],
+                vec!["signal", &pid],
+                vec!["signal-every", &pid],
+                vec!["pidfd-getfd", &pid],
+                vec!["proc-exe-write", &pid],
+            ] {
+                assert_held(&Confinement::default(), &words);
+            }
+        }
+    });
+}
+
+#[test]
+fn killing_everybody_does_not_end_the_room() {
+    as_each_user(|| {
+        let (said, exit) = probe(&Confinement::default(), &["kill-everyone"]);
+        assert_eq!(said, "works: kill(-1) reached its own child only");
+        assert_eq!(exit, Exit::Code(0));
+        let (said, code) = probe_outside(std::path::Path::new("/"), &["kill-everyone"]);
+        assert_eq!((said.as_str(), code), ("skipped: only in a room", Some(43)));
+    });
+}
+
+#[test]
+fn descriptors_of_the_host_are_not_inherited() {
+    as_each_user(|| {
+        let folder = Folder::new();
+        let secret = folder.write("secret", "secret");
+        let _open = without_close_on_exec(&secret);
+        // The one launcher was started before they were open or after; this one certainly after.
+        let argv = [probes().as_os_str().to_owned(), "inherited-descriptors".into()];
+        let confinement =
+            Confinement { readable: vec![probes().to_owned()], ..Confinement::default() };
+        let fresh = Launcher::start(launcher_program()).unwrap();
+        for launcher in [launcher(), &fresh] {
+            let finished = launcher.spawn(&confinement, &argv).unwrap().finish(b"").unwrap();
+            assert_eq!(
+                String::from_utf8_lossy(&finished.stdout),
+                "held: descriptors: only 0, 1, 2\n"
+            );
+        }
+        let (said, code) = probe_outside(&folder.path, &["inherited-descriptors"]);
+        assert_eq!(code, Some(42), "{said}");
+    });
+}
+
+/// A file, a folder, sockets and a pipe that every child gets.
+fn without_close_on_exec(file: &std::path::Path) -> Vec<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    let open = |path: &str| rustix::fs::open(path, OFlags::RDONLY, Mode::empty()).unwrap();
+    let socket = |family, kind| rustix::net::socket(family, kind, None).unwrap();
+    let (read, write) = rustix::pipe::pipe().unwrap();
+    vec![
+        open(text(file)),
+        open("/"),
+        open("/proc/self/ns/mnt"),
+        socket(AddressFamily::INET, SocketType::STREAM),
+        socket(AddressFamily::INET, SocketType::DGRAM),
+        socket(AddressFamily::UNIX, SocketType::STREAM),
+        read,
+        write,
+    ]
+}
