@@ -17,6 +17,7 @@ use super::protect;
 use super::wire::{Access, Failure, Order, Placement};
 use crate::confinement::SCRATCH;
 use crate::level::Fault;
+use crate::protected::protected_names;
 
 /// The user and the group that a walled process believes to be.
 pub(crate) const INSIDE_ID: u32 = 1000;
@@ -51,7 +52,9 @@ const SETTINGS: [&str; 20] = [
 ];
 
 /// Files under `/etc` of our own, so that look-ups of users and hosts have an answer.
-const WRITTEN: [(&str, &str); 7] = [
+const WRITTEN: [(&str, &str); 8] = [
+    // What keeps others out of a granted folder is not to be committed.
+    ("etc/gitconfig", "[core]\n\texcludesFile = /etc/haft.exclude\n"),
     // Covers what must read as nothing.
     ("etc/.empty", ""),
     (
@@ -162,6 +165,8 @@ impl Furniture {
         for (path, text) in WRITTEN {
             top.write(path, text).doing(|| format!("write `/{path}`"))?;
         }
+        let names: String = protected_names().map(|name| format!("/{name}\n")).collect();
+        top.write("etc/haft.exclude", &names).doing(|| "write `/etc/haft.exclude`".into())?;
         for name in DEVICES {
             let device = Path::new("/dev").join(name);
             if rustix::fs::access(&device, rustix::fs::Access::EXISTS).is_ok() {

@@ -367,3 +367,28 @@ fn parent_of(pid: u32) -> String {
 fn kill(pid: &str) {
     assert!(Command::new("/bin/kill").args(["-9", pid]).status().unwrap().success());
 }
+
+#[test]
+fn a_commit_made_in_a_room_holds_nothing_of_ours() {
+    as_each_user(|| {
+        let folder = Folder::new();
+        let git = |words: &str| {
+            let mut command = Command::new("git");
+            command.args(words.split(' ')).current_dir(&folder.path).env("HOME", "/nowhere");
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "git {words}: {output:?}");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        git("init -q");
+        let confinement = Confinement {
+            writable: vec![folder.path.clone()],
+            folder: folder.path.clone(),
+            ..Confinement::default()
+        };
+        let script = "echo one > file && git add -A && \
+                      git -c user.name=o -c user.email=o@example.com commit -qm work";
+        let (_, exit) = run(&confinement, &["/bin/sh", "-c", script]);
+        assert_eq!(exit, Exit::Code(0));
+        assert_eq!(git("ls-tree --name-only HEAD"), "file\n");
+    });
+}
