@@ -12,16 +12,28 @@ use crate::level::Fault;
 pub(crate) const DEVICES: [&str; 5] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Makes this process the one that orphans come to.
+/// Makes this process a room.
 pub(crate) fn build() -> Result<(), Fault> {
-    let own = rustix::process::getpid();
-    rustix::process::set_child_subreaper(Some(own)).doing(|| "become a reaper".into())?;
+    become_reaper()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .doing(|| "close the memory of the room".into())
 }
 
-/// Kills everything below this process that is there now.
-pub(crate) fn kill_descendants() {
+/// Makes this process the one that orphans below it come to.
+pub(crate) fn become_reaper() -> Result<(), Fault> {
+    let own = rustix::process::getpid();
+    rustix::process::set_child_subreaper(Some(own)).doing(|| "become a reaper".into())
+}
+
+/// Kills everything below this process that is there now, apart from these and what is below them.
+pub(crate) fn kill_descendants(apart_from: &[i32]) {
+    for pid in descendants(apart_from).into_iter().filter_map(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Everything below this process that is there now, apart from these and what is below them.
+pub(crate) fn descendants(apart_from: &[i32]) -> Vec<i32> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
@@ -36,13 +48,14 @@ pub(crate) fn kill_descendants() {
             children.entry(parent).or_default().push(pid);
         }
     }
-    let mut next = vec![rustix::process::getpid().as_raw_pid()];
+    let (mut found, mut next) = (Vec::new(), vec![rustix::process::getpid().as_raw_pid()]);
     while let Some(parent) = next.pop() {
-        for child in children.remove(&parent).unwrap_or_default() {
-            if let Some(pid) = Pid::from_raw(child) {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
+        let below = children.remove(&parent).unwrap_or_default();
+        let below = below.into_iter().filter(|child| !apart_from.contains(child));
+        for child in below {
+            found.push(child);
             next.push(child);
         }
     }
+    found
 }

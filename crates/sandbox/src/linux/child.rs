@@ -23,6 +23,9 @@ use crate::streams::Ours;
 /// How long a room has to do what it must before it is killed itself.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How often to look up while nothing is heard.
+const LOOK_UP: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
 /// A program inside the walls. Dropping it ends the program and all it started.
 #[derive(Debug)]
 pub struct Child {
@@ -38,6 +41,8 @@ pub struct Child {
     /// When the room itself is killed, because it has not done what it must.
     kill_at: Option<Instant>,
     ended: Option<Ended>,
+    /// Whether the kernel was seen to end a part of it for lack of memory.
+    is_out_of_memory: bool,
     /// Removed when nothing of the program is left.
     _scratch: Option<HostScratch>,
     /// Its walls stand as long as the launcher lives.
@@ -71,6 +76,7 @@ impl Child {
             began,
             room,
             ended: None,
+            is_out_of_memory: false,
             _scratch: scratch,
             _line: line,
         })
@@ -141,6 +147,9 @@ impl Child {
             if self.killer.was_used() && self.kill_at.is_none_or(|at| at > now + PATIENCE) {
                 self.kill_at = Some(now + PATIENCE);
             }
+            if self.end_if_out_of_memory() {
+                self.kill_at = Some(now + PATIENCE);
+            }
             if self.kill_at.is_some_and(|at| now >= at) {
                 let _ = rustix::process::pidfd_send_signal(&self.room.process, Signal::KILL);
                 self.kill_at = Some(now + PATIENCE);
@@ -157,6 +166,17 @@ impl Child {
                 return None;
             }
         }
+    }
+
+    /// Ends all of it when the kernel has ended a part of it for lack of memory; whether it just did.
+    fn end_if_out_of_memory(&mut self) -> bool {
+        let is_out = self.room.group.as_ref().is_some_and(Group::ran_out);
+        let is_new = is_out && !self.is_out_of_memory;
+        if is_new {
+            self.is_out_of_memory = true;
+            nudge(&self.room.socket, Nudge::Kill);
+        }
+        is_new
     }
 
     fn hear_end(&self) -> Ended {
@@ -186,6 +206,8 @@ impl Child {
                 Cause::Memory => Exit::Memory,
                 Cause::Processor => Exit::Processor,
                 Cause::Processes => Exit::Processes,
+                Cause::Host if self.killer.was_used() => Exit::Cancelled,
+                Cause::Host if self.is_out_of_memory => Exit::Memory,
                 Cause::Host => Exit::Cancelled,
             },
             None if self.killer.was_used() => Exit::Cancelled,
@@ -225,8 +247,12 @@ impl Child {
                 ready.extend(stdin.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
                 ready.extend(stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
                 ready.extend(stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-                match rustix::event::poll(&mut ready, None) {
+                match rustix::event::poll(&mut ready, Some(&LOOK_UP)) {
                     Err(Errno::INTR) => continue,
+                    Ok(0) => {
+                        self.end_if_out_of_memory();
+                        continue;
+                    }
                     polled => polled?,
                 };
                 let mut is_ready = ready.iter().map(|one| !one.revents().is_empty());

@@ -18,6 +18,12 @@ use crate::level::Fault;
 /// What every group of ours is called: this, and the number of its launcher.
 const PREFIX: &str = "haft-";
 
+/// The kernel has no more process numbers than this, and takes no larger bound.
+const MOST_PROCESSES: u32 = 1 << 22;
+
+/// More processors than any machine has, in hundredths.
+const MOST_SHARE: u32 = 10_000 * 100;
+
 /// The group of a launcher. Groups are removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Groups {
@@ -244,7 +250,8 @@ impl Group {
             std::fs::write(&path, value).doing(|| format!("write `{}`", path.display()))
         };
         // Our own first process is in it too.
-        let processes = limits.processes.saturating_add(1).to_string();
+        let processes = limits.processes.saturating_add(1).min(MOST_PROCESSES).to_string();
+        let share = limits.cpu_share.map(|share| u64::from(share.clamp(1, MOST_SHARE)) * 1000);
         match self {
             Self::Unified(folder) => {
                 if let Some(memory) = limits.memory {
@@ -253,8 +260,8 @@ impl Group {
                     let _ = write(folder, "memory.oom.group", "0".into());
                 }
                 write(folder, "pids.max", processes)?;
-                if let Some(share) = limits.cpu_share {
-                    let _ = write(folder, "cpu.max", format!("{} 100000", share.max(1) * 1000));
+                if let Some(share) = share {
+                    let _ = write(folder, "cpu.max", format!("{share} 100000"));
                 }
             }
             Self::Split { memory, processes: pids, cpu } => {
@@ -268,10 +275,10 @@ impl Group {
                     make_and_enter(pids.path(), pid)?;
                     write(pids, "pids.max", processes)?;
                 }
-                if let (Some(cpu), Some(share)) = (cpu, limits.cpu_share) {
+                if let (Some(cpu), Some(share)) = (cpu, share) {
                     make_and_enter(cpu.path(), pid)?;
                     write(cpu, "cpu.cfs_period_us", "100000".into())?;
-                    write(cpu, "cpu.cfs_quota_us", (share.max(1) * 1000).to_string())?;
+                    write(cpu, "cpu.cfs_quota_us", share.to_string())?;
                 }
             }
         }

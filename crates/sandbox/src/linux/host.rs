@@ -100,7 +100,7 @@ impl Launcher {
             // The launcher may be older than a mount of the host, and then a path is another one
             // to it; or it was killed, and everything it had started died with it. A new one sees and lives.
             Err(SpawnError::Moved(_) | SpawnError::Launcher(_)) => {
-                let line = self.shared.renew(&line).map_err(SpawnError::Launcher)?;
+                let line = self.shared.renew(&line)?;
                 self.attempt(&line, confinement, argv)
             }
             spawned => spawned,
@@ -121,6 +121,13 @@ impl Launcher {
         }
         let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
         let room = line.room(&order, self.ahead)?;
+        // A room that could not be built says why before anything of it is gone.
+        if !room.is_heard {
+            match Self::hear(&room)? {
+                (Word::Prepared(prepared), _) => prepared.map_err(SpawnError::Wall)?,
+                _ => return Err(SpawnError::Wall(lost(0))),
+            };
+        }
         if let Some(group) = &room.group {
             group.limit(&confinement.limits, room.pid).map_err(SpawnError::Wall)?;
             order.limits.grouped = true;
@@ -128,33 +135,26 @@ impl Launcher {
                 order.limits.processors = None;
             }
         }
-        let broken = |_| SpawnError::Wall(Fault { doing: "reach a room".into(), errno: 0 });
+        let broken = |error: io::Error| match error.kind() {
+            io::ErrorKind::ArgumentListTooLong => explain(Failure::Program(libc::E2BIG), &order),
+            _ => SpawnError::Wall(Fault { doing: "reach a room".into(), errno: 0 }),
+        };
         wire::send(&room.socket, &order, &streams.inside()).map_err(broken)?;
         let (ours, listener) = match Self::hear(&room)? {
-            Heard::Started(listener) => (streams.ours(), listener),
-            Heard::Failed(failure) => return Err(explain(failure, &order)),
+            (Word::Started, descriptors) => (streams.ours(), descriptors.into_iter().next()),
+            (Word::Failed(failure), _) => return Err(explain(failure, &order)),
+            _ => return Err(SpawnError::Wall(lost(0))),
         };
+        let listener = listener.map(std::net::TcpListener::from);
         Child::new(room, ours, listener, scratch, &confinement.limits, began, Arc::clone(line))
             .map_err(SpawnError::Host)
     }
 
-    fn hear(room: &Room) -> Result<Heard, SpawnError> {
-        let lost = |errno| Fault { doing: "hear from a room".into(), errno };
-        let mut is_heard = room.is_heard;
-        loop {
-            let heard = wire::receive::<Word>(&room.socket);
-            let heard = heard.map_err(|error| {
-                SpawnError::Wall(lost(error.raw_os_error().unwrap_or_default()))
-            })?;
-            match heard {
-                Some((Word::Prepared(Ok(_)), _)) if !is_heard => is_heard = true,
-                Some((Word::Prepared(Err(fault)), _)) => return Err(SpawnError::Wall(fault)),
-                Some((Word::Started, descriptors)) => {
-                    return Ok(Heard::Started(descriptors.into_iter().next().map(Into::into)));
-                }
-                Some((Word::Failed(failure), _)) => return Ok(Heard::Failed(failure)),
-                _ => return Err(SpawnError::Wall(lost(0))),
-            }
+    fn hear(room: &Room) -> Result<(Word, Vec<OwnedFd>), SpawnError> {
+        match wire::receive::<Word>(&room.socket) {
+            Ok(Some(heard)) => Ok(heard),
+            Ok(None) => Err(SpawnError::Wall(lost(0))),
+            Err(error) => Err(SpawnError::Wall(lost(error.raw_os_error().unwrap_or_default()))),
         }
     }
 }
@@ -165,10 +165,17 @@ impl Shared {
     }
 
     /// Puts a new launcher in the place of one that is of no more use, unless somebody else has.
-    fn renew(&self, old: &Arc<Line>) -> Result<Arc<Line>, StartError> {
+    /// The new one must not be weaker than what was promised.
+    fn renew(&self, old: &Arc<Line>) -> Result<Arc<Line>, SpawnError> {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&line, old) {
-            *line = Arc::new(Line::open(&self.program)?.0);
+            old.bury();
+            let (opened, walls) = Line::open(&self.program).map_err(SpawnError::Launcher)?;
+            let required = self.walls.level();
+            if walls.level() < required {
+                return Err(SpawnError::TooWeak { required, walls });
+            }
+            *line = Arc::new(opened);
         }
         Ok(Arc::clone(&line))
     }
@@ -178,6 +185,13 @@ impl Line {
     fn open(program: &Path) -> Result<(Self, Walls), StartError> {
         let (link, walls) = Link::open(program)?;
         Ok((Self { link: Mutex::new(link) }, walls))
+    }
+
+    /// Frees the number of a launcher that was killed, by which the next one knows that its
+    /// control groups can go.
+    fn bury(&self) {
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = link.process.try_wait();
     }
 
     /// Takes a room, has the folders of the order guarded, and has the next room made.
@@ -200,9 +214,9 @@ impl Line {
     }
 }
 
-enum Heard {
-    Started(Option<std::net::TcpListener>),
-    Failed(Failure),
+/// A room that does not say what it must.
+fn lost(errno: i32) -> Fault {
+    Fault { doing: "hear from a room".into(), errno }
 }
 
 fn explain(failure: Failure, order: &Order) -> SpawnError {

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use rustix::thread::UnshareFlags;
 
+use super::bare;
 use super::calls::{self, Strictness};
 use super::files::{self, Connections, Rights};
 use super::filter::Filter;
@@ -57,7 +58,7 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
         let _ = rustix::thread::set_thread_groups(&[]);
     }
     process::default_signals();
-    let signals = process::children_by_descriptor()?;
+    let signals = process::by_descriptor(&[libc::SIGCHLD])?;
     let (mut launcher, walls, first) = Launcher::find();
     wire::send(host, &Answer::Hello(walls), &[])?;
     if let Some((answer, descriptors)) = first {
@@ -135,6 +136,8 @@ impl Launcher {
             Ok((made_of, made)) => (Finding::Works(made_of), Some(made)),
             Err(fault) => {
                 launcher.plan.namespaces = Namespaces::Shared;
+                // What a room that was killed leaves behind comes here.
+                let _ = bare::become_reaper();
                 if let Some(filters) = &mut launcher.plan.filters {
                     *filters = [calls::filter(Strictness::Bare), calls::filter(Strictness::Bare)];
                 }
@@ -225,8 +228,8 @@ impl Launcher {
 
     fn guard(&mut self, room: u64, folders: &[wire::Bytes]) -> Result<(), Fault> {
         let standing = self.rooms.values_mut().find(|standing| standing.id == room);
-        let gone = || Fault { doing: "find the room".into(), errno: libc::ESRCH };
-        let standing = standing.ok_or_else(gone)?;
+        // A room that is gone starts nothing, and has told the host why.
+        let Some(standing) = standing else { return Ok(()) };
         folders.iter().try_for_each(|folder| standing.guard.add(folder.path()))
     }
 
@@ -234,6 +237,10 @@ impl Launcher {
     fn reap(&mut self) {
         while let Ok(Some(reaped)) = process::reap_any(Wait::No) {
             self.forget(reaped.pid);
+        }
+        if self.plan.namespaces == Namespaces::Shared {
+            let rooms: Vec<_> = self.rooms.keys().copied().collect();
+            bare::kill_descendants(&rooms);
         }
     }
 
@@ -255,8 +262,14 @@ impl Drop for Launcher {
         for pid in self.rooms.keys().filter_map(|pid| Pid::from_raw(*pid)) {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
-        while let Ok(Some(reaped)) = process::reap_any(Wait::ForOne) {
-            self.forget(reaped.pid);
+        loop {
+            if self.plan.namespaces == Namespaces::Shared {
+                bare::kill_descendants(&[]);
+            }
+            match process::reap_any(Wait::ForOne) {
+                Ok(Some(reaped)) => self.forget(reaped.pid),
+                _ => break,
+            }
         }
     }
 }

@@ -74,6 +74,7 @@ pub(crate) fn without_namespaces(
     if is_hidden_below_a_grant {
         return Err(SpawnError::Needs("hiding a part of a granted folder"));
     }
+    sweep(&std::env::temp_dir());
     let scratch = HostScratch::make().map_err(SpawnError::Host)?;
     let folder = scratch.path();
     order.placements.push(placement(folder, Access::Write)?);
@@ -91,6 +92,21 @@ pub(crate) fn without_namespaces(
         }
     }
     Ok(scratch)
+}
+
+/// Removes the scratch folders that a host left behind that was killed.
+fn sweep(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| {
+            name.strip_prefix("haft-scratch-")?.split_once('-')?.0.parse::<i32>().ok()
+        });
+        if let Some(owner) = owner.and_then(rustix::process::Pid::from_raw)
+            && rustix::process::test_kill_process(owner) == Err(Errno::SRCH)
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn plain(text: &OsStr) -> Result<Bytes, SpawnError> {

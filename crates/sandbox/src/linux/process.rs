@@ -158,13 +158,15 @@ pub(crate) fn signal_everything(signal: Signal) {
 }
 
 /// Blocks the signals this process waits for by descriptor, and gives the descriptor.
-pub(crate) fn children_by_descriptor() -> Result<OwnedFd, Errno> {
+pub(crate) fn by_descriptor(signals: &[libc::c_int]) -> Result<OwnedFd, Errno> {
     // SAFETY: the set is a plain structure that the first call fills; the descriptor that
     // the last one returns is ours.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
+        }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
         match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
             -1 => Err(last_error()),

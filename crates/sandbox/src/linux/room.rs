@@ -51,7 +51,12 @@ pub(crate) fn run(socket: UnixStream, plan: &Plan) -> i32 {
 }
 
 fn live(socket: UnixStream, plan: &Plan) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The kernel ends a namespace with its first process; without one the room has to do it.
+    let at_the_end = match plan.namespaces {
+        Namespaces::New => Signal::KILL,
+        Namespaces::Shared => Signal::TERM,
+    };
+    rustix::process::set_parent_process_death_signal(Some(at_the_end))?;
     let socket = alone_with(socket)?;
     let built = match plan.namespaces {
         Namespaces::New => build(plan).map(Some),
@@ -78,7 +83,8 @@ fn live(socket: UnixStream, plan: &Plan) -> io::Result<()> {
             let end = watch(&socket, &order, main, began, plan.namespaces)?;
             wire::send(&socket, &Word::Ended(end), &[])?;
             // The host reads the usage of the control group now, which goes when this process does.
-            let _ = (&socket).read(&mut [0]);
+            // It may still send nudges.
+            while matches!((&socket).read(&mut [0]), Ok(1..)) {}
             Ok(())
         }
         Err(failure) => wire::send(&socket, &Word::Failed(failure), &[]),
@@ -138,7 +144,12 @@ fn start(
     }
     let (mut report, failed) = io::pipe().doing(|| "make a pipe".into()).map_err(Failure::Wall)?;
     let main = process::fork(|| {
-        let failure = become_program(plan, order, streams);
+        // The pipe closed without a word would mean that the program runs.
+        let failure = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            become_program(plan, order, streams)
+        }));
+        let broken = Fault { doing: "prepare the program".into(), errno: 0 };
+        let failure = failure.unwrap_or(Failure::Wall(broken));
         let bytes = postcard::to_stdvec(&failure).unwrap_or_default();
         let _ = io::Write::write_all(&mut &failed, &bytes);
         127
@@ -188,6 +199,11 @@ fn prepare_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Result<Pr
     let [input, output, errors] = streams else {
         return Err(Failure::Wall(Fault { doing: "take the standard streams".into(), errno: 0 }));
     };
+    if plan.namespaces == Namespaces::Shared {
+        wall("die with the room")(rustix::process::set_parent_process_death_signal(Some(
+            Signal::KILL,
+        )))?;
+    }
     // In a session of its own it has no controlling terminal to type into.
     let _ = rustix::process::setsid();
     wall("take the standard streams")(
@@ -255,9 +271,12 @@ fn watch(
     namespaces: Namespaces,
 ) -> io::Result<End> {
     let bounds = &order.limits;
-    let signals = process::children_by_descriptor()?;
+    let signals = match namespaces {
+        Namespaces::New => process::by_descriptor(&[libc::SIGCHLD])?,
+        Namespaces::Shared => process::by_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?,
+    };
     let deadline = bounds.deadline_ms.map(|after| began + Duration::from_millis(after));
-    let mut eyes = Watch::new();
+    let mut eyes = Watch::new(namespaces);
     let mut look_at = Watch::is_needed(bounds).then(Instant::now);
     let mut status = None;
     let mut cause = Cause::Itself;
@@ -296,6 +315,9 @@ fn watch(
     Ok(End { status: status.unwrap_or(libc::SIGKILL), cause, user_us, system_us, peak })
 }
 
+/// How long the news of one signal is.
+const ONE_SIGNAL: usize = size_of::<libc::signalfd_siginfo>();
+
 enum Heard {
     Nothing,
     Child,
@@ -327,9 +349,11 @@ fn wait_for(
             _ => Heard::Kill,
         });
     }
-    let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 4];
-    let _ = rustix::io::read(signals, &mut buffer);
-    Ok(Heard::Child)
+    let mut buffer = [0; ONE_SIGNAL * 4];
+    let count = rustix::io::read(signals, &mut buffer).unwrap_or_default();
+    let term = libc::SIGTERM.to_ne_bytes();
+    let is_asked_to_end = buffer[..count].chunks(ONE_SIGNAL).any(|one| one.starts_with(&term));
+    Ok(if is_asked_to_end { Heard::Kill } else { Heard::Child })
 }
 
 fn reap_ended(main: Pid, status: &mut Option<i32>) {
@@ -345,7 +369,7 @@ fn end_everything(main: Pid, status: &mut Option<i32>, namespaces: Namespaces) {
     loop {
         match namespaces {
             Namespaces::New => process::signal_everything(Signal::KILL),
-            Namespaces::Shared => bare::kill_descendants(),
+            Namespaces::Shared => bare::kill_descendants(&[]),
         }
         match process::reap_any(Wait::ForOne) {
             Ok(Some(reaped)) if reaped.pid == main.as_raw_pid() => *status = Some(reaped.status),

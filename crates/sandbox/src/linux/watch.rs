@@ -1,11 +1,12 @@
 //! What a tree of processes uses, looked at from its first process, where no control group counts it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::process;
+use super::bare;
+use super::process::{self, Namespaces};
 use super::wire::{Bounds, Cause};
 
 /// About as fast as a machine fills memory, in bytes a second. From it follows how long one may look away.
@@ -18,6 +19,7 @@ const LONGEST: Duration = Duration::from_millis(250);
 /// The eyes of a room on its own processes.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    namespaces: Namespaces,
     page: u64,
     ticks: u64,
     /// The device that memory without a path lives on.
@@ -35,11 +37,12 @@ struct Seen {
 }
 
 impl Watch {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(namespaces: Namespaces) -> Self {
         let unnamed = rustix::fs::memfd_create("haft", rustix::fs::MemfdFlags::CLOEXEC)
             .and_then(|file| rustix::fs::fstat(&file))
             .map(|stat| stat.st_dev);
         Self {
+            namespaces,
             page: rustix::param::page_size() as u64,
             ticks: rustix::param::clock_ticks_per_second(),
             unnamed: unnamed.ok(),
@@ -85,25 +88,41 @@ impl Watch {
 
     fn see(&self, exactness: Exactness) -> Option<Seen> {
         let mut seen = Seen::default();
-        let mut files = HashSet::new();
-        for entry in std::fs::read_dir("/proc").ok()?.flatten() {
-            let name = entry.file_name();
-            let is_process = name.to_str().is_some_and(|name| name.parse::<u32>().is_ok());
-            if !is_process || name == "1" {
-                continue;
-            }
-            let folder = entry.path();
+        // Memory in files without a path, and in segments, which no process need have mapped.
+        let mut files = match self.namespaces {
+            Namespaces::New => segments(),
+            Namespaces::Shared => HashMap::new(),
+        };
+        let mut folders = Vec::new();
+        for pid in self.processes()? {
+            let folder = Path::new("/proc").join(pid.to_string());
             seen.processes += 1;
+            self.add_unnamed_files(&folder, &mut files);
+            folders.push(folder);
+        }
+        for folder in &folders {
             seen.memory += match exactness {
-                Exactness::Cheap => self.resident(&folder),
+                Exactness::Cheap => self.resident(folder),
                 Exactness::Shared => {
-                    proportional(&folder).unwrap_or_else(|| self.resident(&folder))
+                    self.proportional(folder, &files).unwrap_or_else(|| self.resident(folder))
                 }
             };
-            seen.memory += self.unnamed_files(&folder, &mut files);
-            seen.cpu_ms += self.cpu_ms(&folder);
+            seen.cpu_ms += self.cpu_ms(folder);
         }
+        seen.memory += files.values().sum::<u64>();
         Some(seen)
+    }
+
+    /// The processes of the room, itself apart. Its `/proc` has no others, if it is its own.
+    fn processes(&self) -> Option<Vec<i32>> {
+        let all = std::fs::read_dir("/proc").ok()?.flatten();
+        Some(match self.namespaces {
+            Namespaces::New => all
+                .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+                .filter(|pid| *pid != 1)
+                .collect(),
+            Namespaces::Shared => bare::descendants(&[]),
+        })
     }
 
     fn resident(&self, folder: &Path) -> u64 {
@@ -112,14 +131,34 @@ impl Watch {
         pages * self.page
     }
 
-    /// Memory in files without a path, which no process need have mapped.
-    fn unnamed_files(&self, folder: &Path, counted: &mut HashSet<u64>) -> u64 {
+    fn add_unnamed_files(&self, folder: &Path, files: &mut HashMap<u64, u64>) {
         let entries = std::fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
-        entries
-            .filter_map(|entry| std::fs::metadata(entry.path()).ok())
-            .filter(|file| Some(file.dev()) == self.unnamed && counted.insert(file.ino()))
-            .map(|file| file.blocks() * 512)
-            .sum()
+        let opened = entries.filter_map(|entry| std::fs::metadata(entry.path()).ok());
+        for file in opened.filter(|file| Some(file.dev()) == self.unnamed) {
+            files.insert(file.ino(), file.blocks() * 512);
+        }
+    }
+
+    /// The memory of one process, pages that it shares with others divided among them, without
+    /// these files, which are counted already.
+    fn proportional(&self, folder: &Path, files: &HashMap<u64, u64>) -> Option<u64> {
+        let text = std::fs::read_to_string(folder.join("smaps")).ok()?;
+        let (mut kilobytes, mut is_counted) = (0, false);
+        for line in text.lines() {
+            if let Some(size) = line.strip_prefix("Pss:") {
+                let size: u64 = size.trim().strip_suffix("kB")?.trim().parse().ok()?;
+                kilobytes += if is_counted { 0 } else { size };
+            } else if !line.split(' ').next()?.ends_with(':') {
+                // The head of a mapping: addresses, rights, offset, device, file.
+                let mut words = line.split_whitespace().skip(3);
+                let (major, minor) = words.next()?.split_once(':')?;
+                let number = |text| u32::from_str_radix(text, 16).ok();
+                let device = rustix::fs::makedev(number(major)?, number(minor)?);
+                let file: u64 = words.next()?.parse().ok()?;
+                is_counted = Some(device) == self.unnamed && files.contains_key(&file);
+            }
+        }
+        Some(kilobytes * 1024)
     }
 
     fn cpu_ms(&self, folder: &Path) -> u64 {
@@ -140,9 +179,13 @@ enum Exactness {
     Shared,
 }
 
-fn proportional(folder: &Path) -> Option<u64> {
-    let text = std::fs::read_to_string(folder.join("smaps_rollup")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+/// The memory in segments, by their numbers, under which mappings of them are known too. Without
+/// an IPC namespace of its own these are everybody's, and are not counted.
+fn segments() -> HashMap<u64, u64> {
+    let text = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let segment = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((words.get(1)?.parse().ok()?, words.get(14)?.parse().ok()?))
+    };
+    text.lines().skip(1).filter_map(segment).collect()
 }

@@ -1,0 +1,251 @@
+//! What is left of walled programs: nothing.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod harness;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use harness::{
+    alone_as_each_user, below, folder, launcher, launchers_of, run, shell, until, walled,
+    walled_with, words,
+};
+use sandbox::{Confinement, Exit, Network, Stream};
+
+/// All of this process and its surroundings that a run could add to.
+#[derive(Debug, PartialEq)]
+struct Traces {
+    descriptors: usize,
+    threads: usize,
+    processes: usize,
+    mounts: BTreeSet<String>,
+    groups: BTreeSet<PathBuf>,
+    temporary: BTreeSet<PathBuf>,
+}
+
+impl Traces {
+    /// What there is now.
+    fn now() -> Self {
+        let count = |path: &str| std::fs::read_dir(path).unwrap().count();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let temporary = std::fs::read_dir(std::env::temp_dir()).unwrap();
+        Self {
+            descriptors: count("/proc/self/fd"),
+            threads: count("/proc/self/task"),
+            processes: below(own()).len(),
+            mounts: mounts.lines().map(str::to_owned).collect(),
+            groups: groups_below(own()),
+            temporary: temporary.map(|entry| entry.unwrap().path()).collect(),
+        }
+    }
+
+    /// Compares with what was before, after some time to clean up.
+    fn check_same(&self) {
+        until(Duration::from_secs(3), || &Self::now() == self);
+        assert_eq!(&Self::now(), self);
+    }
+}
+
+fn own() -> i32 {
+    std::process::id().cast_signed()
+}
+
+/// The control groups of the launchers that this process has, and of launchers that are gone.
+fn groups_below(parent: i32) -> BTreeSet<PathBuf> {
+    let launchers = launchers_of(parent);
+    let mut found = BTreeSet::new();
+    let mut next = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(folder) = next.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            let owner = entry.file_name().to_str().and_then(|name| {
+                name.strip_prefix("haft-").and_then(|owner| owner.parse::<i32>().ok())
+            });
+            if let Some(owner) = owner {
+                // Those of other tests that run at the same time are none of ours.
+                let is_gone = !Path::new("/proc").join(owner.to_string()).exists();
+                if launchers.contains(&owner) || is_gone {
+                    let rooms = std::fs::read_dir(&path).into_iter().flatten().flatten();
+                    let rooms = rooms.filter(|one| one.file_type().is_ok_and(|kind| kind.is_dir()));
+                    found.extend(rooms.map(|one| one.path()));
+                    found.insert(path);
+                }
+            } else {
+                next.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_thousand_runs_one_after_another_leave_nothing() {
+    alone_as_each_user("a_thousand_runs_one_after_another_leave_nothing", || {
+        let before = Traces::now();
+        let launcher = launcher();
+        let [process] = launchers_of(own())[..] else { panic!("one launcher") };
+        let (kept, path) = folder();
+        let settle = || {
+            assert!(until(Duration::from_secs(3), || below(own()).len() == 2));
+            (
+                Traces::now(),
+                std::fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count),
+            )
+        };
+        let confinement = walled_with(&path);
+        for _ in 0..50 {
+            assert_eq!(
+                run(&launcher, &confinement, &words(["/bin/true"])).ended.exit,
+                Exit::Code(0)
+            );
+        }
+        let (few, few_descriptors) = settle();
+        for _ in 0..950 {
+            assert_eq!(run(&launcher, &walled(), &words(["/bin/true"])).ended.exit, Exit::Code(0));
+        }
+        let (many, many_descriptors) = settle();
+        assert_eq!(many.descriptors, few.descriptors);
+        assert_eq!(many.threads, few.threads);
+        assert_eq!(many.mounts, before.mounts);
+        assert_eq!(many.temporary, few.temporary);
+        assert_eq!(many.groups.len(), few.groups.len(), "{:?}", many.groups);
+        assert!(many_descriptors <= few_descriptors + 2, "{few_descriptors}, {many_descriptors}");
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
+        drop((kept, launcher));
+        before.check_same();
+    });
+}
+
+#[test]
+fn many_runs_at_a_time_leave_nothing() {
+    alone_as_each_user("many_runs_at_a_time_leave_nothing", || {
+        let before = Traces::now();
+        let launcher = launcher().keeping_ready(8);
+        let (kept, path) = folder();
+        std::thread::scope(|scope| {
+            for _ in 0..64 {
+                let (launcher, path) = (launcher.clone(), &path);
+                scope.spawn(move || {
+                    let child = launcher.spawn(&walled_with(path), &shell("sleep 0.2")).unwrap();
+                    assert_eq!(child.finish(b"").unwrap().ended.exit, Exit::Code(0));
+                });
+            }
+        });
+        let is_empty = || std::fs::read_dir(&path).unwrap().count() == 0;
+        assert!(until(Duration::from_secs(2), is_empty), "placeholders are left");
+        drop((kept, launcher));
+        before.check_same();
+    });
+}
+
+#[test]
+fn programs_that_are_cut_off_leave_nothing() {
+    alone_as_each_user("programs_that_are_cut_off_leave_nothing", || {
+        let before = Traces::now();
+        let launcher = launcher();
+        let (kept, path) = folder();
+        for round in 0..40 {
+            let confinement = Confinement {
+                stdin: Stream::Pipe,
+                network: if round % 2 == 0 { Network::Allow } else { Network::Deny },
+                ..walled_with(&path)
+            };
+            let script = "echo scratch >/tmp/file; (sleep 60 &) ; exec sleep 60";
+            let mut child = launcher.spawn(&confinement, &shell(script)).unwrap();
+            let killer = child.killer();
+            match round % 4 {
+                0 => child.kill(),
+                1 => killer.kill(),
+                2 => drop(child.take_network()),
+                _ => {}
+            }
+            drop(child);
+        }
+        let is_empty = || std::fs::read_dir(&path).unwrap().count() == 0;
+        assert!(until(Duration::from_secs(2), is_empty), "placeholders are left");
+        drop((kept, launcher));
+        before.check_same();
+    });
+}
+
+#[test]
+fn programs_that_were_not_started_leave_nothing() {
+    alone_as_each_user("programs_that_were_not_started_leave_nothing", || {
+        let before = Traces::now();
+        let launcher = launcher();
+        let (kept, path) = folder();
+        std::os::unix::fs::symlink("/usr", path.join("link")).unwrap();
+        let settle = || {
+            assert!(until(Duration::from_secs(3), || below(own()).len() == 2));
+            Traces::now()
+        };
+        assert_eq!(run(&launcher, &walled(), &words(["/bin/true"])).ended.exit, Exit::Code(0));
+        let first = settle();
+        let with_folder =
+            |folder: &Path| Confinement { folder: folder.into(), ..walled_with(&path) };
+        let refused = [
+            (walled_with(&path), words(["/bin/missing"])),
+            (walled_with(&path), words(["/etc/passwd"])),
+            (walled_with(&path), words(["true"])),
+            (walled_with(&path), words([""; 0])),
+            (with_folder(Path::new("/missing")), words(["/bin/true"])),
+            (with_folder(Path::new("/etc/passwd")), words(["/bin/true"])),
+            (walled_with(&path.join("missing")), words(["/bin/true"])),
+            (walled_with(&path.join("link")), words(["/bin/true"])),
+            (walled_with(Path::new("/")), words(["/bin/true"])),
+            (walled_with(Path::new("relative")), words(["/bin/true"])),
+        ];
+        for _ in 0..10 {
+            for (confinement, argv) in &refused {
+                let spawned = launcher.spawn(confinement, argv);
+                assert!(spawned.is_err(), "{argv:?}");
+            }
+        }
+        let now = settle();
+        assert_eq!(now.descriptors, first.descriptors);
+        assert_eq!(now.groups.len(), first.groups.len(), "{:?}", now.groups);
+        assert_eq!(now.mounts, before.mounts);
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "the link alone");
+        drop((kept, launcher));
+        before.check_same();
+    });
+}
+
+#[test]
+fn the_scratch_folder_of_one_run_is_not_there_in_the_next() {
+    alone_as_each_user("the_scratch_folder_of_one_run_is_not_there_in_the_next", || {
+        let launcher = launcher();
+        let write = "touch /tmp/file /dev/shm/other; ls /tmp";
+        for _ in 0..5 {
+            let said = harness::output_of(&launcher, &walled(), &shell(write));
+            assert_eq!(said, "file\nother\n");
+            let said = harness::output_of(&launcher, &walled(), &shell("ls -A /tmp"));
+            assert_eq!(said, "");
+        }
+    });
+}
+
+#[test]
+fn a_launcher_alone_comes_and_goes_without_a_trace() {
+    alone_as_each_user("a_launcher_alone_comes_and_goes_without_a_trace", || {
+        let before = Traces::now();
+        for _ in 0..20 {
+            let began = Instant::now();
+            drop(launcher());
+            assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        }
+        before.check_same();
+        let missing = sandbox::Launcher::start(Path::new("/bin/missing"));
+        assert!(matches!(missing, Err(sandbox::StartError::Program(_))));
+        for silent in ["/bin/true", "/bin/false"] {
+            let silent = sandbox::Launcher::start(Path::new(silent));
+            assert!(matches!(silent, Err(sandbox::StartError::Silent)));
+        }
+        before.check_same();
+    });
+}
