@@ -109,7 +109,8 @@ fn a_thousand_runs_one_after_another_leave_nothing() {
             assert_eq!(run(&launcher, &walled(), &words(["/bin/true"])).ended.exit, Exit::Code(0));
         }
         let (many, many_descriptors) = settle();
-        assert_eq!(many.descriptors, few.descriptors);
+        // A room that was made ahead may be in hand or still under way.
+        assert!(many.descriptors <= few.descriptors, "{} {}", many.descriptors, few.descriptors);
         assert_eq!(many.threads, few.threads);
         assert_eq!(many.mounts, before.mounts);
         assert_eq!(many.temporary, few.temporary);

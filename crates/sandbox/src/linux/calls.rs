@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 
 use super::filter::{Answer, Condition, Filter, Test};
+use super::process::Namespaces;
+use super::wire::Bounds;
 
 /// Calls that are allowed whatever their arguments.
 #[rustfmt::skip]
@@ -153,19 +155,50 @@ const WATCHER: u32 = 1;
 /// What kinds of nodes may be made: files, pipes and sockets, no devices.
 const NODES: [u32; 3] = [libc::S_IFREG, libc::S_IFIFO, libc::S_IFSOCK];
 
-/// How strict the list is where namespaces do not already hold a thing.
+/// What the list must hold that nothing else does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strictness {
-    /// Inside namespaces.
-    Inside,
-    /// Inside namespaces, and it may not choose its processors.
-    InsidePinned,
-    /// Without namespaces: no sockets but those between processes, no signals by group to everybody.
-    Bare,
+pub(crate) struct Strictness {
+    /// Without namespaces: no sockets but those between processes.
+    pub(crate) is_bare: bool,
+    /// It may not choose its processors, because no control group divides them.
+    pub(crate) is_pinned: bool,
+    /// No files in memory without a path: no control group counts them, and one that is under way in
+    /// a socket is seen by nobody.
+    pub(crate) is_uncounted: bool,
+}
+
+/// The filters for every need, made ahead.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    /// By whether it is pinned, and whether its memory is uncounted.
+    filters: [[Filter; 2]; 2],
+}
+
+impl Filters {
+    /// Makes them for rooms with namespaces or without.
+    pub(crate) fn new(namespaces: Namespaces) -> Self {
+        let is_bare = namespaces == Namespaces::Shared;
+        let make = |is_pinned| {
+            [false, true]
+                .map(|is_uncounted| filter(Strictness { is_bare, is_pinned, is_uncounted }))
+        };
+        Self { filters: [make(false), make(true)] }
+    }
+
+    /// The one that allows least.
+    pub(crate) fn strictest(&self) -> &Filter {
+        &self.filters[1][1]
+    }
+
+    /// The one for a program with these bounds.
+    pub(crate) fn of(&self, bounds: &Bounds) -> &Filter {
+        let is_uncounted = bounds.memory.is_some() && !bounds.grouped;
+        &self.filters[usize::from(bounds.processors.is_some())][usize::from(is_uncounted)]
+    }
 }
 
 /// The filter for one process.
-pub(crate) fn filter(strictness: Strictness) -> Filter {
+fn filter(strictness: Strictness) -> Filter {
     let mut calls: BTreeMap<libc::c_long, Answer> = BTreeMap::new();
     for call in ALLOWED.iter().chain(ALLOWED_HERE) {
         calls.insert(*call, Answer::Allow);
@@ -196,7 +229,10 @@ pub(crate) fn filter(strictness: Strictness) -> Filter {
         let others = Condition { argument: 0, test: Test::IsNot(WATCHER) };
         calls.insert(call, one_of(vec![vec![others]]));
     }
-    if strictness == Strictness::InsidePinned {
+    if strictness.is_uncounted {
+        calls.remove(&libc::SYS_memfd_create);
+    }
+    if strictness.is_pinned {
         calls.insert(libc::SYS_sched_setaffinity, Answer::Refuse(libc::EPERM));
     }
     // Of one process; by group or user they would reach the watcher too.
@@ -222,7 +258,7 @@ fn sockets(strictness: Strictness) -> Answer {
     let protocol = |protocol| Condition { argument: 2, test: Test::Is(bits(protocol)) };
     let mut alternatives: Vec<_> =
         KINDS.iter().map(|one| vec![family(libc::AF_UNIX), kind(*one)]).collect();
-    if strictness != Strictness::Bare {
+    if !strictness.is_bare {
         for internet in [libc::AF_INET, libc::AF_INET6] {
             for (one, protocols) in PROTOCOLS {
                 for named in protocols {
@@ -252,6 +288,9 @@ fn bits(number: libc::c_int) -> u32 {
 mod tests {
     use super::*;
 
+    const INSIDE: Strictness = Strictness { is_bare: false, is_pinned: false, is_uncounted: false };
+    const BARE: Strictness = Strictness { is_bare: true, ..INSIDE };
+
     fn ask(strictness: Strictness, call: libc::c_long, arguments: [u64; 6]) -> Result<(), i32> {
         match filter(strictness).here(u32::try_from(call).unwrap(), arguments) {
             libc::SECCOMP_RET_ALLOW => Ok(()),
@@ -264,25 +303,24 @@ mod tests {
         let allowed: Vec<_> = ALLOWED.iter().chain(ALLOWED_HERE).collect();
         for call in REFUSED {
             assert!(!allowed.contains(&call), "{call}");
-            assert_eq!(ask(Strictness::Inside, *call, [0; 6]), Err(libc::EPERM));
+            assert_eq!(ask(INSIDE, *call, [0; 6]), Err(libc::EPERM));
         }
         for call in allowed {
-            assert_eq!(ask(Strictness::Inside, *call, [0; 6]), Ok(()), "{call}");
+            assert_eq!(ask(INSIDE, *call, [0; 6]), Ok(()), "{call}");
         }
     }
 
     #[test]
     fn what_takes_flags_by_pointer_or_is_a_kernel_in_itself_does_not_exist() {
         for call in [libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, 9999] {
-            assert_eq!(ask(Strictness::Inside, call, [0; 6]), Err(libc::ENOSYS));
+            assert_eq!(ask(INSIDE, call, [0; 6]), Err(libc::ENOSYS));
         }
     }
 
     #[test]
     fn a_clone_makes_threads_and_processes_but_no_namespace() {
-        let clone = |flags: libc::c_int| {
-            ask(Strictness::Inside, libc::SYS_clone, [bits(flags).into(), 0, 0, 0, 0, 0])
-        };
+        let clone =
+            |flags: libc::c_int| ask(INSIDE, libc::SYS_clone, [bits(flags).into(), 0, 0, 0, 0, 0]);
         assert_eq!(clone(libc::CLONE_VM | libc::CLONE_THREAD | libc::SIGCHLD), Ok(()));
         for flag in [
             libc::CLONE_NEWUSER,
@@ -303,12 +341,12 @@ mod tests {
             ask(strictness, libc::SYS_socket, [bits(family).into(), bits(kind).into(), 0, 0, 0, 0])
         };
         let plain = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        assert_eq!(socket(Strictness::Inside, libc::AF_INET, plain), Ok(()));
-        assert_eq!(socket(Strictness::Bare, libc::AF_INET, plain), Err(libc::EPERM));
-        assert_eq!(socket(Strictness::Bare, libc::AF_UNIX, plain), Ok(()));
-        assert_eq!(socket(Strictness::Inside, libc::AF_INET, libc::SOCK_RAW), Err(libc::EPERM));
+        assert_eq!(socket(INSIDE, libc::AF_INET, plain), Ok(()));
+        assert_eq!(socket(BARE, libc::AF_INET, plain), Err(libc::EPERM));
+        assert_eq!(socket(BARE, libc::AF_UNIX, plain), Ok(()));
+        assert_eq!(socket(INSIDE, libc::AF_INET, libc::SOCK_RAW), Err(libc::EPERM));
         for family in [libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK, libc::AF_ALG] {
-            assert_eq!(socket(Strictness::Inside, family, libc::SOCK_DGRAM), Err(libc::EPERM));
+            assert_eq!(socket(INSIDE, family, libc::SOCK_DGRAM), Err(libc::EPERM));
         }
     }
 
@@ -317,7 +355,7 @@ mod tests {
         let socket = |kind: libc::c_int, protocol: libc::c_int| {
             let arguments =
                 [bits(libc::AF_INET).into(), bits(kind).into(), bits(protocol).into(), 0, 0, 0];
-            ask(Strictness::Inside, libc::SYS_socket, arguments)
+            ask(INSIDE, libc::SYS_socket, arguments)
         };
         assert_eq!(socket(libc::SOCK_STREAM, libc::IPPROTO_TCP), Ok(()));
         assert_eq!(socket(libc::SOCK_STREAM, libc::IPPROTO_SCTP), Err(libc::EPERM));
@@ -325,8 +363,17 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_counts_or_divides_is_refused() {
+        let ask = |strictness, call| ask(strictness, call, [0; 6]);
+        let (memory, processors) = (libc::SYS_memfd_create, libc::SYS_sched_setaffinity);
+        assert_eq!(ask(INSIDE, memory), Ok(()));
+        assert_eq!(ask(Strictness { is_uncounted: true, ..INSIDE }, memory), Err(libc::ENOSYS));
+        assert_eq!(ask(Strictness { is_pinned: true, ..INSIDE }, processors), Err(libc::EPERM));
+    }
+
+    #[test]
     fn the_watcher_is_left_alone() {
-        let ask = |call, first, second| ask(Strictness::Inside, call, [first, second, 0, 0, 0, 0]);
+        let ask = |call, first, second| ask(INSIDE, call, [first, second, 0, 0, 0, 0]);
         assert_eq!(ask(libc::SYS_prlimit64, 0, 0), Ok(()));
         assert_eq!(ask(libc::SYS_prlimit64, 1, 0), Err(libc::EPERM));
         assert_eq!(ask(libc::SYS_sched_setscheduler, 7, 0), Ok(()));
@@ -340,10 +387,10 @@ mod tests {
     #[test]
     fn a_terminal_is_not_typed_into_by_any_spelling_of_the_request() {
         for request in [libc::TIOCSTI, libc::TIOCSTI | (1 << 32), libc::TIOCLINUX] {
-            let asked = ask(Strictness::Inside, libc::SYS_ioctl, [0, request, 0, 0, 0, 0]);
+            let asked = ask(INSIDE, libc::SYS_ioctl, [0, request, 0, 0, 0, 0]);
             assert_eq!(asked, Err(libc::EPERM));
         }
-        let size = ask(Strictness::Inside, libc::SYS_ioctl, [0, libc::TIOCGWINSZ, 0, 0, 0, 0]);
+        let size = ask(INSIDE, libc::SYS_ioctl, [0, libc::TIOCGWINSZ, 0, 0, 0, 0]);
         assert_eq!(size, Ok(()));
     }
 }

@@ -46,7 +46,7 @@ pub struct Child {
     /// Removed when nothing of the program is left.
     _scratch: Option<HostScratch>,
     /// Its walls stand as long as the launcher lives.
-    _line: Arc<Line>,
+    line: Arc<Line>,
 }
 
 impl Child {
@@ -78,7 +78,7 @@ impl Child {
             ended: None,
             is_out_of_memory: false,
             _scratch: scratch,
-            _line: line,
+            line,
         })
     }
 
@@ -187,6 +187,9 @@ impl Child {
         let ended = Ended { exit: self.exit(end.as_ref()), usage: self.usage(end.as_ref()) };
         // The room has waited for its control group to be read; now it may go.
         let _ = self.room.socket.shutdown(std::net::Shutdown::Both);
+        if self.room.is_guarded {
+            self.line.leave(self.room.id);
+        }
         ended
     }
 

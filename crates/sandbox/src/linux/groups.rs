@@ -34,7 +34,12 @@ pub(crate) struct Groups {
 #[derive(Debug)]
 enum Hierarchy {
     Unified(PathBuf),
-    Split { memory: PathBuf, processes: Option<PathBuf>, cpu: Option<PathBuf> },
+    Split {
+        memory: PathBuf,
+        processes: Option<PathBuf>,
+        cpu: Option<PathBuf>,
+        accounting: Option<PathBuf>,
+    },
 }
 
 impl Groups {
@@ -75,12 +80,13 @@ impl Groups {
             Hierarchy::Unified(base) => Ok(Group::Unified(make(base)?)),
             // To move a process costs as much as to start one, so only the memory is counted for
             // all; the others are for the host to make where it needs them.
-            Hierarchy::Split { memory, processes, cpu } => {
+            Hierarchy::Split { memory, processes, cpu, accounting } => {
                 let beside = |base: &PathBuf| Bytes::of(base.join(&name));
                 Ok(Group::Split {
                     memory: make(memory)?,
                     processes: processes.as_ref().map(beside),
                     cpu: cpu.as_ref().map(beside),
+                    accounting: accounting.as_ref().map(beside),
                 })
             }
         }
@@ -98,8 +104,8 @@ impl Drop for Groups {
 fn bases(hierarchy: &Hierarchy) -> Vec<&Path> {
     match hierarchy {
         Hierarchy::Unified(base) => vec![base],
-        Hierarchy::Split { memory, processes, cpu } => {
-            [Some(memory), processes.as_ref(), cpu.as_ref()]
+        Hierarchy::Split { memory, processes, cpu, accounting } => {
+            [Some(memory), processes.as_ref(), cpu.as_ref(), accounting.as_ref()]
                 .into_iter()
                 .flatten()
                 .map(PathBuf::as_path)
@@ -142,8 +148,11 @@ fn sweep(parent: &Path) {
 fn base(parent: &Path) -> io::Result<PathBuf> {
     sweep(parent);
     let path = parent.join(format!("{PREFIX}{}", std::process::id()));
-    std::fs::create_dir(&path)?;
-    Ok(path)
+    match std::fs::create_dir(&path) {
+        // Controllers can share a hierarchy.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(path),
+        made => made.map(|()| path),
+    }
 }
 
 /// A nearest group above our own in which this user may make one with limits, and move processes to it.
@@ -205,7 +214,12 @@ fn split(mounts: &str, own: &str) -> Result<Hierarchy, Fault> {
         base(&root.join(path.ok_or_else(missing)?.trim_start_matches('/')))
     };
     let memory = make("memory").doing(|| "make a control group (v1)".into())?;
-    Ok(Hierarchy::Split { memory, processes: make("pids").ok(), cpu: make("cpu").ok() })
+    Ok(Hierarchy::Split {
+        memory,
+        processes: make("pids").ok(),
+        cpu: make("cpu").ok(),
+        accounting: make("cpuacct").ok(),
+    })
 }
 
 /// Where a hierarchy is mounted, and from its root.
@@ -227,9 +241,12 @@ fn enter(folder: &Path, pid: u32) -> Result<(), Fault> {
         .doing(|| format!("enter the control group `{}`", folder.display()))
 }
 
+/// Controllers can share a hierarchy, and then a group that is there already.
 fn make_and_enter(folder: &Path, pid: u32) -> Result<(), Fault> {
-    std::fs::create_dir(folder)
-        .doing(|| format!("make the control group `{}`", folder.display()))?;
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.doing(|| format!("make the control group `{}`", folder.display())),
+    }?;
     enter(folder, pid)
 }
 
@@ -264,7 +281,7 @@ impl Group {
                     let _ = write(folder, "cpu.max", format!("{share} 100000"));
                 }
             }
-            Self::Split { memory, processes: pids, cpu } => {
+            Self::Split { memory, processes: pids, cpu, accounting } => {
                 if let Some(most) = limits.memory {
                     write(memory, "memory.limit_in_bytes", most.to_string())?;
                     let _ = write(memory, "memory.memsw.limit_in_bytes", most.to_string());
@@ -274,6 +291,9 @@ impl Group {
                 {
                     make_and_enter(pids.path(), pid)?;
                     write(pids, "pids.max", processes)?;
+                }
+                if let (Some(accounting), Some(_)) = (accounting, limits.cpu_time) {
+                    make_and_enter(accounting.path(), pid)?;
                 }
                 if let (Some(cpu), Some(share)) = (cpu, share) {
                     make_and_enter(cpu.path(), pid)?;
@@ -291,6 +311,15 @@ impl Group {
             Self::Unified(folder) => folder.path().join("cpu.max").exists(),
             Self::Split { cpu, .. } => cpu.is_some(),
         }
+    }
+
+    /// The file that tells the processor time, where it is counted.
+    pub(crate) fn processor_time(&self) -> Option<std::fs::File> {
+        let path = match self {
+            Self::Unified(folder) => folder.path().join("cpu.stat"),
+            Self::Split { accounting, .. } => accounting.as_ref()?.path().join("cpuacct.usage"),
+        };
+        std::fs::File::open(path).ok()
     }
 
     /// The most memory that was used, in bytes.
@@ -322,8 +351,8 @@ impl Group {
     fn folders(&self) -> Vec<&Path> {
         match self {
             Self::Unified(folder) => vec![folder.path()],
-            Self::Split { memory, processes, cpu } => {
-                [Some(memory), processes.as_ref(), cpu.as_ref()]
+            Self::Split { memory, processes, cpu, accounting } => {
+                [Some(memory), processes.as_ref(), cpu.as_ref(), accounting.as_ref()]
                     .into_iter()
                     .flatten()
                     .map(Bytes::path)

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,8 @@ pub(crate) struct Room {
     pub(crate) group: Option<Group>,
     /// Whether it has already said that it stands.
     is_heard: bool,
+    /// Whether something stands in folders of the host while it does.
+    pub(crate) is_guarded: bool,
 }
 
 impl Launcher {
@@ -139,7 +141,11 @@ impl Launcher {
             io::ErrorKind::ArgumentListTooLong => explain(Failure::Program(libc::E2BIG), &order),
             _ => SpawnError::Wall(Fault { doing: "reach a room".into(), errno: 0 }),
         };
-        wire::send(&room.socket, &order, &streams.inside()).map_err(broken)?;
+        let time = room.group.as_ref().filter(|_| order.limits.cpu_time_ms.is_some());
+        let time = time.and_then(Group::processor_time);
+        let mut descriptors = streams.inside().to_vec();
+        descriptors.extend(time.as_ref().map(AsFd::as_fd));
+        wire::send(&room.socket, &order, &descriptors).map_err(broken)?;
         let (ours, listener) = match Self::hear(&room)? {
             (Word::Started, descriptors) => (streams.ours(), descriptors.into_iter().next()),
             (Word::Failed(failure), _) => return Err(explain(failure, &order)),
@@ -194,16 +200,24 @@ impl Line {
         let _ = link.process.try_wait();
     }
 
+    /// Waits until the launcher has cleaned up after a room that has ended.
+    pub(crate) fn leave(&self, room: u64) {
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        // A launcher that is gone cleans up no more.
+        let _ = link.leave(room);
+    }
+
     /// Takes a room, has the folders of the order guarded, and has the next room made.
     fn room(&self, order: &Order, ahead: usize) -> Result<Room, SpawnError> {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = |Gone| SpawnError::Launcher(StartError::Silent);
-        let room = link.take().map_err(gone)?.map_err(SpawnError::Wall)?;
+        let mut room = link.take().map_err(gone)?.map_err(SpawnError::Wall)?;
         if order.listen.is_some() {
             link.tell(&Ask::Spend { room: room.id }).map_err(gone)?;
         }
         let folders = order::guarded(order);
         if !folders.is_empty() {
+            room.is_guarded = true;
             let guarded = link.guard(room.id, folders).map_err(gone)?;
             guarded.map_err(SpawnError::Wall)?;
         }
@@ -311,22 +325,39 @@ impl Link {
                 let (socket, process) =
                     (descriptors.next().ok_or(Gone)?, descriptors.next().ok_or(Gone)?);
                 let socket = socket.into();
-                let room = Room { id, pid, socket, process, group, is_heard: false };
+                let room =
+                    Room { id, pid, socket, process, group, is_heard: false, is_guarded: false };
                 self.ready.push_back(room);
                 Ok(Ok(()))
             }
             Answer::NoRoom(fault) => Ok(Err(fault)),
-            Answer::Hello(_) | Answer::Guarded(_) => Err(Gone),
+            Answer::Hello(_) | Answer::Guarded(_) | Answer::Left => Err(Gone),
         }
     }
 
     fn guard(&mut self, room: u64, folders: Vec<wire::Bytes>) -> Result<Result<(), Fault>, Gone> {
         self.tell(&Ask::Guard { room, folders })?;
+        match self.answer()? {
+            Answer::Guarded(guarded) => Ok(guarded),
+            _ => Err(Gone),
+        }
+    }
+
+    fn leave(&mut self, room: u64) -> Result<(), Gone> {
+        self.tell(&Ask::Leave { room })?;
+        match self.answer()? {
+            Answer::Left => Ok(()),
+            _ => Err(Gone),
+        }
+    }
+
+    /// The next answer that is no room. Rooms that were asked for before come first; if one
+    /// could not be made, the next asks again.
+    fn answer(&mut self) -> Result<Answer, Gone> {
         loop {
             match wire::receive::<Answer>(&self.socket)?.ok_or(Gone)? {
-                (Answer::Guarded(guarded), _) => return Ok(guarded),
+                (answer @ (Answer::Guarded(_) | Answer::Left), _) => return Ok(answer),
                 (answer, descriptors) => {
-                    // A room that was asked for before; if it could not be made, the next asks again.
                     let _ = self.note(answer, descriptors)?;
                 }
             }

@@ -13,9 +13,8 @@ use rustix::process::{Pid, Signal};
 use rustix::thread::UnshareFlags;
 
 use super::bare;
-use super::calls::{self, Strictness};
+use super::calls::Filters;
 use super::files::{self, Connections, Rights};
-use super::filter::Filter;
 use super::groups::Groups;
 use super::mounts::Doing;
 use super::networks::Networks;
@@ -79,6 +78,10 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
             match wire::receive::<Ask>(host)? {
                 Some((Ask::Room, _)) => launcher.make_and_say(host)?,
                 Some((Ask::Spend { room }, _)) => launcher.spend(room),
+                Some((Ask::Leave { room }, _)) => {
+                    launcher.leave(room);
+                    wire::send(host, &Answer::Left, &[])?;
+                }
                 Some((Ask::Guard { room, folders }, _)) => {
                     let guarded = launcher.guard(room, &folders);
                     wire::send(host, &Answer::Guarded(guarded), &[])?;
@@ -105,9 +108,9 @@ type Made = (Answer, Vec<OwnedFd>);
 impl Launcher {
     /// Finds out what walls there are by building them once; the room of the attempt is kept.
     fn find() -> (Self, Walls, Option<Made>) {
-        let both = [calls::filter(Strictness::Inside), calls::filter(Strictness::InsidePinned)];
+        let filters = Filters::new(Namespaces::New);
         let landlock = try_landlock();
-        let seccomp = try_seccomp(&both[0]).map(|()| both);
+        let seccomp = try_seccomp(&filters).map(|()| filters);
         let groups = Groups::find();
         let mut findings = vec![
             (
@@ -139,7 +142,7 @@ impl Launcher {
                 // What a room that was killed leaves behind comes here.
                 let _ = bare::become_reaper();
                 if let Some(filters) = &mut launcher.plan.filters {
-                    *filters = [calls::filter(Strictness::Bare), calls::filter(Strictness::Bare)];
+                    *filters = Filters::new(Namespaces::Shared);
                 }
                 (Finding::Fails(fault), None)
             }
@@ -220,6 +223,16 @@ impl Launcher {
         Ok((answer, vec![ours.into(), descriptor]))
     }
 
+    /// Waits for the end of a room, which is near, and cleans up after it.
+    fn leave(&mut self, room: u64) {
+        let pid = self.rooms.iter().find(|(_, standing)| standing.id == room).map(|(pid, _)| *pid);
+        let Some(pid) = pid.and_then(Pid::from_raw) else { return };
+        // It has nothing more to do, so this only makes sure.
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        let _ = process::reap(pid);
+        self.forget(pid.as_raw_pid());
+    }
+
     fn spend(&mut self, room: u64) {
         if let Some(standing) = self.rooms.values_mut().find(|standing| standing.id == room) {
             standing.network = None;
@@ -291,10 +304,10 @@ fn try_landlock() -> Result<u32, Fault> {
     Ok(version)
 }
 
-fn try_seccomp(filter: &Filter) -> Result<(), Fault> {
+fn try_seccomp(filters: &Filters) -> Result<(), Fault> {
     attempt(|| {
         rustix::thread::set_no_new_privs(true).doing(|| "give up new privileges".into())?;
-        filter.enter()
+        filters.strictest().enter()
     })
 }
 

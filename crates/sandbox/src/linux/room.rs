@@ -18,8 +18,8 @@ use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, Signal};
 use rustix::thread::UnshareFlags;
 
+use super::calls::Filters;
 use super::files::{self, Connections, Rights};
-use super::filter::Filter;
 use super::mounts::Doing;
 use super::process::{self, Namespaces, Wait};
 use super::root::{INSIDE_ID, Root, System};
@@ -36,8 +36,8 @@ pub(crate) struct Plan {
     pub(crate) namespaces: Namespaces,
     /// `None` where the kernel has no Landlock.
     pub(crate) landlock: Option<u32>,
-    /// The lists of system calls: free to choose processors, and not. `None` where they do not work.
-    pub(crate) filters: Option<[Filter; 2]>,
+    /// The lists of system calls; `None` where they do not work.
+    pub(crate) filters: Option<Filters>,
     /// The user outside.
     pub(crate) user: u32,
 }
@@ -75,12 +75,12 @@ fn live(socket: UnixStream, plan: &Plan) -> io::Result<()> {
     let began = Instant::now();
     match start(plan, root, &order, &streams) {
         Ok((main, listener)) => {
-            drop(streams);
+            let time = streams.into_iter().nth(3);
             let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
             // A host that is gone is noticed below, and takes the program with it.
             let _ = wire::send(&socket, &Word::Started, &descriptors);
             drop(listener);
-            let end = watch(&socket, &order, main, began, plan.namespaces)?;
+            let end = watch(&socket, &order, main, began, plan.namespaces, time)?;
             wire::send(&socket, &Word::Ended(end), &[])?;
             // The host reads the usage of the control group now, which goes when this process does.
             // It may still send nudges.
@@ -196,7 +196,7 @@ fn prepare_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Result<Pr
     if let Some(shown) = &order.shown_as {
         arguments[0] = CString::new(shown.0.clone()).map_err(|_| Failure::Program(libc::EINVAL))?;
     }
-    let [input, output, errors] = streams else {
+    let [input, output, errors, ..] = streams else {
         return Err(Failure::Wall(Fault { doing: "take the standard streams".into(), errno: 0 }));
     };
     if plan.namespaces == Namespaces::Shared {
@@ -229,12 +229,8 @@ fn prepare_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Result<Pr
         files::enter(ruleset).map_err(Failure::Wall)?;
     }
     process::reset_signals();
-    if let Some([free, pinned]) = &plan.filters {
-        let filters = match order.limits.processors {
-            Some(_) => pinned,
-            None => free,
-        };
-        filters.enter().map_err(Failure::Wall)?;
+    if let Some(filters) = &plan.filters {
+        filters.of(&order.limits).enter().map_err(Failure::Wall)?;
     }
     Ok((program, arguments, environment))
 }
@@ -269,6 +265,7 @@ fn watch(
     main: Pid,
     began: Instant,
     namespaces: Namespaces,
+    time: Option<OwnedFd>,
 ) -> io::Result<End> {
     let bounds = &order.limits;
     let signals = match namespaces {
@@ -276,7 +273,7 @@ fn watch(
         Namespaces::Shared => process::by_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?,
     };
     let deadline = bounds.deadline_ms.map(|after| began + Duration::from_millis(after));
-    let mut eyes = Watch::new(namespaces);
+    let mut eyes = Watch::new(namespaces, time);
     let mut look_at = Watch::is_needed(bounds).then(Instant::now);
     let mut status = None;
     let mut cause = Cause::Itself;

@@ -1,6 +1,7 @@
 //! What a tree of processes uses, looked at from its first process, where no control group counts it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -11,6 +12,9 @@ use super::wire::{Bounds, Cause};
 
 /// About as fast as a machine fills memory, in bytes a second. From it follows how long one may look away.
 const FILL_RATE: u64 = 2 << 30;
+
+/// How often in a row a process may be in a moment in which it cannot be looked at.
+const MOST_UNSEEN: u32 = 3;
 
 /// How often to look at most and at least.
 const SHORTEST: Duration = Duration::from_millis(4);
@@ -24,6 +28,10 @@ pub(crate) struct Watch {
     ticks: u64,
     /// The device that memory without a path lives on.
     unnamed: Option<u64>,
+    /// A control group's count of the processor time.
+    time: Option<OwnedFd>,
+    /// How often in a row there was a process that cannot be looked at.
+    unseen: u32,
     /// The most memory seen.
     pub(crate) peak: u64,
 }
@@ -34,10 +42,12 @@ struct Seen {
     memory: u64,
     cpu_ms: u64,
     processes: u32,
+    /// Whether there is a process that hides what it has open.
+    is_partial: bool,
 }
 
 impl Watch {
-    pub(crate) fn new(namespaces: Namespaces) -> Self {
+    pub(crate) fn new(namespaces: Namespaces, time: Option<OwnedFd>) -> Self {
         let unnamed = rustix::fs::memfd_create("haft", rustix::fs::MemfdFlags::CLOEXEC)
             .and_then(|file| rustix::fs::fstat(&file))
             .map(|stat| stat.st_dev);
@@ -46,6 +56,8 @@ impl Watch {
             page: rustix::param::page_size() as u64,
             ticks: rustix::param::clock_ticks_per_second(),
             unnamed: unnamed.ok(),
+            time,
+            unseen: 0,
             peak: 0,
         }
     }
@@ -67,13 +79,21 @@ impl Watch {
             if is_over(Some(seen)) && is_over(self.see(Exactness::Shared)) {
                 return Err(Cause::Memory);
             }
+            // A process can close itself to others, and would then be a place to hide memory in.
+            self.unseen = if seen.is_partial { self.unseen + 1 } else { 0 };
+            if self.unseen > MOST_UNSEEN {
+                return Err(Cause::Memory);
+            }
             let room = most.saturating_sub(seen.memory);
             let micros = room.saturating_mul(1_000_000) / FILL_RATE;
             pause = pause.min(Duration::from_micros(micros));
         }
         if let Some(most) = bounds.cpu_time_ms {
-            let (user, system, _) = process::usage_of_children();
-            let used = seen.cpu_ms + (user + system) / 1000;
+            let used = self.counted_ms().unwrap_or_else(|| {
+                // Children that their parent does not wait for are counted while they live.
+                let (user, system, _) = process::usage_of_children();
+                seen.cpu_ms + (user + system) / 1000
+            });
             if used > most {
                 return Err(Cause::Processor);
             }
@@ -97,7 +117,7 @@ impl Watch {
         for pid in self.processes()? {
             let folder = Path::new("/proc").join(pid.to_string());
             seen.processes += 1;
-            self.add_unnamed_files(&folder, &mut files);
+            seen.is_partial |= !self.add_unnamed_files(&folder, &mut files);
             folders.push(folder);
         }
         for folder in &folders {
@@ -131,11 +151,37 @@ impl Watch {
         pages * self.page
     }
 
-    fn add_unnamed_files(&self, folder: &Path, files: &mut HashMap<u64, u64>) {
-        let entries = std::fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
-        let opened = entries.filter_map(|entry| std::fs::metadata(entry.path()).ok());
+    /// Adds what a process has of files without a path, open or mapped; whether it could be seen.
+    fn add_unnamed_files(&self, folder: &Path, files: &mut HashMap<u64, u64>) -> bool {
+        let entries = match std::fs::read_dir(folder.join("fd")) {
+            Ok(entries) => entries,
+            Err(error) => return error.kind() != std::io::ErrorKind::PermissionDenied,
+        };
+        let opened = entries.flatten().filter_map(|entry| std::fs::metadata(entry.path()).ok());
+        let mut is_open = HashSet::new();
         for file in opened.filter(|file| Some(file.dev()) == self.unnamed) {
+            is_open.insert(file.ino());
             files.insert(file.ino(), file.blocks() * 512);
+        }
+        // Of one that is only mapped, as much may be there as is mapped.
+        let text = std::fs::read_to_string(folder.join("maps")).unwrap_or_default();
+        for mapping in text.lines().filter_map(Mapping::read) {
+            if Some(mapping.device) == self.unnamed && !is_open.contains(&mapping.file) {
+                let known = files.entry(mapping.file).or_default();
+                *known = (*known).max(mapping.offset + mapping.length);
+            }
+        }
+        true
+    }
+
+    /// The processor time by the count of a control group.
+    fn counted_ms(&self) -> Option<u64> {
+        let mut buffer = [0; 512];
+        let count = rustix::io::pread(self.time.as_ref()?, &mut buffer, 0).ok()?;
+        let text = std::str::from_utf8(&buffer[..count]).ok()?;
+        match text.lines().find_map(|line| line.strip_prefix("usage_usec ")) {
+            Some(micros) => micros.trim().parse::<u64>().ok().map(|micros| micros / 1000),
+            None => text.trim().parse::<u64>().ok().map(|nanos| nanos / 1_000_000),
         }
     }
 
@@ -149,13 +195,9 @@ impl Watch {
                 let size: u64 = size.trim().strip_suffix("kB")?.trim().parse().ok()?;
                 kilobytes += if is_counted { 0 } else { size };
             } else if !line.split(' ').next()?.ends_with(':') {
-                // The head of a mapping: addresses, rights, offset, device, file.
-                let mut words = line.split_whitespace().skip(3);
-                let (major, minor) = words.next()?.split_once(':')?;
-                let number = |text| u32::from_str_radix(text, 16).ok();
-                let device = rustix::fs::makedev(number(major)?, number(minor)?);
-                let file: u64 = words.next()?.parse().ok()?;
-                is_counted = Some(device) == self.unnamed && files.contains_key(&file);
+                let mapping = Mapping::read(line)?;
+                is_counted =
+                    Some(mapping.device) == self.unnamed && files.contains_key(&mapping.file);
             }
         }
         Some(kilobytes * 1024)
@@ -168,6 +210,31 @@ impl Watch {
         let fields: Vec<u64> =
             rest.split_whitespace().skip(11).take(4).filter_map(|n| n.parse().ok()).collect();
         fields.iter().sum::<u64>() * 1000 / self.ticks.max(1)
+    }
+}
+
+/// The head of a mapping: addresses, rights, offset, device, file.
+struct Mapping {
+    length: u64,
+    offset: u64,
+    device: u64,
+    file: u64,
+}
+
+impl Mapping {
+    fn read(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (start, end) = words.next()?.split_once('-')?;
+        let offset = hex(words.nth(1)?)?;
+        let (major, minor) = words.next()?.split_once(':')?;
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        Some(Self {
+            length: hex(end)?.saturating_sub(hex(start)?),
+            offset,
+            device: rustix::fs::makedev(number(major)?, number(minor)?),
+            file: words.next()?.parse().ok()?,
+        })
     }
 }
 

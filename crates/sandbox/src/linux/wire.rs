@@ -51,6 +51,8 @@ pub(crate) enum Ask {
     Room,
     /// Use the network of this room never again: its listener is handed out. Not answered.
     Spend { room: u64 },
+    /// Say when nothing of this room is left. Answered by `Left`.
+    Leave { room: u64 },
     /// Keep what must not be planted in these folders out of them while this room stands.
     Guard { room: u64, folders: Vec<Bytes> },
 }
@@ -64,6 +66,8 @@ pub(crate) enum Answer {
     Room { id: u64, pid: u32, group: Option<Group> },
     /// There is no room.
     NoRoom(Fault),
+    /// Nothing is left.
+    Left,
     /// The folders are guarded, or not.
     Guarded(Result<(), Fault>),
 }
@@ -74,10 +78,11 @@ pub(crate) enum Group {
     /// One folder of the unified hierarchy.
     Unified(Bytes),
     /// A folder for each controller of the old hierarchies.
-    Split { memory: Bytes, processes: Option<Bytes>, cpu: Option<Bytes> },
+    Split { memory: Bytes, processes: Option<Bytes>, cpu: Option<Bytes>, accounting: Option<Bytes> },
 }
 
-/// What is to be done in a room. The standard streams travel with it.
+/// What is to be done in a room. The standard streams travel with it, and where a control group
+/// counts the processor time, the file that tells it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// The program (an absolute path) and its arguments.
