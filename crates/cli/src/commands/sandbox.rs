@@ -68,12 +68,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "CMD"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -82,6 +77,7 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome 
         Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
     })?;
     let (confinement, argv) = confine(args, home, &here)?;
+    let report_place = args.report.as_deref().map(Place::find).transpose()?;
     let launcher = walls::launcher()?;
     let mut child = launcher.spawn(&confinement, &argv).map_err(|error| walls::failure(&error))?;
     let tried = Arc::new(Mutex::new(Tried::default()));
@@ -93,10 +89,10 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome 
     // All that was tried is reported when the proxy is gone.
     drop(proxy);
     let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
-    if let Some(path) = &args.report {
+    if let Some(place) = &report_place {
         let report = report(&ended, launcher.walls().level(), &tried.entries);
         let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
-        output::replace(path, text.as_bytes())?;
+        output::replace(&place.check()?, text.as_bytes())?;
     }
     for hint in &tried.hints {
         printer.note(&format!("hint: {hint}"));
@@ -131,7 +127,9 @@ fn confine(
         confinement.writable.push(granted);
     }
     // Keys, secrets and state are never a tool's, whatever folder around them is granted.
-    confinement.hidden.extend(home.path().canonicalize());
+    if let Some(home) = hidden_home(home, here, &confinement)? {
+        confinement.hidden.push(home);
+    }
     let search = std::env::var_os("PATH").unwrap_or_default();
     let program = runtime::find(&args.command[0], &search, here)
         .map_err(|error| Failure::of(Exit::NotFound, &error))?;
@@ -143,16 +141,83 @@ fn confine(
             _ => SCRATCH.into(),
         },
     };
-    confinement.environment.extend(variables(args)?);
     if !args.allow_host.is_empty() || !args.allow_private_host.is_empty() {
         confinement.network = Network::Allow;
-        let proxied = egress::environment::proxy_variables(PROXY_PORT);
-        let proxied = proxied.into_iter().map(|(name, value)| (name.into(), value.into()));
-        confinement.environment.extend(proxied);
+        for (name, value) in egress::environment::proxy_variables(PROXY_PORT) {
+            set(&mut confinement.environment, name.into(), value.into());
+        }
+    }
+    for (name, value) in variables(args)? {
+        set(&mut confinement.environment, name, value);
     }
     let mut argv = args.command.clone();
     argv[0] = program.path.into();
     Ok((confinement, argv))
+}
+
+/// The home without links. One that is not made yet cannot be hidden, and a program that may write
+/// around it could make it and put keys there that the owner would trust; so it is made.
+fn hidden_home(
+    home: &Home,
+    here: &Path,
+    confinement: &Confinement,
+) -> Result<Option<PathBuf>, Failure> {
+    let path = here.join(home.path());
+    if let Ok(path) = path.canonicalize() {
+        return Ok(Some(path));
+    }
+    let around = path.ancestors().find_map(|above| above.canonicalize().ok());
+    if around.is_none_or(|around| writable_around(&around, confinement).is_none()) {
+        return Ok(None);
+    }
+    output::make_private_folder(&path)?;
+    canonical(&path, here).map(Some)
+}
+
+/// The grant by which a path can be written.
+fn writable_around<'a>(path: &Path, confinement: &'a Confinement) -> Option<&'a Path> {
+    let deepest = |paths: &'a [PathBuf]| {
+        let around = paths.iter().filter(|one| path.starts_with(one));
+        around.max_by_key(|one| one.components().count())
+    };
+    let writable = deepest(&confinement.writable)?;
+    let is_closed_below = deepest(&confinement.readable)
+        .is_some_and(|one| one != writable && one.starts_with(writable));
+    (!is_closed_below).then_some(writable)
+}
+
+/// Where a report is to be written: a folder without links, and a name in it.
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    name: OsString,
+}
+
+impl Place {
+    fn find(path: &Path) -> Result<Self, Failure> {
+        let name = path.file_name().ok_or_else(|| {
+            Failure::invalid(format!("`{}` is not the name of a file", path.display()))
+        })?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let folder = std::fs::create_dir_all(parent).and_then(|()| parent.canonicalize());
+        let folder = folder.map_err(|error| {
+            let message = format!("failed to make `{}`", parent.display());
+            Failure::new(Exit::Unavailable, message).cause(error)
+        })?;
+        Ok(Self { folder, name: name.to_owned() })
+    }
+
+    /// The path, if it still leads there: a program that may write around it could have
+    /// put a link in the folder's place, and we would write where it may not.
+    fn check(&self) -> Result<PathBuf, Failure> {
+        if self.folder.canonicalize().is_ok_and(|folder| folder == self.folder) {
+            return Ok(self.folder.join(&self.name));
+        }
+        let message = format!("`{}` is not the folder it was", self.folder.display());
+        Err(Failure::new(Exit::Conflict, message)
+            .hint("--report names a file where the program cannot write"))
+    }
 }
 
 /// The path without links, which stays reachable as it was typed.
@@ -198,10 +263,21 @@ fn variables(args: &SandboxArgs) -> Result<Vec<(OsString, OsString)>, Failure> {
     Ok(variables)
 }
 
+/// Sets a variable in place of one of that name: of two, programs do not agree which is meant.
+fn set(environment: &mut Vec<(OsString, OsString)>, name: OsString, value: OsString) {
+    environment.retain(|(own, _)| *own != name);
+    environment.push((name, value));
+}
+
+/// How many attempts a report tells of; one that tries for ever must not fill our memory.
+const MOST_ENTRIES: usize = 10_000;
+
 /// Whom it tried to reach: for the report, and what would have let it.
 #[derive(Debug, Default)]
 struct Tried {
     entries: Vec<Value>,
+    /// What was said already: a program that tries again and again is told of once.
+    said: BTreeSet<String>,
     hints: BTreeSet<String>,
 }
 
@@ -234,10 +310,13 @@ impl Tried {
             _ => None,
         };
         let is_quiet = matches!(outcome, Ending::Completed | Ending::ClientLeft | Ending::Stopped);
-        // A program that tries again and again is told of once.
-        let is_news = hint.clone().is_none_or(|hint| self.hints.insert(hint));
-        if is_news && !is_quiet {
-            printer.note(&format!("haft: {asked}: {}", line(&outcome.to_string())));
+        let words = format!("haft: {asked}: {}", line(&outcome.to_string()));
+        if !is_quiet && self.said.insert(words.clone()) {
+            printer.note(&words);
+        }
+        self.hints.extend(hint);
+        if self.entries.len() >= MOST_ENTRIES {
+            return;
         }
         self.entries.push(json!({
             "asked": attempt.asked,

@@ -1,7 +1,7 @@
 """A small site for real clients: files, a git repository, a Python index and an npm registry.
 
-Usage: server.py FOLDER. Expects `cert.pem` and `key.pem` there, prints the ports of HTTP and
-HTTPS, and ends when its input does.
+Usage: server.py FOLDER [HOST]. Expects `cert.pem` and `key.pem` there, prints the ports of HTTP
+and HTTPS, and ends when its input does. HOST is what its clients call it.
 """
 
 import base64
@@ -17,7 +17,7 @@ import tarfile
 import threading
 import zipfile
 
-HOST = "index.ok.test"
+HOST = sys.argv[2] if len(sys.argv) > 2 else "index.ok.test"
 folder = sys.argv[1]
 root = os.path.join(folder, "www")
 
@@ -47,6 +47,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     def do_GET(self):
         if self.path.startswith("/smart/"):
             return self.git()
+        if self.path.startswith("/redirect/"):
+            self.send_response(302)
+            self.send_header("Location", self.path.removeprefix("/redirect/"))
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         if self.path == "/headers":
             return self.answer(200, json.dumps(list(self.headers.items())).encode())
         super().do_GET()

@@ -224,10 +224,14 @@ impl Child {
 
     fn usage(&self, end: Option<&End>) -> Usage {
         let peak = self.room.group.as_ref().and_then(Group::peak);
+        let system = Duration::from_micros(end.map_or(0, |end| end.system_us));
+        // A control group counts children that nobody waited for, too.
+        let counted = self.room.group.as_ref().and_then(Group::used_processor_time);
+        let waited_for = Duration::from_micros(end.map_or(0, |end| end.user_us));
         Usage {
             wall: self.began.elapsed(),
-            user: Duration::from_micros(end.map_or(0, |end| end.user_us)),
-            system: Duration::from_micros(end.map_or(0, |end| end.system_us)),
+            user: counted.unwrap_or_default().saturating_sub(system).max(waited_for),
+            system,
             peak_memory: peak.unwrap_or(0).max(end.map_or(0, |end| end.peak)),
             output: self.tally.written(),
         }

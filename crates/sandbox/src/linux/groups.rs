@@ -4,9 +4,10 @@
 //! The launcher owns a group and makes one below it for each room, because it
 //! outlives the host and can take them away. The host writes the limits and reads the usage.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::mounts::Doing;
 use super::process;
@@ -236,6 +237,14 @@ fn mount_point(mounts: &str, kind: &str, controller: Option<&str>) -> Option<Pat
     })
 }
 
+/// Reads the file that tells the processor time, of either hierarchy.
+pub(crate) fn processor_time(text: &str) -> Option<Duration> {
+    match text.lines().find_map(|line| line.strip_prefix("usage_usec ")) {
+        Some(micros) => micros.trim().parse().ok().map(Duration::from_micros),
+        None => text.trim().parse().ok().map(Duration::from_nanos),
+    }
+}
+
 fn enter(folder: &Path, pid: u32) -> Result<(), Fault> {
     std::fs::write(folder.join("cgroup.procs"), pid.to_string())
         .doing(|| format!("enter the control group `{}`", folder.display()))
@@ -320,6 +329,13 @@ impl Group {
             Self::Split { accounting, .. } => accounting.as_ref()?.path().join("cpuacct.usage"),
         };
         std::fs::File::open(path).ok()
+    }
+
+    /// The processor time that was used, where it was counted.
+    pub(crate) fn used_processor_time(&self) -> Option<Duration> {
+        let mut text = String::new();
+        self.processor_time()?.read_to_string(&mut text).ok()?;
+        processor_time(&text)
     }
 
     /// The most memory that was used, in bytes.

@@ -101,7 +101,12 @@ pub(crate) fn copy(
 pub(crate) fn take(folder: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE;
+        | OpenTreeFlags::AT_RECURSIVE
+        | if path.as_os_str().is_empty() {
+            OpenTreeFlags::AT_EMPTY_PATH
+        } else {
+            OpenTreeFlags::empty()
+        };
     rustix::mount::open_tree(folder, path, flags)
 }
 

@@ -256,6 +256,8 @@ pub(crate) struct Root {
     processes: Option<OwnedFd>,
     /// What becomes read-only when everything is in its place.
     to_close: Vec<OwnedFd>,
+    /// What may be written, and the folders in it that must not be renamed.
+    writable: Vec<PathBuf>,
     /// The user of the host.
     user: u32,
 }
@@ -273,7 +275,8 @@ impl Root {
             let place = top.place(Path::new(name), Shape::Folder).doing(doing)?;
             mounts::put(part.as_fd(), place.as_fd()).doing(doing)?;
         }
-        let mut built = Self { top, processes: None, to_close: Vec::new(), user };
+        let mut built =
+            Self { top, processes: None, to_close: Vec::new(), writable: Vec::new(), user };
         built.terminals()?;
         built.processes()?;
         Ok(built)
@@ -347,6 +350,7 @@ impl Root {
             _ => Shape::File,
         };
         let doing = || format!("grant `{}`", named());
+        self.pin_above(path).doing(doing).map_err(Failure::Wall)?;
         let place = self.top.place(path, shape).doing(doing).map_err(Failure::Wall)?;
         let mount = match (placement.access, shape) {
             (Access::Read, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::ReadOnly),
@@ -356,12 +360,33 @@ impl Root {
         };
         let mount = mount.doing(doing).map_err(Failure::Wall)?;
         mounts::put(mount.as_fd(), place.as_fd()).doing(doing).map_err(Failure::Wall)?;
+        if placement.access == Access::Write {
+            self.writable.push(path.to_owned());
+        }
         if (placement.access, shape) == (Access::Write, Shape::Folder) {
             let empty = self.empty_file().doing(doing).map_err(Failure::Wall)?;
             protect::cover(mount.as_fd(), empty.as_fd()).map_err(Failure::Wall)?;
         }
         if placement.access == Access::Hide {
             self.to_close.push(mount);
+        }
+        Ok(())
+    }
+
+    /// Makes mount points of the folders between a path and a writable folder around it: what is
+    /// one cannot be renamed, so that nothing else takes the place of the path outside.
+    fn pin_above(&mut self, path: &Path) -> Result<(), Errno> {
+        let above: Vec<_> = path.ancestors().skip(1).collect();
+        let Some(end) =
+            above.iter().position(|folder| self.writable.iter().any(|one| one == folder))
+        else {
+            return Ok(());
+        };
+        for folder in above[..end].iter().rev() {
+            let place = self.top.place(folder, Shape::Folder)?;
+            let view = mounts::take(place.as_fd(), Path::new(""))?;
+            mounts::put(view.as_fd(), place.as_fd())?;
+            self.writable.push((*folder).to_owned());
         }
         Ok(())
     }

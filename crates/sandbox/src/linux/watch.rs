@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::bare;
+use super::groups;
 use super::process::{self, Namespaces};
 use super::wire::{Bounds, Cause};
 
@@ -87,6 +88,9 @@ impl Watch {
             let room = most.saturating_sub(seen.memory);
             let micros = room.saturating_mul(1_000_000) / FILL_RATE;
             pause = pause.min(Duration::from_micros(micros));
+            if seen.is_partial {
+                pause = SHORTEST;
+            }
         }
         if let Some(most) = bounds.cpu_time_ms {
             let used = self.counted_ms().unwrap_or_else(|| {
@@ -179,10 +183,7 @@ impl Watch {
         let mut buffer = [0; 512];
         let count = rustix::io::pread(self.time.as_ref()?, &mut buffer, 0).ok()?;
         let text = std::str::from_utf8(&buffer[..count]).ok()?;
-        match text.lines().find_map(|line| line.strip_prefix("usage_usec ")) {
-            Some(micros) => micros.trim().parse::<u64>().ok().map(|micros| micros / 1000),
-            None => text.trim().parse::<u64>().ok().map(|nanos| nanos / 1_000_000),
-        }
+        groups::processor_time(text)?.as_millis().try_into().ok()
     }
 
     /// The memory of one process, pages that it shares with others divided among them, without

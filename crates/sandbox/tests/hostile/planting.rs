@@ -392,3 +392,32 @@ fn a_commit_made_in_a_room_holds_nothing_of_ours() {
         assert_eq!(git("ls-tree --name-only HEAD"), "file\n");
     });
 }
+
+#[test]
+fn what_is_granted_or_hidden_deep_in_a_writable_folder_keeps_its_place() {
+    as_each_user(|| {
+        let folder = Folder::new();
+        let (read, hidden) = (folder.path.join("a/b/read"), folder.path.join("c/d/hidden"));
+        for path in [&read, &hidden] {
+            fs::create_dir_all(path).unwrap();
+            fs::write(path.join("file"), "the owner's").unwrap();
+        }
+        let confinement = Confinement {
+            writable: vec![folder.path.clone()],
+            readable: vec![read.clone()],
+            hidden: vec![hidden.clone()],
+            folder: folder.path.clone(),
+            ..Confinement::default()
+        };
+        let script = "for way in a a/b c c/d; do mv $way gone && exit 1; done
+                      mkdir -p a/b/read c/d/hidden
+                      echo evil > a/b/read/file; echo evil > c/d/hidden/file
+                      echo fine > a/b/beside && mv a/b/beside a/b/moved";
+        let (said, exit) = run(&confinement, &["/bin/sh", "-c", script]);
+        assert_eq!(exit, Exit::Code(0), "{said}");
+        for path in [&read, &hidden] {
+            assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "the owner's");
+        }
+        assert!(folder.path.join("a/b/moved").exists());
+    });
+}

@@ -46,6 +46,22 @@ static int unnamed(void) {
     return file;
 }
 
+/* Memory that a child has touched and that its parent has only mapped: nobody has it resident. */
+static void leave_behind(size_t all) {
+    for (size_t taken = 0; taken < all; taken += PIECE) {
+        int flags = MAP_SHARED | MAP_ANONYMOUS;
+        char *memory = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, flags, -1, 0);
+        if (memory == MAP_FAILED) refused("mmap");
+        pid_t child = fork();
+        if (child < 0) refused("fork");
+        if (child == 0) {
+            for (size_t at = 0; at < PIECE; at += 4096) memory[at]++;
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+}
+
 int main(int count, char **words) {
     const char *how = count > 1 ? words[1] : "";
     if (!strcmp(how, "once")) {
@@ -76,7 +92,9 @@ int main(int count, char **words) {
         for (size_t taken = 0; taken < ALL; taken += PIECE) fill(unnamed(), PIECE);
     } else if (!strcmp(how, "undumpable")) {
         prctl(PR_SET_DUMPABLE, 0);
-        fill(unnamed(), ALL);
+        leave_behind(ALL);
+    } else if (!strcmp(how, "left-behind")) {
+        leave_behind(ALL);
     } else if (!strcmp(how, "travelling")) {
         /* Descriptors that are in no process: they are under way in a socket. */
         int ends[2];
@@ -130,9 +148,8 @@ int main(int count, char **words) {
     } else if (!strcmp(how, "share")) {
         /* One memory, mapped by several: MiB and processes. */
         size_t size = strtoul(words[2], NULL, 10) << 20;
-        int file = unnamed();
-        fill(file, size);
-        char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        int flags = MAP_SHARED | MAP_ANONYMOUS;
+        char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
         if (memory == MAP_FAILED) refused("mmap");
         int children = atoi(words[3]);
         for (int i = 0; i < children; i++)

@@ -60,7 +60,7 @@ fn fix(machine: &Machine, printer: Printer) -> Result<(), Failure> {
     let remedies = remedy::of(&before, machine);
     let steps: Vec<&Remedy> = remedies.iter().filter(|remedy| remedy.is_for_us()).collect();
     if steps.is_empty() {
-        printer.note("nothing to fix");
+        printer.note("there is nothing that --fix could do");
         return Ok(());
     }
     if !machine.is_root() {
