@@ -358,7 +358,27 @@ impl Group {
             .any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
     }
 
-    /// Removes it; `false` while a process is still in it.
+    /// Whether these limits need groups beside the one a room is made in.
+    pub(crate) fn needs_more(&self, limits: &Limits) -> bool {
+        match self {
+            Self::Unified(_) => false,
+            Self::Split { .. } => {
+                limits.cpu_share.is_some()
+                    || limits.cpu_time.is_some()
+                    || !is_bound_by_numbers(limits.processes)
+            }
+        }
+    }
+
+    /// Removes the group a room was made in; `false` while a process is still in it.
+    pub(crate) fn remove_first(&self) -> bool {
+        match self {
+            Self::Unified(folder) => remove(folder.path()),
+            Self::Split { memory, .. } => remove(memory.path()),
+        }
+    }
+
+    /// Removes it and all beside it; `false` while a process is still in one.
     pub(crate) fn remove(&self) -> bool {
         // All of them are tried, also when one is busy.
         self.folders().into_iter().filter(|folder| !remove(folder)).count() == 0

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::child::Child;
 use super::order;
 use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, Limits};
 use crate::level::{Fault, Primitive, Walls};
 use crate::outcome::{SpawnError, StartError};
 use crate::streams::Streams;
@@ -122,7 +122,7 @@ impl Launcher {
             scratch = Some(order::without_namespaces(&mut order, confinement)?);
         }
         let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
-        let room = line.room(&order, self.ahead)?;
+        let room = line.room(&order, &confinement.limits, self.ahead)?;
         // A room that could not be built says why before anything of it is gone.
         if !room.is_heard {
             match Self::hear(&room)? {
@@ -208,12 +208,15 @@ impl Line {
     }
 
     /// Takes a room, has the folders of the order guarded, and has the next room made.
-    fn room(&self, order: &Order, ahead: usize) -> Result<Room, SpawnError> {
+    fn room(&self, order: &Order, limits: &Limits, ahead: usize) -> Result<Room, SpawnError> {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = |Gone| SpawnError::Launcher(StartError::Silent);
         let mut room = link.take().map_err(gone)?.map_err(SpawnError::Wall)?;
         if order.listen.is_some() {
             link.tell(&Ask::Spend { room: room.id }).map_err(gone)?;
+        }
+        if room.group.as_ref().is_some_and(|group| group.needs_more(limits)) {
+            link.tell(&Ask::Regroup { room: room.id }).map_err(gone)?;
         }
         let folders = order::guarded(order);
         if !folders.is_empty() {

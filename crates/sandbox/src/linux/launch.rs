@@ -33,6 +33,8 @@ struct Standing {
     id: u64,
     group: Option<Group>,
     guard: Guard,
+    /// Whether it has more control groups than the one it was made in.
+    is_regrouped: bool,
     /// Its network, as long as that can be used again.
     network: Option<OwnedFd>,
 }
@@ -78,6 +80,7 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
             match wire::receive::<Ask>(host)? {
                 Some((Ask::Room, _)) => launcher.make_and_say(host)?,
                 Some((Ask::Spend { room }, _)) => launcher.spend(room),
+                Some((Ask::Regroup { room }, _)) => launcher.regroup(room),
                 Some((Ask::Leave { room }, _)) => {
                     launcher.leave(room);
                     wire::send(host, &Answer::Left, &[])?;
@@ -218,8 +221,10 @@ impl Launcher {
         self.next += 1;
         let number = pid.as_raw_pid().unsigned_abs();
         let answer = Answer::Room { id, pid: number, group: group.clone() };
-        self.rooms
-            .insert(pid.as_raw_pid(), Standing { id, group, guard: Guard::default(), network });
+        self.rooms.insert(
+            pid.as_raw_pid(),
+            Standing { id, group, guard: Guard::default(), network, is_regrouped: false },
+        );
         Ok((answer, vec![ours.into(), descriptor]))
     }
 
@@ -236,6 +241,12 @@ impl Launcher {
     fn spend(&mut self, room: u64) {
         if let Some(standing) = self.rooms.values_mut().find(|standing| standing.id == room) {
             standing.network = None;
+        }
+    }
+
+    fn regroup(&mut self, room: u64) {
+        if let Some(standing) = self.rooms.values_mut().find(|standing| standing.id == room) {
+            standing.is_regrouped = true;
         }
     }
 
@@ -263,7 +274,7 @@ impl Launcher {
             self.networks.keep(network);
         }
         if let Some(group) = standing.group
-            && !group.remove()
+            && !(if standing.is_regrouped { group.remove() } else { group.remove_first() })
         {
             self.lingering.push(group);
         }

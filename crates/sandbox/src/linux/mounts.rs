@@ -180,23 +180,24 @@ pub(crate) fn place(root: BorrowedFd<'_>, path: &Path, shape: Shape) -> Result<O
             _ => None,
         })
         .collect();
-    let mut at = name(root, ".")?;
+    let mut opened: Option<OwnedFd> = None;
     for (index, part) in parts.iter().enumerate() {
         let is_last = index + 1 == parts.len();
-        at = match name(at.as_fd(), *part) {
+        let at = opened.as_ref().map_or(root, AsFd::as_fd);
+        opened = Some(match name(at, *part) {
             Err(Errno::NOENT) => {
                 match (is_last, shape) {
                     (true, Shape::File) => {
                         let flags =
                             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-                        rustix::fs::openat(&at, *part, flags, Mode::from_raw_mode(0o444))?;
+                        rustix::fs::openat(at, *part, flags, Mode::from_raw_mode(0o444))?;
                     }
-                    _ => rustix::fs::mkdirat(&at, *part, Mode::from_raw_mode(0o755))?,
+                    _ => rustix::fs::mkdirat(at, *part, Mode::from_raw_mode(0o755))?,
                 }
-                name(at.as_fd(), *part)?
+                name(at, *part)?
             }
             found => found?,
-        };
+        });
     }
-    Ok(at)
+    opened.map_or_else(|| name(root, "."), Ok)
 }

@@ -61,6 +61,34 @@ fn run_and_exit(run: impl FnOnce() -> i32) -> ! {
     exit(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or(70))
 }
 
+/// Room for the child of [`start`] to work on.
+const STACK: usize = 256 << 10;
+
+/// Runs a function in a child that shares this memory, and waits until it has become another
+/// program or has ended. To copy the memory for it would cost more than all it does.
+///
+/// The function must not go back: it executes a program, or returns the number to end with. What it
+/// writes to memory is seen here afterwards.
+pub(crate) fn start(mut run: impl FnMut() -> i32) -> Result<Pid, Errno> {
+    extern "C" fn enter<F: FnMut() -> i32>(function: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: this is the pointer passed below; the parent does not touch it meanwhile.
+        let function = unsafe { &mut *function.cast::<F>() };
+        run_and_exit(function)
+    }
+    fn entry<F: FnMut() -> i32>(_: &F) -> extern "C" fn(*mut libc::c_void) -> libc::c_int {
+        enter::<F>
+    }
+    let mut stack = vec![0_u128; STACK / size_of::<u128>()];
+    let (entry, top) = (entry(&run), stack.as_mut_ptr_range().end);
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: this process has one thread, which is stopped until the child has left this
+    // memory. The child has a stack of its own, aligned and large enough; its descriptors, signal handlers and
+    // credentials are copies.
+    let pid = unsafe { libc::clone(entry, top.cast(), flags, (&raw mut run).cast()) };
+    drop(stack);
+    Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(last_error)
+}
+
 /// Whether a child gets namespaces of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Namespaces {
@@ -195,8 +223,7 @@ pub(crate) fn reset_signals() {
 }
 
 /// Gives up every capability, now and for every program to come.
-pub(crate) fn drop_capabilities() -> Result<(), Errno> {
-    use rustix::thread::{CapabilitySet, CapabilitySets};
+pub(crate) fn drop_capabilities_for_good() -> Result<(), Errno> {
     // SAFETY: plain system calls without pointers.
     unsafe {
         for capability in 0..64 {
@@ -206,8 +233,14 @@ pub(crate) fn drop_capabilities() -> Result<(), Errno> {
             }
         }
     }
-    let none = CapabilitySet::empty();
     let _ = rustix::thread::clear_ambient_capability_set();
+    drop_capabilities()
+}
+
+/// Gives up every capability this process has.
+pub(crate) fn drop_capabilities() -> Result<(), Errno> {
+    use rustix::thread::{CapabilitySet, CapabilitySets};
+    let none = CapabilitySet::empty();
     rustix::thread::set_capabilities(
         None,
         CapabilitySets { effective: none, permitted: none, inheritable: none },

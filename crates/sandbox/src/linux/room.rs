@@ -142,46 +142,33 @@ fn start(
             listener = Some(bound.doing(doing).map_err(Failure::Wall)?);
         }
     }
-    let (mut report, failed) = io::pipe().doing(|| "make a pipe".into()).map_err(Failure::Wall)?;
-    let main = process::fork(|| {
-        // The pipe closed without a word would mean that the program runs.
-        let failure = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            become_program(plan, order, streams)
-        }));
-        let broken = Fault { doing: "prepare the program".into(), errno: 0 };
-        let failure = failure.unwrap_or(Failure::Wall(broken));
-        let bytes = postcard::to_stdvec(&failure).unwrap_or_default();
-        let _ = io::Write::write_all(&mut &failed, &bytes);
+    let broken = Fault { doing: "prepare the program".into(), errno: 0 };
+    // Left as it is by a child that panics. One that becomes the program leaves nothing.
+    let mut failure = Some(Failure::Wall(broken));
+    let main = process::start(|| {
+        match prepare_program(plan, order, streams) {
+            Ok((program, arguments, environment)) => {
+                failure = None;
+                let errno = process::execute(&program, &arguments, &environment);
+                failure = Some(Failure::Program(errno.raw_os_error()));
+            }
+            Err(refused) => failure = Some(refused),
+        }
         127
     });
     let main = main.doing(|| "start a process".into()).map_err(Failure::Wall)?;
-    drop(failed);
-    // The pipe closes by itself when the program is executed.
-    let mut bytes = Vec::new();
-    let _ = report.read_to_end(&mut bytes);
-    if bytes.is_empty() {
-        let dropped = process::drop_capabilities();
-        dropped.doing(|| "drop capabilities".into()).map_err(Failure::Wall)?;
-        return Ok((main, listener));
+    if let Some(failure) = failure {
+        let _ = process::reap(main);
+        return Err(failure);
     }
-    let _ = process::reap(main);
-    let unreadable = Fault { doing: "read why the program did not start".into(), errno: 0 };
-    Err(postcard::from_bytes(&bytes).unwrap_or(Failure::Wall(unreadable)))
-}
-
-/// Takes the last rights away and becomes the program. Only returns when that fails.
-fn become_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Failure {
-    match prepare_program(plan, order, streams) {
-        Ok((program, arguments, environment)) => {
-            let errno = process::execute(&program, &arguments, &environment);
-            Failure::Program(errno.raw_os_error())
-        }
-        Err(failure) => failure,
-    }
+    let dropped = process::drop_capabilities();
+    dropped.doing(|| "drop capabilities".into()).map_err(Failure::Wall)?;
+    Ok((main, listener))
 }
 
 type Program = (CString, Vec<CString>, Vec<CString>);
 
+/// Takes the last rights away from what is about to become the program.
 fn prepare_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Result<Program, Failure> {
     let wall = |doing: &'static str| {
         move |result: Result<(), Errno>| result.doing(|| doing.into()).map_err(Failure::Wall)
@@ -220,7 +207,7 @@ fn prepare_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Result<Pr
     }
     limits::set(&order.limits, plan.namespaces).map_err(Failure::Wall)?;
     if plan.namespaces == Namespaces::New || rustix::process::geteuid().is_root() {
-        wall("drop capabilities")(process::drop_capabilities())?;
+        wall("drop capabilities")(process::drop_capabilities_for_good())?;
     }
     wall("give up new privileges")(rustix::thread::set_no_new_privs(true))?;
     if plan.landlock.is_some() {

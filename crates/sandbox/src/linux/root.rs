@@ -401,7 +401,6 @@ impl Root {
     pub(crate) fn enter(self, processes: u32) -> Result<(), Fault> {
         if let Some(fresh) = &self.processes {
             limit_processes(fresh.as_fd(), processes);
-            // A mount that is nowhere yet counts as a namespace, so not before all are in their places.
             bound_user_namespace(fresh.as_fd());
             mounts::restrict(fresh.as_fd(), Mounted::ReadOnly)
                 .doing(|| "make `/proc` read-only".into())?;
@@ -439,17 +438,11 @@ impl Root {
     }
 }
 
-/// Bounds of the room's user namespace: nothing below it, also where the list of system calls had a
-/// hole, and no more watches on files than leave the host enough, which counts them for its user.
-const BOUNDS: [(&str, &str); 10] = [
+/// Bounds of the room's user namespace: none below it, also where the list of system calls had a
+/// hole (and without one, no other kind of namespace either), and no more watches on files than
+/// leave the host enough, which counts them for its user.
+const BOUNDS: [(&str, &str); 3] = [
     ("max_user_namespaces", "0"),
-    ("max_mnt_namespaces", "0"),
-    ("max_pid_namespaces", "0"),
-    ("max_net_namespaces", "0"),
-    ("max_ipc_namespaces", "0"),
-    ("max_uts_namespaces", "0"),
-    ("max_cgroup_namespaces", "0"),
-    ("max_time_namespaces", "0"),
     ("max_inotify_instances", "64"),
     ("max_inotify_watches", "16384"),
 ];

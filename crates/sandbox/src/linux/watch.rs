@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     namespaces: Namespaces,
     page: u64,
     ticks: u64,
-    /// The device that memory without a path lives on.
+    /// The device that memory without a path lives on, once it was looked up.
     unnamed: Option<u64>,
     /// A control group's count of the processor time.
     time: Option<OwnedFd>,
@@ -49,14 +49,11 @@ struct Seen {
 
 impl Watch {
     pub(crate) fn new(namespaces: Namespaces, time: Option<OwnedFd>) -> Self {
-        let unnamed = rustix::fs::memfd_create("haft", rustix::fs::MemfdFlags::CLOEXEC)
-            .and_then(|file| rustix::fs::fstat(&file))
-            .map(|stat| stat.st_dev);
         Self {
             namespaces,
             page: rustix::param::page_size() as u64,
             ticks: rustix::param::clock_ticks_per_second(),
-            unnamed: unnamed.ok(),
+            unnamed: None,
             time,
             unseen: 0,
             peak: 0,
@@ -70,6 +67,12 @@ impl Watch {
 
     /// Looks once: what was overstepped, or how long one may look away.
     pub(crate) fn look(&mut self, bounds: &Bounds) -> Result<Duration, Cause> {
+        if self.unnamed.is_none() {
+            self.unnamed = rustix::fs::memfd_create("haft", rustix::fs::MemfdFlags::CLOEXEC)
+                .and_then(|file| rustix::fs::fstat(&file))
+                .map(|stat| stat.st_dev)
+                .ok();
+        }
         // Whoever cannot look must assume the worst.
         let seen = self.see(Exactness::Cheap).ok_or(Cause::Memory)?;
         self.peak = self.peak.max(seen.memory);
