@@ -119,6 +119,16 @@ fn ten_gibibytes_in_a_process_that_cannot_be_looked_at_are_refused() {
 }
 
 #[test]
+fn a_child_that_nobody_waits_for_hides_nothing() {
+    as_each_user("a_child_that_nobody_waits_for_hides_nothing", || {
+        let confinement = with_limits(|limits| limits.memory = Some(MEMORY));
+        let script = "import os, time\nif os.fork() == 0: os._exit(0)\ntime.sleep(0.6)";
+        let argv = harness::words(["/usr/bin/python3", "-c", script]);
+        assert_eq!(run(&launcher(), &confinement, &argv).ended.exit, Exit::Code(0));
+    });
+}
+
+#[test]
 fn ten_gibibytes_that_nobody_has_resident_are_refused() {
     memory_is_held("ten_gibibytes_that_nobody_has_resident_are_refused", "left-behind");
 }

@@ -162,7 +162,10 @@ impl Watch {
     fn add_unnamed_files(&self, folder: &Path, files: &mut HashMap<u64, u64>) -> bool {
         let entries = match std::fs::read_dir(folder.join("fd")) {
             Ok(entries) => entries,
-            Err(error) => return error.kind() != std::io::ErrorKind::PermissionDenied,
+            // One that has ended and was not waited for has nothing, and cannot be looked into either.
+            Err(error) => {
+                return error.kind() != std::io::ErrorKind::PermissionDenied || has_ended(folder);
+            }
         };
         let opened = entries.flatten().filter_map(|entry| std::fs::metadata(entry.path()).ok());
         let mut is_open = HashSet::new();
@@ -248,6 +251,13 @@ enum Exactness {
     Cheap,
     /// Pages that processes share are divided among them.
     Shared,
+}
+
+/// Whether a process is only waited for.
+fn has_ended(folder: &Path) -> bool {
+    let text = std::fs::read_to_string(folder.join("stat")).unwrap_or_default();
+    let state = text.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    state.is_none_or(|state| state == 'Z' || state == 'X')
 }
 
 /// The memory in segments, by their numbers, under which mappings of them are known too. Without
