@@ -162,7 +162,7 @@ impl Watch {
     fn add_unnamed_files(&self, folder: &Path, files: &mut HashMap<u64, u64>) -> bool {
         let entries = match std::fs::read_dir(folder.join("fd")) {
             Ok(entries) => entries,
-            // One that has ended and was not waited for has nothing, and cannot be looked into either.
+            // One that has ended has nothing, and cannot be looked into either.
             Err(error) => {
                 return error.kind() != std::io::ErrorKind::PermissionDenied || has_ended(folder);
             }
@@ -253,11 +253,10 @@ enum Exactness {
     Shared,
 }
 
-/// Whether a process is only waited for.
+/// Whether a process is about to end or only waited for: it has no memory any more.
 fn has_ended(folder: &Path) -> bool {
-    let text = std::fs::read_to_string(folder.join("stat")).unwrap_or_default();
-    let state = text.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    state.is_none_or(|state| state == 'Z' || state == 'X')
+    let text = std::fs::read_to_string(folder.join("statm")).unwrap_or_default();
+    text.split(' ').next().is_none_or(|size| size.is_empty() || size == "0")
 }
 
 /// The memory in segments, by their numbers, under which mappings of them are known too. Without
