@@ -292,7 +292,8 @@ fn a_ready_room_that_was_killed_is_not_taken_for_a_wall() {
     harness::alone_as_each_user(name, || {
         let launcher = launcher();
         let [process] = launchers_of(std::process::id().cast_signed())[..] else { panic!() };
-        assert!(until(SOON, || below(process).len() == 1));
+        assert!(until(SOON, || below(process).len() == 2));
+        // It, and who made it.
         for room in below(process) {
             kill(room.pid);
         }

@@ -15,8 +15,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use harness::{
-    alone_as_each_user, as_each_user, folder, kill, launcher, launcher_program, launchers_of, ours,
-    python, run, shell, text, until, walled, walled_with, with_program, with_word,
+    alone_as_each_user, as_each_user, below, folder, kill, launcher, launcher_program,
+    launchers_of, ours, python, run, shell, text, until, walled, walled_with, with_program,
+    with_word,
 };
 use sandbox::{Confinement, Exit, Launcher, Level, Primitive, SpawnError, StartError};
 
@@ -85,7 +86,7 @@ fn attempt(launcher: &Launcher, folder: &Path, required: Level) -> Result<Exit, 
 /// What is taken away from the first moment on, the level that is found then, and what is said.
 const FROM_THE_START: [(&str, Level, &str); 14] = [
     ("unshare", Level::L1, "make a user namespace"),
-    ("clone3", Level::L1, "make namespaces of users"),
+    ("clone3", Level::L1, "start a porter"),
     ("fsopen", Level::L1, "mount a file system in memory"),
     ("fsconfig", Level::L1, "mount a file system in memory"),
     ("fsmount", Level::L1, "mount a file system in memory"),
@@ -144,15 +145,24 @@ impl Betrayed {
         let own = std::process::id().cast_signed();
         let [process] = launchers_of(own)[..] else { panic!("one launcher") };
         let call = injection.split(':').next().unwrap();
+        // Its porters too, which make the rooms; not the room that stands, which has processes of its own.
+        let space = |pid: i32| std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+        let children = below(process).into_iter().map(|one| one.pid);
+        let porters = children.filter(|pid| space(*pid) == space(own));
+        let traced: Vec<i32> = porters.chain([process]).collect();
+        assert_eq!(traced.len(), 2);
         let strace = Command::new("strace")
             .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")])
-            .args(["-e", &format!("inject={injection}"), "-p", &process.to_string()])
+            .args(["-e", &format!("inject={injection}")])
+            .args(traced.iter().flat_map(|pid| ["-p".to_owned(), pid.to_string()]))
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
         let is_traced = || {
-            let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-            !status.contains("TracerPid:\t0\n")
+            traced.iter().all(|pid| {
+                let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+                !status.contains("TracerPid:\t0\n")
+            })
         };
         assert!(until(Duration::from_secs(5), is_traced), "{injection}: strace does not attach");
         Self { launcher, strace }
@@ -170,7 +180,7 @@ impl Drop for Betrayed {
 /// What is taken away when the walls were found good, and what is said.
 const LATER: [(&str, &str); 15] = [
     ("unshare", "make a"),
-    ("clone3", "make namespaces of users"),
+    ("clone3", "start a porter"),
     ("fsopen", "in memory"),
     ("fsconfig", "in memory"),
     ("fsmount", "in memory"),

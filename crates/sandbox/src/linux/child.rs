@@ -168,9 +168,13 @@ impl Child {
         }
     }
 
+    fn ran_out(&self) -> bool {
+        self.room.group.as_ref().is_some_and(|group| group.ran_out(&self.room.before))
+    }
+
     /// Ends all of it when the kernel has ended a part of it for lack of memory; whether it just did.
     fn end_if_out_of_memory(&mut self) -> bool {
-        let is_out = self.room.group.as_ref().is_some_and(Group::ran_out);
+        let is_out = self.ran_out();
         let is_new = is_out && !self.is_out_of_memory;
         if is_new {
             self.is_out_of_memory = true;
@@ -194,7 +198,7 @@ impl Child {
     }
 
     fn exit(&self, end: Option<&End>) -> Exit {
-        let ran_out = || self.room.group.as_ref().is_some_and(Group::ran_out);
+        let ran_out = || self.ran_out();
         if self.tally.is_over() {
             return Exit::Output;
         }
@@ -223,7 +227,7 @@ impl Child {
     }
 
     fn usage(&self, end: Option<&End>) -> Usage {
-        let peak = self.room.group.as_ref().and_then(Group::peak);
+        let peak = self.room.group.as_ref().and_then(|group| group.peak(&self.room.before));
         let system = Duration::from_micros(end.map_or(0, |end| end.system_us));
         // A control group counts children that nobody waited for, too.
         let counted = self.room.group.as_ref().and_then(Group::used_processor_time);

@@ -25,6 +25,13 @@ const MOST_PROCESSES: u32 = 1 << 22;
 /// More processors than any machine has, in hundredths.
 const MOST_SHARE: u32 = 10_000 * 100;
 
+/// What a control group had counted before a room used it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Before {
+    memory: u64,
+    kills: u64,
+}
+
 /// The group of a launcher. Groups are removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Groups {
@@ -270,7 +277,8 @@ impl Group {
     }
 
     /// Writes the limits. Groups that only this room needs are made, and its process moved in.
-    pub(crate) fn limit(&self, limits: &Limits, pid: u32) -> Result<(), Fault> {
+    /// Says what was counted before, because a group is used again.
+    pub(crate) fn limit(&self, limits: &Limits, pid: u32) -> Result<Before, Fault> {
         let write = |folder: &Bytes, file: &str, value: String| {
             let path = folder.path().join(file);
             std::fs::write(&path, value).doing(|| format!("write `{}`", path.display()))
@@ -291,10 +299,13 @@ impl Group {
                 }
             }
             Self::Split { memory, processes: pids, cpu, accounting } => {
-                if let Some(most) = limits.memory {
-                    write(memory, "memory.limit_in_bytes", most.to_string())?;
-                    let _ = write(memory, "memory.memsw.limit_in_bytes", most.to_string());
-                }
+                let most = limits.memory.map_or("-1".to_owned(), |most| most.to_string());
+                // Neither may be above the other, and the limit before may have been any.
+                let swap = || write(memory, "memory.memsw.limit_in_bytes", most.clone());
+                let _ = swap();
+                write(memory, "memory.limit_in_bytes", most.clone())?;
+                let _ = swap();
+                let _ = write(memory, "memory.max_usage_in_bytes", "0".into());
                 if let Some(pids) = pids
                     && !is_bound_by_numbers(limits.processes)
                 {
@@ -311,7 +322,21 @@ impl Group {
                 }
             }
         }
-        Ok(())
+        Ok(Before {
+            memory: self.number("memory.usage_in_bytes").unwrap_or(0),
+            kills: self.kills(),
+        })
+    }
+
+    /// A number in a file of the old hierarchy of memory.
+    fn number(&self, file: &str) -> Option<u64> {
+        let Self::Split { memory, .. } = self else { return None };
+        std::fs::read_to_string(memory.path().join(file)).ok()?.trim().parse().ok()
+    }
+
+    /// Whether it can serve another room as if it were new.
+    pub(crate) fn can_be_set_back(&self) -> bool {
+        matches!(self, Self::Split { .. })
     }
 
     /// Whether it divides the processors.
@@ -339,23 +364,31 @@ impl Group {
     }
 
     /// The most memory that was used, in bytes.
-    pub(crate) fn peak(&self) -> Option<u64> {
-        let path = match self {
-            Self::Unified(folder) => folder.path().join("memory.peak"),
-            Self::Split { memory, .. } => memory.path().join("memory.max_usage_in_bytes"),
-        };
-        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    pub(crate) fn peak(&self, before: &Before) -> Option<u64> {
+        match self {
+            Self::Unified(folder) => {
+                let text = std::fs::read_to_string(folder.path().join("memory.peak")).ok()?;
+                text.trim().parse().ok()
+            }
+            Self::Split { .. } => {
+                Some(self.number("memory.max_usage_in_bytes")?.saturating_sub(before.memory))
+            }
+        }
     }
 
-    /// Whether the kernel killed something in it for lack of memory.
-    pub(crate) fn ran_out(&self) -> bool {
+    /// Whether the kernel killed something in it for lack of memory since then.
+    pub(crate) fn ran_out(&self, before: &Before) -> bool {
+        self.kills() > before.kills
+    }
+
+    fn kills(&self) -> u64 {
         let path = match self {
             Self::Unified(folder) => folder.path().join("memory.events"),
             Self::Split { memory, .. } => memory.path().join("memory.oom_control"),
         };
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines()
-            .any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Whether these limits need groups beside the one a room is made in.
@@ -367,14 +400,6 @@ impl Group {
                     || limits.cpu_time.is_some()
                     || !is_bound_by_numbers(limits.processes)
             }
-        }
-    }
-
-    /// Removes the group a room was made in; `false` while a process is still in it.
-    pub(crate) fn remove_first(&self) -> bool {
-        match self {
-            Self::Unified(folder) => remove(folder.path()),
-            Self::Split { memory, .. } => remove(memory.path()),
         }
     }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::child::Child;
+use super::groups::Before;
 use super::order;
 use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
 use crate::confinement::{Confinement, Limits};
@@ -65,6 +66,8 @@ pub(crate) struct Room {
     pub(crate) socket: UnixStream,
     pub(crate) process: OwnedFd,
     pub(crate) group: Option<Group>,
+    /// What the control group had counted before.
+    pub(crate) before: Before,
     /// Whether it has already said that it stands.
     is_heard: bool,
     /// Whether something stands in folders of the host while it does.
@@ -122,7 +125,7 @@ impl Launcher {
             scratch = Some(order::without_namespaces(&mut order, confinement)?);
         }
         let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
-        let room = line.room(&order, &confinement.limits, self.ahead)?;
+        let mut room = line.room(&order, &confinement.limits, self.ahead)?;
         // A room that could not be built says why before anything of it is gone.
         if !room.is_heard {
             match Self::hear(&room)? {
@@ -131,7 +134,8 @@ impl Launcher {
             };
         }
         if let Some(group) = &room.group {
-            group.limit(&confinement.limits, room.pid).map_err(SpawnError::Wall)?;
+            let before = group.limit(&confinement.limits, room.pid);
+            room.before = before.map_err(SpawnError::Wall)?;
             order.limits.grouped = true;
             if group.divides_processors() {
                 order.limits.processors = None;
@@ -212,11 +216,9 @@ impl Line {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = |Gone| SpawnError::Launcher(StartError::Silent);
         let mut room = link.take().map_err(gone)?.map_err(SpawnError::Wall)?;
-        if order.listen.is_some() {
+        let is_regrouped = room.group.as_ref().is_some_and(|group| group.needs_more(limits));
+        if order.listen.is_some() || is_regrouped {
             link.tell(&Ask::Spend { room: room.id }).map_err(gone)?;
-        }
-        if room.group.as_ref().is_some_and(|group| group.needs_more(limits)) {
-            link.tell(&Ask::Regroup { room: room.id }).map_err(gone)?;
         }
         let folders = order::guarded(order);
         if !folders.is_empty() {
@@ -328,8 +330,16 @@ impl Link {
                 let (socket, process) =
                     (descriptors.next().ok_or(Gone)?, descriptors.next().ok_or(Gone)?);
                 let socket = socket.into();
-                let room =
-                    Room { id, pid, socket, process, group, is_heard: false, is_guarded: false };
+                let room = Room {
+                    id,
+                    pid,
+                    socket,
+                    process,
+                    group,
+                    before: Before::default(),
+                    is_heard: false,
+                    is_guarded: false,
+                };
                 self.ready.push_back(room);
                 Ok(Ok(()))
             }

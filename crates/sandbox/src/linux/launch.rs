@@ -17,7 +17,7 @@ use super::calls::Filters;
 use super::files::{self, Connections, Rights};
 use super::groups::Groups;
 use super::mounts::Doing;
-use super::networks::Networks;
+use super::porter::Porter;
 use super::process::{self, Namespaces, Wait};
 use super::protect::Guard;
 use super::room::{self, Plan};
@@ -28,21 +28,25 @@ use crate::level::{Fault, Finding, Primitive, Walls};
 /// How long to wait before a control group that was busy is tried again.
 const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
+/// How many porters to keep that have nothing to do.
+const KEPT: usize = 8;
+
 /// A room that stands, as far as the launcher has to do with it.
 struct Standing {
     id: u64,
-    group: Option<Group>,
     guard: Guard,
-    /// Whether it has more control groups than the one it was made in.
-    is_regrouped: bool,
-    /// Its network, as long as that can be used again.
-    network: Option<OwnedFd>,
+    /// Who made it; without namespaces nobody but the launcher.
+    porter: Option<Porter>,
+    group: Option<Group>,
+    /// Whether its network or its control groups are of no more use afterwards.
+    is_spent: bool,
 }
 
 struct Launcher {
     plan: Plan,
     groups: Option<Groups>,
-    networks: Networks,
+    /// Porters that have nothing to do.
+    porters: Vec<Porter>,
     rooms: HashMap<i32, Standing>,
     /// Groups that were still busy when they should have gone.
     lingering: Vec<Group>,
@@ -80,7 +84,6 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
             match wire::receive::<Ask>(host)? {
                 Some((Ask::Room, _)) => launcher.make_and_say(host)?,
                 Some((Ask::Spend { room }, _)) => launcher.spend(room),
-                Some((Ask::Regroup { room }, _)) => launcher.regroup(room),
                 Some((Ask::Leave { room }, _)) => {
                     launcher.leave(room);
                     wire::send(host, &Answer::Left, &[])?;
@@ -108,6 +111,9 @@ fn say(host: &UnixStream, answer: &Answer, descriptors: &[OwnedFd]) -> io::Resul
 
 type Made = (Answer, Vec<OwnedFd>);
 
+/// A room's socket, its process and the descriptor of it, who made it, and its control group.
+type Fresh = (UnixStream, Pid, OwnedFd, Option<Porter>, Option<Group>);
+
 impl Launcher {
     /// Finds out what walls there are by building them once; the room of the attempt is kept.
     fn find() -> (Self, Walls, Option<Made>) {
@@ -133,7 +139,7 @@ impl Launcher {
         let mut launcher = Self {
             plan,
             groups: groups.ok(),
-            networks: Networks::default(),
+            porters: Vec::new(),
             rooms: HashMap::new(),
             lingering: Vec::new(),
             next: 0,
@@ -190,42 +196,75 @@ impl Launcher {
     }
 
     fn try_make(&mut self) -> Result<Made, Fault> {
-        let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
-        let group = self.groups.as_ref().map(Groups::make).transpose()?;
-        let network = match self.plan.namespaces {
-            Namespaces::New => Some(self.networks.enter()?),
-            Namespaces::Shared => None,
-        };
-        let plan = &self.plan;
-        let made = process::fork_apart(plan.namespaces, || room::run(theirs, plan));
-        let admitted = made
-            .doing(|| "make namespaces of users, mounts, processes, ipc and host name".into())
-            .and_then(|(pid, descriptor)| {
-                let number = pid.as_raw_pid().unsigned_abs();
-                match group.as_ref().map_or(Ok(()), |group| group.admit(number)) {
-                    Ok(()) => Ok((pid, descriptor)),
-                    Err(fault) => {
-                        let _ = rustix::process::kill_process(pid, Signal::KILL);
-                        Err(fault)
-                    }
-                }
-            });
-        let (pid, descriptor) = match admitted {
-            Ok(admitted) => admitted,
-            Err(fault) => {
-                self.lingering.extend(group);
-                return Err(fault);
-            }
+        let (ours, pid, descriptor, porter, group) = match self.plan.namespaces {
+            Namespaces::New => self.make_apart()?,
+            Namespaces::Shared => self.make_bare()?,
         };
         let id = self.next;
         self.next += 1;
         let number = pid.as_raw_pid().unsigned_abs();
         let answer = Answer::Room { id, pid: number, group: group.clone() };
-        self.rooms.insert(
-            pid.as_raw_pid(),
-            Standing { id, group, guard: Guard::default(), network, is_regrouped: false },
-        );
+        let guard = Guard::default();
+        let standing = Standing { id, guard, porter, group, is_spent: false };
+        self.rooms.insert(pid.as_raw_pid(), standing);
         Ok((answer, vec![ours.into(), descriptor]))
+    }
+
+    /// Has a porter make a room. One that was kept may have become useless; a new one may not.
+    fn make_apart(&mut self) -> Result<Fresh, Fault> {
+        while let Some(porter) = self.porters.pop() {
+            let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
+            match porter.make_room(theirs) {
+                Ok((pid, descriptor)) => {
+                    let group = porter.group().cloned();
+                    return Ok((ours, pid, descriptor, Some(porter), group));
+                }
+                Err(_) => self.dismiss(porter),
+            }
+        }
+        let porter = Porter::start(&self.plan, self.groups.as_ref())?;
+        let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
+        match porter.make_room(theirs) {
+            Ok((pid, descriptor)) => {
+                let group = porter.group().cloned();
+                Ok((ours, pid, descriptor, Some(porter), group))
+            }
+            Err(fault) => {
+                self.dismiss(porter);
+                Err(fault)
+            }
+        }
+    }
+
+    fn make_bare(&mut self) -> Result<Fresh, Fault> {
+        let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
+        let group = self.groups.as_ref().map(Groups::make).transpose()?;
+        let plan = &self.plan;
+        let made = process::fork_apart(plan.namespaces, || room::run(theirs, plan));
+        let made = made.doing(|| "start a room".into()).and_then(|(pid, descriptor)| {
+            let number = pid.as_raw_pid().unsigned_abs();
+            match group.as_ref().map_or(Ok(()), |group| group.admit(number)) {
+                Ok(()) => Ok((pid, descriptor)),
+                Err(fault) => {
+                    let _ = rustix::process::kill_process(pid, Signal::KILL);
+                    Err(fault)
+                }
+            }
+        });
+        match made {
+            Ok((pid, descriptor)) => Ok((ours, pid, descriptor, None, group)),
+            Err(fault) => {
+                self.lingering.extend(group);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Ends a porter and removes its control group.
+    fn dismiss(&mut self, porter: Porter) {
+        let group = porter.group().cloned();
+        drop(porter);
+        self.lingering.extend(group.filter(|group| !group.remove()));
     }
 
     /// Waits for the end of a room, which is near, and cleans up after it.
@@ -240,13 +279,7 @@ impl Launcher {
 
     fn spend(&mut self, room: u64) {
         if let Some(standing) = self.rooms.values_mut().find(|standing| standing.id == room) {
-            standing.network = None;
-        }
-    }
-
-    fn regroup(&mut self, room: u64) {
-        if let Some(standing) = self.rooms.values_mut().find(|standing| standing.id == room) {
-            standing.is_regrouped = true;
+            standing.is_spent = true;
         }
     }
 
@@ -270,21 +303,28 @@ impl Launcher {
 
     fn forget(&mut self, pid: i32) {
         let Some(standing) = self.rooms.remove(&pid) else { return };
-        if let Some(network) = standing.network {
-            self.networks.keep(network);
-        }
-        if let Some(group) = standing.group
-            && !(if standing.is_regrouped { group.remove() } else { group.remove_first() })
-        {
-            self.lingering.push(group);
+        match standing.porter {
+            Some(porter)
+                if !standing.is_spent && porter.can_go_on() && self.porters.len() < KEPT =>
+            {
+                self.porters.push(porter);
+            }
+            Some(porter) => self.dismiss(porter),
+            None => self.lingering.extend(standing.group.filter(|group| !group.remove())),
         }
     }
 }
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        for pid in self.rooms.keys().filter_map(|pid| Pid::from_raw(*pid)) {
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        while let Some(porter) = self.porters.pop() {
+            self.dismiss(porter);
+        }
+        for (pid, standing) in &mut self.rooms {
+            standing.is_spent = true;
+            if let Some(pid) = Pid::from_raw(*pid) {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
         }
         loop {
             if self.plan.namespaces == Namespaces::Shared {

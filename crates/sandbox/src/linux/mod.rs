@@ -3,7 +3,7 @@
 //! Three processes play together, all of them this program:
 //!
 //! - the *host* ([`host`], [`order`], [`child`]) decides nothing of the walls and holds the ends;
-//! - the *launcher* ([`launch`], [`groups`], [`networks`], [`protect`]) has one thread, makes rooms, and cleans up after them;
+//! - the *launcher* ([`launch`], [`groups`], [`protect`]) has one thread, has rooms made by its [`porter`]s, and cleans up after them;
 //! - a *room* ([`room`], [`root`], [`files`], [`calls`], [`limits`], [`watch`]) is the first
 //!   process of its namespaces, builds the walls and watches the program inside them.
 //!
@@ -19,8 +19,8 @@ mod host;
 mod launch;
 mod limits;
 mod mounts;
-mod networks;
 mod order;
+mod porter;
 mod process;
 mod protect;
 mod room;

@@ -25,7 +25,8 @@ pub(crate) fn fork(run: impl FnOnce() -> i32) -> Result<Pid, Errno> {
     }
 }
 
-/// Runs a function as the first process of new namespaces, or of none.
+/// Runs a function as the first process of new namespaces, or of none. That of new ones is
+/// a child of this process's parent, which hears of its end.
 pub(crate) fn fork_apart(
     namespaces: Namespaces,
     run: impl FnOnce() -> i32,
@@ -35,11 +36,15 @@ pub(crate) fn fork_apart(
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = libc::CLONE_PIDFD as u64
         | match namespaces {
-            Namespaces::New => NAMESPACES,
+            // Made by a porter, it is the launcher's child all the same.
+            Namespaces::New => NAMESPACES | libc::CLONE_PARENT as u64,
             Namespaces::Shared => 0,
         };
     arguments.pidfd = (&raw mut descriptor) as u64;
-    arguments.exit_signal = libc::SIGCHLD as u64;
+    arguments.exit_signal = match namespaces {
+        Namespaces::New => 0,
+        Namespaces::Shared => libc::SIGCHLD as u64,
+    };
     // SAFETY: no memory is shared with the child and no stack is given, so this is a
     // fork; this process has one thread. The structure has the size passed with it.
     let pid = unsafe {

@@ -92,7 +92,7 @@ fn live(socket: UnixStream, plan: &Plan) -> io::Result<()> {
 }
 
 /// Keeps the socket and standard error, and nothing else of what the launcher had open.
-fn alone_with(socket: UnixStream) -> io::Result<UnixStream> {
+pub(crate) fn alone_with(socket: UnixStream) -> io::Result<UnixStream> {
     let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&nothing)?;
     rustix::stdio::dup2_stdout(&nothing)?;

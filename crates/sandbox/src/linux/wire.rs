@@ -49,10 +49,9 @@ impl Bytes {
 pub(crate) enum Ask {
     /// Make a room and hand over its socket and its process.
     Room,
-    /// Use the network of this room never again: its listener is handed out. Not answered.
+    /// Use the network and the control group of this room never again: its listener is handed out, or
+    /// it has more groups than the one it was made in. Not answered.
     Spend { room: u64 },
-    /// This room has more control groups than the one it was made in. Not answered.
-    Regroup { room: u64 },
     /// Say when nothing of this room is left. Answered by `Left`.
     Leave { room: u64 },
     /// Keep what must not be planted in these folders out of them while this room stands.
