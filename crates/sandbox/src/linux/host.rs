@@ -15,7 +15,7 @@ use super::child::Child;
 use super::groups::Before;
 use super::order;
 use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
-use crate::confinement::{Confinement, Limits};
+use crate::confinement::Confinement;
 use crate::level::{Fault, Primitive, Walls};
 use crate::outcome::{SpawnError, StartError};
 use crate::streams::Streams;
@@ -125,7 +125,7 @@ impl Launcher {
             scratch = Some(order::without_namespaces(&mut order, confinement)?);
         }
         let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
-        let mut room = line.room(&order, &confinement.limits, self.ahead)?;
+        let mut room = line.room(&order, self.ahead)?;
         // A room that could not be built says why before anything of it is gone.
         if !room.is_heard {
             match Self::hear(&room)? {
@@ -134,6 +134,7 @@ impl Launcher {
             };
         }
         if let Some(group) = &room.group {
+            order.is_regrouped = group.needs_more(&confinement.limits);
             let before = group.limit(&confinement.limits, room.pid);
             room.before = before.map_err(SpawnError::Wall)?;
             order.limits.grouped = true;
@@ -212,14 +213,10 @@ impl Line {
     }
 
     /// Takes a room, has the folders of the order guarded, and has the next room made.
-    fn room(&self, order: &Order, limits: &Limits, ahead: usize) -> Result<Room, SpawnError> {
+    fn room(&self, order: &Order, ahead: usize) -> Result<Room, SpawnError> {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = |Gone| SpawnError::Launcher(StartError::Silent);
         let mut room = link.take().map_err(gone)?.map_err(SpawnError::Wall)?;
-        let is_regrouped = room.group.as_ref().is_some_and(|group| group.needs_more(limits));
-        if order.listen.is_some() || is_regrouped {
-            link.tell(&Ask::Spend { room: room.id }).map_err(gone)?;
-        }
         let folders = order::guarded(order);
         if !folders.is_empty() {
             room.is_guarded = true;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -18,7 +19,7 @@ use super::files::{self, Connections, Rights};
 use super::groups::Groups;
 use super::mounts::Doing;
 use super::porter::Porter;
-use super::process::{self, Namespaces, Wait};
+use super::process::{self, Namespaces, Reaped, Wait};
 use super::protect::Guard;
 use super::room::{self, Plan};
 use super::root::{Furniture, System};
@@ -27,6 +28,10 @@ use crate::level::{Fault, Finding, Primitive, Walls};
 
 /// How long to wait before a control group that was busy is tried again.
 const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// How long a room that has ended its program may take to end itself, and how often to look.
+const FAREWELL: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// How many porters to keep that have nothing to do.
 const KEPT: usize = 8;
@@ -38,8 +43,6 @@ struct Standing {
     /// Who made it; without namespaces nobody but the launcher.
     porter: Option<Porter>,
     group: Option<Group>,
-    /// Whether its network or its control groups are of no more use afterwards.
-    is_spent: bool,
 }
 
 struct Launcher {
@@ -79,11 +82,14 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
             polled => polled?,
         };
         let (asked, ended) = (!ready[0].revents().is_empty(), !ready[1].revents().is_empty());
-        // What was asked comes first: it may be that a network that has just ended was spent.
+        if ended {
+            let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 4];
+            let _ = rustix::io::read(&signals, &mut buffer);
+            launcher.reap();
+        }
         if asked {
             match wire::receive::<Ask>(host)? {
                 Some((Ask::Room, _)) => launcher.make_and_say(host)?,
-                Some((Ask::Spend { room }, _)) => launcher.spend(room),
                 Some((Ask::Leave { room }, _)) => {
                     launcher.leave(room);
                     wire::send(host, &Answer::Left, &[])?;
@@ -94,10 +100,6 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
                 }
                 None => break,
             }
-        } else if ended {
-            let mut buffer = [0; size_of::<libc::signalfd_siginfo>() * 4];
-            let _ = rustix::io::read(&signals, &mut buffer);
-            launcher.reap();
         }
         launcher.lingering.retain(|group| !group.remove());
     }
@@ -205,7 +207,7 @@ impl Launcher {
         let number = pid.as_raw_pid().unsigned_abs();
         let answer = Answer::Room { id, pid: number, group: group.clone() };
         let guard = Guard::default();
-        let standing = Standing { id, guard, porter, group, is_spent: false };
+        let standing = Standing { id, guard, porter, group };
         self.rooms.insert(pid.as_raw_pid(), standing);
         Ok((answer, vec![ours.into(), descriptor]))
     }
@@ -221,6 +223,11 @@ impl Launcher {
                 }
                 Err(_) => self.dismiss(porter),
             }
+        }
+        // One may have come free meanwhile.
+        self.reap();
+        if !self.porters.is_empty() {
+            return self.make_apart();
         }
         let porter = Porter::start(&self.plan, self.groups.as_ref())?;
         let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
@@ -260,6 +267,12 @@ impl Launcher {
         }
     }
 
+    fn dismiss_idle(&mut self) {
+        while let Some(porter) = self.porters.pop() {
+            self.dismiss(porter);
+        }
+    }
+
     /// Ends a porter and removes its control group.
     fn dismiss(&mut self, porter: Porter) {
         let group = porter.group().cloned();
@@ -271,16 +284,19 @@ impl Launcher {
     fn leave(&mut self, room: u64) {
         let pid = self.rooms.iter().find(|(_, standing)| standing.id == room).map(|(pid, _)| *pid);
         let Some(pid) = pid.and_then(Pid::from_raw) else { return };
-        // It has nothing more to do, so this only makes sure.
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
-        let _ = process::reap(pid);
-        self.forget(pid.as_raw_pid());
-    }
-
-    fn spend(&mut self, room: u64) {
-        if let Some(standing) = self.rooms.values_mut().find(|standing| standing.id == room) {
-            standing.is_spent = true;
-        }
+        // It has nothing more to do. One that does not end all the same is killed.
+        let until = Instant::now() + FAREWELL;
+        let status = loop {
+            match process::try_reap(pid) {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < until => std::thread::sleep(PAUSE),
+                _ => {
+                    let _ = rustix::process::kill_process(pid, Signal::KILL);
+                    break process::reap(pid).unwrap_or(-1);
+                }
+            }
+        };
+        self.forget(Reaped { pid: pid.as_raw_pid(), status });
     }
 
     fn guard(&mut self, room: u64, folders: &[wire::Bytes]) -> Result<(), Fault> {
@@ -293,7 +309,7 @@ impl Launcher {
     /// Cleans up after rooms that have ended.
     fn reap(&mut self) {
         while let Ok(Some(reaped)) = process::reap_any(Wait::No) {
-            self.forget(reaped.pid);
+            self.forget(reaped);
         }
         if self.plan.namespaces == Namespaces::Shared {
             let rooms: Vec<_> = self.rooms.keys().copied().collect();
@@ -301,12 +317,12 @@ impl Launcher {
         }
     }
 
-    fn forget(&mut self, pid: i32) {
-        let Some(standing) = self.rooms.remove(&pid) else { return };
+    /// Cleans up after a room. Its network and its group are used again only if it says so itself.
+    fn forget(&mut self, reaped: Reaped) {
+        let Some(standing) = self.rooms.remove(&reaped.pid) else { return };
+        let is_clean = reaped.status == room::CLEAN;
         match standing.porter {
-            Some(porter)
-                if !standing.is_spent && porter.can_go_on() && self.porters.len() < KEPT =>
-            {
+            Some(porter) if is_clean && porter.can_go_on() && self.porters.len() < KEPT => {
                 self.porters.push(porter);
             }
             Some(porter) => self.dismiss(porter),
@@ -317,21 +333,20 @@ impl Launcher {
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        while let Some(porter) = self.porters.pop() {
-            self.dismiss(porter);
-        }
-        for (pid, standing) in &mut self.rooms {
-            standing.is_spent = true;
-            if let Some(pid) = Pid::from_raw(*pid) {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
+        self.dismiss_idle();
+        // Rooms that are killed are not clean, so their porters go with them.
+        for pid in self.rooms.keys().filter_map(|pid| Pid::from_raw(*pid)) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
         loop {
             if self.plan.namespaces == Namespaces::Shared {
                 bare::kill_descendants(&[]);
             }
             match process::reap_any(Wait::ForOne) {
-                Ok(Some(reaped)) => self.forget(reaped.pid),
+                Ok(Some(reaped)) => {
+                    self.forget(reaped);
+                    self.dismiss_idle();
+                }
                 _ => break,
             }
         }

@@ -37,6 +37,7 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
             Network::Deny => None,
             Network::Allow => Some(PROXY_PORT),
         },
+        is_regrouped: false,
         limits: Bounds {
             memory: limits.memory,
             grouped: false,

@@ -153,6 +153,18 @@ pub(crate) enum Wait {
     No,
 }
 
+/// The status of one child, if it has ended.
+pub(crate) fn try_reap(pid: Pid) -> Result<Option<i32>, Errno> {
+    let mut status = 0;
+    let options = libc::__WALL | libc::WNOHANG;
+    // SAFETY: the pointer is to a number of our own.
+    match unsafe { libc::waitpid(pid.as_raw_pid(), &raw mut status, options) } {
+        0 => Ok(None),
+        -1 => Err(last_error()),
+        _ => Ok(Some(status)),
+    }
+}
+
 /// Waits for one child and gives its status.
 pub(crate) fn reap(pid: Pid) -> Result<i32, Errno> {
     let mut status = 0;

@@ -42,15 +42,26 @@ pub(crate) struct Plan {
     pub(crate) user: u32,
 }
 
+/// The status a room ends with when its network and its control group are as before.
+pub(crate) const CLEAN: i32 = 0;
+
+/// What is left of the network and the control group of a room.
+enum After {
+    /// They can be used again.
+    AsNew,
+    /// The listener was handed out, or there are other groups beside.
+    Spent,
+}
+
 /// The life of a room, from its first moment to its end.
 pub(crate) fn run(socket: UnixStream, plan: &Plan) -> i32 {
     match live(socket, plan) {
-        Ok(()) => 0,
-        Err(_) => 1,
+        Ok(After::AsNew) => CLEAN,
+        Ok(After::Spent) | Err(_) => 1,
     }
 }
 
-fn live(socket: UnixStream, plan: &Plan) -> io::Result<()> {
+fn live(socket: UnixStream, plan: &Plan) -> io::Result<After> {
     // The kernel ends a namespace with its first process; without one the room has to do it.
     let at_the_end = match plan.namespaces {
         Namespaces::New => Signal::KILL,
@@ -64,14 +75,21 @@ fn live(socket: UnixStream, plan: &Plan) -> io::Result<()> {
     };
     let root = match built {
         Ok(root) => root,
-        Err(fault) => return wire::send(&socket, &Word::Prepared(Err(fault)), &[]),
+        Err(fault) => {
+            wire::send(&socket, &Word::Prepared(Err(fault)), &[])?;
+            return Ok(After::Spent);
+        }
     };
     let made_of = match root {
         Some(_) => "user, mount, pid, network, ipc, uts, cgroup".into(),
         None => String::new(),
     };
     wire::send(&socket, &Word::Prepared(Ok(Prepared { made_of })), &[])?;
-    let Some((order, streams)) = wire::receive::<Order>(&socket)? else { return Ok(()) };
+    let Some((order, streams)) = wire::receive::<Order>(&socket)? else {
+        return Ok(After::AsNew);
+    };
+    let is_spent = order.listen.is_some() || order.is_regrouped;
+    let after = if is_spent { After::Spent } else { After::AsNew };
     let began = Instant::now();
     match start(plan, root, &order, &streams) {
         Ok((main, listener)) => {
@@ -85,10 +103,10 @@ fn live(socket: UnixStream, plan: &Plan) -> io::Result<()> {
             // The host reads the usage of the control group now, which goes when this process does.
             // It may still send nudges.
             while matches!((&socket).read(&mut [0]), Ok(1..)) {}
-            Ok(())
         }
-        Err(failure) => wire::send(&socket, &Word::Failed(failure), &[]),
+        Err(failure) => wire::send(&socket, &Word::Failed(failure), &[])?,
     }
+    Ok(after)
 }
 
 /// Keeps the socket and standard error, and nothing else of what the launcher had open.

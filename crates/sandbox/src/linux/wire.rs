@@ -49,9 +49,6 @@ impl Bytes {
 pub(crate) enum Ask {
     /// Make a room and hand over its socket and its process.
     Room,
-    /// Use the network and the control group of this room never again: its listener is handed out, or
-    /// it has more groups than the one it was made in. Not answered.
-    Spend { room: u64 },
     /// Say when nothing of this room is left. Answered by `Left`.
     Leave { room: u64 },
     /// Keep what must not be planted in these folders out of them while this room stands.
@@ -99,6 +96,8 @@ pub(crate) struct Order {
     pub(crate) devices: Vec<Bytes>,
     pub(crate) scratch: u64,
     pub(crate) listen: Option<u16>,
+    /// Whether the room has more control groups than the one it was made in.
+    pub(crate) is_regrouped: bool,
     pub(crate) limits: Bounds,
 }
 
