@@ -16,7 +16,10 @@ use sandbox::{Confinement, Exit, Launcher, Stream};
 const ROUNDS: usize = 400;
 const SRT_ROUNDS: usize = 5;
 const CALLERS: usize = 4;
-const CALLS: usize = 150;
+const CALLS: usize = 100;
+const TURNS: usize = 5;
+/// What a rival leaves to the kernel (networks to be destroyed) must not be paid by the next.
+const PAUSE: Duration = Duration::from_millis(700);
 const CHILDREN: usize = 256;
 
 fn main() {
@@ -56,8 +59,12 @@ fn main() {
         goal("sandbox-runtime / haft, at least 100", srt_p50 / our_p50, srt_p50 >= 100.0 * our_p50);
     }
 
-    let busy = launcher.clone().keeping_ready(CALLERS);
-    let (bwrap_rate, our_rate) = (rate(&|| bwrap(&trivial)), rate(&|| run(&busy, &ours, &trivial)));
+    let (mut bwrap_rates, mut our_rates) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        bwrap_rates.push(rate(&|| bwrap(&trivial)));
+        our_rates.push(rate(&|| run(&launcher, &ours, &trivial)));
+    }
+    let (bwrap_rate, our_rate) = (middle(&mut bwrap_rates), middle(&mut our_rates));
     println!("{CALLERS} callers: bwrap {bwrap_rate:.0}/s, haft {our_rate:.0}/s");
     goal(
         "haft / bwrap, runs a second, at least 1.5",
@@ -65,7 +72,6 @@ fn main() {
         our_rate >= 1.5 * bwrap_rate,
     );
 
-    drop(busy);
     let each = memory_of_idle(&launcher, &idle);
     goal("MB of memory for each idle child, at most 3", each, each <= 3.0);
     std::process::exit(i32::from(missed > 0));
@@ -112,7 +118,13 @@ fn median(times: &mut [Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1000.0
 }
 
+fn middle(rates: &mut [f64]) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
 fn rate(run: &(dyn Fn() + Sync)) -> f64 {
+    std::thread::sleep(PAUSE);
     let began = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..CALLERS {
