@@ -16,6 +16,8 @@ mod new_folder;
 mod output;
 mod printer;
 mod program;
+#[cfg(unix)]
+mod terminal;
 mod time;
 mod walls;
 

@@ -137,4 +137,8 @@ pub enum Stream {
     Pipe,
     /// Where our own leads. Output through it is not counted.
     Inherit,
+    /// To a terminal of its own, the same for all streams that lead to one. The other end is ours:
+    /// [`Child::take_terminal`](crate::Child::take_terminal). Output through it is not counted. Where a
+    /// system has none to give, where our own leads.
+    Terminal,
 }

@@ -72,6 +72,12 @@ impl Child {
         match self.0 {}
     }
 
+    /// The other end of its terminal, where it has one; once.
+    #[cfg(unix)]
+    pub fn take_terminal(&mut self) -> Option<std::os::fd::OwnedFd> {
+        match self.0 {}
+    }
+
     /// Something that can end it from another thread.
     pub fn killer(&self) -> Killer {
         match self.0 {}

@@ -18,14 +18,26 @@ pub(crate) struct Ours {
     pub(crate) stdin: Option<PipeWriter>,
     pub(crate) stdout: Option<PipeReader>,
     pub(crate) stderr: Option<PipeReader>,
+    pub(crate) terminal: Option<OwnedFd>,
 }
 
 impl Streams {
     pub(crate) fn open(confinement: &Confinement) -> io::Result<Self> {
         let mut ours = Ours::default();
+        let all = [confinement.stdin, confinement.stdout, confinement.stderr];
+        let mut theirs = None;
+        if all.contains(&Stream::Terminal)
+            && let Some((our_end, their_end)) = terminal()?
+        {
+            ours.terminal = Some(our_end);
+            theirs = Some(their_end);
+        }
+        let lent =
+            |own: BorrowedFd<'_>| theirs.as_ref().map_or(own, AsFd::as_fd).try_clone_to_owned();
         let stdin = match confinement.stdin {
             Stream::Null => nothing()?,
             Stream::Inherit => io::stdin().as_fd().try_clone_to_owned()?,
+            Stream::Terminal => lent(io::stdin().as_fd())?,
             Stream::Pipe => {
                 let (read, write) = io::pipe()?;
                 ours.stdin = Some(write);
@@ -37,6 +49,7 @@ impl Streams {
                 Ok(match stream {
                     Stream::Null => (nothing()?, None),
                     Stream::Inherit => (own.try_clone_to_owned()?, None),
+                    Stream::Terminal => (lent(own)?, None),
                     Stream::Pipe => {
                         let (read, write) = io::pipe()?;
                         (write.into(), Some(read))
@@ -58,6 +71,23 @@ impl Streams {
     pub(crate) fn ours(self) -> Ours {
         self.ours
     }
+}
+
+/// Both ends of a new terminal: ours and the program's.
+#[cfg(target_os = "linux")]
+fn terminal() -> io::Result<Option<(OwnedFd, OwnedFd)>> {
+    use rustix::pty::OpenptFlags;
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = rustix::pty::openpt(flags)?;
+    rustix::pty::grantpt(&ours)?;
+    rustix::pty::unlockpt(&ours)?;
+    let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
+    Ok(Some((ours, theirs)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn terminal() -> io::Result<Option<(OwnedFd, OwnedFd)>> {
+    Ok(None)
 }
 
 fn nothing() -> io::Result<OwnedFd> {

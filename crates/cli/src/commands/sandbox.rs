@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -85,6 +86,10 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome 
         Some(listener) => Some(open_proxy(listener, args, &tried, printer)?),
         None => None,
     };
+    #[cfg(unix)]
+    if let Some(theirs) = child.take_terminal() {
+        crate::terminal::lend(&theirs, &mut child);
+    }
     let ended = child.wait();
     // All that was tried is reported when the proxy is gone.
     drop(proxy);
@@ -109,9 +114,9 @@ fn confine(
     let mut confinement = Confinement {
         required: args.require,
         scratch: args.scratch,
-        stdin: Stream::Inherit,
-        stdout: Stream::Inherit,
-        stderr: Stream::Inherit,
+        stdin: stream(std::io::stdin().is_terminal()),
+        stdout: stream(std::io::stdout().is_terminal()),
+        stderr: stream(std::io::stderr().is_terminal()),
         ..Confinement::default()
     };
     confinement.limits.memory = Some(args.memory);
@@ -153,6 +158,11 @@ fn confine(
     let mut argv = args.command.clone();
     argv[0] = program.path.into();
     Ok((confinement, argv))
+}
+
+/// A terminal is lent through one of the program's own, everything else is handed on.
+fn stream(is_terminal: bool) -> Stream {
+    if is_terminal { Stream::Terminal } else { Stream::Inherit }
 }
 
 /// The home without links. One that is not made yet cannot be hidden, and a program that may write

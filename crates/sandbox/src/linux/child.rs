@@ -2,7 +2,7 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,6 +34,7 @@ pub struct Child {
     stdout: Option<Output>,
     stderr: Option<Output>,
     network: Option<TcpListener>,
+    terminal: Option<OwnedFd>,
     killer: Killer,
     tally: Arc<Tally>,
     began: Instant,
@@ -66,6 +67,7 @@ impl Child {
         let output = |pipe: Option<PipeReader>| pipe.map(|pipe| Output::new(pipe, &tally, &killer));
         Ok(Self {
             stdin: ours.stdin,
+            terminal: ours.terminal,
             stdout: output(ours.stdout),
             stderr: output(ours.stderr),
             network,
@@ -100,6 +102,11 @@ impl Child {
     /// Its standard error, where that is a pipe; once.
     pub fn take_stderr(&mut self) -> Option<Output> {
         self.stderr.take()
+    }
+
+    /// The other end of its terminal, where it has one; once.
+    pub fn take_terminal(&mut self) -> Option<OwnedFd> {
+        self.terminal.take()
     }
 
     /// The listener on the loopback address of its empty network, where one was allowed; once.

@@ -216,6 +216,9 @@ fn prepare_program(plan: &Plan, order: &Order, streams: &[OwnedFd]) -> Result<Pr
             .and_then(|()| rustix::stdio::dup2_stdout(output))
             .and_then(|()| rustix::stdio::dup2_stderr(errors)),
     )?;
+    // A terminal of its own becomes the one that controls it; one of the host's does not.
+    let _ = rustix::process::ioctl_tiocsctty(input)
+        .or_else(|_| rustix::process::ioctl_tiocsctty(output));
     wall("close descriptors")(process::close_on_execute_from(3))?;
     let folder = order.folder.path();
     rustix::process::chdir(folder).map_err(|errno| Failure::Folder(errno.raw_os_error()))?;

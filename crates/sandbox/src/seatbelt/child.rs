@@ -143,6 +143,15 @@ impl Child {
         None
     }
 
+    /// The other end of its terminal: there is none here.
+    #[cfg_attr(
+        target_os = "linux",
+        expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as elsewhere")
+    )]
+    pub fn take_terminal(&mut self) -> Option<std::os::fd::OwnedFd> {
+        None
+    }
+
     /// Something that can end it from another thread.
     pub fn killer(&self) -> Killer {
         self.killer.clone()
