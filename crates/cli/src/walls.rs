@@ -39,7 +39,9 @@ pub(crate) fn failure(error: &SpawnError) -> Failure {
         | SpawnError::Needs(_)
         | SpawnError::Launcher(_)
         | SpawnError::Host(_) => Exit::Unavailable,
-        SpawnError::BadPath(_) | SpawnError::BadText | SpawnError::Link(_) => Exit::Invalid,
+        SpawnError::BadPath(_) | SpawnError::Own(_) | SpawnError::BadText | SpawnError::Link(_) => {
+            Exit::Invalid
+        }
         SpawnError::Missing(_, cause)
         | SpawnError::Program(_, cause)
         | SpawnError::Folder(_, cause) => match cause.kind() {

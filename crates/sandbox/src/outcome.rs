@@ -113,6 +113,8 @@ pub enum SpawnError {
     Wall(Fault),
     /// A path is not absolute, is the root, or has `..` in it.
     BadPath(PathBuf),
+    /// A path is of what every program has of its own.
+    Own(PathBuf),
     /// A path is or leads through a symbolic link.
     Link(PathBuf),
     /// A path is not there, or may not be looked at.
@@ -144,8 +146,12 @@ impl fmt::Display for SpawnError {
                 )
             }
             Self::Wall(_) => f.write_str("the walls could not be built"),
-            Self::BadPath(path) => {
-                write!(f, "`{}` is not an absolute path below the root", path.display())
+            Self::BadPath(path) => match path.to_str() {
+                Some("/") => f.write_str("`/` as a whole cannot be granted"),
+                _ => write!(f, "`{}` is not an absolute path", path.display()),
+            },
+            Self::Own(path) => {
+                write!(f, "`{}` cannot be granted: the program has its own", path.display())
             }
             Self::Link(path) => write!(f, "`{}` leads through a symbolic link", path.display()),
             Self::Missing(path, _) => write!(f, "failed to look at `{}`", path.display()),
@@ -179,6 +185,7 @@ impl std::error::Error for SpawnError {
             Self::Launcher(error) => Some(error),
             Self::TooWeak { .. }
             | Self::BadPath(_)
+            | Self::Own(_)
             | Self::Link(_)
             | Self::Moved(_)
             | Self::BadText

@@ -126,15 +126,20 @@ fn follow(
     let parent = typed.parent().and_then(|parent| parent.canonicalize().ok());
     let path = parent.ok_or_else(missing)?.join(typed.file_name().ok_or_else(missing)?);
     let mut at = path.clone();
+    let mut on_the_way = Vec::new();
     for _ in 0..hops {
-        note(&at, program);
+        on_the_way.push(at.clone());
         let Ok(target) = std::fs::read_link(&at) else { break };
         let next = at.parent().unwrap_or(Path::new("/")).join(target);
         let parent = next.parent().and_then(|parent| parent.canonicalize().ok());
         at = parent.ok_or_else(missing)?.join(next.file_name().ok_or_else(missing)?);
     }
+    // What is not a program grants nothing: a script could name any folder as its interpreter.
     if !is_executable(&at) {
         return Err(FindError::NotExecutable(typed));
+    }
+    for path in &on_the_way {
+        note(path, program);
     }
     if let Some(interpreter) = interpreter(&at)
         && hops > 0
@@ -193,8 +198,10 @@ fn runtime_parts(path: &Path) -> Vec<PathBuf> {
     if !SIGNS.iter().any(|sign| prefix.join(sign).exists()) && !has_python() {
         return Vec::new();
     }
-    let parts = PARTS.iter().map(|part| prefix.join(part));
-    parts.filter_map(|part| part.canonicalize().ok()).collect()
+    // A part that is a link to somewhere else is not a part.
+    let Ok(prefix) = prefix.canonicalize() else { return Vec::new() };
+    let parts = PARTS.iter().filter_map(|part| prefix.join(part).canonicalize().ok());
+    parts.filter(|part| part.starts_with(&prefix) || is_system(part)).collect()
 }
 
 #[cfg(unix)]
@@ -218,7 +225,9 @@ fn interpreter(path: &Path) -> Option<OsString> {
     let mut words = line.split_whitespace();
     let first = words.next()?;
     if Path::new(first).file_name().is_some_and(|name| name == "env") {
-        return words.find(|word| !word.starts_with('-') && !word.contains('=')).map(Into::into);
+        let name = words.next().filter(|word| *word != "-S").or_else(|| words.next())?;
+        let is_name = !name.starts_with('-') && !name.contains(['=', '/']);
+        return is_name.then(|| name.into());
     }
     Some(first.into())
 }
@@ -279,6 +288,34 @@ mod tests {
         found.allow(&mut confinement);
         let path = confinement.environment.iter().find(|(name, _)| name == "PATH").unwrap();
         assert!(path.1.to_string_lossy().starts_with(&*venv.join("bin").to_string_lossy()));
+    }
+
+    #[test]
+    fn a_script_grants_itself_nothing_by_its_first_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        write(&home.join("secret/key"), "");
+        for line in [
+            format!("#!/usr/bin/env -S -u {} sh", home.join("secret").display()),
+            format!("#!/usr/bin/env {} sh", home.join("secret").display()),
+            format!("#!{}", home.join("secret").display()),
+        ] {
+            write(&home.join("script"), &line);
+            let found = find("./script".as_ref(), "/usr/bin".as_ref(), &home).unwrap();
+            assert_eq!(found.needs, [home.join("script")], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_link_in_a_runtime_leads_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        write(&home.join("secret/key"), "");
+        write(&home.join("venv/pyvenv.cfg"), "");
+        write(&home.join("venv/bin/tool"), "");
+        symlink(home.join("secret"), home.join("venv/conf")).unwrap();
+        let found = find("./venv/bin/tool".as_ref(), "".as_ref(), &home).unwrap();
+        assert_eq!(found.needs, [home.join("venv/bin"), home.join("venv/pyvenv.cfg")]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Streams {
             |own: BorrowedFd<'_>| theirs.as_ref().map_or(own, AsFd::as_fd).try_clone_to_owned();
         let stdin = match confinement.stdin {
             Stream::Null => nothing()?,
-            Stream::Inherit => io::stdin().as_fd().try_clone_to_owned()?,
+            Stream::Inherit => inherited(io::stdin().as_fd())?,
             Stream::Terminal => lent(io::stdin().as_fd())?,
             Stream::Pipe => {
                 let (read, write) = io::pipe()?;
@@ -48,7 +48,7 @@ impl Streams {
             |stream: Stream, own: BorrowedFd<'_>| -> io::Result<(OwnedFd, Option<PipeReader>)> {
                 Ok(match stream {
                     Stream::Null => (nothing()?, None),
-                    Stream::Inherit => (own.try_clone_to_owned()?, None),
+                    Stream::Inherit => (inherited(own)?, None),
                     Stream::Terminal => (lent(own)?, None),
                     Stream::Pipe => {
                         let (read, write) = io::pipe()?;
@@ -88,6 +88,15 @@ fn terminal() -> io::Result<Option<(OwnedFd, OwnedFd)>> {
 #[cfg(not(target_os = "linux"))]
 fn terminal() -> io::Result<Option<(OwnedFd, OwnedFd)>> {
     Ok(None)
+}
+
+/// One of our own streams. An open folder is none: it would be a way out of the root.
+fn inherited(own: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let copy = std::fs::File::from(own.try_clone_to_owned()?);
+    if copy.metadata()?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok(copy.into())
 }
 
 fn nothing() -> io::Result<OwnedFd> {

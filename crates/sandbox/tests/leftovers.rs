@@ -64,7 +64,8 @@ fn groups_below(parent: i32) -> BTreeSet<PathBuf> {
                 continue;
             }
             let owner = entry.file_name().to_str().and_then(|name| {
-                name.strip_prefix("haft-").and_then(|owner| owner.parse::<i32>().ok())
+                name.strip_prefix("haft-")
+                    .and_then(|name| name.rsplit('-').next()?.parse::<i32>().ok())
             });
             if let Some(owner) = owner {
                 // Those of other tests that run at the same time are none of ours.

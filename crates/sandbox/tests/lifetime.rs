@@ -237,7 +237,9 @@ fn everything_dies_when_the_host_is_killed() {
 /// The control groups of a launcher.
 fn groups_of(launcher: i32) -> Vec<PathBuf> {
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
-    let name = format!("haft-{launcher}");
+    let space =
+        std::os::unix::fs::MetadataExt::ino(&std::fs::metadata("/proc/self/ns/pid").unwrap());
+    let name = format!("haft-{space:x}-{launcher}");
     let mut found = Vec::new();
     for line in own.lines() {
         let mut parts = line.splitn(3, ':').skip(1);

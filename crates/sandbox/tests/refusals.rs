@@ -88,19 +88,15 @@ fn a_program_that_cannot_be_executed_is_named() {
                 path.clone().into(),
                 "failed to execute `~` inside the walls: Permission denied (os error 13)",
             ),
-            (walled(), "true".into(), "`true` is not an absolute path below the root"),
-            (walled(), "./true".into(), "`./true` is not an absolute path below the root"),
-            (walled(), "/".into(), "`/` is not an absolute path below the root"),
-            (
-                walled(),
-                "/bin/../bin/true".into(),
-                "`/bin/../bin/true` is not an absolute path below the root",
-            ),
+            (walled(), "true".into(), "`true` is not an absolute path"),
+            (walled(), "./true".into(), "`./true` is not an absolute path"),
+            (walled(), "/".into(), "`/` as a whole cannot be granted"),
+            (walled(), "/bin/../bin/true".into(), "`/bin/../bin/true` is not an absolute path"),
         ] {
             assert_eq!(refused(&launcher, &confinement, &[program], &path), expected);
         }
         let nothing = refused(&launcher, &walled(), &[], &path);
-        assert_eq!(nothing, "`` is not an absolute path below the root");
+        assert_eq!(nothing, "`` is not an absolute path");
     });
 }
 
@@ -124,8 +120,8 @@ fn a_folder_that_cannot_be_started_in_is_named() {
                 "/etc/passwd".into(),
                 "failed to start in the folder `/etc/passwd`: Not a directory (os error 20)",
             ),
-            ("tmp".into(), "`tmp` is not an absolute path below the root"),
-            ("/tmp/..".into(), "`/tmp/..` is not an absolute path below the root"),
+            ("tmp".into(), "`tmp` is not an absolute path"),
+            ("/tmp/..".into(), "`/tmp/..` is not an absolute path"),
         ];
         for (folder, expected) in cases {
             let confinement = Confinement { folder, ..walled() };
@@ -164,14 +160,17 @@ fn a_path_that_cannot_be_granted_is_named() {
             (path.join("link/inner"), "`~/link/inner` leads through a symbolic link"),
             (path.join("dangling"), "`~/dangling` leads through a symbolic link"),
             (path.join("magic/root"), "`~/magic/root` leads through a symbolic link"),
-            ("/proc/self/root".into(), "`/proc/self/root` leads through a symbolic link"),
+            (
+                "/proc/self/root".into(),
+                "`/proc/self/root` cannot be granted: the program has its own",
+            ),
             ("/proc/self/fd/0".into(), "`/proc/self/fd/0` leads through a symbolic link"),
-            ("/".into(), "`/` is not an absolute path below the root"),
-            ("//".into(), "`//` is not an absolute path below the root"),
-            ("/./".into(), "`/./` is not an absolute path below the root"),
-            ("".into(), "`` is not an absolute path below the root"),
-            ("real".into(), "`real` is not an absolute path below the root"),
-            (path.join("real/.."), "`~/real/..` is not an absolute path below the root"),
+            ("/".into(), "`/` as a whole cannot be granted"),
+            ("//".into(), "`//` is not an absolute path"),
+            ("/./".into(), "`/./` is not an absolute path"),
+            ("".into(), "`` is not an absolute path"),
+            ("real".into(), "`real` is not an absolute path"),
+            (path.join("real/.."), "`~/real/..` is not an absolute path"),
         ];
         for (granted, expected) in cases {
             let readable = Confinement { readable: vec![granted.clone()], ..walled() };
@@ -210,9 +209,9 @@ fn devices_and_links_are_checked_too() {
         let launcher = launcher();
         let (_folder, path) = folder();
         for (device, expected) in [
-            ("/etc/passwd", "`/etc/passwd` is not an absolute path below the root"),
-            ("/dev/../etc/passwd", "`/dev/../etc/passwd` is not an absolute path below the root"),
-            ("null", "`null` is not an absolute path below the root"),
+            ("/etc/passwd", "`/etc/passwd` is not an absolute path"),
+            ("/dev/../etc/passwd", "`/dev/../etc/passwd` is not an absolute path"),
+            ("null", "`null` is not an absolute path"),
             (
                 "/dev/missing",
                 "the walls could not be built: failed to mount `/dev/missing`: no such file or directory",
@@ -224,7 +223,7 @@ fn devices_and_links_are_checked_too() {
         let confinement = Confinement { links: vec![("here".into(), "/usr".into())], ..walled() };
         assert_eq!(
             refused(&launcher, &confinement, &words(["/bin/true"]), &path),
-            "`here` is not an absolute path below the root"
+            "`here` is not an absolute path"
         );
     });
 }

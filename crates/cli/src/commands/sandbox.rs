@@ -11,7 +11,9 @@ use clap::Args;
 use egress::attempt::{Attempt, Outcome as Ending, Stage};
 use egress::resolve::SystemResolver;
 use egress::{Limits as ProxyLimits, Refusal, Rule, Running};
-use sandbox::{Confinement, Ended, Level, Network, PROXY_PORT, SCRATCH, Stream, runtime};
+use sandbox::{
+    Confinement, Ended, Level, Network, PROXY_PORT, SCRATCH, SpawnError, Stream, runtime,
+};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -42,7 +44,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
     allow_private_host: Vec<Rule>,
     /// Memory for it and all it starts, such as 512M
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = super::size)]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory)]
     memory: u64,
     /// End it after this long, such as 90 (seconds), 500ms, 5m
     #[arg(long, value_name = "TIME", value_parser = super::duration)]
@@ -80,6 +82,9 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome 
     let (confinement, argv) = confine(args, home, &here)?;
     let report_place = args.report.as_deref().map(Place::find).transpose()?;
     let launcher = walls::launcher()?;
+    if args.cpus.is_some_and(|share| share % 100 != 0) && launcher.walls().level() < Level::L3 {
+        printer.warn("below L3 --cpus counts whole processors; `haft doctor` tells what L3 needs");
+    }
     let mut child = launcher.spawn(&confinement, &argv).map_err(|error| walls::failure(&error))?;
     let tried = Arc::new(Mutex::new(Tried::default()));
     let proxy = match child.take_network() {
@@ -142,7 +147,7 @@ fn confine(
     confinement.folder = match &args.folder {
         Some(folder) => canonical(folder, here)?,
         None => match here.canonicalize() {
-            Ok(here) if is_granted(&here, &confinement) => here,
+            Ok(here) if is_there(&here, &confinement) => here,
             _ => SCRATCH.into(),
         },
     };
@@ -233,6 +238,9 @@ impl Place {
 /// The path without links, which stays reachable as it was typed.
 fn grant(path: &Path, here: &Path, confinement: &mut Confinement) -> Result<PathBuf, Failure> {
     let granted = canonical(path, here)?;
+    if granted == Path::new("/") {
+        return Err(walls::failure(&SpawnError::BadPath(granted)));
+    }
     let typed: PathBuf = here.join(path).components().collect();
     let is_plain = typed.components().all(|part| part != std::path::Component::ParentDir);
     if typed != granted && is_plain && !runtime::is_system(&typed) {
@@ -246,6 +254,12 @@ fn canonical(path: &Path, here: &Path) -> Result<PathBuf, Failure> {
         let message = format!("failed to find `{}`", path.display());
         Failure::new(Exit::NotFound, message).cause(error)
     })
+}
+
+/// Whether a folder is to be seen inside: it is granted, or on the way to something that is.
+fn is_there(folder: &Path, confinement: &Confinement) -> bool {
+    let mut granted = confinement.readable.iter().chain(&confinement.writable);
+    is_granted(folder, confinement) || granted.any(|one| one.starts_with(folder))
 }
 
 fn is_granted(path: &Path, confinement: &Confinement) -> bool {
@@ -278,6 +292,9 @@ fn set(environment: &mut Vec<(OsString, OsString)>, name: OsString, value: OsStr
     environment.retain(|(own, _)| *own != name);
     environment.push((name, value));
 }
+
+/// How many different refusals are told of.
+const MOST_SAID: usize = 50;
 
 /// How many attempts a report tells of; one that tries for ever must not fill our memory.
 const MOST_ENTRIES: usize = 10_000;
@@ -321,10 +338,10 @@ impl Tried {
         };
         let is_quiet = matches!(outcome, Ending::Completed | Ending::ClientLeft | Ending::Stopped);
         let words = format!("haft: {asked}: {}", line(&outcome.to_string()));
-        if !is_quiet && self.said.insert(words.clone()) {
+        if !is_quiet && self.said.len() < MOST_SAID && self.said.insert(words.clone()) {
             printer.note(&words);
         }
-        self.hints.extend(hint);
+        self.hints.extend(hint.filter(|_| self.said.len() < MOST_SAID));
         if self.entries.len() >= MOST_ENTRIES {
             return;
         }
@@ -383,18 +400,30 @@ fn outcome(
         | sandbox::Exit::Cancelled
         | sandbox::Exit::Lost => return Err(failed()),
     };
-    if code != 0
-        && let Some(path) = ungranted(args, confinement, here)
-    {
-        printer.note(&format!(
-            "hint: `{}` is here but not inside the walls; --read or --write grants it",
-            line(&path.to_string_lossy())
-        ));
+    if code != 0 {
+        if let Some(path) = ungranted(args, confinement, here) {
+            printer.note(&format!(
+                "hint: `{}` is here but not inside the walls; --read or --write grants it",
+                line(&path.to_string_lossy())
+            ));
+        }
+        if confinement.network == Network::Deny && is_networked(&args.command[0]) {
+            printer.note("hint: it has no network; --allow-host NAME lets it reach a host");
+        }
     }
     Ok(Exit::Of(code))
 }
 
-/// An argument that is a file here and that the program could not see.
+/// Programs that are of little use without a network.
+const NETWORKED: [&str; 12] =
+    ["cargo", "curl", "git", "go", "npm", "npx", "pip", "pip3", "pnpm", "uv", "wget", "yarn"];
+
+fn is_networked(program: &OsString) -> bool {
+    Path::new(program).file_name().is_some_and(|name| NETWORKED.iter().any(|one| name == *one))
+}
+
+/// An argument that is a file here and that the program could not see. Words that happen to be the
+/// name of a folder, and files of the system that it has its own of, are not meant.
 fn ungranted<'a>(
     args: &'a SandboxArgs,
     confinement: &Confinement,
@@ -402,9 +431,23 @@ fn ungranted<'a>(
 ) -> Option<&'a OsString> {
     args.command[1..].iter().find(|argument| {
         here.join(argument).canonicalize().is_ok_and(|path| {
-            !argument.is_empty() && !runtime::is_system(&path) && !is_granted(&path, confinement)
+            let is_meant = path.is_file() || argument.as_encoded_bytes().contains(&b'/');
+            is_meant
+                && !path.starts_with("/etc")
+                && !runtime::is_system(&path)
+                && !is_granted(&path, confinement)
         })
     })
+}
+
+/// Below this nothing can be started at all.
+const LEAST_MEMORY: u64 = 8 << 20;
+
+fn memory(text: &str) -> Result<u64, String> {
+    match super::size(text)? {
+        size if size < LEAST_MEMORY => Err("the least is 8M; write a unit, such as 512M".into()),
+        size => Ok(size),
+    }
 }
 
 fn processors(text: &str) -> Result<u32, String> {

@@ -18,12 +18,12 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev,
     libc::SYS_pread64, libc::SYS_pwrite64, libc::SYS_preadv, libc::SYS_pwritev,
     libc::SYS_preadv2, libc::SYS_pwritev2,
-    libc::SYS_openat, libc::SYS_openat2, libc::SYS_close, libc::SYS_close_range,
+     libc::SYS_close, libc::SYS_close_range,
     libc::SYS_fstat, libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_statfs, libc::SYS_fstatfs,
     libc::SYS_lseek, libc::SYS_faccessat, libc::SYS_faccessat2, libc::SYS_getdents64,
     libc::SYS_readlinkat, libc::SYS_unlinkat, libc::SYS_renameat2, libc::SYS_linkat,
     libc::SYS_symlinkat, libc::SYS_mkdirat,
-    libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_fchown, libc::SYS_fchownat,
+    libc::SYS_fchown, libc::SYS_fchownat,
     libc::SYS_truncate, libc::SYS_ftruncate, libc::SYS_fallocate, libc::SYS_fadvise64,
     libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync, libc::SYS_syncfs, libc::SYS_sync_file_range,
     libc::SYS_utimensat, libc::SYS_umask, libc::SYS_getcwd, libc::SYS_chdir, libc::SYS_fchdir,
@@ -34,9 +34,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_fsetxattr, libc::SYS_removexattr, libc::SYS_lremovexattr, libc::SYS_fremovexattr,
     libc::SYS_inotify_init1, libc::SYS_inotify_add_watch, libc::SYS_inotify_rm_watch,
     libc::SYS_memfd_create,
-    // Asynchronous reads and writes of the old kind; the new kind (io_uring) is a kernel in itself.
-    libc::SYS_io_setup, libc::SYS_io_destroy, libc::SYS_io_submit, libc::SYS_io_cancel,
-    libc::SYS_io_getevents,
     // Memory of its own.
     libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_mprotect, libc::SYS_madvise,
     libc::SYS_brk, libc::SYS_mincore, libc::SYS_msync, libc::SYS_mlock, libc::SYS_mlock2,
@@ -96,9 +93,9 @@ const ALLOWED: &[libc::c_long] = &[
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const ALLOWED_HERE: &[libc::c_long] = &[
-    libc::SYS_open, libc::SYS_creat, libc::SYS_stat, libc::SYS_lstat, libc::SYS_access,
+    libc::SYS_stat, libc::SYS_lstat, libc::SYS_access,
     libc::SYS_readlink, libc::SYS_unlink, libc::SYS_rmdir, libc::SYS_rename, libc::SYS_renameat,
-    libc::SYS_link, libc::SYS_symlink, libc::SYS_mkdir, libc::SYS_chmod, libc::SYS_chown,
+    libc::SYS_link, libc::SYS_symlink, libc::SYS_mkdir, libc::SYS_chown,
     libc::SYS_lchown, libc::SYS_getdents, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat,
     libc::SYS_dup2, libc::SYS_pipe, libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_create,
     libc::SYS_epoll_wait, libc::SYS_eventfd, libc::SYS_signalfd, libc::SYS_inotify_init,
@@ -136,6 +133,29 @@ const REFUSED: &[libc::c_long] = &[
 
 /// Requests to a terminal that would type for its owner (`TIOCSTI`, `TIOCLINUX`), or change the code behind it (`TIOCSETD`).
 const TERMINAL_REFUSED: [u32; 3] = [0x5412, 0x541c, 0x5423];
+
+/// Calls that set a mode, and which argument it is. A file with the set-user-id bit in a granted folder
+/// would give another user of the machine the owner's rights. `openat2` passes its mode where a filter cannot look.
+const MODES: &[(libc::c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+];
+
+/// Calls that open, and which argument their flags are; the mode is the next.
+const OPENING: &[(libc::c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+    (libc::SYS_openat, 2),
+];
+
+/// What makes memory that nobody counts without control groups: files without a path, which can be under
+/// way in a socket, and the objects of System V that are no memory to map.
+const UNCOUNTED: [libc::c_long; 3] = [libc::SYS_memfd_create, libc::SYS_semget, libc::SYS_msgget];
 
 /// The flags of `clone` that make namespaces.
 const NAMESPACES: u32 = 0x7e02_0000;
@@ -217,6 +237,16 @@ fn filter(strictness: Strictness) -> Filter {
     // The default persona, and asking which it is.
     let persona = |value| vec![Condition { argument: 0, test: Test::Is(value) }];
     calls.insert(libc::SYS_personality, one_of(vec![persona(0), persona(u32::MAX)]));
+    for (call, mode) in MODES {
+        calls.insert(*call, one_of(vec![vec![plain_mode(*mode)]]));
+    }
+    for (call, flags) in OPENING {
+        // The mode counts only where a file is made.
+        let makes_none =
+            Test::MaskedIs(bits(libc::O_CREAT | libc::O_TMPFILE) & !bits(libc::O_DIRECTORY), 0);
+        let makes_none = Condition { argument: *flags, test: makes_none };
+        calls.insert(*call, one_of(vec![vec![makes_none], vec![plain_mode(*flags + 1)]]));
+    }
     calls.insert(libc::SYS_mknodat, nodes(2));
     #[cfg(target_arch = "x86_64")]
     calls.insert(libc::SYS_mknod, nodes(1));
@@ -230,7 +260,9 @@ fn filter(strictness: Strictness) -> Filter {
         calls.insert(call, one_of(vec![vec![others]]));
     }
     if strictness.is_uncounted {
-        calls.remove(&libc::SYS_memfd_create);
+        for call in UNCOUNTED {
+            calls.remove(&call);
+        }
     }
     if strictness.is_pinned {
         calls.insert(libc::SYS_sched_setaffinity, Answer::Refuse(libc::EPERM));
@@ -272,8 +304,14 @@ fn sockets(strictness: Strictness) -> Answer {
 
 /// A kind of zero means a file.
 fn nodes(argument: u8) -> Answer {
-    let kind = |kind: u32| vec![Condition { argument, test: Test::MaskedIs(libc::S_IFMT, kind) }];
-    one_of([0].into_iter().chain(NODES).map(kind).collect())
+    let kind = |kind: u32| Condition { argument, test: Test::MaskedIs(libc::S_IFMT, kind) };
+    let kinds = [0].into_iter().chain(NODES);
+    one_of(kinds.map(|one| vec![kind(one), plain_mode(argument)]).collect())
+}
+
+/// A mode that lends nobody the owner's rights.
+fn plain_mode(argument: u8) -> Condition {
+    Condition { argument, test: Test::MaskedIs(libc::S_ISUID | libc::S_ISGID, 0) }
 }
 
 fn one_of(alternatives: Vec<Vec<Condition>>) -> Answer {
@@ -360,6 +398,23 @@ mod tests {
         assert_eq!(socket(libc::SOCK_STREAM, libc::IPPROTO_TCP), Ok(()));
         assert_eq!(socket(libc::SOCK_STREAM, libc::IPPROTO_SCTP), Err(libc::EPERM));
         assert_eq!(socket(libc::SOCK_DGRAM, libc::IPPROTO_ICMP), Err(libc::EPERM));
+    }
+
+    #[test]
+    fn no_file_lends_the_rights_of_its_owner() {
+        let ask = |call, arguments| ask(INSIDE, call, arguments);
+        let set = u64::from(libc::S_ISUID) | 0o755;
+        assert_eq!(ask(libc::SYS_fchmod, [0, 0o755, 0, 0, 0, 0]), Ok(()));
+        assert_eq!(ask(libc::SYS_fchmod, [0, set, 0, 0, 0, 0]), Err(libc::EPERM));
+        assert_eq!(ask(libc::SYS_fchmodat, [0, 0, set, 0, 0, 0]), Err(libc::EPERM));
+        let create = bits(libc::O_CREAT | libc::O_WRONLY).into();
+        assert_eq!(ask(libc::SYS_openat, [0, 0, create, 0o644, 0, 0]), Ok(()));
+        assert_eq!(ask(libc::SYS_openat, [0, 0, create, set, 0, 0]), Err(libc::EPERM));
+        let folder = bits(libc::O_DIRECTORY).into();
+        assert_eq!(ask(libc::SYS_openat, [0, 0, folder, u64::MAX, 0, 0]), Ok(()));
+        let nameless = bits(libc::O_TMPFILE | libc::O_RDWR).into();
+        assert_eq!(ask(libc::SYS_openat, [0, 0, nameless, set, 0, 0]), Err(libc::EPERM));
+        assert_eq!(ask(libc::SYS_openat2, [0; 6]), Err(libc::ENOSYS));
     }
 
     #[test]

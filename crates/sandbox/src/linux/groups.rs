@@ -5,18 +5,18 @@
 //! outlives the host and can take them away. The host writes the limits and reads the usage.
 
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::mounts::Doing;
 use super::process;
-use super::root::is_bound_by_numbers;
 use super::wire::{Bytes, Group};
 use crate::confinement::Limits;
 use crate::level::Fault;
 
-/// What every group of ours is called: this, and the number of its launcher.
+/// What the name of every group of ours begins with.
 const PREFIX: &str = "haft-";
 
 /// The kernel has no more process numbers than this, and takes no larger bound.
@@ -86,13 +86,13 @@ impl Groups {
         };
         match &self.hierarchy {
             Hierarchy::Unified(base) => Ok(Group::Unified(make(base)?)),
-            // To move a process costs as much as to start one, so only the memory is counted for
-            // all; the others are for the host to make where it needs them.
+            // To move a process costs as much as to start one, so only memory and processes are
+            // counted for all; the others are for the host to make where it needs them.
             Hierarchy::Split { memory, processes, cpu, accounting } => {
                 let beside = |base: &PathBuf| Bytes::of(base.join(&name));
                 Ok(Group::Split {
                     memory: make(memory)?,
-                    processes: processes.as_ref().map(beside),
+                    processes: processes.as_deref().map(make).transpose()?,
                     cpu: cpu.as_ref().map(beside),
                     accounting: accounting.as_ref().map(beside),
                 })
@@ -137,11 +137,12 @@ fn remove(group: &Path) -> bool {
     std::fs::remove_dir(group).is_ok()
 }
 
-/// Removes what a launcher that was killed left behind.
+/// Removes what a launcher that was killed left behind. Numbers mean something only among those who
+/// count alike, so others' are left alone.
 fn sweep(parent: &Path) {
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let owner = name.to_str().and_then(|name| name.strip_prefix(&prefix()));
         if let Some(owner) = owner.and_then(|owner| owner.parse::<i32>().ok())
             && rustix::process::Pid::from_raw(owner).is_some_and(|pid| {
                 rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
@@ -152,10 +153,17 @@ fn sweep(parent: &Path) {
     }
 }
 
+/// What every group of ours is called: this, and the number of its launcher. It names the
+/// namespace in which that number counts.
+fn prefix() -> String {
+    let space = std::fs::metadata("/proc/self/ns/pid").map_or(0, |space| space.ino());
+    format!("{PREFIX}{space:x}-")
+}
+
 /// Makes the launcher's group below a folder.
 fn base(parent: &Path) -> io::Result<PathBuf> {
     sweep(parent);
-    let path = parent.join(format!("{PREFIX}{}", std::process::id()));
+    let path = parent.join(format!("{}{}", prefix(), std::process::id()));
     match std::fs::create_dir(&path) {
         // Controllers can share a hierarchy.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(path),
@@ -269,11 +277,13 @@ fn make_and_enter(folder: &Path, pid: u32) -> Result<(), Fault> {
 impl Group {
     /// Moves a process in; what it starts from now on is in it too.
     pub(crate) fn admit(&self, pid: u32) -> Result<(), Fault> {
-        let folder = match self {
-            Self::Unified(folder) => folder,
-            Self::Split { memory, .. } => memory,
-        };
-        enter(folder.path(), pid)
+        match self {
+            Self::Unified(folder) => enter(folder.path(), pid),
+            Self::Split { memory, processes, .. } => {
+                enter(memory.path(), pid)?;
+                processes.as_ref().map_or(Ok(()), |processes| enter(processes.path(), pid))
+            }
+        }
     }
 
     /// Writes the limits. Groups that only this room needs are made, and its process moved in.
@@ -283,8 +293,8 @@ impl Group {
             let path = folder.path().join(file);
             std::fs::write(&path, value).doing(|| format!("write `{}`", path.display()))
         };
-        // Our own first process is in it too.
-        let processes = limits.processes.saturating_add(1).min(MOST_PROCESSES).to_string();
+        // Our own first process and the porter are in it too.
+        let processes = limits.processes.saturating_add(2).min(MOST_PROCESSES).to_string();
         let share = limits.cpu_share.map(|share| u64::from(share.clamp(1, MOST_SHARE)) * 1000);
         match self {
             Self::Unified(folder) => {
@@ -295,7 +305,10 @@ impl Group {
                 }
                 write(folder, "pids.max", processes)?;
                 if let Some(share) = share {
-                    let _ = write(folder, "cpu.max", format!("{share} 100000"));
+                    let share = write(folder, "cpu.max", format!("{share} 100000"));
+                    if self.divides_processors() {
+                        share?;
+                    }
                 }
             }
             Self::Split { memory, processes: pids, cpu, accounting } => {
@@ -306,10 +319,9 @@ impl Group {
                 write(memory, "memory.limit_in_bytes", most.clone())?;
                 let _ = swap();
                 let _ = write(memory, "memory.max_usage_in_bytes", "0".into());
-                if let Some(pids) = pids
-                    && !is_bound_by_numbers(limits.processes)
-                {
-                    make_and_enter(pids.path(), pid)?;
+                // What waits in connections is counted apart.
+                let _ = write(memory, "memory.kmem.tcp.limit_in_bytes", most.clone());
+                if let Some(pids) = pids {
                     write(pids, "pids.max", processes)?;
                 }
                 if let (Some(accounting), Some(_)) = (accounting, limits.cpu_time) {
@@ -395,11 +407,7 @@ impl Group {
     pub(crate) fn needs_more(&self, limits: &Limits) -> bool {
         match self {
             Self::Unified(_) => false,
-            Self::Split { .. } => {
-                limits.cpu_share.is_some()
-                    || limits.cpu_time.is_some()
-                    || !is_bound_by_numbers(limits.processes)
-            }
+            Self::Split { .. } => limits.cpu_share.is_some() || limits.cpu_time.is_some(),
         }
     }
 

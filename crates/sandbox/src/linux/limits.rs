@@ -16,7 +16,8 @@ pub(crate) fn set(bounds: &Bounds, namespaces: Namespaces) -> Result<(), Fault> 
         let limit = Rlimit { current: most, maximum: most };
         rustix::process::setrlimit(resource, limit).doing(|| format!("limit {resource:?}"))
     };
-    one(Resource::Core, 0)?;
+    // One byte: too little for a file, and the kernel starts no program to take it either.
+    one(Resource::Core, 1)?;
     one(Resource::Nofile, u64::from(bounds.open_files.max(8)))?;
     if let Some(size) = bounds.file_size {
         one(Resource::Fsize, size)?;

@@ -110,6 +110,9 @@ fn sweep(parent: &Path) {
     }
 }
 
+/// What every program has of its own. Granted from outside, it would be everybody's.
+const OWN: [&str; 2] = ["/proc", "/dev"];
+
 fn plain(text: &OsStr) -> Result<Bytes, SpawnError> {
     check_text(text)?;
     Ok(Bytes::of(text))
@@ -169,6 +172,9 @@ fn placements(confinement: &Confinement) -> Result<Vec<Placement>, SpawnError> {
 
 fn placement(path: &Path, access: Access) -> Result<Placement, SpawnError> {
     check_absolute(path)?;
+    if OWN.iter().any(|own| path.starts_with(own)) {
+        return Err(SpawnError::Own(path.to_owned()));
+    }
     let missing = |errno: Errno| SpawnError::Missing(path.to_owned(), errno.into());
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

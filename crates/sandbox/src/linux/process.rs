@@ -21,7 +21,8 @@ pub(crate) fn fork(run: impl FnOnce() -> i32) -> Result<Pid, Errno> {
     // SAFETY: this process has one thread, so the child finds every lock free.
     match unsafe { libc::fork() } {
         0 => run_and_exit(run),
-        pid => Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(last_error),
+        pid @ 1.. => Pid::from_raw(pid).ok_or_else(last_error),
+        _ => Err(last_error()),
     }
 }
 
@@ -91,7 +92,10 @@ pub(crate) fn start(mut run: impl FnMut() -> i32) -> Result<Pid, Errno> {
     // credentials are copies.
     let pid = unsafe { libc::clone(entry, top.cast(), flags, (&raw mut run).cast()) };
     drop(stack);
-    Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(last_error)
+    match pid {
+        1.. => Pid::from_raw(pid).ok_or_else(last_error),
+        _ => Err(last_error()),
+    }
 }
 
 /// Whether a child gets namespaces of its own.

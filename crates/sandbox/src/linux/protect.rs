@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::mounts::{self, Doing, Mounted, Shape};
 use super::root::is_writable;
 use crate::level::Fault;
-use crate::protected::{COMMON, FOLDERS, HEAD, IN_REPOSITORY, PROTECTED, REPOSITORY};
+use crate::protected::{COMMON, FOLDERS, IN_REPOSITORY, OF_A_REPOSITORY, PROTECTED, REPOSITORY};
 
 /// The mode of a placeholder: readable to its owner, and a sticky bit that means nothing there.
 const FILE_MODE: u32 = 0o1400;
@@ -76,7 +76,7 @@ impl Guard {
         let doing = || format!("keep the hooks of `{}`", folder.display());
         for name in IN_REPOSITORY {
             let shape = match name {
-                "hooks" => Shape::Folder,
+                "hooks" | "modules" => Shape::Folder,
                 _ => Shape::File,
             };
             self.keep(repository, name, shape).doing(doing)?;
@@ -91,7 +91,7 @@ impl Guard {
         if is_bare(folder).doing(doing)? {
             self.keep_repository(folder, path)
         } else {
-            self.keep(folder, HEAD, Shape::File).doing(doing)
+            self.keep(folder, missing_part(folder), Shape::File).doing(doing)
         }
     }
 
@@ -118,7 +118,7 @@ impl Guard {
                 Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(()),
                 made => made?,
             };
-            rustix::fs::flock(&held, FlockOperation::LockShared)?;
+            lock(&held)?;
             // Its last holder may have taken it away between the look and the lock.
             let (held_stat, now) = (
                 rustix::fs::fstat(&held)?,
@@ -165,6 +165,18 @@ impl Drop for Guard {
     }
 }
 
+/// Locks a placeholder as one of those who use it. Whoever takes it away has it alone for a moment;
+/// a program that made itself one and never lets go must not hold us up.
+fn lock(held: &OwnedFd) -> Result<(), Errno> {
+    for _ in 0..100 {
+        match rustix::fs::flock(held, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(std::time::Duration::from_millis(1)),
+            locked => return locked,
+        }
+    }
+    Err(Errno::BUSY)
+}
+
 fn is_marked(mode: u32) -> bool {
     matches!(
         (FileType::from_raw_mode(mode), mode & 0o7777),
@@ -189,10 +201,19 @@ fn look(folder: BorrowedFd<'_>, name: &str) -> Result<Option<FileType>, Errno> {
 }
 
 fn is_bare(folder: BorrowedFd<'_>) -> Result<bool, Errno> {
-    let head = look(folder, HEAD)? == Some(FileType::RegularFile);
-    Ok(head
-        && !Guard::is_placeholder(folder, HEAD)
-        && look(folder, "objects")? == Some(FileType::Directory))
+    let is_there = |name| {
+        let found = look(folder, name)?;
+        Ok(found.is_some() && !Guard::is_placeholder(folder, name))
+    };
+    Ok(is_there("HEAD")? && is_there("objects")? && is_there("refs")?)
+}
+
+/// What a folder that is no repository lacks of one.
+fn missing_part(folder: BorrowedFd<'_>) -> &'static str {
+    let is_missing = |name: &&&str| {
+        look(folder, name).is_ok_and(|found| found.is_none()) || Guard::is_placeholder(folder, name)
+    };
+    OF_A_REPOSITORY.iter().find(is_missing).unwrap_or(&OF_A_REPOSITORY[0])
 }
 
 /// The mode is right from the first moment, so that nobody takes a placeholder for the owner's.
@@ -251,8 +272,51 @@ pub(crate) fn cover(folder: BorrowedFd<'_>, empty: BorrowedFd<'_>) -> Result<(),
     if is_bare(folder).doing(doing)? {
         IN_REPOSITORY.iter().try_for_each(|name| cover_one(folder, name, empty))
     } else {
-        cover_one(folder, HEAD, empty)
+        cover_one(folder, missing_part(folder), empty)
     }
+}
+
+/// How deep and how far to look for sockets.
+const DEPTH: usize = 4;
+const ENTRIES: usize = 4096;
+
+/// Covers the sockets in a granted folder: whoever may look at one may talk to what listens there, and
+/// nothing else in the kernel forbids it. Deep ones and those made later are not found.
+pub(crate) fn cover_sockets(folder: BorrowedFd<'_>, empty: BorrowedFd<'_>) -> Result<(), Fault> {
+    let doing = || "cover a socket".to_owned();
+    let open = |at: BorrowedFd<'_>, name: &std::ffi::CStr| {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        rustix::fs::openat(at, name, flags, Mode::empty())
+    };
+    // A folder that cannot be listed is not entered by what runs as the same user either.
+    let Ok(top) = open(folder, c".") else { return Ok(()) };
+    let mut next = std::collections::VecDeque::from([(top, 0)]);
+    let mut seen = 0;
+    while let Some((folder, depth)) = next.pop_front() {
+        let Ok(entries) = rustix::fs::Dir::read_from(&folder) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            seen += 1;
+            if seen > ENTRIES {
+                return Ok(());
+            }
+            match entry.file_type() {
+                FileType::Socket => {
+                    let place = mounts::name(folder.as_fd(), name).doing(doing)?;
+                    let cover = mounts::copy(empty, Path::new(""), Mounted::ReadOnly);
+                    mounts::put(cover.doing(doing)?.as_fd(), place.as_fd()).doing(doing)?;
+                }
+                FileType::Directory if depth < DEPTH => {
+                    next.extend(open(folder.as_fd(), name).ok().map(|one| (one, depth + 1)));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 fn cover_one(folder: BorrowedFd<'_>, name: &str, empty: BorrowedFd<'_>) -> Result<(), Fault> {

@@ -17,7 +17,7 @@ use super::protect;
 use super::wire::{Access, Failure, Order, Placement};
 use crate::confinement::SCRATCH;
 use crate::level::Fault;
-use crate::protected::protected_names;
+use crate::protected::{OF_A_REPOSITORY, protected_names};
 
 /// The user and the group that a walled process believes to be.
 pub(crate) const INSIDE_ID: u32 = 1000;
@@ -165,7 +165,9 @@ impl Furniture {
         for (path, text) in WRITTEN {
             top.write(path, text).doing(|| format!("write `/{path}`"))?;
         }
-        let names: String = protected_names().map(|name| format!("/{name}\n")).collect();
+        let kept_out = OF_A_REPOSITORY.iter().map(|name| (*name).to_owned());
+        let names = protected_names().chain(kept_out);
+        let names: String = names.map(|name| format!("/{name}\n")).collect();
         top.write("etc/haft.exclude", &names).doing(|| "write `/etc/haft.exclude`".into())?;
         for name in DEVICES {
             let device = Path::new("/dev").join(name);
@@ -256,8 +258,8 @@ pub(crate) struct Root {
     processes: Option<OwnedFd>,
     /// What becomes read-only when everything is in its place.
     to_close: Vec<OwnedFd>,
-    /// What may be written, and the folders in it that must not be renamed.
-    writable: Vec<PathBuf>,
+    /// What was put where, and the folders on the way that must not be renamed.
+    placed: Vec<(PathBuf, Access)>,
     /// The user of the host.
     user: u32,
 }
@@ -276,7 +278,7 @@ impl Root {
             mounts::put(part.as_fd(), place.as_fd()).doing(doing)?;
         }
         let mut built =
-            Self { top, processes: None, to_close: Vec::new(), writable: Vec::new(), user };
+            Self { top, processes: None, to_close: Vec::new(), placed: Vec::new(), user };
         built.terminals()?;
         built.processes()?;
         Ok(built)
@@ -360,8 +362,10 @@ impl Root {
         };
         let mount = mount.doing(doing).map_err(Failure::Wall)?;
         mounts::put(mount.as_fd(), place.as_fd()).doing(doing).map_err(Failure::Wall)?;
-        if placement.access == Access::Write {
-            self.writable.push(path.to_owned());
+        self.placed.push((path.to_owned(), placement.access));
+        if placement.access != Access::Hide && shape == Shape::Folder {
+            let empty = self.empty_file().doing(doing).map_err(Failure::Wall)?;
+            protect::cover_sockets(mount.as_fd(), empty.as_fd()).map_err(Failure::Wall)?;
         }
         if (placement.access, shape) == (Access::Write, Shape::Folder) {
             let empty = self.empty_file().doing(doing).map_err(Failure::Wall)?;
@@ -377,16 +381,19 @@ impl Root {
     /// one cannot be renamed, so that nothing else takes the place of the path outside.
     fn pin_above(&mut self, path: &Path) -> Result<(), Errno> {
         let above: Vec<_> = path.ancestors().skip(1).collect();
-        let Some(end) =
-            above.iter().position(|folder| self.writable.iter().any(|one| one == folder))
-        else {
+        let access = |folder: &Path| {
+            let found = self.placed.iter().rev().find(|(one, _)| one == folder);
+            found.map(|(_, access)| *access)
+        };
+        let nearest = above.iter().position(|folder| access(folder).is_some());
+        let Some(end) = nearest.filter(|end| access(above[*end]) == Some(Access::Write)) else {
             return Ok(());
         };
         for folder in above[..end].iter().rev() {
             let place = self.top.place(folder, Shape::Folder)?;
             let view = mounts::take(place.as_fd(), Path::new(""))?;
             mounts::put(view.as_fd(), place.as_fd())?;
-            self.writable.push((*folder).to_owned());
+            self.placed.push(((*folder).to_owned(), Access::Write));
         }
         Ok(())
     }
@@ -406,7 +413,7 @@ impl Root {
                 .doing(|| "make `/proc` read-only".into())?;
         }
         for mount in &self.to_close {
-            mounts::restrict(mount.as_fd(), Mounted::ReadOnly)
+            mounts::restrict_one(mount.as_fd(), Mounted::ReadOnly)
                 .doing(|| "make a hidden folder read-only".into())?;
         }
         rustix::process::fchdir(&self.top.top).doing(|| "enter the new root".into())?;
@@ -461,7 +468,7 @@ fn bound_user_namespace(processes: BorrowedFd<'_>) {
     }
 }
 
-/// The kernel keeps this many process numbers back and takes no smaller bound.
+/// The kernel keeps so many process numbers back.
 const LEAST_NUMBERS: u32 = 301;
 
 /// Bounds the process numbers of this namespace, which binds root too.
@@ -472,14 +479,10 @@ fn limit_processes(processes: BorrowedFd<'_>, most: u32) {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(processes, "sys/kernel/pid_max", flags, Mode::empty());
     if let Ok(file) = file {
-        let bound = most.saturating_add(2).max(LEAST_NUMBERS).to_string();
+        // Numbers below the kernel's own reserve are not given out a second time.
+        let bound = most.saturating_add(LEAST_NUMBERS + 1).to_string();
         let _ = rustix::io::write(&file, bound.as_bytes());
     }
-}
-
-/// Whether the bound on process numbers is enough to keep to so many processes.
-pub(crate) fn is_bound_by_numbers(processes: u32) -> bool {
-    processes >= LEAST_NUMBERS && has_numbers_of_its_own()
 }
 
 /// Whether each namespace has a bound of its own. Before 6.14 there is one for the

@@ -79,8 +79,11 @@ impl Watch {
         let mut pause = LONGEST;
         if let Some(most) = bounds.memory.filter(|_| !bounds.grouped) {
             // Pages that several processes share are counted for each at first.
-            let is_over = |seen: Option<Seen>| seen.is_none_or(|seen| seen.memory > most);
-            if is_over(Some(seen)) && is_over(self.see(Exactness::Shared)) {
+            let mut used = seen.memory;
+            if used > most {
+                used = self.see(Exactness::Shared).map_or(u64::MAX, |seen| seen.memory);
+            }
+            if used > most {
                 return Err(Cause::Memory);
             }
             // A process can close itself to others, and would then be a place to hide memory in.
@@ -88,7 +91,7 @@ impl Watch {
             if self.unseen > MOST_UNSEEN {
                 return Err(Cause::Memory);
             }
-            let room = most.saturating_sub(seen.memory);
+            let room = most.saturating_sub(used);
             let micros = room.saturating_mul(1_000_000) / FILL_RATE;
             pause = pause.min(Duration::from_micros(micros));
             if seen.is_partial {

@@ -137,3 +137,19 @@ fn echo(address: SocketAddr) -> u16 {
     });
     port
 }
+
+#[test]
+fn a_socket_in_a_granted_folder_is_not_talked_to() {
+    as_each_user(|| {
+        let folder = Folder::new();
+        std::fs::create_dir_all(folder.path.join("run/user")).unwrap();
+        let path = folder.path.join("run/user/agent.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let granted = vec![folder.path.clone()];
+        let reading = Confinement { readable: granted.clone(), ..Confinement::default() };
+        let writing = Confinement { writable: granted, ..Confinement::default() };
+        for confinement in [reading, writing] {
+            assert_held(&confinement, &["unix-connect", text(&path)]);
+        }
+    });
+}

@@ -140,7 +140,7 @@ fn a_repository_does_not_take_its_orders_from_elsewhere() {
     as_each_user(|| {
         // Git looks for settings and hooks in the folder that the first names, and takes the
         // folder itself for a repository by the second when `.git` has been made useless.
-        for name in [".git/commondir", "HEAD"] {
+        for name in [".git/commondir", "refs"] {
             let folder = Folder::new();
             repository(&folder, ".git");
             assert_not_planted(&folder.path, name);
@@ -170,7 +170,8 @@ fn git_works_in_a_room_and_next_to_it() {
         git("add outside.txt");
         git(&format!("{identity} commit -q -m outside"));
         let inside = format!(
-            "echo two > inside.txt && git add inside.txt && git {identity} commit -qm inside"
+            "echo two > inside.txt && git add inside.txt && git diff --stat HEAD && \
+             git {identity} commit -qm inside"
         );
         let (_, exit) = run(&writing(&folder.path), &["/bin/sh", "-c", &inside]);
         assert_eq!(exit, Exit::Code(0));
@@ -194,7 +195,7 @@ fn a_worktree_keeps_pointing_to_its_repository() {
 #[test]
 fn a_folder_that_is_no_repository_does_not_become_one() {
     as_each_user(|| {
-        for name in [".git", ".git/config", ".git/hooks/pre-commit", ".git/HEAD", "HEAD"] {
+        for name in [".git", ".git/config", ".git/hooks/pre-commit", ".git/HEAD", "refs"] {
             let folder = Folder::new();
             folder.write("README", "no repository\n");
             assert_not_planted(&folder.path, name);

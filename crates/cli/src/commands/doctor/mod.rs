@@ -56,9 +56,8 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
 
 /// Does what there is to do, unless the walls stand already.
 fn fix(machine: &Machine, printer: Printer) -> Result<(), Failure> {
-    let before = walls::launcher()?.walls().clone();
-    let remedies = remedy::of(&before, machine);
-    let steps: Vec<&Remedy> = remedies.iter().filter(|remedy| remedy.is_for_us()).collect();
+    // Root may have walls where its users have none, so the settings decide.
+    let steps = remedy::settings(machine);
     if steps.is_empty() {
         printer.note("there is nothing that --fix could do");
         return Ok(());
@@ -69,7 +68,7 @@ fn fix(machine: &Machine, printer: Printer) -> Result<(), Failure> {
             .details(words)
             .hint("sudo haft doctor --fix"));
     }
-    for remedy in steps {
+    for remedy in &steps {
         remedy.apply(machine)?;
         printer.note(&format!("done: {remedy}"));
     }

@@ -59,19 +59,26 @@ impl Machine {
     }
 }
 
+/// The settings of a machine that keep ordinary users from having walls.
+pub(super) fn settings(machine: &Machine) -> Vec<Remedy> {
+    let mut remedies = Vec::new();
+    let restricted = machine.setting("kernel.apparmor_restrict_unprivileged_userns");
+    if restricted.as_deref() == Some("1") && !machine.root.join(PROFILE).exists() {
+        remedies.push(Remedy::AppArmor { program: machine.program.clone() });
+    }
+    for (name, forbids, value) in FORBIDDING {
+        if machine.setting(name).as_deref() == Some(forbids) {
+            remedies.push(Remedy::Setting { name, value });
+        }
+    }
+    remedies
+}
+
 /// What would make these walls stronger.
 pub(super) fn of(walls: &Walls, machine: &Machine) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if is_missing(walls, Primitive::Namespaces) {
-        let restricted = machine.setting("kernel.apparmor_restrict_unprivileged_userns");
-        if restricted.as_deref() == Some("1") && !machine.root.join(PROFILE).exists() {
-            remedies.push(Remedy::AppArmor { program: machine.program.clone() });
-        }
-        for (name, forbids, value) in FORBIDDING {
-            if machine.setting(name).as_deref() == Some(forbids) {
-                remedies.push(Remedy::Setting { name, value });
-            }
-        }
+        remedies.extend(settings(machine));
         if machine.is_container() {
             remedies.push(Remedy::Advice(
                 "in a container: podman run --security-opt unmask=ALL …; docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined …, and --security-opt apparmor=unconfined where the host has AppArmor",
@@ -92,11 +99,6 @@ pub(super) fn of(walls: &Walls, machine: &Machine) -> Vec<Remedy> {
 }
 
 impl Remedy {
-    /// Whether `--fix` can do it.
-    pub(super) fn is_for_us(&self) -> bool {
-        !matches!(self, Self::Advice(_))
-    }
-
     /// Does it, for good.
     pub(super) fn apply(&self, machine: &Machine) -> Result<(), Failure> {
         match self {
@@ -222,6 +224,8 @@ mod tests {
     fn a_machine_with_walls_needs_nothing() {
         let (_folder, machine) = machine(&[("kernel.apparmor_restrict_unprivileged_userns", "1")]);
         assert_eq!(of(&walls(&[]), &machine), []);
+        // Root has walls; those who are not root are meant.
+        assert_eq!(settings(&machine).len(), 1);
     }
 
     #[test]
@@ -271,7 +275,7 @@ mod tests {
         let missing = [Primitive::Namespaces, Primitive::Landlock];
         let remedies = of(&walls(&missing), &machine);
         assert_eq!(remedies.len(), 2);
-        assert!(remedies.iter().all(|remedy| !remedy.is_for_us()));
+        assert!(remedies.iter().all(|remedy| matches!(remedy, Remedy::Advice(_))));
         let without_groups = of(&walls(&[Primitive::ControlGroups]), &machine);
         assert!(without_groups[0].to_string().contains("systemd-run"));
     }
