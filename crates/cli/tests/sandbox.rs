@@ -266,7 +266,7 @@ fn a_grant_that_is_missing_or_everything_is_refused(desk: &Desk) {
     desk.refused(&["--write", "dangling", "--", "echo", "ran"], 3);
     for flag in ["--read", "--write"] {
         assert_said!(desk.refused(&[flag, "/", "--", "echo", "ran"], 2), @r"
-        error: `/` is not an absolute path below the root
+        error: `/` as a whole cannot be granted
         hint: name the folders that are needed; all of them at once is no wall
         ");
     }
@@ -280,7 +280,10 @@ fn it_starts_here_if_this_is_granted_else_in_the_scratch_folder(desk: &Desk) {
     for grant in [&["--read", "."], &["--write", "."], &["--read", ".."]] {
         assert_eq!(desk.says(&[&grant[..], &["--", "pwd"]].concat()), here, "{grant:?}");
     }
-    assert_eq!(desk.says(&["--read", "below", "--", "pwd"]), "/tmp\n");
+    assert_eq!(desk.says(&["--read", "below", "--", "pwd"]), here, "on the way to a grant");
+    for own in ["/proc", "/dev/null", "/proc/self"] {
+        desk.refused(&["--read", own, "--", "echo", "ran"], 2);
+    }
     assert_eq!(desk.says(&["--read", "below", "--folder", "below", "--", "pwd"]), below);
     assert_eq!(desk.says(&["--read", ".", "--folder", "/usr/lib", "--", "pwd"]), "/usr/lib\n");
     assert_said!(desk.refused(&["--folder", "below", "--", "pwd"], 3), @r"
@@ -503,7 +506,8 @@ fn a_script_is_found_by_its_relative_path(desk: &Desk) {
     desk.write("work/beside", "");
     let path = desk.text("work/x.sh");
     let said = desk.says(&["--", "./x.sh", "a", "b"]);
-    assert_eq!(said, format!("{path} a b\n/tmp\nx.sh\n"), "it alone is granted");
+    let here = desk.text("work");
+    assert_eq!(said, format!("{path} a b\n{here}\nx.sh\n"), "it alone is granted");
     desk.write_program("work/y.py", "#!/usr/bin/env python3\nimport sys; print(sys.argv[1])\n");
     assert_eq!(desk.says(&["./y.py", "c"]), "c\n");
 }
@@ -657,7 +661,7 @@ for request in (termios.TIOCSTI, termios.TIOCSTI | 1 << 32, 0x541C, termios.TIOC
         fcntl.ioctl(0, request - (1 << 32) if request >> 32 else request, b'x')
         print('typed')
     except OSError as error: print(error.strerror)
-try: open('/dev/tty')
+try: print('its own' if open('/dev/tty').isatty() else 'none')
 except OSError as error: print(error.strerror)
 ";
 
@@ -670,7 +674,7 @@ fn a_terminal_is_seen_and_cannot_be_typed_into(desk: &Desk) {
     Operation not permitted
     Operation not permitted
     Operation not permitted
-    No such device or address
+    its own
     ");
 }
 
@@ -686,6 +690,12 @@ fn what_is_typed_is_read_and_ctrl_c_ends_it(desk: &Desk) {
     let ask = "print('hello', input('who? '))";
     let ran = at_a_terminal(desk, "you\n", ask);
     assert_eq!((ran.code, &*ran.stdout), (0, "who? you\nhello you\n"), "{}", ran.stderr);
-    let ran = at_a_terminal(desk, "\x03", ask);
+    let plain = "import signal; signal.signal(2, signal.SIG_DFL); input('who? ')";
+    let ran = at_a_terminal(desk, "\x03", plain);
     assert_eq!((ran.code, &*ran.stdout), (130, "who? ^C"), "{}", ran.stderr);
+    // One that does not listen is ended when it is told again.
+    let deaf = "import signal; signal.signal(2, signal.SIG_IGN); input('who? '); input()";
+    let ran = at_a_terminal(desk, "\x03\x03\x03", deaf);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("was cancelled"), "{}", ran.stdout);
 }

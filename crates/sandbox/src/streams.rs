@@ -82,6 +82,11 @@ fn terminal() -> io::Result<Option<(OwnedFd, OwnedFd)>> {
     rustix::pty::grantpt(&ours)?;
     rustix::pty::unlockpt(&ours)?;
     let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
+    // As large as ours from its first moment.
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    if let Ok(size) = size.or_else(|_| rustix::termios::tcgetwinsize(io::stdin())) {
+        let _ = rustix::termios::tcsetwinsize(&theirs, size);
+    }
     Ok(Some((ours, theirs)))
 }
 

@@ -164,7 +164,10 @@ fn a_path_that_cannot_be_granted_is_named() {
                 "/proc/self/root".into(),
                 "`/proc/self/root` cannot be granted: the program has its own",
             ),
-            ("/proc/self/fd/0".into(), "`/proc/self/fd/0` leads through a symbolic link"),
+            (
+                "/proc/self/fd/0".into(),
+                "`/proc/self/fd/0` cannot be granted: the program has its own",
+            ),
             ("/".into(), "`/` as a whole cannot be granted"),
             ("//".into(), "`//` is not an absolute path"),
             ("/./".into(), "`/./` is not an absolute path"),
