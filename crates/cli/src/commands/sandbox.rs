@@ -28,7 +28,7 @@ const PASSED_ON: [&str; 9] =
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The program sees the system's programs and libraries, an empty scratch folder (/tmp, also its HOME) and what is granted; nothing else of this machine, and no network. Its exit code is passed on; 128 and more is a signal.\n\nExamples:\n  haft sandbox -- python3 -c 'print(1)'\n  haft sandbox --read . -- node build.mjs\n  haft sandbox --write ./out --allow-host api.example.com --timeout 60 -- ./fetch.sh"
+    after_help = "The program sees the system's programs and libraries, an empty scratch folder (/tmp, also its HOME) and what is granted; nothing else of this machine, and no network but the hosts it is allowed. Its exit code is passed on; 128 + N: ended by signal N. See docs/sandbox.md.\n\nExamples:\n  haft sandbox -- python3 -c 'print(1)'\n  haft sandbox --read . -- node build.mjs\n  haft sandbox --read . --write ./out --allow-host api.example.com --timeout 60 -- ./fetch.sh"
 )]
 pub(crate) struct SandboxArgs {
     /// Let it read a file or folder; may be repeated
@@ -37,7 +37,7 @@ pub(crate) struct SandboxArgs {
     /// Let it read and write a file or folder; may be repeated
     #[arg(long, value_name = "PATH")]
     write: Vec<PathBuf>,
-    /// Let it reach a host: NAME, *.NAME, NAME:PORT, ADDRESS; may be repeated
+    /// Let it reach a host: NAME, *.NAME, NAME:PORT, ADDRESS, NETWORK/BITS; may be repeated
     #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
     allow_host: Vec<Rule>,
     /// The same, also when the name leads to a private address
@@ -49,13 +49,13 @@ pub(crate) struct SandboxArgs {
     /// End it after this long, such as 90 (seconds), 500ms, 5m
     #[arg(long, value_name = "TIME", value_parser = super::duration)]
     timeout: Option<Duration>,
-    /// Room in its scratch folder
+    /// The most it can put into its scratch folder
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = super::size)]
     scratch: u64,
     /// Processes and threads at a time
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=32_000))]
     processes: u32,
-    /// Processors it may use at a time, such as 1.5
+    /// Processors it may use at a time, such as 1.5 (below L3 whole ones only)
     #[arg(long, value_name = "N", value_parser = processors)]
     cpus: Option<u32>,
     /// Give it a variable: NAME=VALUE, or NAME to pass on yours; may be repeated
@@ -64,7 +64,7 @@ pub(crate) struct SandboxArgs {
     /// Start in this folder [default: this one if it is granted, else the scratch folder]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// The least the walls must be: L2 or L3
+    /// The least the walls must be: L2, or L3 with control groups; `haft doctor` shows what there is
     #[arg(long, value_name = "LEVEL", default_value = "L2", value_parser = level)]
     require: Level,
     /// Write what it used and whom it tried to reach to a file, as JSON
