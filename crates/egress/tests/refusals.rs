@@ -14,57 +14,11 @@ use egress::address::Range;
 use egress::host::TargetError;
 use egress::resolve::{Lookup, Resolve, ResolveError, SystemResolver};
 use egress::{Limits, Name, Outcome, Refusal, Rules, Stage};
+use testkit::hosts::SPELLINGS;
 
 fn rules(texts: &[&str]) -> Rules {
     Rules::parse(texts.iter().copied()).unwrap()
 }
-
-/// Spellings of this machine and of a granted name, each of which some reader accepts.
-const SPELLINGS: &[&[u8]] = &[
-    b"2130706433",
-    b"017700000001",
-    b"0x7f000001",
-    b"0177.0.0.1",
-    b"0x7f.0.0.1",
-    b"127.1",
-    b"127.0.1",
-    b"127.0.0.1.",
-    b"127.0.0.01",
-    b"[::ffff:127.0.0.1]",
-    b"[::ffff:7f00:1]",
-    b"[::127.0.0.1]",
-    b"[64:ff9b::7f00:1]",
-    b"[2002:7f00:1::]",
-    b"[::1%lo]",
-    b"[::1%25lo]",
-    b"0.0.0.0",
-    b"[::]",
-    b"[::1]",
-    b"127.0.0.1",
-    b"ok.test.",
-    b"ok..test",
-    b".ok.test",
-    b"ok.test\0",
-    b"ok.test\0.evil.test",
-    b"ok.test%00",
-    b"ok%2etest",
-    b"ok.test@evil.test",
-    b"evil.test@ok.test",
-    b"ok.test:80@evil.test",
-    b"ok.test\\evil.test",
-    b"evil.test\\.ok.test",
-    b"ok.test\x0b",
-    b"ok.test\x7f",
-    b"ok.test,evil.test",
-    b"ok.test;evil.test",
-    "ok\u{3002}test".as_bytes(),
-    "\u{24de}k.test".as_bytes(),
-    b"evilok.test",
-    b"ok.test.evil.test",
-    b"localhost",
-    b"host.haft.internal",
-    b"169.254.169.254",
-];
 
 #[test]
 fn no_spelling_leads_to_what_is_not_granted() {

@@ -22,6 +22,7 @@ pub mod documents;
 pub mod draws;
 pub mod files;
 pub mod fuzz;
+pub mod hosts;
 pub mod mutations;
 pub mod schemas;
 pub mod words;
