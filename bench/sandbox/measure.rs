@@ -17,7 +17,7 @@ const ROUNDS: usize = 400;
 const SRT_ROUNDS: usize = 5;
 const CALLERS: usize = 4;
 const CALLS: usize = 100;
-const TURNS: usize = 5;
+const TURNS: usize = 9;
 /// What a rival leaves to the kernel (networks to be destroyed) must not be paid by the next.
 const PAUSE: Duration = Duration::from_millis(700);
 const CHILDREN: usize = 256;

@@ -154,9 +154,6 @@ impl Child {
             if self.killer.was_used() && self.kill_at.is_none_or(|at| at > now + PATIENCE) {
                 self.kill_at = Some(now + PATIENCE);
             }
-            if self.end_if_out_of_memory() {
-                self.kill_at = Some(now + PATIENCE);
-            }
             if self.kill_at.is_some_and(|at| now >= at) {
                 let _ = rustix::process::pidfd_send_signal(&self.room.process, Signal::KILL);
                 self.kill_at = Some(now + PATIENCE);
@@ -168,6 +165,9 @@ impl Child {
                 let ended = self.hear_end();
                 self.ended = Some(ended.clone());
                 return Some(ended);
+            }
+            if self.end_if_out_of_memory() {
+                self.kill_at = Some(Instant::now() + PATIENCE);
             }
             if until.is_some_and(|until| Instant::now() >= until) {
                 return None;

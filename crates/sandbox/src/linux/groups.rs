@@ -25,6 +25,19 @@ const MOST_PROCESSES: u32 = 1 << 22;
 /// More processors than any machine has, in hundredths.
 const MOST_SHARE: u32 = 10_000 * 100;
 
+/// What a control group is limited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limited {
+    memory: Option<u64>,
+    processes: u32,
+}
+
+impl Limited {
+    pub(crate) fn by(limits: &Limits) -> Self {
+        Self { memory: limits.memory, processes: limits.processes }
+    }
+}
+
 /// What a control group had counted before a room used it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Before {
@@ -287,8 +300,14 @@ impl Group {
     }
 
     /// Writes the limits. Groups that only this room needs are made, and its process moved in.
-    /// Says what was counted before, because a group is used again.
-    pub(crate) fn limit(&self, limits: &Limits, pid: u32) -> Result<Before, Fault> {
+    /// Says what was counted before, because a group is used again; what it was limited to last
+    /// is not written once more.
+    pub(crate) fn limit(
+        &self,
+        limits: &Limits,
+        pid: u32,
+        last: Option<Limited>,
+    ) -> Result<Before, Fault> {
         let write = |folder: &Bytes, file: &str, value: String| {
             let path = folder.path().join(file);
             std::fs::write(&path, value).doing(|| format!("write `{}`", path.display()))
@@ -315,15 +334,17 @@ impl Group {
                 let most = limits.memory.map_or("-1".to_owned(), |most| most.to_string());
                 // Neither may be above the other, and the limit before may have been any.
                 let swap = || write(memory, "memory.memsw.limit_in_bytes", most.clone());
-                let _ = swap();
-                write(memory, "memory.limit_in_bytes", most.clone())?;
-                let _ = swap();
-                let _ = write(memory, "memory.max_usage_in_bytes", "0".into());
-                // What waits in connections is counted apart.
-                let _ = write(memory, "memory.kmem.tcp.limit_in_bytes", most.clone());
-                if let Some(pids) = pids {
-                    write(pids, "pids.max", processes)?;
+                if last != Some(Limited::by(limits)) {
+                    let _ = swap();
+                    write(memory, "memory.limit_in_bytes", most.clone())?;
+                    let _ = swap();
+                    // What waits in connections is counted apart.
+                    let _ = write(memory, "memory.kmem.tcp.limit_in_bytes", most.clone());
+                    if let Some(pids) = pids {
+                        write(pids, "pids.max", processes)?;
+                    }
                 }
+                let _ = write(memory, "memory.max_usage_in_bytes", "0".into());
                 if let (Some(accounting), Some(_)) = (accounting, limits.cpu_time) {
                     make_and_enter(accounting.path(), pid)?;
                 }
@@ -344,6 +365,14 @@ impl Group {
     fn number(&self, file: &str) -> Option<u64> {
         let Self::Split { memory, .. } = self else { return None };
         std::fs::read_to_string(memory.path().join(file)).ok()?.trim().parse().ok()
+    }
+
+    /// The folder by which it is known.
+    pub(crate) fn name(&self) -> &Path {
+        match self {
+            Self::Unified(folder) => folder.path(),
+            Self::Split { memory, .. } => memory.path(),
+        }
     }
 
     /// Whether it can serve another room as if it were new.

@@ -1,6 +1,6 @@
 //! The host's side: one launcher, rooms made ahead, and orders to them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::child::Child;
-use super::groups::Before;
+use super::groups::{Before, Limited};
 use super::order;
 use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, Limits};
 use crate::level::{Fault, Primitive, Walls};
 use crate::outcome::{SpawnError, StartError};
 use crate::streams::Streams;
@@ -47,6 +47,8 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct Line {
     link: Mutex<Link>,
+    /// What the control groups are limited to, by their folders.
+    limited: Mutex<HashMap<PathBuf, Limited>>,
 }
 
 #[derive(Debug)]
@@ -135,8 +137,7 @@ impl Launcher {
         }
         if let Some(group) = &room.group {
             order.is_regrouped = group.needs_more(&confinement.limits);
-            let before = group.limit(&confinement.limits, room.pid);
-            room.before = before.map_err(SpawnError::Wall)?;
+            room.before = line.limit(group, &confinement.limits, room.pid)?;
             order.limits.grouped = true;
             if group.divides_processors() {
                 order.limits.processors = None;
@@ -195,7 +196,7 @@ impl Shared {
 impl Line {
     fn open(program: &Path) -> Result<(Self, Walls), StartError> {
         let (link, walls) = Link::open(program)?;
-        Ok((Self { link: Mutex::new(link) }, walls))
+        Ok((Self { link: Mutex::new(link), limited: Mutex::default() }, walls))
     }
 
     /// Frees the number of a launcher that was killed, by which the next one knows that its
@@ -203,6 +204,22 @@ impl Line {
     fn bury(&self) {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = link.process.try_wait();
+    }
+
+    /// Limits a control group, as far as it is not limited so already.
+    fn limit(&self, group: &Group, limits: &Limits, pid: u32) -> Result<Before, SpawnError> {
+        /// Groups come and go; those that went are forgotten now and then.
+        const MOST: usize = 256;
+        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = limited.remove(group.name());
+        drop(limited);
+        let before = group.limit(limits, pid, last).map_err(SpawnError::Wall)?;
+        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        if limited.len() >= MOST {
+            limited.clear();
+        }
+        limited.insert(group.name().to_owned(), Limited::by(limits));
+        Ok(before)
     }
 
     /// Waits until the launcher has cleaned up after a room that has ended.
