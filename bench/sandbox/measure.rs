@@ -16,6 +16,7 @@ use sandbox::{Confinement, Exit, Launcher, Stream};
 const ROUNDS: usize = 400;
 const SRT_ROUNDS: usize = 5;
 const CALLERS: usize = 4;
+const READY: usize = 3;
 const CALLS: usize = 100;
 const TURNS: usize = 9;
 /// What a rival leaves to the kernel (networks to be destroyed) must not be paid by the next.
@@ -60,9 +61,10 @@ fn main() {
     }
 
     let (mut bwrap_rates, mut our_rates) = (Vec::new(), Vec::new());
+    let busy = launcher.clone().keeping_ready(READY);
     for _ in 0..TURNS {
         bwrap_rates.push(rate(&|| bwrap(&trivial)));
-        our_rates.push(rate(&|| run(&launcher, &ours, &trivial)));
+        our_rates.push(rate(&|| run(&busy, &ours, &trivial)));
     }
     let (bwrap_rate, our_rate) = (middle(&mut bwrap_rates), middle(&mut our_rates));
     println!("{CALLERS} callers: bwrap {bwrap_rate:.0}/s, haft {our_rate:.0}/s");
