@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -18,7 +19,7 @@ use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
 use crate::confinement::{Confinement, Limits};
 use crate::level::{Fault, Primitive, Walls};
 use crate::outcome::{SpawnError, StartError};
-use crate::streams::Streams;
+use crate::streams::{Ours, Streams};
 
 /// What the launcher calls itself; by it `main` knows what it is.
 pub(crate) const NAME: &str = "haft-launcher";
@@ -127,7 +128,26 @@ impl Launcher {
             scratch = Some(order::without_namespaces(&mut order, confinement)?);
         }
         let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
-        let mut room = line.room(&order, self.ahead)?;
+        let room = line.room(&order, self.ahead)?;
+        let (id, is_guarded) = (room.id, room.is_guarded);
+        let occupied = Self::occupy(line, room, order, streams, confinement);
+        if occupied.is_err() && is_guarded {
+            // What stands in folders of the host goes before the answer is given.
+            line.leave(id);
+        }
+        let (room, ours, listener) = occupied?;
+        Child::new(room, ours, listener, scratch, &confinement.limits, began, Arc::clone(line))
+            .map_err(SpawnError::Host)
+    }
+
+    /// Gives a room its order. One that cannot carry it out is left to itself, and ends.
+    fn occupy(
+        line: &Line,
+        mut room: Room,
+        mut order: Order,
+        streams: Streams,
+        confinement: &Confinement,
+    ) -> Result<(Room, Ours, Option<TcpListener>), SpawnError> {
         // A room that could not be built says why before anything of it is gone.
         if !room.is_heard {
             match Self::hear(&room)? {
@@ -157,9 +177,7 @@ impl Launcher {
             (Word::Failed(failure), _) => return Err(explain(failure, &order)),
             _ => return Err(SpawnError::Wall(lost(0))),
         };
-        let listener = listener.map(std::net::TcpListener::from);
-        Child::new(room, ours, listener, scratch, &confinement.limits, began, Arc::clone(line))
-            .map_err(SpawnError::Host)
+        Ok((room, ours, listener.map(TcpListener::from)))
     }
 
     fn hear(room: &Room) -> Result<(Word, Vec<OwnedFd>), SpawnError> {
