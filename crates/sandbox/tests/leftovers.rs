@@ -47,7 +47,7 @@ impl Traces {
         let now = || {
             let mut now = Self::now();
             if now.groups.is_subset(&self.groups) {
-                now.groups = self.groups.clone();
+                now.groups.clone_from(&self.groups);
             }
             now
         };
