@@ -273,11 +273,10 @@ impl Launcher {
         }
     }
 
-    /// Ends a porter and removes its control group.
+    /// Ends a porter. Its control group is removed when it has gone.
     fn dismiss(&mut self, porter: Porter) {
-        let group = porter.group().cloned();
+        self.lingering.extend(porter.group().cloned());
         drop(porter);
-        self.lingering.extend(group.filter(|group| !group.remove()));
     }
 
     /// Waits for the end of a room, which is near, and cleans up after it.

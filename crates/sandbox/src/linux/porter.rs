@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Signal};
 use rustix::thread::UnshareFlags;
 
 use super::groups::Groups;
@@ -21,7 +21,7 @@ use super::room::{self, Plan};
 use super::wire::{self, Group};
 use crate::level::Fault;
 
-/// A porter, as the launcher holds it. Dropped, it ends and its control group goes.
+/// A porter, as the launcher holds it. Dropped, it ends.
 #[derive(Debug)]
 pub(crate) struct Porter {
     /// By its descriptor, because its number may be another's when it was killed.
@@ -85,9 +85,8 @@ impl Porter {
 
 impl Drop for Porter {
     fn drop(&mut self) {
+        // It is waited for like every other child: its network takes its time to go.
         let _ = rustix::process::pidfd_send_signal(&self.process, Signal::KILL);
-        let ended = WaitId::PidFd(self.process.as_fd());
-        let _ = rustix::process::waitid(ended, WaitIdOptions::EXITED);
     }
 }
 
