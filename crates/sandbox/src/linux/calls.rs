@@ -291,11 +291,12 @@ fn sockets(strictness: Strictness) -> Answer {
     let mut alternatives: Vec<_> =
         KINDS.iter().map(|one| vec![family(libc::AF_UNIX), kind(*one)]).collect();
     if !strictness.is_bare {
-        for internet in [libc::AF_INET, libc::AF_INET6] {
-            for (one, protocols) in PROTOCOLS {
-                for named in protocols {
-                    alternatives.push(vec![family(internet), kind(one), protocol(named)]);
-                }
+        // The two versions of the Internet differ in one bit.
+        let [four, six] = [libc::AF_INET, libc::AF_INET6].map(bits);
+        let internet = Condition { argument: 0, test: Test::MaskedIs(!(four ^ six), four & six) };
+        for (one, protocols) in PROTOCOLS {
+            for named in protocols {
+                alternatives.push(vec![internet, kind(one), protocol(named)]);
             }
         }
     }

@@ -70,13 +70,7 @@ impl Filter {
     /// Compiles the answers to single calls, in the order of their numbers; to all
     /// others the last is given. Calls of another table kill the process.
     pub(crate) fn compile(calls: &[(u32, Answer)], others: &Answer) -> Self {
-        let mut program = vec![
-            load(TABLE),
-            jump(EQUAL, THIS_TABLE, 1, 0),
-            give(libc::SECCOMP_RET_KILL_PROCESS),
-            load(NUMBER),
-        ];
-        program.extend(search(&ranges(calls, others)));
+        let program = Assembler::default().whole(&ranges(calls, others));
         Self { program }
     }
 
@@ -119,80 +113,117 @@ fn ranges(calls: &[(u32, Answer)], others: &Answer) -> Vec<(u32, Answer)> {
     ranges
 }
 
-/// Finds the range of the number that was loaded, in halves.
-fn search(ranges: &[(u32, Answer)]) -> Vec<Instruction> {
-    let [(_, answer)] = ranges else {
-        let (low, high) = ranges.split_at(ranges.len() / 2);
-        let (first, low) = (high[0].0, search(low));
-        // A conditional jump reaches 255 instructions, an unconditional one any number.
-        let distance = u32::try_from(low.len()).expect("a filter is short");
-        let mut program = vec![jump(AT_LEAST, first, 0, 1), jump(GO, distance, 0, 0)];
-        program.extend(low);
-        program.extend(search(high));
-        return program;
-    };
-    match answer {
-        Answer::Allow => vec![give(libc::SECCOMP_RET_ALLOW)],
-        Answer::Refuse(errno) => vec![refuse(*errno)],
-        Answer::AllowIf(alternatives, errno) => {
-            let mut program = Vec::new();
-            for conditions in alternatives {
-                program.extend(all_hold(conditions));
-            }
-            program.push(refuse(*errno));
-            program
-        }
-    }
+/// Puts a filter together from its end to its beginning: jumps only go forward, so where one goes to is there already.
+///
+/// What is said often, the words that end a filter, is shared by all that say it. A short filter
+/// is put on faster: the kernel translates it for every process anew.
+#[derive(Default)]
+struct Assembler {
+    /// The instructions, the last first.
+    backwards: Vec<Instruction>,
+    /// The words that end a filter, and where each was said last.
+    ends: Vec<(u32, Label)>,
 }
 
-/// Allows when all conditions hold, else goes on after itself.
-fn all_hold(conditions: &[Condition]) -> Vec<Instruction> {
-    let mut parts: Vec<Vec<Instruction>> = conditions
-        .iter()
-        .map(|condition| {
-            let mut part = vec![load(ARGUMENTS + u32::from(condition.argument) * 8)];
-            match condition.test {
-                Test::Is(value) => part.push(jump(EQUAL, value, 0, u8::MAX)),
-                Test::IsNot(value) => part.push(jump(EQUAL, value, u8::MAX, 0)),
-                Test::MaskedIs(mask, value) => {
-                    part.push(jump(MASK, mask, 0, 0));
-                    part.push(jump(EQUAL, value, 0, u8::MAX));
-                }
-            }
-            part
-        })
-        .collect();
-    // The jump to "does not hold" goes over what is left of this list and the word that allows.
-    let mut rest = 1;
-    for part in parts.iter_mut().rev() {
-        let last = part.last_mut().expect("a condition is never empty");
-        let over = u8::try_from(rest).expect("a list of conditions is short");
-        if last.jt == u8::MAX {
-            last.jt = over;
-        } else {
-            last.jf = over;
-        }
-        rest += part.len();
+/// An instruction, by how many were there before it.
+type Label = usize;
+
+/// How far a conditional jump reaches, with room for two unconditional ones that reach any distance.
+const REACH: usize = 250;
+
+impl Assembler {
+    fn whole(mut self, ranges: &[(u32, Answer)]) -> Vec<Instruction> {
+        let search = self.search(ranges);
+        self.go(search);
+        let number = self.push(load(NUMBER));
+        let kill = self.end(libc::SECCOMP_RET_KILL_PROCESS);
+        self.branch(EQUAL, THIS_TABLE, number, kill);
+        self.push(load(TABLE));
+        self.backwards.reverse();
+        self.backwards
     }
-    let mut program: Vec<_> = parts.into_iter().flatten().collect();
-    program.push(give(libc::SECCOMP_RET_ALLOW));
-    program
+
+    /// Finds the range of the number that was loaded, in halves.
+    fn search(&mut self, ranges: &[(u32, Answer)]) -> Label {
+        let [(_, answer)] = ranges else {
+            let (low, high) = ranges.split_at(ranges.len() / 2);
+            let first = high[0].0;
+            let (high, low) = (self.search(high), self.search(low));
+            return self.branch(AT_LEAST, first, high, low);
+        };
+        match answer {
+            Answer::Allow => self.end(libc::SECCOMP_RET_ALLOW),
+            Answer::Refuse(errno) => self.end(refusal(*errno)),
+            Answer::AllowIf(alternatives, errno) => {
+                let refuse = self.end(refusal(*errno));
+                alternatives.iter().rev().fold(refuse, |next, all| self.all_hold(all, next))
+            }
+        }
+    }
+
+    /// Allows when all conditions hold, else goes on elsewhere.
+    fn all_hold(&mut self, conditions: &[Condition], otherwise: Label) -> Label {
+        let allow = self.end(libc::SECCOMP_RET_ALLOW);
+        conditions.iter().rev().fold(allow, |next, condition| {
+            match condition.test {
+                Test::Is(value) => self.branch(EQUAL, value, next, otherwise),
+                Test::IsNot(value) => self.branch(EQUAL, value, otherwise, next),
+                Test::MaskedIs(mask, value) => {
+                    self.branch(EQUAL, value, next, otherwise);
+                    self.push(Instruction { code: MASK, jt: 0, jf: 0, k: mask })
+                }
+            };
+            self.push(load(ARGUMENTS + u32::from(condition.argument) * 8))
+        })
+    }
+
+    fn push(&mut self, instruction: Instruction) -> Label {
+        self.backwards.push(instruction);
+        self.backwards.len() - 1
+    }
+
+    /// How many instructions the next one would jump over.
+    fn distance(&self, to: Label) -> usize {
+        self.backwards.len() - to - 1
+    }
+
+    fn end(&mut self, word: u32) -> Label {
+        let said = self.ends.iter().rev().find(|(said, _)| *said == word);
+        match said {
+            Some((_, label)) if self.distance(*label) <= REACH / 2 => *label,
+            _ => {
+                let label = self.push(Instruction { code: RETURN, jt: 0, jf: 0, k: word });
+                self.ends.push((word, label));
+                label
+            }
+        }
+    }
+
+    /// Makes sure that what comes before goes there, when it does not jump.
+    fn go(&mut self, to: Label) -> Label {
+        let distance = self.distance(to);
+        if distance == 0 {
+            return to;
+        }
+        let k = u32::try_from(distance).expect("a filter is short");
+        self.push(Instruction { code: GO, jt: 0, jf: 0, k })
+    }
+
+    fn branch(&mut self, code: u16, k: u32, if_true: Label, if_false: Label) -> Label {
+        let [if_true, if_false] =
+            [if_true, if_false].map(|to| if self.distance(to) > REACH { self.go(to) } else { to });
+        let [jt, jf] = [if_true, if_false]
+            .map(|to| u8::try_from(self.distance(to)).expect("nothing near is out of reach"));
+        self.push(Instruction { code, jt, jf, k })
+    }
 }
 
 fn load(offset: u32) -> Instruction {
     Instruction { code: LOAD, jt: 0, jf: 0, k: offset }
 }
 
-fn jump(code: u16, value: u32, if_true: u8, if_false: u8) -> Instruction {
-    Instruction { code, jt: if_true, jf: if_false, k: value }
-}
-
-fn give(answer: u32) -> Instruction {
-    Instruction { code: RETURN, jt: 0, jf: 0, k: answer }
-}
-
-fn refuse(errno: i32) -> Instruction {
-    give(libc::SECCOMP_RET_ERRNO | (errno.unsigned_abs() & libc::SECCOMP_RET_DATA))
+fn refusal(errno: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | (errno.unsigned_abs() & libc::SECCOMP_RET_DATA)
 }
 
 #[cfg(test)]
@@ -257,6 +288,23 @@ mod tests {
             assert_eq!(filter.here(number, [0; 6]), expected, "{number}");
         }
         assert_eq!(filter.answer(0x4000_0003, 3, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
+    }
+
+    #[test]
+    fn a_filter_longer_than_a_jump_reaches_is_right_too() {
+        let calls: Vec<_> = (0..3000_u32)
+            .map(|number| {
+                let first = Condition { argument: 0, test: Test::Is(number) };
+                (number, Answer::AllowIf(vec![vec![first]], (number % 90 + 1).cast_signed()))
+            })
+            .collect();
+        let filter = Filter::compile(&calls, &Answer::Refuse(libc::ENOSYS));
+        for number in 0..3000_u32 {
+            assert_eq!(filter.here(number, [number.into(); 6]), libc::SECCOMP_RET_ALLOW);
+            let refused = filter.here(number, [u64::from(number) + 1; 6]);
+            assert_eq!(refused, errno((number % 90 + 1).cast_signed()), "{number}");
+        }
+        assert_eq!(filter.here(3000, [0; 6]), errno(libc::ENOSYS));
     }
 
     #[test]
