@@ -168,6 +168,7 @@ impl Launcher {
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         process::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
             .doing(|| "make a user namespace".into())?;
+        room::say_of_self("setgroups", "deny")?;
         room::map_user(user.as_raw(), group.as_raw())?;
         Furniture::build(&self.plan.system)?;
         let (answer, descriptors) = self.make();

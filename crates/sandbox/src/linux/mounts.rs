@@ -184,20 +184,15 @@ pub(crate) fn place(root: BorrowedFd<'_>, path: &Path, shape: Shape) -> Result<O
     for (index, part) in parts.iter().enumerate() {
         let is_last = index + 1 == parts.len();
         let at = opened.as_ref().map_or(root, AsFd::as_fd);
-        opened = Some(match name(at, *part) {
-            Err(Errno::NOENT) => {
-                match (is_last, shape) {
-                    (true, Shape::File) => {
-                        let flags =
-                            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-                        rustix::fs::openat(at, *part, flags, Mode::from_raw_mode(0o444))?;
-                    }
-                    _ => rustix::fs::mkdirat(at, *part, Mode::from_raw_mode(0o755))?,
-                }
-                name(at, *part)?
+        let made = match (is_last, shape) {
+            (true, Shape::File) => {
+                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+                rustix::fs::openat(at, *part, flags, Mode::from_raw_mode(0o444)).map(drop)
             }
-            found => found?,
-        });
+            _ => rustix::fs::mkdirat(at, *part, Mode::from_raw_mode(0o755)),
+        };
+        // What cannot be made may be there all the same.
+        opened = Some(name(at, *part).map_err(|missing| made.err().unwrap_or(missing))?);
     }
     opened.map_or_else(|| name(root, "."), Ok)
 }

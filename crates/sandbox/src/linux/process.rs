@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{Pid, Signal};
 
 /// The namespaces of a room, apart from the network, which the launcher gives it, and the
@@ -67,8 +68,32 @@ fn run_and_exit(run: impl FnOnce() -> i32) -> ! {
     exit(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or(70))
 }
 
-/// Room for the child of [`start`] to work on.
-const STACK: usize = 256 << 10;
+/// Room for the child of [`start`] to work on. Straight from the kernel: so large a piece would have the
+/// allocator tidy up, and touch memory that is shared with the porter until then.
+struct Stack(*mut libc::c_void);
+
+impl Stack {
+    const SIZE: usize = 256 << 10;
+
+    fn new() -> Result<Self, Errno> {
+        let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a mapping at an address the kernel chooses takes nothing away.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), Self::SIZE, rights, flags) }?;
+        Ok(Self(start))
+    }
+
+    /// Its end: it grows downwards. A page is aligned as every processor wants it.
+    fn top(&self) -> *mut libc::c_void {
+        self.0.wrapping_byte_add(Self::SIZE)
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's own, and whoever ran on it is done with this memory.
+        let _ = unsafe { munmap(self.0, Self::SIZE) };
+    }
+}
 
 /// Runs a function in a child that shares this memory, and waits until it has become another
 /// program or has ended. To copy the memory for it would cost more than all it does.
@@ -84,13 +109,12 @@ pub(crate) fn start(mut run: impl FnMut() -> i32) -> Result<Pid, Errno> {
     fn entry<F: FnMut() -> i32>(_: &F) -> extern "C" fn(*mut libc::c_void) -> libc::c_int {
         enter::<F>
     }
-    let mut stack = vec![0_u128; STACK / size_of::<u128>()];
-    let (entry, top) = (entry(&run), stack.as_mut_ptr_range().end);
+    let (entry, stack) = (entry(&run), Stack::new()?);
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: this process has one thread, which is stopped until the child has left this
     // memory. The child has a stack of its own, aligned and large enough; its descriptors, signal handlers and
     // credentials are copies.
-    let pid = unsafe { libc::clone(entry, top.cast(), flags, (&raw mut run).cast()) };
+    let pid = unsafe { libc::clone(entry, stack.top(), flags, (&raw mut run).cast()) };
     drop(stack);
     match pid {
         1.. => Pid::from_raw(pid).ok_or_else(last_error),

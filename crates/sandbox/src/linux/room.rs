@@ -130,14 +130,16 @@ fn build(plan: &Plan) -> Result<Root, Fault> {
     Ok(root)
 }
 
-/// One user and one group exist inside: those of the parent namespace with these numbers.
+/// One user and one group exist inside: those of the parent namespace with these numbers. Who may
+/// not change groups there may not here either; the launcher gave that up.
 pub(crate) fn map_user(user: u32, group: u32) -> Result<(), Fault> {
-    let write = |file: &str, text: String| {
-        std::fs::write(format!("/proc/self/{file}"), text).doing(|| format!("write `{file}`"))
-    };
-    write("setgroups", "deny".into())?;
-    write("uid_map", format!("{INSIDE_ID} {user} 1"))?;
-    write("gid_map", format!("{INSIDE_ID} {group} 1"))
+    say_of_self("uid_map", &format!("{INSIDE_ID} {user} 1"))?;
+    say_of_self("gid_map", &format!("{INSIDE_ID} {group} 1"))
+}
+
+/// Writes to one of the files by which a process sets what it is.
+pub(crate) fn say_of_self(file: &str, text: &str) -> Result<(), Fault> {
+    std::fs::write(format!("/proc/self/{file}"), text).doing(|| format!("write `{file}`"))
 }
 
 /// Finishes the walls and starts the program inside them.

@@ -5,6 +5,7 @@
 //! [`Root::furnish`] puts in what one order grants; [`Root::enter`] makes it the
 //! only thing there is.
 
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -157,7 +158,10 @@ impl Furniture {
     pub(crate) fn build(system: &System) -> Result<Self, Fault> {
         let top = Workshop::open(STORE)?;
         for entry in &system.settings {
-            top.enter(entry)?;
+            match entry {
+                Entry::Tree(path, Shape::File) => top.copy(path)?,
+                shown => top.enter(shown)?,
+            }
         }
         for (path, text) in WRITTEN {
             top.write(path, text).doing(|| format!("write `/{path}`"))?;
@@ -223,22 +227,43 @@ impl Workshop {
     fn link(&self, path: &Path, target: &Path) -> Result<(), Fault> {
         let doing = || format!("link `{}`", path.display());
         let path = path.strip_prefix("/").unwrap_or(path);
-        let parent = path.parent().unwrap_or(Path::new(""));
-        let parent = self.place(parent, Shape::Folder).doing(doing)?;
-        let name = path.file_name().unwrap_or_default();
-        match rustix::fs::symlinkat(target, &parent, name) {
+        let (parent, name) = (path.parent(), path.file_name().unwrap_or_default());
+        let made = match parent.filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => {
+                let parent = self.place(parent, Shape::Folder).doing(doing)?;
+                rustix::fs::symlinkat(target, &parent, name)
+            }
+            None => rustix::fs::symlinkat(target, &self.top, name),
+        };
+        match made {
             Err(Errno::EXIST) => Ok(()),
             made => made.doing(doing),
         }
     }
 
-    fn write(&self, path: &str, text: &str) -> Result<(), Errno> {
-        let parent = Path::new(path).parent().unwrap_or(Path::new(""));
-        let parent = self.place(parent, Shape::Folder)?;
-        let name = Path::new(path).file_name().unwrap_or_default();
+    /// Copies a file of the outside: a view of it is one more thing for every room to make and to
+    /// take down. One that is too long for that is shown.
+    fn copy(&self, path: &Path) -> Result<(), Fault> {
+        /// A quarter of what a workshop holds.
+        const LONGEST: u64 = 1 << 20;
+        let outside = Path::new("/").join(path);
+        let doing = || format!("copy `{}`", outside.display());
+        let mut text = Vec::new();
+        let file = std::fs::File::open(&outside).doing(doing)?;
+        file.take(LONGEST + 1).read_to_end(&mut text).doing(doing)?;
+        if text.len() as u64 > LONGEST {
+            return self.bind(&outside, Shape::File, Mounted::ReadOnly);
+        }
+        self.write(path, &text).doing(doing)
+    }
+
+    fn write(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<(), Errno> {
+        let path = path.as_ref();
+        let parent = self.place(path.parent().unwrap_or(Path::new("")), Shape::Folder)?;
+        let name = path.file_name().unwrap_or_default();
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o644))?;
-        let mut rest = text.as_bytes();
+        let mut rest = text.as_ref();
         while !rest.is_empty() {
             rest = &rest[rustix::io::write(&file, rest)?..];
         }
@@ -397,7 +422,7 @@ impl Root {
 
     /// An empty file that nobody can write.
     fn empty_file(&self) -> Result<OwnedFd, Errno> {
-        mounts::copy(self.top.top.as_fd(), Path::new("etc/.empty"), Mounted::ReadOnly)
+        mounts::take(self.top.top.as_fd(), Path::new("etc/.empty"))
     }
 
     /// Closes what was open for building, and leaves the host's root behind. `processes` is
@@ -427,7 +452,6 @@ impl Root {
     }
 
     fn mask(&self, processes: BorrowedFd<'_>) -> Result<(), Fault> {
-        let empty = self.empty_file().doing(|| "make an empty file".into())?;
         let for_root: &[&str] = if self.user == 0 { &MASKED_FOR_ROOT } else { &[] };
         for name in MASKED.iter().chain(for_root) {
             let doing = || format!("cover `/proc/{name}`");
@@ -435,7 +459,7 @@ impl Root {
                 Err(Errno::NOENT) => continue,
                 place => place.doing(doing)?,
             };
-            let cover = mounts::copy(empty.as_fd(), Path::new(""), Mounted::ReadOnly);
+            let cover = self.empty_file();
             mounts::put(cover.doing(doing)?.as_fd(), place.as_fd()).doing(doing)?;
         }
         Ok(())
