@@ -1,0 +1,122 @@
+//! Questions to the owner, and answers that are remembered.
+
+use crate::arguments::{Arguments, Pattern};
+
+/// Where a call comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// The owner's own terminal.
+    Terminal,
+    /// An agent, by the name of the surface (`mcp`, `http`) and its session.
+    Agent {
+        /// Which surface.
+        name: String,
+        /// One client's session.
+        session: String,
+    },
+    /// A test of the package itself.
+    Test,
+}
+
+impl Surface {
+    /// Its name in records.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Agent { name, .. } => name,
+            Self::Test => "test",
+        }
+    }
+}
+
+/// What the owner has to say yes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Why it is asked.
+    pub why: Why,
+    /// The digest of the arguments that the answer is for.
+    pub digest: String,
+    /// How long an answer counts, in seconds.
+    pub expires_seconds: u64,
+}
+
+/// Why the owner is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The package demands it.
+    Declared,
+    /// The action cannot be undone.
+    Destructive,
+    /// The policy demands it.
+    Policy,
+    /// The action does not say what it changes, and this surface has not called it before.
+    FirstCall,
+}
+
+impl Why {
+    /// In words, after "because".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Declared => "the package asks for it",
+            Self::Destructive => "the action is destructive",
+            Self::Policy => "your policy asks for it",
+            Self::FirstCall => {
+                "the action does not say what it changes and is called here for the first time"
+            }
+        }
+    }
+}
+
+/// What the owner answered to a question of before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remembered {
+    /// The action.
+    pub action: String,
+    /// The arguments that are meant.
+    pub pattern: Pattern,
+    /// The session it counts for; all of them if there is none.
+    pub session: Option<String>,
+}
+
+/// An answer to the question of this very call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The owner said yes, to arguments with this digest.
+    Approved {
+        /// Their digest.
+        digest: String,
+    },
+    /// The owner said no.
+    Refused,
+}
+
+/// All that the owner answered before and that may matter for a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// Answers that count for more than one call.
+    pub remembered: Vec<Remembered>,
+    /// Whether the owner has already let this action be called from this surface.
+    pub is_known: bool,
+    /// The answer to this call.
+    pub answer: Option<Answer>,
+}
+
+impl Memory {
+    /// The remembered answer that covers a call.
+    pub fn covers(
+        &self,
+        action: &str,
+        arguments: &Arguments,
+        surface: &Surface,
+    ) -> Option<&Remembered> {
+        let session = match surface {
+            Surface::Agent { session, .. } => Some(session),
+            Surface::Terminal | Surface::Test => None,
+        };
+        self.remembered.iter().find(|one| {
+            one.action == action
+                && one.session.as_ref().is_none_or(|wanted| Some(wanted) == session)
+                && one.pattern.fits(arguments.value())
+        })
+    }
+}

@@ -1,0 +1,335 @@
+//! Whether a call may go ahead, and with what.
+
+mod resources;
+
+use manifest::dialect::Dialect;
+use manifest::model::{Action, Implementation, Package, Sandbox, SideEffects, Trust};
+
+use crate::approval::{Answer, Memory, Question, Surface, Why};
+use crate::arguments::Arguments;
+use crate::decision::{Allowance, Decision, Denial, HostAllowance, Reason, Verdict};
+use crate::grants::{Grants, Kind};
+use crate::policy::{Level, PackageRules, Policy, Rule};
+
+/// A call, as far as it matters for the decision.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    /// What is called.
+    pub package: &'a Package,
+    /// Which action of it.
+    pub action: &'a Action,
+    /// The way it will be run.
+    pub implementation: Option<&'a Implementation>,
+    /// How far the package is trusted: the lower of what it claims and what is known.
+    pub trust: Trust,
+    /// How the owner came to have it.
+    pub consent: Consent,
+    /// Hosts of its own endpoints.
+    pub endpoints: &'a [String],
+    /// Where the call comes from.
+    pub surface: &'a Surface,
+    /// What it is called with.
+    pub arguments: &'a Arguments,
+    /// Whether the tool itself wants the owner asked about these arguments.
+    pub wants_approval: bool,
+    /// Whether the owner is signed in, where that is needed.
+    pub is_signed_in: bool,
+}
+
+/// How the owner came to have a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// They typed its path: what it declares is agreed to, so far as it is public.
+    ByPath,
+    /// They accepted its card, which became grants.
+    ByCard,
+}
+
+/// Decides about a call.
+pub fn decide(asked: &Asked<'_>, policy: &Policy, grants: &Grants, memory: &Memory) -> Decision {
+    let package = asked.package;
+    let rules = policy.of(&package.canonical_id(), &package.id);
+    let mut reasons = Vec::new();
+    let allowance = allow(asked, policy, rules, grants, &mut reasons);
+    let verdict = match gate(asked, policy, rules, &mut reasons) {
+        Some(denial) => Verdict::Denied(denial),
+        None => approve(asked, policy, rules, memory, &mut reasons),
+    };
+    Decision { verdict, allowance, reasons }
+}
+
+/// Whether the package may be called at all.
+fn gate(
+    asked: &Asked<'_>,
+    policy: &Policy,
+    rules: Option<&PackageRules>,
+    reasons: &mut Vec<Reason>,
+) -> Option<Denial> {
+    if !asked.package.enabled {
+        return Some(Denial::Disabled);
+    }
+    match rules.and_then(|rules| rules.allow) {
+        Some(false) => return Some(Denial::Package),
+        Some(true) => say(reasons, "trust", "your policy allows this package by name"),
+        None if policy.trust.allow.contains(&asked.trust) => {
+            say(reasons, "trust", format!("{} passes", asked.trust.name()));
+        }
+        None => return Some(Denial::Trust(asked.trust)),
+    }
+    if asked.package.requires_oauth && !asked.is_signed_in {
+        return Some(Denial::Login);
+    }
+    let refused = asked.action.environment.iter().find(|name| {
+        steers_programs(name) && !policy.environment.allow.iter().any(|one| one == *name)
+    });
+    refused.map(|name| Denial::Environment(name.clone()))
+}
+
+/// Whether the owner has to be asked, and what they said.
+fn approve(
+    asked: &Asked<'_>,
+    policy: &Policy,
+    rules: Option<&PackageRules>,
+    memory: &Memory,
+    reasons: &mut Vec<Reason>,
+) -> Verdict {
+    let (rule, why) = rule_for(asked, policy, rules, reasons);
+    if memory.answer == Some(Answer::Refused) {
+        return Verdict::Denied(Denial::Refused);
+    }
+    match rule {
+        Rule::Allow => return Verdict::Allowed,
+        Rule::Deny => return Verdict::Denied(Denial::Action(asked.action.name.clone())),
+        Rule::First if memory.is_known => {
+            say(reasons, "approval", "the owner let it be called from here before");
+            return Verdict::Allowed;
+        }
+        Rule::First | Rule::Ask => {}
+    }
+    if let Some(Answer::Approved { digest }) = &memory.answer {
+        if digest == asked.arguments.digest() {
+            say(reasons, "approval", "the owner approved these arguments");
+            return Verdict::Allowed;
+        }
+        return Verdict::Denied(Denial::OtherArguments);
+    }
+    if let Some(one) = memory.covers(&asked.action.name, asked.arguments, asked.surface) {
+        say(reasons, "approval", format!("the owner approved {} before", one.pattern));
+        return Verdict::Allowed;
+    }
+    Verdict::Ask(Question {
+        why,
+        digest: asked.arguments.digest().to_owned(),
+        expires_seconds: policy.approval.expires_seconds,
+    })
+}
+
+/// What is to be done about an action. The owner's word about this very package or action stands alone;
+/// else the strictest of all that have a say counts, and nothing a package says of itself makes it milder.
+fn rule_for(
+    asked: &Asked<'_>,
+    policy: &Policy,
+    rules: Option<&PackageRules>,
+    reasons: &mut Vec<Reason>,
+) -> (Rule, Why) {
+    let of_action = rules.and_then(|rules| rules.actions.get(&asked.action.name).copied());
+    if let Some(rule) = of_action.or(rules.and_then(|rules| rules.approval)) {
+        say(reasons, "approval", format!("your policy says `{}` by name", rule.name()));
+        return (rule, Why::Policy);
+    }
+    let by_effects = match asked.action.side_effects {
+        Some(effects) => {
+            let rule = policy.approval.of(effects);
+            let says = format!("side effects `{}`: {}", effects.name(), rule.name());
+            say(reasons, "approval", says);
+            let why = match effects {
+                SideEffects::Destructive => Why::Destructive,
+                _ => Why::Policy,
+            };
+            (rule, why)
+        }
+        None => match asked.surface {
+            Surface::Terminal | Surface::Test => {
+                say(reasons, "approval", "side effects undeclared, called by the owner: allow");
+                (Rule::Allow, Why::FirstCall)
+            }
+            Surface::Agent { .. } => {
+                let rule = policy.approval.undeclared;
+                let says = format!("side effects undeclared, called by an agent: {}", rule.name());
+                say(reasons, "approval", says);
+                (rule, if rule == Rule::First { Why::FirstCall } else { Why::Policy })
+            }
+        },
+    };
+    let is_declared = asked.wants_approval || asked.action.requires_approval == Some(true);
+    if is_declared && by_effects.0 < Rule::Ask {
+        say(reasons, "approval", "the package wants the owner asked");
+        return (Rule::Ask, Why::Declared);
+    }
+    by_effects
+}
+
+/// What the call would have.
+fn allow(
+    asked: &Asked<'_>,
+    policy: &Policy,
+    rules: Option<&PackageRules>,
+    grants: &Grants,
+    reasons: &mut Vec<Reason>,
+) -> Allowance {
+    let package = asked.package;
+    let (read, write) = folders(package, policy, grants, reasons);
+    let level = rules.and_then(|rules| rules.level).unwrap_or(policy.sandbox.level);
+    let level = match package.sandbox {
+        // Walls of a process that are as good as a container's.
+        Some(Sandbox::Container) => level.max(Level::L2),
+        Some(Sandbox::Process) | None => level,
+    };
+    say(reasons, "walls", format!("at least {level}"));
+    let timeout = (asked.action.timeout_ms)
+        .or(asked.implementation.and_then(|one| one.timeout_ms))
+        .or(package.timeout_ms)
+        .or(rules.and_then(|rules| rules.timeout_ms))
+        .unwrap_or(policy.sandbox.timeout_ms);
+    let memory = (package.resources.memory.as_deref().and_then(resources::bytes))
+        .or(rules.and_then(|rules| rules.memory))
+        .unwrap_or(policy.sandbox.memory);
+    let declared = &package.permissions.devices;
+    let is_device = |device: &&str| {
+        package.dialect != Dialect::Capability || declared.iter().any(|one| one == device)
+    };
+    let passed = grants.of(Kind::Environment).map(str::to_owned);
+    Allowance {
+        hosts: hosts(asked, policy, grants, reasons),
+        denied_hosts: policy.network.deny.clone(),
+        read,
+        write,
+        hidden: policy.folders.deny.clone(),
+        devices: grants.of(Kind::Device).filter(is_device).map(str::to_owned).collect(),
+        environment: asked.action.environment.iter().cloned().chain(passed).collect(),
+        level,
+        timeout_ms: timeout.min(policy.sandbox.max_timeout_ms),
+        memory: memory.min(policy.sandbox.max_memory),
+        cpu_share: package.resources.cpu.as_deref().and_then(resources::share),
+        processes: policy.sandbox.processes,
+        scratch: policy.sandbox.scratch,
+        output: policy.sandbox.output,
+    }
+}
+
+/// Whether a package says itself that it must not reach anybody.
+pub fn denies_network(package: &Package) -> bool {
+    package.dialect == Dialect::Capability
+        && package.permissions.declared
+        && package.permissions.hosts.is_empty()
+}
+
+fn hosts(
+    asked: &Asked<'_>,
+    policy: &Policy,
+    grants: &Grants,
+    reasons: &mut Vec<Reason>,
+) -> Vec<HostAllowance> {
+    if denies_network(asked.package) {
+        say(reasons, "network", "network denied by capability permissions");
+        return Vec::new();
+    }
+    let mut hosts: Vec<HostAllowance> = Vec::new();
+    let mut add = |rule: &str, may_be_private: bool, why: &str, reasons: &mut Vec<Reason>| {
+        say(reasons, "network", format!("{rule}: {why}"));
+        match hosts.iter_mut().find(|one| one.rule == rule) {
+            Some(one) => one.may_be_private |= may_be_private,
+            None => hosts.push(HostAllowance { rule: rule.to_owned(), may_be_private }),
+        }
+    };
+    if asked.consent == Consent::ByPath {
+        for host in asked.endpoints {
+            add(host, false, "its own endpoint", reasons);
+        }
+        for host in &asked.package.permissions.hosts {
+            add(host, false, "declared by the package you named", reasons);
+        }
+    }
+    for host in &policy.network.allow {
+        add(host, true, "your policy, for every package", reasons);
+    }
+    for host in grants.of(Kind::Host) {
+        add(host, true, "granted", reasons);
+    }
+    if hosts.is_empty() {
+        say(reasons, "network", "none");
+    }
+    hosts
+}
+
+/// What is granted, below the ceiling the package sets itself.
+fn folders(
+    package: &Package,
+    policy: &Policy,
+    grants: &Grants,
+    reasons: &mut Vec<Reason>,
+) -> (Vec<String>, Vec<String>) {
+    let all = |of_policy: &[String], kind| -> Vec<String> {
+        of_policy.iter().cloned().chain(grants.of(kind).map(str::to_owned)).collect()
+    };
+    let mut read = all(&policy.folders.read, Kind::Read);
+    let mut write = all(&policy.folders.write, Kind::Write);
+    match package.permissions.filesystem.as_deref() {
+        Some("none") if !(read.is_empty() && write.is_empty()) => {
+            say(reasons, "folders", "the package says it needs none, so it gets none");
+            (read, write) = (Vec::new(), Vec::new());
+        }
+        Some("read") if !write.is_empty() => {
+            say(reasons, "folders", "the package says it only reads, so it only reads");
+            read.append(&mut write);
+        }
+        _ => {}
+    }
+    for (paths, how) in [(&read, "read"), (&write, "write")] {
+        for path in paths {
+            say(reasons, "folders", format!("{path}: {how}"));
+        }
+    }
+    (read, write)
+}
+
+fn say(reasons: &mut Vec<Reason>, rule: &'static str, says: impl Into<String>) {
+    reasons.push(Reason { rule, says: says.into() });
+}
+
+/// Whether a variable changes what programs execute, load or connect to.
+pub fn steers_programs(name: &str) -> bool {
+    const PREFIXES: [&str; 9] =
+        ["LD_", "DYLD_", "PYTHON", "PERL5", "GIT_", "NPM_CONFIG_", "BASH_", "DOTNET_", "MALLOC_"];
+    const NAMES: [&str; 22] = [
+        "PATH",
+        "HOME",
+        "ENV",
+        "IFS",
+        "SHELLOPTS",
+        "PS4",
+        "PROMPT_COMMAND",
+        "NODE_OPTIONS",
+        "NODE_PATH",
+        "NODE_EXTRA_CA_CERTS",
+        "RUBYOPT",
+        "RUBYLIB",
+        "JAVA_TOOL_OPTIONS",
+        "_JAVA_OPTIONS",
+        "CLASSPATH",
+        "GCONV_PATH",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "EDITOR",
+        "PAGER",
+        "SSH_AUTH_SOCK",
+        "TMPDIR",
+    ];
+    let name = name.to_ascii_uppercase();
+    NAMES.contains(&&*name)
+        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || name.ends_with("_PROXY")
+}
+
+#[cfg(test)]
+mod tests;

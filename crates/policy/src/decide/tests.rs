@@ -1,0 +1,325 @@
+use manifest::document::{Options, read};
+use manifest::model::{Package, Trust};
+use serde_json::json;
+
+use super::*;
+use crate::approval::{Remembered, Why};
+use crate::arguments::Pattern;
+use crate::grants::Grant;
+
+/// One tool in the dialect that can say least.
+fn silent(environment: &str) -> Package {
+    package(&format!(
+        r#"{{"tools":[{{"name":"look","command":["./tools/bin/look"],"envPassthrough":{environment}}}]}}"#
+    ))
+}
+
+fn capability(changes: &[(&str, serde_json::Value)]) -> Package {
+    let mut manifest = json!({
+        "id": "demo.greet", "type": "tool", "version": "1.0.0", "description": "Greets.",
+        "origin": {"source": "local", "digest": "0".repeat(64)},
+        "interfaces": {"inputs": {"type": "object"}, "outputs": {"type": "object"}},
+        "permissions": {"network": "deny", "filesystem": "none", "devices": []},
+        "runtime": {"sandbox": "process", "resources": {"cpu": "500m", "memory": "256Mi"}},
+        "trust_level": "local",
+        "implementation": {"kind": "command", "command": {"argv": ["true"]}}
+    });
+    for (pointer, value) in changes {
+        match manifest.pointer_mut(pointer) {
+            Some(place) => *place = value.clone(),
+            None => manifest[&pointer[1..]] = value.clone(),
+        }
+    }
+    package(&manifest.to_string())
+}
+
+fn acting(effects: &str) -> Package {
+    let mut package = silent("[]");
+    package.actions[0].side_effects = SideEffects::named(effects);
+    package
+}
+
+fn package(text: &str) -> Package {
+    let options = Options { fallback_id: Some("demo"), ..Options::default() };
+    let (_, mut packages) = read(text.as_bytes(), &options).expect("a valid manifest");
+    packages.remove(0)
+}
+
+fn agent() -> Surface {
+    Surface::Agent { name: "mcp".into(), session: "s1".into() }
+}
+
+/// A call with everything at its mildest; a test changes what it is about.
+struct Case {
+    package: Package,
+    surface: Surface,
+    policy: Policy,
+    grants: Vec<(Kind, &'static str)>,
+    memory: Memory,
+    trust: Trust,
+    consent: Consent,
+    wants_approval: bool,
+}
+
+impl Case {
+    fn of(package: Package) -> Self {
+        Self {
+            package,
+            surface: Surface::Terminal,
+            policy: Policy::default(),
+            grants: Vec::new(),
+            memory: Memory::default(),
+            trust: Trust::Local,
+            consent: Consent::ByPath,
+            wants_approval: false,
+        }
+    }
+
+    fn policy(mut self, text: &str) -> Self {
+        self.policy = Policy::parse(text).expect("a valid policy");
+        self
+    }
+
+    fn decide(&self) -> Decision {
+        let arguments = Arguments::new(json!({"to": "ann@example.com"}));
+        let endpoints = ["api.example.com".to_owned()];
+        let asked = Asked {
+            package: &self.package,
+            action: &self.package.actions[0],
+            implementation: self.package.implementations.first(),
+            trust: self.trust,
+            consent: self.consent,
+            endpoints: &endpoints,
+            surface: &self.surface,
+            arguments: &arguments,
+            wants_approval: self.wants_approval,
+            is_signed_in: false,
+        };
+        let grants = self.grants.iter();
+        let grants =
+            grants.map(|(kind, value)| Grant { kind: *kind, value: (*value).to_owned() }).collect();
+        decide(&asked, &self.policy, &grants, &self.memory)
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.decide().verdict
+    }
+
+    fn why(&self) -> Why {
+        match self.verdict() {
+            Verdict::Ask(question) => question.why,
+            other => panic!("a question was expected, not {other:?}"),
+        }
+    }
+}
+
+fn digest() -> String {
+    Arguments::new(json!({"to": "ann@example.com"})).digest().to_owned()
+}
+
+#[test]
+fn a_package_that_is_off_or_trusted_too_little_is_denied_in_the_fixed_words() {
+    let mut off = capability(&[]);
+    off.enabled = false;
+    assert_eq!(Case::of(off).verdict(), Verdict::Denied(Denial::Disabled));
+    assert_eq!(Denial::Disabled.to_string(), "capability disabled");
+    for trust in [Trust::Untrusted, Trust::Community] {
+        let mut case = Case::of(capability(&[]));
+        case.trust = trust;
+        let Verdict::Denied(denial) = case.verdict() else { panic!("{trust:?} passed") };
+        let words = format!("trust_level not allowed by policy: {}", trust.name());
+        assert_eq!(denial.to_string(), words);
+        let mut named = case.policy("[package.\"demo.greet\"]\nallow = true");
+        assert_eq!(named.verdict(), Verdict::Allowed);
+        named.policy = Policy::parse("[trust]\nallow = [\"untrusted\", \"community\"]").unwrap();
+        assert_eq!(named.verdict(), Verdict::Allowed);
+    }
+    let refused = Case::of(capability(&[])).policy("[package.\"demo.greet\"]\nallow = false");
+    assert_eq!(refused.verdict(), Verdict::Denied(Denial::Package));
+    let mut oauth = capability(&[]);
+    oauth.requires_oauth = true;
+    assert_eq!(Case::of(oauth).verdict(), Verdict::Denied(Denial::Login));
+    assert_eq!(Denial::Login.to_string(), "capability requires oauth onboarding");
+}
+
+#[test]
+fn the_owner_is_asked_when_it_is_declared_or_destructive_or_demanded() {
+    for (effects, allowed) in [("none", true), ("read", true), ("write", true)] {
+        assert_eq!(Case::of(acting(effects)).verdict() == Verdict::Allowed, allowed, "{effects}");
+    }
+    assert_eq!(Case::of(acting("destructive")).why(), Why::Destructive);
+    let mut declared = Case::of(acting("none"));
+    declared.wants_approval = true;
+    assert_eq!(declared.why(), Why::Declared);
+    declared.wants_approval = false;
+    declared.package.actions[0].requires_approval = Some(true);
+    assert_eq!(declared.why(), Why::Declared);
+    let demanded = Case::of(acting("write")).policy("[approval]\nwrite = \"ask\"");
+    assert_eq!(demanded.why(), Why::Policy);
+    let denied = Case::of(acting("write")).policy("[approval]\nwrite = \"deny\"");
+    assert_eq!(denied.verdict(), Verdict::Denied(Denial::Action("look".into())));
+}
+
+#[test]
+fn a_package_cannot_talk_the_owners_policy_down() {
+    let mut case = Case::of(acting("none")).policy("[approval]\nnone = \"ask\"");
+    case.package.actions[0].requires_approval = Some(false);
+    assert_eq!(case.why(), Why::Policy);
+    let mut case = Case::of(acting("write")).policy("[approval]\nwrite = \"deny\"");
+    case.wants_approval = true;
+    assert_eq!(case.verdict(), Verdict::Denied(Denial::Action("look".into())));
+}
+
+#[test]
+fn the_owner_can_say_otherwise_by_name() {
+    let case = Case::of(acting("destructive")).policy("[package.demo]\napproval = \"allow\"");
+    assert_eq!(case.verdict(), Verdict::Allowed);
+    let case = Case::of(acting("none"))
+        .policy("[package.demo]\napproval = \"allow\"\nactions.look = \"ask\"");
+    assert_eq!(case.why(), Why::Policy);
+}
+
+#[test]
+fn undeclared_effects_are_no_question_to_the_owner_and_one_to_an_agent() {
+    assert_eq!(Case::of(silent("[]")).verdict(), Verdict::Allowed);
+    let mut case = Case::of(silent("[]"));
+    case.surface = agent();
+    assert_eq!(case.why(), Why::FirstCall);
+    case.memory.is_known = true;
+    assert_eq!(case.verdict(), Verdict::Allowed);
+    let mut strict = case.policy("[approval]\nundeclared = \"ask\"");
+    assert_eq!(strict.why(), Why::Policy);
+    strict.policy = Policy::parse("[approval]\nundeclared = \"deny\"").unwrap();
+    assert_eq!(strict.verdict(), Verdict::Denied(Denial::Action("look".into())));
+}
+
+#[test]
+fn an_answer_is_for_these_arguments_alone() {
+    let mut case = Case::of(acting("destructive"));
+    case.memory.answer = Some(Answer::Approved { digest: digest() });
+    assert_eq!(case.verdict(), Verdict::Allowed);
+    case.memory.answer = Some(Answer::Approved { digest: "another".into() });
+    assert_eq!(case.verdict(), Verdict::Denied(Denial::OtherArguments));
+    case.memory.answer = Some(Answer::Refused);
+    assert_eq!(case.verdict(), Verdict::Denied(Denial::Refused));
+}
+
+#[test]
+fn a_remembered_answer_counts_for_its_action_arguments_and_session() {
+    let mut case = Case::of(acting("destructive"));
+    case.surface = agent();
+    let remembered = |action: &str, pattern: &str, session: Option<&str>| Remembered {
+        action: action.into(),
+        pattern: Pattern::parse(pattern).unwrap(),
+        session: session.map(str::to_owned),
+    };
+    for (one, counts) in [
+        (remembered("look", "{}", None), true),
+        (remembered("look", r#"{"to":"*@example.com"}"#, None), true),
+        (remembered("look", "{}", Some("s1")), true),
+        (remembered("look", "{}", Some("s2")), false),
+        (remembered("other", "{}", None), false),
+        (remembered("look", r#"{"to":"*@example.org"}"#, None), false),
+    ] {
+        case.memory.remembered = vec![one.clone()];
+        assert_eq!(case.verdict() == Verdict::Allowed, counts, "{one:?}");
+    }
+    case.memory.remembered = vec![remembered("look", "{}", Some("s1"))];
+    case.surface = Surface::Terminal;
+    assert_eq!(case.why(), Why::Destructive, "a session of an agent is not the terminal's");
+}
+
+#[test]
+fn variables_that_steer_programs_are_refused_unless_the_policy_names_them() {
+    for name in ["LD_PRELOAD", "LD_LIBRARY_PATH", "NODE_OPTIONS", "PYTHONPATH", "PYTHONSTARTUP"]
+        .into_iter()
+        .chain(["BASH_ENV", "GIT_SSH_COMMAND", "HTTPS_PROXY", "ALL_PROXY"])
+    {
+        let case = Case::of(silent(&format!("[\"{name}\"]")));
+        let denied = Verdict::Denied(Denial::Environment(name.into()));
+        assert_eq!(case.verdict(), denied, "{name}");
+        let allowed = case.policy(&format!("[environment]\nallow = [\"{name}\"]"));
+        assert_eq!(allowed.verdict(), Verdict::Allowed, "{name}");
+        assert_eq!(allowed.decide().allowance.environment, [name]);
+    }
+    assert_eq!(Case::of(silent("[\"TZ\"]")).verdict(), Verdict::Allowed);
+}
+
+#[test]
+fn hosts_come_from_the_endpoint_the_declaration_the_policy_and_grants() {
+    let mut case =
+        Case::of(silent("[]")).policy("[network]\nallow = [\"p.example\"]\ndeny=[\"d\"]");
+    case.package.permissions.hosts = vec!["declared.example".into()];
+    case.grants = vec![(Kind::Host, "10.0.0.7:80"), (Kind::Host, "declared.example")];
+    let allowance = case.decide().allowance;
+    let found: Vec<_> =
+        allowance.hosts.iter().map(|one| (&*one.rule, one.may_be_private)).collect();
+    let expected = [
+        ("api.example.com", false),
+        ("declared.example", true),
+        ("p.example", true),
+        ("10.0.0.7:80", true),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(allowance.denied_hosts, ["d"]);
+    case.consent = Consent::ByCard;
+    let rules: Vec<_> = case.decide().allowance.hosts.into_iter().map(|one| one.rule).collect();
+    assert_eq!(rules, ["p.example", "10.0.0.7:80", "declared.example"]);
+}
+
+#[test]
+fn what_a_capability_denies_itself_stays_denied() {
+    let mut case = Case::of(capability(&[])).policy("[folders]\nread = [\"/srv\"]");
+    case.grants = vec![
+        (Kind::Host, "api.example.com"),
+        (Kind::Write, "/data"),
+        (Kind::Device, "/dev/video0"),
+    ];
+    let decision = case.decide();
+    assert_eq!(decision.allowance.hosts, []);
+    assert!(decision.allowance.read.is_empty() && decision.allowance.write.is_empty());
+    assert!(decision.allowance.devices.is_empty());
+    let text: Vec<_> = decision.reasons.iter().map(ToString::to_string).collect();
+    assert!(text.contains(&"network: network denied by capability permissions".to_owned()));
+
+    case.package = capability(&[(
+        "/permissions",
+        json!({"network": "allowlist", "network_allowlist": ["a.example"],
+            "filesystem": "read", "devices": ["/dev/video0"]}),
+    )]);
+    let allowance = case.decide().allowance;
+    assert_eq!(allowance.hosts.len(), 2);
+    assert_eq!(allowance.read, ["/srv", "/data"]);
+    assert!(allowance.write.is_empty());
+    assert_eq!(allowance.devices, ["/dev/video0"]);
+}
+
+#[test]
+fn limits_are_the_packages_within_the_policys() {
+    let allowance = Case::of(capability(&[])).decide().allowance;
+    assert_eq!((allowance.memory, allowance.cpu_share), (256 << 20, Some(50)));
+    assert_eq!((allowance.timeout_ms, allowance.level), (30_000, Level::L2));
+    let case = Case::of(capability(&[(
+        "/runtime",
+        json!({"sandbox": "container", "resources": {"cpu": "1", "memory": "64Gi"},
+            "timeout_seconds": 7200}),
+    )]))
+    .policy("[sandbox]\nlevel = \"L1\"\nmax_timeout = \"1m\"\nmax_memory = \"2G\"");
+    let allowance = case.decide().allowance;
+    assert_eq!((allowance.memory, allowance.timeout_ms), (2 << 30, 60_000));
+    assert_eq!(allowance.level, Level::L2, "a container is asked for");
+    let case = Case::of(silent("[]")).policy("[package.demo]\nlevel = \"L1\"\nmemory = \"9M\"");
+    let allowance = case.decide().allowance;
+    assert_eq!((allowance.level, allowance.memory), (Level::L1, 9 << 20));
+}
+
+#[test]
+fn every_decision_says_why() {
+    for case in [Case::of(silent("[]")), Case::of(capability(&[])), Case::of(acting("write"))] {
+        let decision = case.decide();
+        for rule in ["trust", "network", "walls", "approval"] {
+            let said = decision.reasons.iter().any(|reason| reason.rule == rule);
+            assert!(said, "{rule}: {:?}", decision.reasons);
+        }
+    }
+}

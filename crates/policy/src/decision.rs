@@ -1,0 +1,128 @@
+//! What was decided about a call, and why.
+
+use std::fmt;
+
+use manifest::model::Trust;
+
+use crate::approval::Question;
+use crate::policy::Level;
+
+/// What was decided about a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// Whether it may go ahead.
+    pub verdict: Verdict,
+    /// What it would have: the walls. Also there when it is denied, to be shown.
+    pub allowance: Allowance,
+    /// Every rule that had a say, in the order it was asked.
+    pub reasons: Vec<Reason>,
+}
+
+/// Whether a call may go ahead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may.
+    Allowed,
+    /// It may, if the owner says so.
+    Ask(Question),
+    /// It may not.
+    Denied(Denial),
+}
+
+/// Why a call may not go ahead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// The package is switched off.
+    Disabled,
+    /// The package is trusted too little.
+    Trust(Trust),
+    /// The policy refuses the package by name.
+    Package,
+    /// The policy refuses this action.
+    Action(String),
+    /// The owner must sign in first.
+    Login,
+    /// It wants a variable of the caller that changes what programs do.
+    Environment(String),
+    /// The owner said no.
+    Refused,
+    /// An approval was for other arguments.
+    OtherArguments,
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disabled => out.write_str("capability disabled"),
+            Self::Trust(trust) => {
+                write!(out, "trust_level not allowed by policy: {}", trust.name())
+            }
+            Self::Package => out.write_str("your policy refuses this package"),
+            Self::Action(action) => write!(out, "your policy refuses the action `{action}`"),
+            Self::Environment(name) => write!(
+                out,
+                "`{name}` changes what programs execute, and your policy does not let it be passed on"
+            ),
+            Self::Login => out.write_str("capability requires oauth onboarding"),
+            Self::Refused => out.write_str("the owner said no"),
+            Self::OtherArguments => out.write_str("the approval was for other arguments"),
+        }
+    }
+}
+
+/// What a call would have: the walls around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Hosts it may reach.
+    pub hosts: Vec<HostAllowance>,
+    /// Hosts it may not, whatever the others say.
+    pub denied_hosts: Vec<String>,
+    /// Files and folders it may read.
+    pub read: Vec<String>,
+    /// Files and folders it may read and write.
+    pub write: Vec<String>,
+    /// Folders it may not see, whatever the others say.
+    pub hidden: Vec<String>,
+    /// Devices it may use.
+    pub devices: Vec<String>,
+    /// Variables of the caller it is given.
+    pub environment: Vec<String>,
+    /// The least the walls must be.
+    pub level: Level,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// Its memory, in bytes.
+    pub memory: u64,
+    /// Processors at a time, in hundredths.
+    pub cpu_share: Option<u32>,
+    /// Processes at a time.
+    pub processes: u32,
+    /// The size of its scratch folder, in bytes.
+    pub scratch: u64,
+    /// Bytes of its answer.
+    pub output: u64,
+}
+
+/// A host that may be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostAllowance {
+    /// The rule, as it was written.
+    pub rule: String,
+    /// Whether it may lead to a private address: only where the owner typed it.
+    pub may_be_private: bool,
+}
+
+/// One rule that had a say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Which rule.
+    pub rule: &'static str,
+    /// What it said.
+    pub says: String,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.rule, self.says)
+    }
+}

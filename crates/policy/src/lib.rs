@@ -1,0 +1,28 @@
+//! What a tool may do, and why.
+//!
+//! [`decide`] is a pure function of the call, the owner's [`Policy`], the [`Grants`] of the package
+//! and what the owner has [answered](Memory) before. It always explains: every rule that had a
+//! say is in the [`Decision`], in the order it was asked.
+//!
+//! - [`policy`]: `policy.toml`, read and checked
+//! - [`grants`]: what the owner allowed one package
+//! - [`arguments`]: the arguments of a call, by digest and by pattern
+//! - [`approval`]: questions to the owner, and answers that are remembered
+//! - [`decision`]: allowed, to be asked, or denied, with reasons and walls
+//! - [`decide`](mod@decide): the decision itself
+//!
+//! Nothing here touches the disk, the network, the clock or the environment.
+
+pub mod approval;
+pub mod arguments;
+pub mod decide;
+pub mod decision;
+pub mod grants;
+pub mod policy;
+
+pub use approval::{Answer, Memory, Question, Remembered, Surface};
+pub use arguments::{Arguments, Pattern};
+pub use decide::{Asked, Consent, decide};
+pub use decision::{Allowance, Decision, Denial, HostAllowance, Reason, Verdict};
+pub use grants::{Grant, Grants, Kind as GrantKind};
+pub use policy::{Level, Policy, PolicyError};

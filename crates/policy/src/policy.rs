@@ -1,0 +1,282 @@
+//! `policy.toml`: what the owner allows, whoever calls.
+//!
+//! Every key has a default, so an absent file is a policy too. A key that we do not know is an
+//! error and never ignored: a misspelt wall is no wall.
+
+mod read;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use manifest::model::{SideEffects, Trust};
+
+pub use read::PolicyError;
+
+/// What the owner allows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Which packages may be called at all.
+    pub trust: TrustGate,
+    /// Hosts for every package.
+    pub network: NetworkRules,
+    /// Folders for every package.
+    pub folders: FolderRules,
+    /// When the owner is asked.
+    pub approval: ApprovalRules,
+    /// How much may be spent in a day by all packages together, and by each.
+    pub budget: Budget,
+    /// The walls.
+    pub sandbox: SandboxRules,
+    /// Variables of the caller.
+    pub environment: EnvironmentRules,
+    /// Where secrets are kept.
+    pub secrets: SecretRules,
+    /// What is different for one package, by its canonical id or its bare one.
+    pub packages: BTreeMap<String, PackageRules>,
+}
+
+/// Which packages may be called at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustGate {
+    /// The levels of trust that pass.
+    pub allow: Vec<Trust>,
+}
+
+/// Hosts for every package.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkRules {
+    /// Hosts that every package may reach.
+    pub allow: Vec<String>,
+    /// Hosts that nobody may, whatever else is said.
+    pub deny: Vec<String>,
+}
+
+/// Folders for every package.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FolderRules {
+    /// Folders that every package may read.
+    pub read: Vec<String>,
+    /// Folders that every package may write.
+    pub write: Vec<String>,
+    /// Folders that nobody may see, whatever else is said.
+    pub deny: Vec<String>,
+}
+
+/// What is done about an action before it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// It goes ahead.
+    Allow,
+    /// The owner is asked the first time, then no more.
+    First,
+    /// The owner is asked.
+    Ask,
+    /// It is refused.
+    Deny,
+}
+
+impl Rule {
+    /// Every rule with its name.
+    pub const ALL: [(Rule, &'static str); 4] =
+        [(Rule::Allow, "allow"), (Rule::First, "first"), (Rule::Ask, "ask"), (Rule::Deny, "deny")];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+/// When the owner is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalRules {
+    /// For actions that change nothing.
+    pub none: Rule,
+    /// For actions that look at the owner's data.
+    pub read: Rule,
+    /// For actions that change something that can be undone.
+    pub write: Rule,
+    /// For actions that cannot be undone.
+    pub destructive: Rule,
+    /// For actions that do not say, called by an agent. The owner's own terminal is not asked.
+    pub undeclared: Rule,
+    /// How long an answer counts, in seconds.
+    pub expires_seconds: u64,
+    /// What granting, approving and secrets take.
+    pub owner_presence: Presence,
+}
+
+impl ApprovalRules {
+    /// The rule for what an action changes.
+    pub fn of(&self, effects: SideEffects) -> Rule {
+        match effects {
+            SideEffects::None => self.none,
+            SideEffects::Read => self.read,
+            SideEffects::Write => self.write,
+            SideEffects::Destructive => self.destructive,
+        }
+    }
+}
+
+/// What shows that the owner is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// A terminal.
+    Terminal,
+    /// The passphrase of the vault.
+    Passphrase,
+}
+
+/// How much may be spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// Calls in a day.
+    pub calls_per_day: Option<u64>,
+    /// Cents in a day, by the prices that packages state.
+    pub cents_per_day: Option<u64>,
+    /// Calls in a minute.
+    pub calls_per_minute: Option<u64>,
+}
+
+/// How strong the walls must be. The same levels as those of the walls themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// None at all.
+    L0,
+    /// Files and system calls.
+    L1,
+    /// And namespaces.
+    L2,
+    /// And control groups.
+    L3,
+}
+
+impl Level {
+    /// Every level with its name.
+    pub const ALL: [(Level, &'static str); 4] =
+        [(Level::L0, "L0"), (Level::L1, "L1"), (Level::L2, "L2"), (Level::L3, "L3")];
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(Self::ALL[*self as usize].1)
+    }
+}
+
+/// The walls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SandboxRules {
+    /// The least they must be.
+    pub level: Level,
+    /// How long a call may take when nobody says, in milliseconds.
+    pub timeout_ms: u64,
+    /// How long a call may take, whoever says.
+    pub max_timeout_ms: u64,
+    /// The memory of a call when nobody says, in bytes.
+    pub memory: u64,
+    /// The memory of a call, whoever says.
+    pub max_memory: u64,
+    /// Processes at a time.
+    pub processes: u32,
+    /// The size of the scratch folder.
+    pub scratch: u64,
+    /// Bytes of an answer.
+    pub output: u64,
+}
+
+/// Variables of the caller that may be passed on although they change what a program does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EnvironmentRules {
+    /// Their names.
+    pub allow: Vec<String>,
+}
+
+/// Where secrets are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretRules {
+    /// The place for new ones.
+    pub backend: Backend,
+    /// Variables of the owner's environment that `env://` may name.
+    pub environment: Vec<String>,
+    /// The server that `vault://` names.
+    pub vault_address: Option<String>,
+    /// The variable that holds the token for it.
+    pub vault_token_env: String,
+}
+
+/// A place for secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// An encrypted file in the home.
+    File,
+    /// The keyring of the system.
+    Keyring,
+}
+
+/// What is different for one package.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PackageRules {
+    /// Whether it may be called at all, whatever its trust.
+    pub allow: Option<bool>,
+    /// The least the walls must be.
+    pub level: Option<Level>,
+    /// How long a call may take when it does not say.
+    pub timeout_ms: Option<u64>,
+    /// The memory of a call when it does not say.
+    pub memory: Option<u64>,
+    /// How much it may spend.
+    pub budget: Budget,
+    /// The rule for all of its actions.
+    pub approval: Option<Rule>,
+    /// Rules for single actions.
+    pub actions: BTreeMap<String, Rule>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            trust: TrustGate { allow: vec![Trust::Verified, Trust::Local] },
+            network: NetworkRules::default(),
+            folders: FolderRules::default(),
+            approval: ApprovalRules {
+                none: Rule::Allow,
+                read: Rule::Allow,
+                write: Rule::Allow,
+                destructive: Rule::Ask,
+                undeclared: Rule::First,
+                expires_seconds: 600,
+                owner_presence: Presence::Terminal,
+            },
+            budget: Budget::default(),
+            sandbox: SandboxRules {
+                level: Level::L2,
+                timeout_ms: 30_000,
+                max_timeout_ms: 600_000,
+                memory: 1 << 30,
+                max_memory: 8 << 30,
+                processes: 512,
+                scratch: 256 << 20,
+                output: 16 << 20,
+            },
+            environment: EnvironmentRules::default(),
+            secrets: SecretRules {
+                backend: Backend::File,
+                environment: Vec::new(),
+                vault_address: None,
+                vault_token_env: "VAULT_TOKEN".to_owned(),
+            },
+            packages: BTreeMap::new(),
+        }
+    }
+}
+
+impl Policy {
+    /// Reads the text of a `policy.toml`.
+    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+        read::parse(text)
+    }
+
+    /// What is said of one package, by its canonical id or else its bare one.
+    pub fn of(&self, canonical: &str, bare: &str) -> Option<&PackageRules> {
+        self.packages.get(canonical).or_else(|| self.packages.get(bare))
+    }
+}
