@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Schema(commands::schema::SchemaArgs),
     /// Write a well-known index of install-manifests below a folder, over the old one
     Index(commands::index::IndexArgs),
+    /// Call a tool, inside the walls and as far as you allow it
+    Call(commands::call::CallArgs),
     /// Run any program inside the walls
     Sandbox(commands::sandbox::SandboxArgs),
     /// Show how strong the walls are here, which runtimes there are, and what to mend

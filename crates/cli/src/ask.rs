@@ -62,6 +62,24 @@ impl Ask {
         Ok(line)
     }
 
+    /// Asks for a yes. Anything else is a no, and nobody to ask is a failure.
+    pub(crate) fn yes_or_no(self, question: &str) -> Result<bool, Failure> {
+        use std::io::{BufRead, Write};
+        let nobody = || {
+            Failure::new(Exit::Denied, "the owner has to be asked, and nobody can be")
+                .hint("--approve approves this one call")
+        };
+        let Ask::Terminal = self else { return Err(nobody()) };
+        // The input of the call may be on standard input, so the answer is not.
+        let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty");
+        let mut terminal = terminal.map_err(|_| nobody())?;
+        write!(terminal, "{question} [y/N] ").map_err(|_| nobody())?;
+        let mut answer = String::new();
+        let read = std::io::BufReader::new(terminal).take(64).read_line(&mut answer);
+        read.map_err(|_| nobody())?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+
     fn secret(self, prompt: &str, hint: &str) -> Result<Zeroizing<String>, Failure> {
         let nobody = |cause: Option<std::io::Error>| {
             let failure = Failure::invalid("a passphrase is needed, and nobody can be asked");

@@ -1,6 +1,6 @@
 //! From paths the user typed to packages, or to the reason why not.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use manifest::companion;
 use manifest::dialect::{Dialect, Form, capability, resembles};
@@ -28,11 +28,24 @@ pub(crate) struct Loading<'l> {
 impl Loading<'_> {
     /// Reads the packages at a path: a manifest, or a folder that holds some.
     pub(crate) fn packages(self, path: &Path, printer: Printer) -> Result<Vec<Package>, Failure> {
+        let located = self.located(path, printer)?;
+        Ok(located.into_iter().map(|(_, package)| package).collect())
+    }
+
+    /// The same, each with the file it was found in.
+    pub(crate) fn located(
+        self,
+        path: &Path,
+        printer: Printer,
+    ) -> Result<Vec<(PathBuf, Package)>, Failure> {
+        let at = |file: &Path, found: Vec<Package>| {
+            found.into_iter().map(|package| (file.to_owned(), package)).collect::<Vec<_>>()
+        };
         if !path.is_dir() {
-            return self.file(path, printer);
+            return Ok(at(path, self.file(path, printer)?));
         }
         let mut packages = Vec::new();
-        let mut base = Vec::new();
+        let mut base = (path.to_owned(), Vec::new());
         for file in disk::json_files(path)? {
             let name = file
                 .file_name()
@@ -47,15 +60,18 @@ impl Loading<'_> {
                 Err(report) => return Err(refused(&file, &bytes, &report, printer)),
             };
             match (report.form, name.as_str()) {
-                (Some(Form::Catalog), name) if name == LAYERS.0 => base = found,
+                (Some(Form::Catalog), name) if name == LAYERS.0 => base = (file, found),
                 (Some(Form::Catalog), name) if name == LAYERS.1 => {
-                    packages.extend(capability::merge(std::mem::take(&mut base), found));
+                    let merged = capability::merge(std::mem::take(&mut base.1), found);
+                    packages.extend(at(&file, merged));
                 }
-                (Some(Form::Manifest | Form::Catalog | Form::Bundle), _) => packages.extend(found),
+                (Some(Form::Manifest | Form::Catalog | Form::Bundle), _) => {
+                    packages.extend(at(&file, found));
+                }
                 _ => {}
             }
         }
-        packages.extend(base);
+        packages.extend(at(&base.0, base.1));
         if packages.is_empty() {
             return Err(Failure::new(
                 Exit::NotFound,

@@ -19,6 +19,7 @@ mod program;
 #[cfg(unix)]
 mod terminal;
 mod time;
+mod tools;
 mod walls;
 
 use std::process::ExitCode;
@@ -65,6 +66,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Verify(args) => commands::verify::run(args, &home()?, json, printer),
         Command::Schema(args) => commands::schema::run(args, json, printer),
         Command::Index(args) => commands::index::run(args, json, printer),
+        Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Sandbox(args) => commands::sandbox::run(args, &home()?, printer),
         Command::Doctor(args) => commands::doctor::run(args, &home()?, json, printer),
     }

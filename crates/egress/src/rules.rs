@@ -17,7 +17,10 @@ use crate::host::{Host, Target, TargetError};
 
 /// Everything the owner allows one tool. Without rules, nothing is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules(Vec<Rule>);
+pub struct Rules {
+    allowed: Vec<Rule>,
+    denied: Vec<Rule>,
+}
 
 /// Whether a target may be asked for at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub enum Decision<'r> {
 pub enum Refusal {
     /// The target is spelled in a way that nothing can be decided on.
     Spelling(TargetError),
+    /// The owner refuses the host, whatever else allows it.
+    Denied,
     /// No rule names the host.
     Host,
     /// A rule names the host, but not this port.
@@ -56,14 +61,30 @@ impl Rules {
         texts.into_iter().map(Rule::parse).collect()
     }
 
-    /// The rules, in the order they were given.
+    /// The same rules, less what these are about: a refusal goes before everything. One without a port
+    /// refuses all of them.
+    #[must_use]
+    pub fn denying(mut self, denied: Vec<Rule>) -> Self {
+        self.denied.extend(denied);
+        self
+    }
+
+    /// What is allowed, in the order it was given.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.0.iter()
+        self.allowed.iter()
+    }
+
+    fn is_denied(&self, target: &Target, is_meant: impl Fn(&Rule) -> bool) -> bool {
+        self.denied.iter().any(|rule| rule.may_refuse(target.port) && is_meant(rule))
     }
 
     /// Says which rule allows a target, or why none does. Nothing is looked up.
     pub fn decide(&self, target: &Target) -> Decision<'_> {
-        let mut of_host = self.0.iter().filter(|rule| names_host(rule, &target.host)).peekable();
+        if self.is_denied(target, |rule| names_host(rule, &target.host)) {
+            return Decision::Refused(Refusal::Denied);
+        }
+        let mut of_host =
+            self.allowed.iter().filter(|rule| names_host(rule, &target.host)).peekable();
         let is_known = of_host.peek().is_some();
         match of_host.find(|rule| rule.has_port(target.port)) {
             Some(rule) => Decision::Allowed(rule),
@@ -78,7 +99,10 @@ impl Rules {
             Decision::Allowed(rule) => rule,
             Decision::Refused(refusal) => return Err(refusal),
         };
-        let with_port = || self.0.iter().filter(|rule| rule.has_port(target.port));
+        if self.is_denied(target, |rule| rule.has_address(address)) {
+            return Err(Refusal::Denied);
+        }
+        let with_port = || self.allowed.iter().filter(|rule| rule.has_port(target.port));
         let by_address = || with_port().find(|rule| rule.has_address(address));
         let range = range_of(address);
         let by_name = match &target.host {
@@ -114,7 +138,7 @@ fn names_host(rule: &Rule, host: &Host) -> bool {
 
 impl FromIterator<Rule> for Rules {
     fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
-        Self(rules.into_iter().collect())
+        Self { allowed: rules.into_iter().collect(), denied: Vec::new() }
     }
 }
 
@@ -122,6 +146,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Spelling(error) => error.fmt(out),
+            Refusal::Denied => out.write_str("the owner refuses this host"),
             Refusal::Host => out.write_str("no grant names this host"),
             Refusal::Port => out.write_str("no grant for this host names this port"),
             Refusal::Address { address, range } => {
@@ -136,6 +161,44 @@ impl std::error::Error for Refusal {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_goes_before_everything() {
+        let deny = |texts: &[&str]| texts.iter().map(|text| Rule::parse(text).unwrap()).collect();
+        let denying = |texts: &[&str]| {
+            rules(&["example.com", "*.example.com:*", "10.0.0.0/8:*"]).denying(deny(texts))
+        };
+        let decide =
+            |rules: &Rules, text: &str| matches!(rules.decide(&target(text)), Decision::Allowed(_));
+        let one = denying(&["bad.example.com"]);
+        assert!(decide(&one, "good.example.com:443") && decide(&one, "example.com:80"));
+        assert!(!decide(&one, "bad.example.com:443") && !decide(&one, "bad.example.com:9000"));
+        assert!(!decide(&denying(&["*.example.com"]), "x.example.com:443"));
+        let port = denying(&["x.example.com:25"]);
+        assert!(!decide(&port, "x.example.com:25") && decide(&port, "x.example.com:26"));
+        let network = denying(&["10.1.0.0/16"]);
+        assert!(decide(&network, "10.2.0.1:80") && !decide(&network, "10.1.0.1:80"));
+        let led_there =
+            network.check_address(&target("example.com:80"), "10.1.2.3".parse().unwrap());
+        assert_eq!(led_there, Err(Refusal::Denied));
+    }
+
+    #[test]
+    fn a_rule_knows_whether_it_names_a_private_place() {
+        for (text, is_private) in [
+            ("example.com", false),
+            ("*.example.com", false),
+            ("localhost:3000", true),
+            ("host.haft.internal", true),
+            ("127.0.0.1", true),
+            ("10.0.0.0/8", true),
+            ("[fd00::/8]:443", true),
+            ("169.254.169.254", true),
+            ("93.184.216.34", false),
+        ] {
+            assert_eq!(Rule::parse(text).unwrap().names_private(), is_private, "{text}");
+        }
+    }
 
     fn rules(texts: &[&str]) -> Rules {
         Rules::parse(texts.iter().copied()).unwrap()

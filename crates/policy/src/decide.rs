@@ -248,6 +248,11 @@ fn hosts(
         }
         for host in &asked.package.permissions.hosts {
             add(host, false, "declared by the package you named", reasons);
+            // In this dialect a host stands for those below it too.
+            let is_name = host.rsplit('.').next().is_some_and(|label| !is_number(label));
+            if asked.package.dialect == Dialect::Capability && host.contains('.') && is_name {
+                add(&format!("*.{host}"), false, "below a declared host", reasons);
+            }
         }
     }
     for host in &policy.network.allow {
@@ -291,6 +296,10 @@ fn folders(
         }
     }
     (read, write)
+}
+
+fn is_number(label: &str) -> bool {
+    label.bytes().next().is_some_and(|byte| byte.is_ascii_digit())
 }
 
 fn say(reasons: &mut Vec<Reason>, rule: &'static str, says: impl Into<String>) {

@@ -1,5 +1,6 @@
 //! One thin file per verb.
 
+pub(crate) mod call;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod doctor;

@@ -330,7 +330,9 @@ impl Tried {
         let Stage::Ended { outcome, reached, up, down, took } = &attempt.stage else { return };
         let asked = line(&attempt.asked);
         let hint = match outcome {
-            Ending::Refused(Refusal::Host | Refusal::Port) => Some(format!("--allow-host {asked}")),
+            Ending::Refused(Refusal::Host | Refusal::Port | Refusal::Denied) => {
+                Some(format!("--allow-host {asked}"))
+            }
             Ending::Refused(Refusal::Address { .. }) => {
                 Some(format!("--allow-private-host {asked}, if that address is meant"))
             }

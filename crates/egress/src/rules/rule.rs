@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::address::{is_within, stands_for};
+use crate::address::{is_within, range_of, stands_for};
 use crate::escape::escaped;
 use crate::host::{Host, Name, Port, TargetError};
 
@@ -124,6 +124,21 @@ impl Rule {
             Pattern::Below(own) => name.is_below(own) && !name.is_host_machine(),
             Pattern::Network(_) => false,
         }
+    }
+
+    /// Whether the rule names a private place itself: an address or network that is not of the public
+    /// internet, or the owner's machine.
+    pub fn names_private(&self) -> bool {
+        match &self.pattern {
+            Pattern::Name(name) => name.is_host_machine(),
+            Pattern::Below(_) => false,
+            Pattern::Network(Network { first, .. }) => range_of(*first).is_some(),
+        }
+    }
+
+    /// Whether the rule, as a refusal, is about a port: without one it is about all.
+    pub(super) fn may_refuse(&self, port: Port) -> bool {
+        self.ports == Ports::Web || self.has_port(port)
     }
 
     /// Whether the rule is about a port.

@@ -1,0 +1,333 @@
+//! `haft call`: one call of a tool, inside the walls.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use host::{
+    Blocked, Call, CallError, Host, Kind, Known, Output, Plan, Reply, Settings, Tool, Warmth,
+};
+use manifest::dialect::Dialect;
+use policy::{Answer, Policy, Surface};
+use serde_json::{Value, json};
+
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::load::Loading;
+use crate::printer::{Printer, escaped, line};
+use crate::{tools, walls};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The result goes to standard output, everything else to standard error; a call that fails leaves standard output empty, unless --json is given.\n\nExamples:\n  haft call --from examples/agentcli/tools.json get_time '{\"timezone\":\"UTC\"}'\n  haft call --from examples/install-manifest/word-count count @input.json\n  haft call --from examples/jumith/dice.bundle.json dice.roll --explain"
+)]
+pub(crate) struct CallArgs {
+    /// Call what is at this path, without installing it: a manifest, a folder, an archive, a bundle
+    #[arg(long, value_name = "PATH")]
+    from: PathBuf,
+    /// The action, or the id or name of a tool with one action
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The input: a JSON object, @FILE, or - for standard input [default: {}]
+    #[arg(value_name = "INPUT")]
+    input: Option<String>,
+    /// Approve this one call
+    #[arg(long)]
+    approve: bool,
+    /// Show what would be run, with what and why, and run nothing
+    #[arg(long)]
+    explain: bool,
+    /// Start everything anew for this call
+    #[arg(long)]
+    cold: bool,
+    /// The dialect, when it is not to be recognised
+    #[arg(long, value_name = "NAME", value_parser = super::dialect)]
+    dialect: Option<Dialect>,
+    /// The id of a tools.json [default: its folder's name]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+}
+
+pub(crate) fn run(
+    args: &CallArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let input = input(args.input.as_deref())?;
+    let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
+    let found = tools::at(&args.from, loading, home, printer)?;
+    let tool = choose(&found.tools, &args.name)?;
+    let host = Host::new(settings(home)?, walls::launcher()?);
+    let folder = std::env::current_dir().map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
+    })?;
+    let known = Known::default();
+    let mut call =
+        Call { action: args.name.clone(), input, surface: Surface::Terminal, answer: None, folder };
+    if args.explain {
+        let plan = host.plan(tool, &call, &known).map_err(|error| failure(&error, &[], tool))?;
+        return explain(&plan, json_wanted, printer);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
+    })?;
+    let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
+    let make = |call: &Call| runtime.block_on(host.call(tool, call, &known, warmth));
+    let (mut answered, mut blocked) = make(&call);
+    if let Err(CallError { kind: Kind::NeedsApproval(question), .. }) = &answered {
+        let approved = args.approve || {
+            let words = question_words(tool, &call, question.why.words());
+            ask.yes_or_no(&words)?
+        };
+        call.answer = Some(if approved {
+            Answer::Approved { digest: question.digest.clone() }
+        } else {
+            Answer::Refused
+        });
+        (answered, blocked) = make(&call);
+    }
+    if json_wanted {
+        return in_json(&answered, &blocked, &host, printer);
+    }
+    let reply = answered.map_err(|error| failure(&error, &blocked, tool))?;
+    for one in &blocked {
+        printer.note(&blocked_words(one, tool));
+    }
+    show(&reply, printer)
+}
+
+/// The tool that is meant by a name.
+fn choose<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, Failure> {
+    let matching: Vec<_> = tools.iter().filter(|tool| tool.action(name).is_some()).collect();
+    match matching.as_slice() {
+        [tool] => Ok(tool),
+        [] => {
+            let actions = |tool: &Tool| -> Vec<String> {
+                tool.package.actions.iter().map(|action| action.name.clone()).collect()
+            };
+            if let Some(tool) = tools.iter().find(|tool| tool.is_called(name)) {
+                let message = format!("`{}` has more than one action", line(name));
+                return Err(Failure::invalid(message)
+                    .hint(format!("name one: {}", line(&actions(tool).join(", ")))));
+            }
+            let known: Vec<_> = tools.iter().flat_map(actions).collect();
+            Err(Failure::new(Exit::NotFound, format!("unknown tool: {}", line(name)))
+                .hint(format!("there is {}", line(&known.join(", ")))))
+        }
+        several => {
+            let ids: Vec<_> = several.iter().map(|tool| tool.package.canonical_id()).collect();
+            let message = format!("`{}` is in more than one package", line(name));
+            Err(Failure::new(Exit::Conflict, message)
+                .hint(format!("name the file of one with --from: {}", line(&ids.join(", ")))))
+        }
+    }
+}
+
+/// The input as it was typed, or from where it was said to be.
+fn input(typed: Option<&str>) -> Result<String, Failure> {
+    /// More is refused by the host in any case.
+    const MOST: u64 = 16 << 20;
+    let read = |reader: &mut dyn Read, name: &str| {
+        let mut text = String::new();
+        reader.take(MOST).read_to_string(&mut text).map_err(|error| {
+            Failure::new(Exit::Unavailable, format!("failed to read {name}")).cause(error)
+        })?;
+        Ok(text)
+    };
+    match typed {
+        None => Ok("{}".to_owned()),
+        Some("-") => read(&mut std::io::stdin().lock(), "standard input"),
+        Some(text) => match text.strip_prefix('@') {
+            Some(path) => {
+                let mut file = std::fs::File::open(path).map_err(|error| {
+                    let message = format!("failed to read `{}`", line(path));
+                    Failure::new(Exit::NotFound, message).cause(error)
+                })?;
+                read(&mut file, &format!("`{}`", line(path)))
+            }
+            None => Ok(text.to_owned()),
+        },
+    }
+}
+
+/// What the host has to know of this process and its owner.
+fn settings(home: &Home) -> Result<Settings, Failure> {
+    let path = home.path().join("policy.toml");
+    let policy = match std::fs::read_to_string(&path) {
+        Ok(text) => Policy::parse(&text).map_err(|error| {
+            Failure::invalid(format!("`{}` is no policy", path.display())).cause(error)
+        })?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Policy::default(),
+        Err(error) => {
+            let message = format!("failed to read `{}`", path.display());
+            return Err(Failure::new(Exit::Unavailable, message).cause(error));
+        }
+    };
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    Ok(Settings {
+        policy,
+        home: home.path().to_owned(),
+        user_home: std::env::home_dir(),
+        search_path: std::env::var_os("PATH").unwrap_or_default(),
+        environment: std::env::vars_os().filter_map(text).collect(),
+    })
+}
+
+fn question_words(tool: &Tool, call: &Call, because: &str) -> String {
+    format!(
+        "`{}` of {} is about to be called with\n  {}\nYou are asked because {because}. Allow this call?",
+        line(&call.action),
+        line(&tool.package.canonical_id()),
+        line(&call.input),
+    )
+}
+
+fn blocked_words(one: &Blocked, tool: &Tool) -> String {
+    let (asked, id) = (line(&one.asked), line(&tool.package.canonical_id()));
+    format!(
+        "hint: {asked} was not reached ({}); `haft grant {id} --host {asked}` allows it",
+        one.why
+    )
+}
+
+/// Why there is no result, as the person sees it.
+fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
+    let mut failure = Failure::new(exit_of(&error.kind), line(&error.message));
+    if let Some(said) = error.details.get("stderr").and_then(Value::as_str)
+        && !said.trim().is_empty()
+    {
+        failure = failure.details(said.trim().lines().map(line).collect::<Vec<_>>());
+    }
+    let id = line(&tool.package.canonical_id());
+    failure = match &error.kind {
+        Kind::MissingInput => match error.details.get("name").and_then(Value::as_str) {
+            Some(name) => failure.hint(format!("`haft secret set {id} {}` keeps it", line(name))),
+            None => failure,
+        },
+        Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
+        _ => failure,
+    };
+    for one in blocked {
+        failure = failure.hint(blocked_words(one, tool).trim_start_matches("hint: ").to_owned());
+    }
+    failure
+}
+
+fn exit_of(kind: &Kind) -> Exit {
+    match kind {
+        Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
+            Exit::Failed
+        }
+        Kind::BadInput | Kind::MissingInput => Exit::Invalid,
+        Kind::Unknown => Exit::NotFound,
+        Kind::Denied | Kind::NeedsApproval(_) => Exit::Denied,
+        Kind::Unavailable => Exit::Unavailable,
+    }
+}
+
+fn in_json(
+    answered: &Result<Reply, CallError>,
+    blocked: &[Blocked],
+    host: &Host,
+    printer: Printer,
+) -> Outcome {
+    let blocked: Vec<_> =
+        blocked.iter().map(|one| json!({ "host": one.asked, "why": one.why })).collect();
+    let (document, exit) = match answered {
+        Ok(reply) => {
+            let took = u64::try_from(reply.took.as_millis()).unwrap_or(u64::MAX);
+            let level = reply.level.map(|level| level.to_string());
+            let document = json!({
+                "ok": true,
+                "result": reply.output.clone().into_value(),
+                "ms": took,
+                "attempts": reply.attempts,
+                "sandbox": { "level": level, "blocked": blocked },
+            });
+            (document, Exit::Done)
+        }
+        Err(error) => {
+            let document = json!({
+                "ok": false,
+                "error": error.to_value(),
+                "sandbox": { "level": host.level().to_string(), "blocked": blocked },
+            });
+            (document, exit_of(&error.kind))
+        }
+    };
+    printer.json(&document)?;
+    Ok(exit)
+}
+
+/// The result, exactly; on a terminal nothing of it steers the terminal.
+fn show(reply: &Reply, printer: Printer) -> Outcome {
+    let is_terminal = std::io::stdout().is_terminal();
+    let text = |text: &str| {
+        if is_terminal { printer.result(&(escaped(text) + "\n")) } else { printer.result(text) }
+    };
+    match &reply.output {
+        Output::Json(value) => text(&format!("{value}\n"))?,
+        Output::Text(said) => text(said)?,
+        Output::Records(records) => {
+            for record in records {
+                text(&format!("{record}\n"))?;
+            }
+        }
+        Output::Binary { bytes, media_type } if is_terminal => {
+            let kind = media_type.as_deref().unwrap_or("bytes");
+            let message = format!("the result is {} bytes ({kind})", bytes.len());
+            return Err(Failure::invalid(message).hint("send it to a file: > FILE"));
+        }
+        Output::Binary { bytes, .. } => {
+            let written = std::io::stdout().lock().write_all(bytes);
+            written.map_err(|error| {
+                Failure::new(Exit::Unavailable, "failed to write the result").cause(error)
+            })?;
+        }
+        Output::Nothing => {}
+    }
+    Ok(Exit::Done)
+}
+
+/// What would be run, with what and why.
+fn explain(plan: &Plan, json_wanted: bool, printer: Printer) -> Outcome {
+    let document = plan.to_value();
+    if json_wanted {
+        printer.json(&document)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    write_lines(&document, Path::new(""), &mut text);
+    printer.result(&text)?;
+    Ok(Exit::Done)
+}
+
+/// A document as indented lines.
+fn write_lines(value: &Value, at: &Path, text: &mut String) {
+    let indent = "  ".repeat(at.components().count());
+    let Value::Object(members) = value else { return };
+    for (name, value) in members {
+        match value {
+            Value::Object(_) => {
+                *text += &format!("{indent}{name}:\n");
+                write_lines(value, &at.join(name), text);
+            }
+            Value::Array(items) => {
+                *text +=
+                    &format!("{indent}{name}:{}\n", if items.is_empty() { " none" } else { "" });
+                for item in items {
+                    let words = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+                    *text += &format!("{indent}  - {}\n", line(&words));
+                }
+            }
+            Value::String(words) => *text += &format!("{indent}{name}: {}\n", line(words)),
+            other => *text += &format!("{indent}{name}: {other}\n"),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! One call: what is asked for, and what comes back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use manifest::model::{Action, Package, Trust};
+use policy::{Answer, Consent, Surface};
+use serde_json::Value;
+
+/// A package that can be called, and where its files lie.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// What it says about itself.
+    pub package: Package,
+    /// The folder with its files, without links in its path.
+    pub root: PathBuf,
+    /// How the owner came to have it.
+    pub consent: Consent,
+    /// How far its source is trusted; what the package claims can only lower it.
+    pub source_trust: Trust,
+}
+
+impl Tool {
+    /// The action of that name; a tool with one action is also called by its id or its own name.
+    pub fn action(&self, name: &str) -> Option<&Action> {
+        let package = &self.package;
+        let by_name = package.actions.iter().find(|action| action.name == name);
+        by_name.or_else(|| match package.actions.as_slice() {
+            [only] => self.is_called(name).then_some(only),
+            _ => None,
+        })
+    }
+
+    /// Whether the package is meant by a name: its id, alone or with its namespace or dialect, or its own name.
+    pub fn is_called(&self, name: &str) -> bool {
+        let package = &self.package;
+        let with_namespace =
+            package.namespace.as_ref().map(|space| format!("{space}/{}", package.id));
+        name == package.id
+            || package.name.as_deref() == Some(name)
+            || with_namespace.as_deref() == Some(name)
+            || package.canonical_id() == name
+    }
+
+    /// How far it is trusted: the lower of what it claims, where its dialect can, and what is known.
+    pub fn trust(&self) -> Trust {
+        match self.package.dialect {
+            manifest::dialect::Dialect::Capability => self.package.trust.min(self.source_trust),
+            _ => self.source_trust,
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The name of the action.
+    pub action: String,
+    /// The input, as the caller wrote it.
+    pub input: String,
+    /// Where it comes from.
+    pub surface: Surface,
+    /// What the owner said to a question about this very call.
+    pub answer: Option<Answer>,
+    /// The caller's folder.
+    pub folder: PathBuf,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The result.
+    pub output: Output,
+    /// How long it took.
+    pub took: Duration,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What the walls were worth, where there was something to wall in.
+    pub level: Option<sandbox::Level>,
+}
+
+/// The result of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// A JSON value.
+    Json(Value),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Binary {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// What they are, where that is known.
+        media_type: Option<String>,
+    },
+    /// Records, as they came.
+    Records(Vec<Value>),
+    /// Nothing.
+    Nothing,
+}
+
+impl Output {
+    /// The result as one JSON value: bytes in base64 with their type, records as a list.
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Json(value) => value,
+            Self::Text(text) => Value::String(text),
+            Self::Binary { bytes, media_type } => {
+                use base64::Engine;
+                let data = base64::engine::general_purpose::STANDARD.encode(bytes);
+                let media_type =
+                    media_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+                serde_json::json!({ "mediaType": media_type, "data": data })
+            }
+            Self::Records(records) => Value::Array(records),
+            Self::Nothing => Value::Null,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Which implementation of a tool runs here, and why the others do not.
+
+use std::ffi::OsStr;
+
+use manifest::dialect::Dialect;
+use manifest::model::{Action, Entry, Implementation, Package};
+
+use crate::error::{CallError, Kind};
+
+/// What this machine has.
+pub(crate) struct Machine<'m> {
+    /// Its platform, as packages name it.
+    pub(crate) platform: &'m str,
+    /// Whether a program of that name can be found.
+    pub(crate) has_program: &'m dyn Fn(&OsStr) -> bool,
+}
+
+/// This machine's platform, as packages name it; empty where they have no name for it.
+pub(crate) const PLATFORM: &str = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+    "linux-x64"
+} else if cfg!(all(target_os = "linux", target_arch = "aarch64")) {
+    "linux-arm64"
+} else if cfg!(all(target_os = "macos", target_arch = "x86_64")) {
+    "darwin-x64"
+} else if cfg!(all(target_os = "macos", target_arch = "aarch64")) {
+    "darwin-arm64"
+} else if cfg!(all(target_os = "windows", target_arch = "x86_64")) {
+    "win-x64"
+} else {
+    ""
+};
+
+/// Chooses the first implementation that runs here.
+pub(crate) fn implementation<'p>(
+    package: &'p Package,
+    action: &Action,
+    machine: &Machine<'_>,
+) -> Result<&'p Implementation, CallError> {
+    let mut not_chosen = Vec::new();
+    for one in &package.implementations {
+        if package.dialect == Dialect::Agentcli && one.id != action.name {
+            continue;
+        }
+        match why_not(one, machine) {
+            None => return Ok(one),
+            Some(reason) => not_chosen.push(format!("`{}` {reason}", one.id)),
+        }
+    }
+    let message = match not_chosen.as_slice() {
+        [] => format!("`{}` does not say how it is run", package.id),
+        reasons => format!("nothing of `{}` runs here: {}", package.id, reasons.join("; ")),
+    };
+    Err(CallError::new(Kind::Unavailable, message).with("implementations", not_chosen))
+}
+
+/// Why an implementation does not run here.
+fn why_not(one: &Implementation, machine: &Machine<'_>) -> Option<String> {
+    if !one.platforms.is_empty() && !one.platforms.iter().any(|name| name == machine.platform) {
+        return Some(format!("is for {}, this is {}", one.platforms.join(", "), machine.platform));
+    }
+    let program = match &one.entry {
+        Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => argv.first().map(String::as_str),
+        Entry::NodeModule { .. } => Some("node"),
+        Entry::PythonCallable { .. } => Some("python3"),
+        Entry::Undeclared => return Some("does not say how it is run".to_owned()),
+        _ => None,
+    };
+    // A path is looked at when it is started, from the folder it is meant in.
+    let program = program.filter(|program| !program.contains('/'))?;
+    (!(machine.has_program)(OsStr::new(program)))
+        .then(|| format!("needs `{program}`, which is not here"))
+}

@@ -1,0 +1,164 @@
+//! What was allowed, as walls.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use egress::{Rule, Rules};
+use manifest::dialect::Dialect;
+use policy::{Allowance, Level};
+use sandbox::{Confinement, Network, PROXY_PORT, SCRATCH, Stream};
+
+use crate::call::Tool;
+use crate::error::{CallError, Kind};
+use crate::host::Settings;
+
+/// The walls around one process of a tool, and the rules of its network.
+#[derive(Clone, Debug)]
+pub(crate) struct Walls {
+    pub(crate) confinement: Confinement,
+    pub(crate) rules: Rules,
+}
+
+/// How much of a tool's own folder it sees, and what it is called in there.
+pub(crate) struct Inside<'i> {
+    /// The folder it starts in.
+    pub(crate) folder: PathBuf,
+    /// Its variables.
+    pub(crate) variables: Vec<(String, String)>,
+    /// The program that is started.
+    pub(crate) program: &'i sandbox::runtime::Program,
+}
+
+/// Builds the walls of a process.
+pub(crate) fn walls(
+    tool: &Tool,
+    allowance: &Allowance,
+    inside: Inside<'_>,
+    settings: &Settings,
+) -> Result<Walls, CallError> {
+    let mut confinement = Confinement {
+        required: level(allowance.level),
+        scratch: allowance.scratch,
+        environment: environment(tool.package.dialect, settings),
+        stdin: Stream::Pipe,
+        stdout: Stream::Pipe,
+        stderr: Stream::Pipe,
+        ..Confinement::default()
+    };
+    confinement.limits.memory = Some(allowance.memory);
+    confinement.limits.cpu_share = allowance.cpu_share;
+    confinement.limits.processes = allowance.processes;
+    confinement.limits.output = Some(allowance.output);
+    confinement.limits.deadline = Some(Duration::from_millis(allowance.timeout_ms));
+    confinement.readable.extend(own_files(tool, settings)?);
+    confinement.readable.extend(paths(&allowance.read, settings));
+    confinement.writable.extend(paths(&allowance.write, settings));
+    confinement.hidden.extend(paths(&allowance.hidden, settings));
+    // Keys, secrets and state are never a tool's, whatever folder around them is granted.
+    confinement.hidden.extend(settings.home.canonicalize());
+    confinement.devices.extend(allowance.devices.iter().map(PathBuf::from));
+    inside.program.allow(&mut confinement);
+    let rules = rules(allowance)?;
+    if rules.iter().next().is_some() {
+        confinement.network = Network::Allow;
+        for (name, value) in egress::environment::proxy_variables(PROXY_PORT) {
+            set(&mut confinement.environment, name, value);
+        }
+    }
+    for (name, value) in inside.variables {
+        set(&mut confinement.environment, name, value);
+    }
+    confinement.folder =
+        if is_there(&inside.folder, &confinement) { inside.folder } else { SCRATCH.into() };
+    Ok(Walls { confinement, rules })
+}
+
+/// The tool's own files. One that lies in a folder with everything else of the owner's would see all that.
+fn own_files(tool: &Tool, settings: &Settings) -> Result<Vec<PathBuf>, CallError> {
+    if tool.package.dialect == Dialect::Agentcli {
+        return Ok(tool.root.join("tools").canonicalize().into_iter().collect());
+    }
+    let user_home = settings.user_home.as_deref().and_then(|home| home.canonicalize().ok());
+    let holds_home = user_home.is_some_and(|home| home.starts_with(&tool.root));
+    if holds_home || tool.root == Path::new("/") {
+        let message = format!(
+            "`{}` is the folder of this package, and holds everything of yours; put the package into one of its own",
+            tool.root.display()
+        );
+        return Err(CallError::new(Kind::Denied, message));
+    }
+    Ok(vec![tool.root.clone()])
+}
+
+/// Paths as they are written in grants and policy; what is not there is left out.
+fn paths(texts: &[String], settings: &Settings) -> Vec<PathBuf> {
+    let expand = |text: &String| match (text.strip_prefix('~'), &settings.user_home) {
+        (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(text),
+    };
+    texts.iter().filter_map(|text| expand(text).canonicalize().ok()).collect()
+}
+
+/// What may be reached.
+fn rules(allowance: &Allowance) -> Result<Rules, CallError> {
+    let parse = |text: &str| {
+        Rule::parse(text).map_err(|error| {
+            let message = format!("`{text}` is no host that can be allowed: {error}");
+            CallError::new(Kind::Unavailable, message)
+        })
+    };
+    let mut rules = Vec::new();
+    for host in &allowance.hosts {
+        let rule = parse(&host.rule)?;
+        // What a package says of itself never leads to a private place.
+        match host.may_be_private {
+            true => rules.push(rule.reaching_private()),
+            false if rule.names_private() => {}
+            false => rules.push(rule),
+        }
+    }
+    let denied = allowance.denied_hosts.iter().map(|text| parse(text));
+    Ok(Rules::from_iter(rules).denying(denied.collect::<Result<_, _>>()?))
+}
+
+/// The variables every process of a dialect has.
+fn environment(dialect: Dialect, settings: &Settings) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<(OsString, OsString)> = vec![
+        ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+        ("HOME".into(), SCRATCH.into()),
+    ];
+    if dialect != Dialect::Agentcli {
+        variables.push(("TMPDIR".into(), SCRATCH.into()));
+        variables.push(("LANG".into(), "C.UTF-8".into()));
+        for name in ["LANG", "LC_ALL", "TZ"] {
+            if let Some(value) = settings.variable(name) {
+                set(&mut variables, name.to_owned(), value.to_owned());
+            }
+        }
+    }
+    variables
+}
+
+fn set(variables: &mut Vec<(OsString, OsString)>, name: String, value: String) {
+    let (name, value) = (OsString::from(name), OsString::from(value));
+    match variables.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => *known = value,
+        None => variables.push((name, value)),
+    }
+}
+
+fn is_there(folder: &Path, confinement: &Confinement) -> bool {
+    let mut seen = confinement.readable.iter().chain(&confinement.writable);
+    seen.any(|one| folder.starts_with(one) || one.starts_with(folder))
+        && !confinement.hidden.iter().any(|one| folder.starts_with(one))
+}
+
+fn level(level: Level) -> sandbox::Level {
+    match level {
+        Level::L0 => sandbox::Level::L0,
+        Level::L1 => sandbox::Level::L1,
+        Level::L2 => sandbox::Level::L2,
+        Level::L3 => sandbox::Level::L3,
+    }
+}

@@ -1,0 +1,90 @@
+//! Why a call gave no result.
+
+use std::fmt;
+
+use policy::Question;
+use serde_json::{Value, json};
+
+/// Why a call gave no result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallError {
+    /// What kind of failure it is.
+    pub kind: Kind,
+    /// What happened, in a lower-case phrase.
+    pub message: String,
+    /// What else is known, for programs: an object.
+    pub details: Value,
+}
+
+/// What kind of failure it is. Each face maps it once: to an exit code, a status, a code of its protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The tool said no, or broke.
+    Failed,
+    /// The tool took too long.
+    TimedOut,
+    /// The tool wrote more than it may.
+    TooMuchOutput,
+    /// The tool's answer is not what it promised.
+    BadOutput,
+    /// The input is not what the action takes.
+    BadInput,
+    /// A secret or a variable that it needs is not there.
+    MissingInput,
+    /// There is no such tool or action.
+    Unknown,
+    /// It may not be called, or not so.
+    Denied,
+    /// The owner has to be asked first.
+    NeedsApproval(Box<Question>),
+    /// What it needs to run is not there: a runtime, an engine, walls, the network.
+    Unavailable,
+    /// It was called off.
+    Cancelled,
+}
+
+impl Kind {
+    /// Its code, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Failed => "tool_failed",
+            Self::TimedOut => "timed_out",
+            Self::TooMuchOutput => "too_much_output",
+            Self::BadOutput => "bad_output",
+            Self::BadInput => "bad_input",
+            Self::MissingInput => "missing_input",
+            Self::Unknown => "unknown_tool",
+            Self::Denied => "denied",
+            Self::NeedsApproval(_) => "needs_approval",
+            Self::Unavailable => "unavailable",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl CallError {
+    /// A failure without details.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), details: json!({}) }
+    }
+
+    /// The same, with one more detail.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details[name] = value.into();
+        self
+    }
+
+    /// The error as one JSON value.
+    pub fn to_value(&self) -> Value {
+        json!({ "code": self.kind.code(), "message": self.message, "details": self.details })
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CallError {}

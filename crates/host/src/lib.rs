@@ -1,0 +1,35 @@
+//! Runs calls inside the walls: one path from a request to a result, for every kind of tool.
+//!
+//! `request → action → implementation → input → decision → secrets → walls → run → output → answer`.
+//! The modules follow that path; each uses only those above it:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`call`] | a tool, a call, a reply |
+//! | [`error`] | why there is none |
+//! | [`choose`] | which implementation runs here |
+//! | [`input`] | defaults, schema |
+//! | [`template`] | `${…}` filled in |
+//! | [`plan`] | exactly what would be run, and with what |
+//! | [`confine`] | what was allowed, as walls |
+//! | [`output`] | from bytes to a result |
+//! | [`run`] | the ways to run |
+//! | [`host`] | the path as a whole |
+
+pub mod call;
+mod choose;
+mod confine;
+pub mod error;
+pub mod host;
+mod input;
+mod output;
+pub mod plan;
+mod run;
+mod template;
+
+pub use call::{Call, Output, Reply, Tool};
+pub use error::{CallError, Kind};
+pub use host::{Host, Known, Settings};
+pub use plan::Plan;
+pub use run::Blocked;
+pub use run::worker::Warmth;

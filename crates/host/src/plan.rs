@@ -1,0 +1,298 @@
+//! Exactly what a call would run, and with what.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+use manifest::dialect::Dialect;
+use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
+use policy::{Decision, Verdict, denies_network};
+use sandbox::runtime;
+use serde_json::{Value, json};
+
+use crate::call::Tool;
+use crate::confine::{self, Inside, Walls};
+use crate::error::{CallError, Kind};
+use crate::host::Settings;
+use crate::input::Input;
+use crate::template::{self, Values, Variable};
+
+/// Exactly what a call would run, and with what.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What was decided, and why.
+    pub decision: Decision,
+    /// Which implementation was chosen.
+    pub implementation: String,
+    /// What is run.
+    pub(crate) way: Way,
+}
+
+impl Plan {
+    /// The plan as one JSON value, for people and programs. No value of a variable is in it.
+    pub fn to_value(&self) -> Value {
+        let (verdict, why) = match &self.decision.verdict {
+            Verdict::Allowed => ("allowed", None),
+            Verdict::Ask(question) => ("ask", Some(question.why.words().to_owned())),
+            Verdict::Denied(denial) => ("denied", Some(denial.to_string())),
+        };
+        let reasons: Vec<_> = self.decision.reasons.iter().map(ToString::to_string).collect();
+        let (way, argv, walls) = match &self.way {
+            Way::Process(one) => ("a process for this call", &one.shown, &one.walls),
+            Way::Worker(one) => ("a process that serves calls", &one.shown, &one.walls),
+        };
+        let confinement = &walls.confinement;
+        let paths = |paths: &[PathBuf]| -> Vec<String> {
+            paths.iter().map(|path| path.display().to_string()).collect()
+        };
+        let names: Vec<_> =
+            confinement.environment.iter().map(|(name, _)| name.to_string_lossy()).collect();
+        let hosts: Vec<_> = walls.rules.iter().map(ToString::to_string).collect();
+        json!({
+            "decision": verdict,
+            "because": why,
+            "reasons": reasons,
+            "implementation": self.implementation,
+            "runs": way,
+            "argv": argv,
+            "walls": {
+                "level": confinement.required.to_string(),
+                "read": paths(&confinement.readable),
+                "write": paths(&confinement.writable),
+                "hidden": paths(&confinement.hidden),
+                "hosts": hosts,
+                "devices": paths(&confinement.devices),
+                "environment": names,
+                "folder": confinement.folder.display().to_string(),
+                "timeout_ms": self.decision.allowance.timeout_ms,
+                "memory": self.decision.allowance.memory,
+                "processes": self.decision.allowance.processes,
+                "scratch": self.decision.allowance.scratch,
+                "output": self.decision.allowance.output,
+            },
+        })
+    }
+}
+
+/// A way to run.
+#[derive(Clone, Debug)]
+pub(crate) enum Way {
+    /// A process for this call.
+    Process(Process),
+    /// A request to a process that may serve many calls.
+    Worker(Worker),
+}
+
+/// A process for one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) argv: Vec<OsString>,
+    /// The arguments that may be written down: without those that hold the input.
+    pub(crate) shown: Vec<String>,
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) walls: Walls,
+}
+
+/// A request to a process that waits for requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Worker {
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) shown: Vec<String>,
+    /// What it is told first: what to load.
+    pub(crate) load: Value,
+    /// What is asked of it.
+    pub(crate) request: Value,
+    pub(crate) walls: Walls,
+}
+
+/// Above this the input of a local mcpkg command is on standard input only.
+const LONGEST_ARGUMENT: usize = 128 << 10;
+
+/// What a plan is made of.
+pub(crate) struct Asked<'p> {
+    pub(crate) tool: &'p Tool,
+    pub(crate) action: &'p Action,
+    pub(crate) implementation: &'p Implementation,
+    pub(crate) input: &'p Input,
+    pub(crate) decision: Decision,
+    pub(crate) variables: &'p [(String, Variable)],
+    pub(crate) settings: &'p Settings,
+    /// The caller's folder.
+    pub(crate) caller: &'p Path,
+}
+
+/// Plans a call whose input passed and of which a decision was made.
+pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
+    let way = asked.way()?;
+    let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
+    Ok(Plan { decision, implementation, way })
+}
+
+impl Asked<'_> {
+    fn way(&self) -> Result<Way, CallError> {
+        let package = &self.tool.package;
+        if package.channel == Channel::VdiVpn {
+            return Err(unavailable(
+                "it is driven through a screen or a private network (`vdi_vpn`)",
+            ));
+        }
+        if package.kind == PackageKind::SkillPack {
+            return Err(unavailable("a pack of skills is read, not called"));
+        }
+        match &self.implementation.entry {
+            Entry::Argv { argv, cwd, .. } => self.process(argv, cwd.as_deref()).map(Way::Process),
+            Entry::PythonCallable { callable } => {
+                let load = json!({ "root": self.tool.root, "callable": callable });
+                self.worker("python3", PYTHON, load).map(Way::Worker)
+            }
+            Entry::NodeModule { main, export } => {
+                let main = self.beneath(main)?;
+                let load = json!({ "main": main, "export": export, "toolName": package.name });
+                self.worker("node", NODE, load).map(Way::Worker)
+            }
+            Entry::McpStdio { .. }
+            | Entry::McpHttp { .. }
+            | Entry::Http { .. }
+            | Entry::McpTool { .. }
+            | Entry::KnownServer { .. }
+            | Entry::A2a { .. } => {
+                if denies_network(package) {
+                    let message = "network denied by capability permissions";
+                    return Err(CallError::new(Kind::Denied, message));
+                }
+                Err(unavailable("this kind of tool cannot be called yet"))
+            }
+            Entry::Undeclared => Err(unavailable("it does not say how it is run")),
+        }
+    }
+
+    fn process(&self, argv: &[String], cwd: Option<&str>) -> Result<Process, CallError> {
+        let dialect = self.tool.package.dialect;
+        let name = argv.first().ok_or_else(|| unavailable("its command is empty"))?;
+        let program = self.program(name)?;
+        let mut arguments: Vec<String> = argv[1..].to_vec();
+        let mut shown = arguments.clone();
+        let stdin = match &self.action.invocation {
+            Invocation::Subcommand { argv_template } => {
+                let filled = template::arguments(argv_template, &self.values())?;
+                shown.extend(argv_template.iter().cloned());
+                arguments.extend(filled);
+                Vec::new()
+            }
+            Invocation::StdinJson { argv_template } => {
+                let filled = template::arguments(argv_template, &self.values())?;
+                shown.extend(argv_template.iter().cloned());
+                arguments.extend(filled);
+                self.stdin()
+            }
+            // An mcpkg may have been chosen for an endpoint of another kind than its first.
+            Invocation::ArgvJson | Invocation::Http { .. } => {
+                let text = self.input.arguments.value().to_string();
+                if text.len() <= LONGEST_ARGUMENT {
+                    arguments.push(text.clone());
+                    shown.push("<input>".to_owned());
+                }
+                text.into_bytes()
+            }
+            other => {
+                let message = format!("a command cannot be called by {other:?}");
+                return Err(unavailable(&message));
+            }
+        };
+        if dialect == Dialect::Capability
+            && let Some(Value::Array(extra)) = self.input.arguments.value().get("argv_extra")
+            && extra.iter().all(Value::is_string)
+        {
+            arguments.extend(extra.iter().filter_map(Value::as_str).map(str::to_owned));
+            shown.push("<argv_extra>".to_owned());
+        }
+        let folder = match (dialect, cwd) {
+            (Dialect::Agentcli, _) => self.caller.to_owned(),
+            (_, Some(cwd)) => self.beneath(cwd)?,
+            (_, None) => self.tool.root.clone(),
+        };
+        let walls = self.walls(&program, folder)?;
+        let mut whole = vec![program.path.clone().into_os_string()];
+        whole.extend(arguments.into_iter().map(OsString::from));
+        shown.insert(0, name.clone());
+        Ok(Process { argv: whole, shown, stdin, walls })
+    }
+
+    /// The input as the dialect wants it on standard input.
+    fn stdin(&self) -> Vec<u8> {
+        match self.tool.package.dialect {
+            Dialect::Agentcli => self.input.verbatim.clone().into_bytes(),
+            _ => self.input.arguments.value().to_string().into_bytes(),
+        }
+    }
+
+    fn worker(&self, name: &str, script: &Script, load: Value) -> Result<Worker, CallError> {
+        let program = self.program(name)?;
+        let walls = self.walls(&program, self.tool.root.clone())?;
+        let mut argv = vec![program.path.clone().into_os_string()];
+        argv.extend(script.flags.iter().map(OsString::from));
+        argv.push(script.text.into());
+        let request = json!({ "input": self.input.arguments.value() });
+        Ok(Worker { argv, shown: vec![name.to_owned()], load, request, walls })
+    }
+
+    fn walls(&self, program: &runtime::Program, folder: PathBuf) -> Result<Walls, CallError> {
+        let variables =
+            self.variables.iter().map(|(name, one)| (name.clone(), one.value.clone())).collect();
+        let inside = Inside { folder, variables, program };
+        confine::walls(self.tool, &self.decision.allowance, inside, self.settings)
+    }
+
+    fn program(&self, name: &str) -> Result<runtime::Program, CallError> {
+        let root = &self.tool.root;
+        if self.tool.package.dialect == Dialect::Agentcli && !name.starts_with('/') {
+            let bin = root.join("tools/bin");
+            let path = root.join(name).canonicalize();
+            if path.is_ok_and(|path| !bin.canonicalize().is_ok_and(|bin| path.starts_with(bin))) {
+                let message = format!("`{name}` leads out of tools/bin");
+                return Err(CallError::new(Kind::Denied, message));
+            }
+        }
+        runtime::find(OsStr::new(name), &self.settings.search_path, root).map_err(|error| {
+            CallError::new(Kind::Unavailable, error.to_string()).with("program", name)
+        })
+    }
+
+    /// A path of the package, which must not lead out of it.
+    fn beneath(&self, path: &str) -> Result<PathBuf, CallError> {
+        let odd = || {
+            let message = format!("`{path}` leads out of the package");
+            CallError::new(Kind::Denied, message)
+        };
+        let is_plain = Path::new(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !is_plain {
+            return Err(odd());
+        }
+        let joined = self.tool.root.join(path);
+        match joined.canonicalize() {
+            Ok(found) if found.starts_with(&self.tool.root) => Ok(found),
+            Ok(_) => Err(odd()),
+            Err(_) => Err(unavailable(&format!("`{path}` is not in the package"))),
+        }
+    }
+
+    fn values(&self) -> Values<'_> {
+        Values { input: self.input.arguments.value(), variables: self.variables }
+    }
+}
+
+fn unavailable(why: &str) -> CallError {
+    CallError::new(Kind::Unavailable, why)
+}
+
+/// A script that makes a runtime wait for requests.
+struct Script {
+    flags: &'static [&'static str],
+    text: &'static str,
+}
+
+const PYTHON: &Script = &Script { flags: &["-I", "-u", "-c"], text: include_str!("run/worker.py") };
+
+const NODE: &Script =
+    &Script { flags: &["--input-type=module", "-e"], text: include_str!("run/worker.mjs") };

@@ -1,0 +1,54 @@
+# Waits for requests to one Python function. A line of JSON each way; what the function prints is no answer.
+import importlib
+import inspect
+import json
+import os
+import sys
+
+
+def main():
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    requests = os.fdopen(os.dup(0), "rb")
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+    def say(message):
+        text = json.dumps(message, allow_nan=False, separators=(",", ":"))
+        replies.write(text.encode("utf-8", "surrogatepass") + b"\n")
+
+    def fail(error):
+        return {"error": {"type": type(error).__name__, "message": str(error)}}
+
+    load = json.loads(requests.readline())
+    sys.path.insert(0, load["root"])
+    module, _, name = load["callable"].partition(":")
+    try:
+        function = importlib.import_module(module)
+        for part in name.split("."):
+            function = getattr(function, part)
+    except BaseException as error:
+        say(fail(error))
+        return
+    say({"ready": True})
+    for line in requests:
+        request = json.loads(line)
+        try:
+            result = function(request["input"])
+            if inspect.isawaitable(result):
+                import asyncio
+
+                async def wait():
+                    return await result
+
+                result = asyncio.run(wait())
+            reply = {"id": request["id"], "result": result}
+            json.dumps(reply, allow_nan=False)
+        except BaseException as error:
+            reply = {"id": request["id"], **fail(error)}
+        sys.stdout.flush()
+        say(reply)
+
+
+main()

@@ -1,0 +1,340 @@
+//! Processes that wait for requests: one interpreter serves many calls of one tool.
+//!
+//! A worker has the walls of its tool and of no other, serves one call at a time, and is ended
+//! by anything that is not an answer to what it was asked.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use manifest::dialect::Dialect;
+use sandbox::{Child, Ended, Exit, Launcher};
+use serde_json::{Value, json};
+
+use super::{Blocked, Network, not_started};
+use crate::error::{CallError, Kind};
+use crate::output::{clip, ended_by, strict};
+use crate::plan::Worker;
+
+/// How long a worker that has nothing to do is kept.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// How many workers that have nothing to do are kept, of all tools together.
+const MOST_IDLE: usize = 32;
+
+/// What fits into a pipe that is empty, whoever reads.
+const FITS: usize = 32 << 10;
+
+/// How much of what a worker said on standard error is kept.
+const MOST_SAID: usize = 16 << 10;
+
+/// The workers that have nothing to do.
+#[derive(Debug, Default)]
+pub(crate) struct Workers {
+    idle: Mutex<HashMap<String, Vec<Idle>>>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    worker: Running,
+    since: Instant,
+}
+
+/// Whether a worker may be one that has served before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warmth {
+    /// It may.
+    Warm,
+    /// It is started for this call and ended after it.
+    Cold,
+}
+
+/// What a worker answered, and what it tried to reach meanwhile.
+pub(crate) struct Answered {
+    pub(crate) answer: Result<Value, CallError>,
+    pub(crate) blocked: Vec<Blocked>,
+}
+
+impl Workers {
+    /// A pool whose idle workers end after a while.
+    pub(crate) fn new() -> Arc<Self> {
+        let workers = Arc::new(Self::default());
+        let weak = Arc::downgrade(&workers);
+        // Without the thread they would only be kept longer.
+        let _ = std::thread::Builder::new().name("workers".into()).spawn(move || tidy(&weak));
+        workers
+    }
+
+    /// Asks a worker, an idle one or a new one.
+    pub(crate) fn ask(
+        &self,
+        launcher: &Launcher,
+        plan: &Worker,
+        warmth: Warmth,
+        until: Instant,
+    ) -> Answered {
+        let key = key(plan);
+        let mut taken = match warmth {
+            Warmth::Warm => self.take(&key),
+            Warmth::Cold => None,
+        };
+        // One that died while it waited is no failure of this call.
+        if taken.as_mut().is_some_and(Running::has_ended) {
+            taken = None;
+        }
+        let started = match taken {
+            Some(worker) => Ok(worker),
+            None => Running::start(launcher, plan, until),
+        };
+        let mut worker = match started {
+            Ok(worker) => worker,
+            Err(error) => return Answered { answer: Err(error), blocked: Vec::new() },
+        };
+        let asked = worker.ask(&plan.request, until);
+        let blocked = worker.network.take_blocked();
+        let answer = match asked {
+            Ok(answer) => {
+                if warmth == Warmth::Warm {
+                    self.keep(key, worker);
+                }
+                answer
+            }
+            // Whatever it is now doing, it does not for anybody else.
+            Err(error) => Err(error),
+        };
+        Answered { answer, blocked }
+    }
+
+    fn take(&self, key: &str) -> Option<Running> {
+        let mut idle = self.lock();
+        let of_tool = idle.get_mut(key)?;
+        let taken = of_tool.pop();
+        if of_tool.is_empty() {
+            idle.remove(key);
+        }
+        taken.map(|one| one.worker)
+    }
+
+    fn keep(&self, key: String, worker: Running) {
+        let mut idle = self.lock();
+        if idle.values().map(Vec::len).sum::<usize>() < MOST_IDLE {
+            idle.entry(key).or_default().push(Idle { worker, since: Instant::now() });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<Idle>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tidy(workers: &Weak<Workers>) {
+    loop {
+        std::thread::sleep(IDLE / 12);
+        let Some(workers) = workers.upgrade() else { return };
+        let mut old = Vec::new();
+        let mut idle = workers.lock();
+        for of_tool in idle.values_mut() {
+            old.extend(of_tool.extract_if(.., |one| one.since.elapsed() > IDLE));
+        }
+        idle.retain(|_, of_tool| !of_tool.is_empty());
+        drop(idle);
+        drop(old);
+    }
+}
+
+/// All that makes one worker different from another: its program, what it has loaded, its walls.
+fn key(plan: &Worker) -> String {
+    format!("{:?} {} {:?}", plan.argv, plan.load, plan.walls)
+}
+
+/// A worker that runs.
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    stdin: Option<PipeWriter>,
+    lines: Receiver<io::Result<Vec<u8>>>,
+    said: Arc<Mutex<Vec<u8>>>,
+    network: Network,
+    next: u64,
+}
+
+impl Running {
+    fn start(launcher: &Launcher, plan: &Worker, until: Instant) -> Result<Self, CallError> {
+        let mut confinement = plan.walls.confinement.clone();
+        // Its time and its answers are counted by call, not for as long as it lives.
+        confinement.limits.deadline = None;
+        let longest = confinement.limits.output.take().unwrap_or(u64::MAX);
+        let spawned = launcher.spawn(&confinement, &plan.argv);
+        let mut child = spawned.map_err(|error| not_started(&error))?;
+        let network = Network::open(&mut child, &plan.walls.rules)?;
+        let stdin = child.take_stdin();
+        let (sender, lines) = mpsc::sync_channel(4);
+        if let Some(stdout) = child.take_stdout() {
+            spawn_thread(move || {
+                let mut reader = BufReader::with_capacity(64 << 10, stdout);
+                loop {
+                    let line = read_line(&mut reader, longest);
+                    let is_over = !matches!(&line, Ok(line) if !line.is_empty());
+                    if sender.send(line).is_err() || is_over {
+                        return;
+                    }
+                }
+            })?;
+        }
+        let said: Arc<Mutex<Vec<u8>>> = Arc::default();
+        if let Some(mut stderr) = child.take_stderr() {
+            let said = Arc::clone(&said);
+            spawn_thread(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+                    said.extend_from_slice(&buffer[..count]);
+                    let extra = said.len().saturating_sub(MOST_SAID);
+                    said.drain(..extra);
+                }
+            })?;
+        }
+        let mut worker = Self { child, stdin, lines, said, network, next: 0 };
+        worker.say(plan.load.to_string())?;
+        let ready = worker.hear(until)?;
+        match ready.get("ready") {
+            Some(Value::Bool(true)) => Ok(worker),
+            _ => Err(match failure(&ready) {
+                Some(failure) => CallError::new(
+                    failure.kind,
+                    format!("it cannot be loaded: {}", failure.message),
+                ),
+                None => worker.garbled("it did not say that it is ready"),
+            }),
+        }
+    }
+
+    /// Asks for one thing. An error means that the worker must not be asked again; what it
+    /// answered is in the other.
+    fn ask(
+        &mut self,
+        request: &Value,
+        until: Instant,
+    ) -> Result<Result<Value, CallError>, CallError> {
+        self.next += 1;
+        let mut request = request.clone();
+        request["id"] = self.next.into();
+        self.say(request.to_string())?;
+        let mut reply = self.hear(until)?;
+        if reply["id"] != json!(self.next) {
+            return Err(self.garbled("it answered what was not asked"));
+        }
+        // A second answer is noticed by the next call at the latest; now, when it is there already.
+        if self.lines.try_recv().is_ok() {
+            return Err(self.garbled("it answered twice, or ended with its answer"));
+        }
+        match (failure(&reply), reply.get_mut("result")) {
+            (Some(failure), _) => Ok(Err(failure)),
+            (None, Some(result)) => Ok(Ok(result.take())),
+            (None, None) => Err(self.garbled("its answer has neither a result nor an error")),
+        }
+    }
+
+    fn say(&mut self, mut text: String) -> Result<(), CallError> {
+        text.push('\n');
+        let Some(mut stdin) = self.stdin.take() else { return Err(self.lost()) };
+        if text.len() <= FITS {
+            if stdin.write_all(text.as_bytes()).is_err() {
+                return Err(self.lost());
+            }
+            self.stdin = Some(stdin);
+            return Ok(());
+        }
+        // It may never read: then it is killed for its time, and the thread ends with the pipe.
+        let Ok(mut other) = stdin.try_clone() else { return Err(self.lost()) };
+        self.stdin = Some(stdin);
+        spawn_thread(move || {
+            let _ = other.write_all(text.as_bytes());
+        })
+    }
+
+    fn hear(&mut self, until: Instant) -> Result<Value, CallError> {
+        let left = until.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(Ok(line)) if !line.is_empty() => {
+                let text = String::from_utf8(line).ok();
+                let value = text.and_then(|text| strict(&text)).filter(Value::is_object);
+                value.ok_or_else(|| self.garbled("it said something that is no answer"))
+            }
+            Ok(Err(error)) if error.kind() == io::ErrorKind::FileTooLarge => {
+                self.child.kill();
+                Err(CallError::new(Kind::TooMuchOutput, "the tool wrote more output than it may"))
+            }
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(self.lost()),
+            Err(RecvTimeoutError::Timeout) => {
+                self.child.kill();
+                Err(ended_by(Exit::Deadline, &self.said(), Dialect::Jumith))
+            }
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.child.try_wait().is_some() || self.lines.try_recv().is_ok()
+    }
+
+    /// It is gone, or about to be.
+    fn lost(&mut self) -> CallError {
+        let until = Instant::now() + Duration::from_secs(1);
+        let ended = self.child.wait_until(Some(until));
+        self.child.kill();
+        match ended {
+            Some(Ended { exit: Exit::Code(code), .. }) => {
+                let message = format!("the tool ended with code {code} instead of answering");
+                CallError::new(Kind::Failed, message)
+                    .with("exit", code)
+                    .with("stderr", clip(&self.said(), MOST_SAID))
+            }
+            Some(Ended { exit, .. }) => ended_by(exit, &self.said(), Dialect::Jumith),
+            None => self.garbled("it closed its output"),
+        }
+    }
+
+    fn garbled(&mut self, how: &str) -> CallError {
+        self.child.kill();
+        CallError::new(Kind::BadOutput, format!("the tool broke the protocol: {how}"))
+            .with("stderr", clip(&self.said(), MOST_SAID))
+    }
+
+    fn said(&self) -> Vec<u8> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The error in a reply.
+fn failure(reply: &Value) -> Option<CallError> {
+    let error = reply.get("error")?;
+    let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+    let message = match (text("type"), text("message")) {
+        ("" | "Error" | "Exception", message) => message.to_owned(),
+        (kind, "") => kind.to_owned(),
+        (kind, message) => format!("{kind}: {message}"),
+    };
+    Some(CallError::new(Kind::Failed, message).with("type", text("type")))
+}
+
+/// A line of at most so many bytes, without its end; empty at the end of all.
+fn read_line(reader: &mut impl BufRead, longest: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    reader.take(longest.saturating_add(1)).read_until(b'\n', &mut line)?;
+    match line.pop() {
+        Some(b'\n') if line.is_empty() => Ok(b"?".to_vec()),
+        Some(b'\n') => Ok(line),
+        Some(_) if line.len() as u64 >= longest => Err(io::ErrorKind::FileTooLarge.into()),
+        // A line that was not finished is none.
+        Some(_) | None => Ok(Vec::new()),
+    }
+}
+
+fn spawn_thread(run: impl FnOnce() + Send + 'static) -> Result<(), CallError> {
+    let spawned = std::thread::Builder::new().name("worker".into()).spawn(run);
+    spawned.map(drop).map_err(|error| {
+        CallError::new(Kind::Unavailable, format!("failed to start a thread: {error}"))
+    })
+}

@@ -1,0 +1,297 @@
+//! Templates filled in: arguments, paths and headers.
+//!
+//! One pass: what was put in is never looked at again. One element stays one element, and a
+//! value cannot become an option, another segment of a path, or another header.
+
+use std::collections::BTreeSet;
+
+use manifest::dialect::install_manifest::{Piece, Reference, pieces};
+use serde_json::Value;
+
+use crate::error::{CallError, Kind};
+
+/// What templates are filled from.
+pub(crate) struct Values<'v> {
+    /// The input, defaults applied.
+    pub(crate) input: &'v Value,
+    /// Variables by name: the value, and whether it is a secret.
+    pub(crate) variables: &'v [(String, Variable)],
+}
+
+impl Values<'_> {
+    fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, variable)| variable)
+    }
+}
+
+/// The value of a variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub(crate) value: String,
+    pub(crate) is_secret: bool,
+}
+
+/// Fills in arguments. One whose optional value is absent is dropped, and a lone flag before it.
+pub(crate) fn arguments(
+    templates: &[String],
+    values: &Values<'_>,
+) -> Result<Vec<String>, CallError> {
+    let mut filled: Vec<(String, Origin)> = Vec::new();
+    let mut options_ended = false;
+    for template in templates {
+        let parts = pieces(template);
+        let is_literal = parts.iter().all(|piece| matches!(piece, Piece::Literal(_)));
+        if is_literal {
+            options_ended |= template == "--";
+            filled.push((template.clone(), Origin::Template));
+            continue;
+        }
+        let Some(text) = fill(&parts, values, Sink::Argument)? else {
+            if filled.last().is_some_and(is_lone_flag) {
+                filled.pop();
+            }
+            continue;
+        };
+        let begins_with_value = matches!(parts.first(), Some(Piece::Reference(_)));
+        if begins_with_value && text.starts_with('-') && text.len() > 1 && !options_ended {
+            let message = format!(
+                "`{template}` would be filled with an option: values that begin with `-` are refused here"
+            );
+            return Err(CallError::new(Kind::BadInput, message));
+        }
+        filled.push((text, Origin::Value));
+    }
+    Ok(filled.into_iter().map(|(text, _)| text).collect())
+}
+
+#[derive(PartialEq)]
+enum Origin {
+    Template,
+    Value,
+}
+
+/// A flag that only announces the next argument.
+fn is_lone_flag((text, origin): &(String, Origin)) -> bool {
+    *origin == Origin::Template && text.starts_with('-') && text != "--" && !text.contains('=')
+}
+
+/// Fills in a path of a URL, and says which members of the input it took.
+pub(crate) fn path(
+    template: &str,
+    values: &Values<'_>,
+) -> Result<(String, BTreeSet<String>), CallError> {
+    let parts = pieces(template);
+    let taken = parts.iter().filter_map(|piece| match piece {
+        Piece::Reference(Reference::Input(path)) => path.split('.').next().map(str::to_owned),
+        _ => None,
+    });
+    let taken = taken.collect();
+    let text = fill(&parts, values, Sink::Path)?.ok_or_else(|| missing(template))?;
+    // A value that is a whole segment could lead out of the folder it was meant for.
+    let is_odd = |segment: &str| matches!(segment, "." | "..");
+    let before: Vec<_> = template.split(['/', '?']).filter(|part| is_odd(part)).collect();
+    let after: Vec<_> = text.split(['/', '?']).filter(|part| is_odd(part)).collect();
+    if before.len() != after.len() {
+        let message = format!("a value would lead `{template}` out of its folder");
+        return Err(CallError::new(Kind::BadInput, message));
+    }
+    Ok((text, taken))
+}
+
+/// Fills in the value of a header; `None` when an optional value is absent.
+pub(crate) fn header(template: &str, values: &Values<'_>) -> Result<Option<String>, CallError> {
+    fill(&pieces(template), values, Sink::Header)
+}
+
+/// Where a value goes, which says what it must not hold.
+#[derive(Clone, Copy, PartialEq)]
+enum Sink {
+    Argument,
+    Path,
+    Header,
+}
+
+/// Fills in one template; `None` when a value is absent.
+fn fill(parts: &[Piece<'_>], values: &Values<'_>, sink: Sink) -> Result<Option<String>, CallError> {
+    let mut text = String::new();
+    for piece in parts {
+        let value = match piece {
+            Piece::Literal(literal) | Piece::Nonsense(literal) => {
+                text.push_str(literal);
+                continue;
+            }
+            Piece::Reference(Reference::Input(path)) => match look_up(values.input, path) {
+                Some(value) => render(value),
+                None => return Ok(None),
+            },
+            Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => {
+                match values.variable(name) {
+                    Some(variable) if variable.is_secret && sink == Sink::Argument => {
+                        let message = format!(
+                            "`{name}` is a secret, and arguments can be seen by other processes"
+                        );
+                        return Err(CallError::new(Kind::Denied, message));
+                    }
+                    Some(variable) => variable.value.clone(),
+                    None => return Ok(None),
+                }
+            }
+        };
+        check(&value, sink)?;
+        match sink {
+            Sink::Path => percent_encode(&value, &mut text),
+            Sink::Argument | Sink::Header => text.push_str(&value),
+        }
+    }
+    Ok(Some(text))
+}
+
+fn look_up<'v>(input: &'v Value, path: &str) -> Option<&'v Value> {
+    let found = path.split('.').try_fold(input, |value, step| match value {
+        Value::Object(members) => members.get(step),
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        _ => None,
+    })?;
+    (!found.is_null()).then_some(found)
+}
+
+/// Text as it is, everything else as JSON.
+fn render(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn check(value: &str, sink: Sink) -> Result<(), CallError> {
+    let is_bad = |c: char| match sink {
+        Sink::Argument => c == '\0',
+        Sink::Path => c.is_control(),
+        Sink::Header => c.is_control() && c != '\t',
+    };
+    if value.contains(is_bad) {
+        let message = "a value holds a character that must not be where the template puts it";
+        return Err(CallError::new(Kind::BadInput, message));
+    }
+    Ok(())
+}
+
+fn percent_encode(value: &str, into: &mut String) {
+    use std::fmt::Write;
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            into.push(char::from(byte));
+        } else {
+            let _ = write!(into, "%{byte:02X}");
+        }
+    }
+}
+
+fn missing(template: &str) -> CallError {
+    CallError::new(
+        Kind::BadInput,
+        format!("`{template}` needs a value that the input does not have"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn with<T>(input: &Value, run: impl FnOnce(&Values<'_>) -> T) -> T {
+        let variable = |name: &str, value: &str, is_secret| {
+            (name.to_owned(), Variable { value: value.to_owned(), is_secret })
+        };
+        let variables =
+            [variable("REGION", "${input.text}", false), variable("KEY", "s3cret", true)];
+        run(&Values { input, variables: &variables })
+    }
+
+    fn argv(templates: &[&str], input: &Value) -> Result<Vec<String>, CallError> {
+        let templates: Vec<String> = templates.iter().map(|one| (*one).to_owned()).collect();
+        with(input, |values| arguments(&templates, values))
+    }
+
+    #[test]
+    fn scalars_are_json_and_text_is_text() {
+        let input = json!({"text": "a b;$(x)`", "n": 3, "on": true, "deep": {"x": ["p", "q"]}});
+        let filled = argv(
+            &[
+                "run",
+                "${input.text}",
+                "--n=${input.n}",
+                "${input.on}",
+                "${input.deep.x.1}",
+                "${input.deep}",
+            ],
+            &input,
+        );
+        let expected = ["run", "a b;$(x)`", "--n=3", "true", "q", r#"{"x":["p","q"]}"#];
+        assert_eq!(filled.unwrap(), expected);
+    }
+
+    #[test]
+    fn an_absent_value_drops_its_argument_and_a_lone_flag_before_it() {
+        let input = json!({"text": "x", "gone": null});
+        let filled =
+            argv(&["a", "--min", "${input.min}", "--max=${input.max}", "${input.text}"], &input);
+        assert_eq!(filled.unwrap(), ["a", "x"]);
+        let filled = argv(&["a", "--level=3", "${input.gone}", "--", "${input.gone}", "z"], &input);
+        assert_eq!(filled.unwrap(), ["a", "--level=3", "--", "z"]);
+    }
+
+    #[test]
+    fn a_value_cannot_become_an_option() {
+        for text in ["-rf", "--exec=x"] {
+            let input = json!({ "text": text });
+            assert_eq!(argv(&["a", "${input.text}"], &input).unwrap_err().kind, Kind::BadInput);
+            assert_eq!(argv(&["a", "--", "${input.text}"], &input).unwrap(), ["a", "--", text]);
+            let filled = argv(&["a", "--text=${input.text}"], &input).unwrap();
+            assert_eq!(filled, ["a".to_owned(), format!("--text={text}")]);
+        }
+        assert_eq!(argv(&["${input.text}"], &json!({"text": "-"})).unwrap(), ["-"]);
+        let input = json!({"text": -5});
+        assert!(argv(&["${input.text}"], &input).is_err());
+    }
+
+    #[test]
+    fn nothing_is_filled_in_twice_and_no_secret_becomes_an_argument() {
+        let input = json!({"text": "${env.KEY}"});
+        assert_eq!(argv(&["${input.text}"], &input).unwrap(), ["${env.KEY}"]);
+        assert_eq!(argv(&["${env.REGION}"], &input).unwrap(), ["${input.text}"]);
+        assert_eq!(argv(&["${env.KEY}"], &input).unwrap_err().kind, Kind::Denied);
+        assert_eq!(argv(&["${KEY}"], &input).unwrap_err().kind, Kind::Denied);
+        assert!(argv(&["${input.text}"], &json!({"text": "a\0b"})).is_err());
+    }
+
+    #[test]
+    fn a_value_stays_within_its_segment() {
+        let fill = |template: &str, text: &str| {
+            with(&json!({"id": text}), |values| path(template, values))
+        };
+        let (filled, taken) = fill("/items/${input.id}/x", "a/b?c=d#e%2f").unwrap();
+        assert_eq!(filled, "/items/a%2Fb%3Fc%3Dd%23e%252f/x");
+        assert_eq!(taken.into_iter().collect::<Vec<_>>(), ["id"]);
+        for text in ["..", "."] {
+            assert!(fill("/items/${input.id}", text).is_err(), "{text}");
+            assert!(fill("/items/${input.id}/x", text).is_err(), "{text}");
+        }
+        assert!(fill("/items/.${input.id}", ".").is_err());
+        assert!(fill("/items/${input.id}", "a\nb").is_err());
+        assert!(fill("/items/${input.other}", "a").is_err());
+    }
+
+    #[test]
+    fn a_value_stays_within_its_header() {
+        let fill =
+            |text: &str| with(&json!({"id": text}), |values| header("Bearer ${input.id}", values));
+        assert_eq!(fill("abc").unwrap().as_deref(), Some("Bearer abc"));
+        for text in ["a\r\nX-Evil: 1", "a\nb", "a\0"] {
+            assert!(fill(text).is_err(), "{text:?}");
+        }
+        let secret = with(&json!({}), |values| header("Bearer ${env.KEY}", values));
+        assert_eq!(secret.unwrap().as_deref(), Some("Bearer s3cret"));
+    }
+}
