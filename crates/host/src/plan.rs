@@ -147,7 +147,9 @@ impl Asked<'_> {
             Entry::NodeModule { main, export } => {
                 let main = self.beneath(main)?;
                 let load = json!({ "main": main, "export": export, "toolName": package.name });
-                self.worker("node", NODE, load).map(Way::Worker)
+                let mut worker = self.worker("node", NODE, load)?;
+                worker.request["env"] = self.context();
+                Ok(Way::Worker(worker))
             }
             Entry::McpStdio { .. }
             | Entry::McpHttp { .. }
@@ -235,9 +237,23 @@ impl Asked<'_> {
         Ok(Worker { argv, shown: vec![name.to_owned()], load, request, walls })
     }
 
+    /// The secrets of a Node tool, which are told and not in its environment: each under the name of the tool
+    /// and its own, and under its own alone.
+    fn context(&self) -> Value {
+        let tool = self.tool.package.name.as_deref().unwrap_or_default();
+        let secrets = self.variables.iter().filter(|(_, one)| one.is_secret);
+        secrets
+            .flat_map(|(name, one)| {
+                let value = Value::from(one.value.as_str());
+                [(format!("{tool}-{name}"), value.clone()), (name.clone(), value)]
+            })
+            .collect()
+    }
+
     fn walls(&self, program: &runtime::Program, folder: PathBuf) -> Result<Walls, CallError> {
-        let variables =
-            self.variables.iter().map(|(name, one)| (name.clone(), one.value.clone())).collect();
+        let is_told = self.tool.package.dialect == Dialect::Jumith;
+        let given = self.variables.iter().filter(|(_, one)| !(is_told && one.is_secret));
+        let variables = given.map(|(name, one)| (name.clone(), one.value.clone())).collect();
         let inside = Inside { folder, variables, program };
         confine::walls(self.tool, &self.decision.allowance, inside, self.settings)
     }

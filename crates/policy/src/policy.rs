@@ -234,7 +234,7 @@ pub struct PackageRules {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            trust: TrustGate { allow: vec![Trust::Verified, Trust::Local] },
+            trust: TrustGate { allow: vec![Trust::Local, Trust::Verified] },
             network: NetworkRules::default(),
             folders: FolderRules::default(),
             approval: ApprovalRules {

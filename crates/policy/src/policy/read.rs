@@ -424,6 +424,21 @@ mod tests {
     }
 
     #[test]
+    fn the_policies_of_the_documentation_are_policies() {
+        let page = include_str!("../../../../docs/policy.md");
+        let blocks: Vec<_> = page
+            .split("```toml\n")
+            .skip(1)
+            .map(|rest| rest.split("```").next().expect("a block has an end"))
+            .collect();
+        assert_eq!(blocks.len(), 3);
+        assert_eq!(parse(blocks[0]).unwrap(), Policy::default(), "the page shows the defaults");
+        for block in blocks {
+            parse(block).unwrap_or_else(|error| panic!("{error}: {block}"));
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_line() {
         for (text, line, words) in [
             ("[sandbox]\nlevl = \"L2\"", 2, "unknown field `levl`"),

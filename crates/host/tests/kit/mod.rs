@@ -1,0 +1,136 @@
+//! Tools in folders of their own, and a host that calls them.
+#![allow(dead_code, clippy::allow_attributes, reason = "each test file uses a part of it")]
+#![expect(
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "a test may panic, and this is no library"
+)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use host::{Blocked, Call, CallError, Host, Known, Reply, Settings, Tool, Warmth};
+use manifest::document::{Options, read};
+use manifest::model::Trust;
+use policy::{Consent, Policy, Surface};
+use serde_json::Value;
+
+/// A folder with the files of one package.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// A folder with these files; those in `tools/bin` can be executed.
+    pub fn with(files: &[(&str, &str)]) -> Self {
+        // No folder that a room has of its own, as `/tmp` is.
+        let folder = tempfile::Builder::new().prefix("haft-call-").tempdir_in("/var/tmp").unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            let mode = if name.starts_with("tools/bin/") { 0o755 } else { 0o644 };
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self(folder)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The tool that a manifest in it describes.
+    pub fn tool(&self, manifest: &str) -> Tool {
+        let bytes = std::fs::read(self.path().join(manifest)).unwrap();
+        let options = Options { fallback_id: Some("demo"), ..Options::default() };
+        let (_, mut packages) = read(&bytes, &options).unwrap_or_else(|report| {
+            panic!("{:?}", report.findings);
+        });
+        Tool {
+            package: packages.remove(0),
+            root: self.path().canonicalize().unwrap(),
+            consent: Consent::ByPath,
+            source_trust: Trust::Local,
+        }
+    }
+}
+
+/// A Node tool whose object is this text.
+pub fn node_tool(object: &str) -> Folder {
+    node_module("dist/index.mjs", &format!("export const tool = {object};\n"))
+}
+
+/// A Node tool in a file with this text.
+pub fn node_module(main: &str, text: &str) -> Folder {
+    let manifest = serde_json::json!({
+        "id": "tool:demo.node", "name": "demo.node", "version": "1.0.0", "summary": "A test",
+        "description": "A test", "tags": [], "provider": "tests",
+        "entry": { "runtime": "node", "main": main }
+    });
+    Folder::with(&[("tool.json", &manifest.to_string()), (main, text)])
+}
+
+/// A Python function `run` in a module with this text.
+pub fn python_tool(text: &str) -> Folder {
+    let manifest = serde_json::json!({
+        "id": "demo.python", "type": "tool", "version": "1.0.0", "description": "A test",
+        "origin": {"source": "local", "digest": "0".repeat(64)},
+        "interfaces": {"inputs": {"type": "object"}, "outputs": {}},
+        "permissions": {"network": "deny", "filesystem": "none", "devices": []},
+        "runtime": {"sandbox": "process", "resources": {"cpu": "2", "memory": "512Mi"},
+            "timeout_seconds": 5},
+        "trust_level": "local",
+        "implementation": {"kind": "python", "python": {"callable": "demo:run"}}
+    });
+    Folder::with(&[("manifest.json", &manifest.to_string()), ("demo.py", text)])
+}
+
+/// A host with a policy.
+pub fn host_with(policy: &str) -> Host {
+    let launcher =
+        sandbox::Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap();
+    let settings = Settings {
+        policy: Policy::parse(policy).unwrap(),
+        home: "/var/tmp/haft-no-such-home".into(),
+        user_home: None,
+        search_path: "/usr/local/bin:/usr/bin:/bin".into(),
+        environment: Vec::new(),
+    };
+    Host::new(settings, launcher)
+}
+
+pub fn host() -> Host {
+    host_with("")
+}
+
+/// A call from the owner's terminal.
+pub fn call_of(tool: &Tool, input: &Value) -> Call {
+    Call {
+        action: tool.package.actions[0].name.clone(),
+        input: input.to_string(),
+        surface: Surface::Terminal,
+        answer: None,
+        folder: "/".into(),
+    }
+}
+
+/// Makes a call.
+pub async fn call(
+    host: &Host,
+    tool: &Tool,
+    input: &Value,
+    warmth: Warmth,
+) -> (Result<Reply, CallError>, Vec<Blocked>) {
+    host.call(tool, &call_of(tool, input), &Known::default(), warmth).await
+}
+
+/// The result of a warm call that must succeed.
+pub async fn result(host: &Host, tool: &Tool, input: Value) -> Value {
+    let (reply, _) = call(host, tool, &input, Warmth::Warm).await;
+    reply.unwrap_or_else(|error| panic!("{error}: {}", error.details)).output.into_value()
+}
+
+/// The error of a warm call that must fail.
+pub async fn error(host: &Host, tool: &Tool, input: Value) -> CallError {
+    let (reply, _) = call(host, tool, &input, Warmth::Warm).await;
+    reply.expect_err("the call must fail")
+}

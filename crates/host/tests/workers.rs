@@ -1,0 +1,178 @@
+//! Python functions and Node tools: warm, walled, and ended by anything that is not an answer.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod kit;
+
+use std::time::{Duration, Instant};
+
+use host::{Kind, Warmth};
+use kit::{call, error, host, node_module, node_tool, python_tool, result};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_python_function_answers_and_stays_warm() {
+    let folder = python_tool(
+        "import os\ncount = 0\ndef run(input):\n    global count\n    count += 1\n    print('noise')\n    return {'count': count, 'pid': os.getpid(), 'got': input}\n",
+    );
+    let (host, tool) = (host(), folder.tool("manifest.json"));
+    let first = result(&host, &tool, json!({"a": "ü"})).await;
+    assert_eq!(first["got"], json!({"a": "ü"}));
+    let second = result(&host, &tool, json!({})).await;
+    assert_eq!((&first["count"], &second["count"]), (&json!(1), &json!(2)));
+    let (cold, _) = call(&host, &tool, &json!({}), Warmth::Cold).await;
+    assert_eq!(cold.unwrap().output.into_value()["count"], 1);
+    assert_eq!(result(&host, &tool, json!({})).await["count"], 3);
+}
+
+#[tokio::test]
+async fn a_coroutine_is_awaited_and_an_exception_is_told() {
+    let folder = python_tool(
+        "import asyncio\nasync def run(input):\n    await asyncio.sleep(0.01)\n    if input.get('bad'):\n        raise ValueError('no such colour')\n    return input\n",
+    );
+    let (host, tool) = (host(), folder.tool("manifest.json"));
+    assert_eq!(result(&host, &tool, json!({"x": 1})).await, json!({"x": 1}));
+    let failed = error(&host, &tool, json!({"bad": true})).await;
+    assert_eq!((failed.kind, &*failed.message), (Kind::Failed, "ValueError: no such colour"));
+    // Its own failure is no reason to start it anew.
+    assert_eq!(result(&host, &tool, json!({"x": 2})).await, json!({"x": 2}));
+}
+
+#[tokio::test]
+async fn what_cannot_be_json_or_cannot_be_loaded_is_an_error() {
+    let (host, odd) = (host(), python_tool("def run(input):\n    return float('nan')\n"));
+    let failed = error(&host, &odd.tool("manifest.json"), json!({})).await;
+    assert_eq!(failed.kind, Kind::Failed, "{failed}");
+    let broken = python_tool("import no_such_module_at_all\n");
+    let failed = error(&host, &broken.tool("manifest.json"), json!({})).await;
+    assert!(failed.message.starts_with("it cannot be loaded: ModuleNotFoundError"), "{failed}");
+    let missing = python_tool("def other(input):\n    return 1\n");
+    let failed = error(&host, &missing.tool("manifest.json"), json!({})).await;
+    assert!(failed.message.contains("AttributeError"), "{failed}");
+}
+
+#[tokio::test]
+async fn a_worker_that_hangs_dies_floods_or_babbles_is_ended_in_time_and_replaced() {
+    let folder = python_tool(
+        r"
+import os, signal, sys, time
+def run(input):
+    how = input.get('how')
+    if how == 'hang':
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True: time.sleep(60)
+    if how == 'die': os._exit(3)
+    if how == 'killed': os.kill(os.getpid(), 9)
+    if how == 'flood': return 'x' * (40 << 20)
+    if how == 'noise':
+        while True: os.write(2, b'y' * 65536)
+    fds = [fd for fd in range(3, 32) if os.path.exists(f'/proc/self/fd/{fd}')]
+    pipes = [fd for fd in fds if 'pipe' in os.readlink(f'/proc/self/fd/{fd}')]
+    if how == 'garbage':
+        for fd in pipes:
+            try: os.write(fd, b'this is no answer\n')
+            except OSError: pass
+    return {'pid': os.getpid(), 'how': how}
+",
+    );
+    let (host, tool) = (host(), folder.tool("manifest.json"));
+    for (how, kind) in [
+        ("hang", Kind::TimedOut),
+        ("die", Kind::Failed),
+        ("killed", Kind::Failed),
+        ("flood", Kind::TooMuchOutput),
+        ("noise", Kind::TimedOut),
+        ("garbage", Kind::BadOutput),
+    ] {
+        let began = Instant::now();
+        let failed = error(&host, &tool, json!({ "how": how })).await;
+        assert_eq!(failed.kind, kind, "{how}: {failed}");
+        assert!(began.elapsed() < Duration::from_secs(30), "{how}: {:?}", began.elapsed());
+        assert_eq!(result(&host, &tool, json!({"how": "well"})).await["how"], "well", "{how}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_twice_is_never_anothers() {
+    let folder = python_tool(
+        "import os\ndef run(input):\n    if input.get('twice'):\n        for fd in range(3, 32):\n            try: os.write(fd, b'{\"id\":1,\"result\":\"early\"}\\n')\n            except OSError: pass\n    return input\n",
+    );
+    let (host, tool) = (host(), folder.tool("manifest.json"));
+    for round in 0..10 {
+        // The first answer may be taken for the answer: it is the tool's own. What comes after it is an
+        // error of the tool, and never the answer to another call.
+        let _ = call(&host, &tool, &json!({"twice": true}), Warmth::Warm).await;
+        match call(&host, &tool, &json!({"round": round}), Warmth::Warm).await.0 {
+            Ok(reply) => assert_eq!(reply.output.into_value(), json!({"round": round})),
+            Err(error) => assert_eq!(error.kind, Kind::BadOutput, "{error}"),
+        }
+        let (cold, _) = call(&host, &tool, &json!({"round": round}), Warmth::Cold).await;
+        assert_eq!(cold.unwrap().output.into_value(), json!({"round": round}));
+    }
+}
+
+#[tokio::test]
+async fn node_tools_load_as_es_modules_and_as_commonjs() {
+    let host = host();
+    let body = "{ name: 'demo.node', description: 'x', async execute(input, context) { console.log('noise'); return { input, name: context.toolName }; } }";
+    for (main, text) in [
+        ("dist/index.mjs", format!("export const tool = {body};")),
+        ("dist/index.mjs", format!("export default {body};")),
+        ("dist/index.cjs", format!("module.exports = {body};")),
+        ("dist/index.cjs", format!("exports.tool = {body};")),
+        ("dist/index.cjs", format!("module.exports.default = {body};")),
+    ] {
+        let folder = node_module(main, &text);
+        let got = result(&host, &folder.tool("tool.json"), json!({"a": 1})).await;
+        assert_eq!(got, json!({"input": {"a": 1}, "name": "demo.node"}), "{main}: {text}");
+    }
+    let none = node_module("dist/index.mjs", "export const other = 1;");
+    let failed = error(&host, &none.tool("tool.json"), json!({})).await;
+    assert!(failed.message.contains("with `execute`"), "{failed}");
+}
+
+#[tokio::test]
+async fn node_tools_fail_in_their_own_words() {
+    let host = host();
+    let folder = node_tool(
+        "{ async execute({ how }) { if (how === 'throw') throw new RangeError('too far'); if (how === 'big') return 1n; if (how === 'exit') process.exit(4); if (how === 'spin') for (;;); return null; } }",
+    );
+    let tool = folder.tool("tool.json");
+    assert_eq!(result(&host, &tool, json!({})).await, json!(null));
+    assert_eq!(error(&host, &tool, json!({"how": "throw"})).await.message, "RangeError: too far");
+    assert_eq!(error(&host, &tool, json!({"how": "big"})).await.kind, Kind::Failed);
+    let exited = error(&host, &tool, json!({"how": "exit"})).await;
+    assert_eq!(exited.details["exit"], 4, "{exited}");
+    assert_eq!(result(&host, &tool, json!({})).await, json!(null));
+}
+
+#[tokio::test]
+async fn a_worker_is_inside_the_walls() {
+    let folder = python_tool(
+        "import os, socket\ndef run(input):\n    found = {}\n    for path in ['/etc/shadow', '/root', '/var/tmp', '/home']:\n        try: found[path] = os.listdir(path) if os.path.isdir(path) else open(path).read()\n        except OSError as e: found[path] = e.errno\n    try: open('/var/x', 'w'); found['write'] = True\n    except OSError as e: found['write'] = e.errno\n    try: socket.create_connection(('192.0.2.1', 80), 1); found['net'] = True\n    except OSError as e: found['net'] = False\n    found['uid'] = os.getuid()\n    return found\n",
+    );
+    let (host, tool) = (host(), folder.tool("manifest.json"));
+    let found = result(&host, &tool, json!({})).await;
+    assert!(found["/etc/shadow"].is_number() && found["/root"].is_number(), "{found}");
+    assert!(found["write"].is_number() && found["net"] == false, "{found}");
+    let seen = found["/var/tmp"].as_array().unwrap();
+    assert_eq!(seen.len(), 1, "only the package itself: {found}");
+    assert_eq!(found["uid"], 1000);
+}
+
+#[tokio::test]
+async fn tools_do_not_share_a_worker_and_one_that_hangs_does_not_slow_another() {
+    let slow = python_tool("import time\ndef run(input):\n    time.sleep(3)\n    return 'slow'\n");
+    let quick = python_tool("import os\ndef run(input):\n    return os.getpid()\n");
+    let host = host();
+    let (slow, quick) = (slow.tool("manifest.json"), (quick.tool("manifest.json"), quick));
+    result(&host, &quick.0, json!({})).await;
+    let other = host.clone();
+    let waiting = tokio::spawn(async move { result(&other, &slow, json!({})).await });
+    tokio::task::yield_now().await;
+    let began = Instant::now();
+    for _ in 0..20 {
+        result(&host, &quick.0, json!({})).await;
+    }
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!(waiting.await.unwrap(), json!("slow"));
+}
