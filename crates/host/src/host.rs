@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use manifest::model::{Action, Entry, Implementation, InputSource};
-use policy::{Asked, Grants, Memory, Policy, Verdict, decide};
+use policy::{Decision, Grants, Memory, Policy, Verdict, decide};
 use sandbox::{Launcher, runtime};
 
 use crate::call::{Call, Output, Reply, Tool};
 use crate::choose::{self, Machine, PLATFORM};
+use crate::consider::{Considered, consider};
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
 use crate::output;
@@ -77,10 +78,14 @@ impl Host {
         self.launcher.walls().level()
     }
 
-    /// Says exactly what a call would run and whether it may, and runs nothing.
+    /// Says exactly what a call would run and whether it may, and runs nothing: not even the hooks of the
+    /// tool, so it may want more than this.
     pub fn plan(&self, tool: &Tool, call: &Call, known: &Known) -> Result<Plan, CallError> {
         let prepared = self.prepare(tool, call)?;
-        self.plan_prepared(tool, call, &prepared, known)
+        let decision = self.decide(tool, call, &prepared, known, &Considered::default());
+        let allowed = &decision.allowance.environment;
+        let variables = self.variables(tool, allowed, &[]).unwrap_or_default();
+        plan::make(&self.asked(tool, call, &prepared, decision, &variables))
     }
 
     /// Makes a call. What it was kept from reaching is told in any case.
@@ -92,30 +97,8 @@ impl Host {
         warmth: Warmth,
     ) -> (Result<Reply, CallError>, Vec<Blocked>) {
         let began = Instant::now();
-        let prepared = match self.prepare(tool, call) {
-            Ok(prepared) => prepared,
-            Err(error) => return (Err(error), Vec::new()),
-        };
-        let planned = self.plan_prepared(tool, call, &prepared, known);
-        let plan = match planned.and_then(allowed) {
-            Ok(plan) => plan,
-            Err(error) => return (Err(error), Vec::new()),
-        };
-        let host = self.clone();
-        let (action, dialect) = (prepared.action.clone(), tool.package.dialect);
-        let time = Duration::from_millis(plan.decision.allowance.timeout_ms);
-        let run = tokio::task::spawn_blocking(move || match &plan.way {
-            Way::Process(one) => match process::run(&host.launcher, one, |_| {}) {
-                Ok((finished, blocked)) => (output::read(&finished, &action, dialect), blocked),
-                Err(error) => (Err(error), Vec::new()),
-            },
-            Way::Worker(one) => {
-                let answered = host.workers.ask(&host.launcher, one, warmth, began + time);
-                let output = answered.answer.map(Output::Json);
-                let output = output.and_then(|output| output::check_promise(output, &action));
-                (output, answered.blocked)
-            }
-        });
+        let (host, tool, call, known) = (self.clone(), tool.clone(), call.clone(), known.clone());
+        let run = tokio::task::spawn_blocking(move || host.run(&tool, &call, &known, warmth));
         let (output, blocked) = run.await.unwrap_or_else(|error| {
             let message = format!("the call broke off: {error}");
             (Err(CallError::new(Kind::Unavailable, message)), Vec::new())
@@ -124,6 +107,50 @@ impl Host {
         let reply =
             output.map(|output| Reply { output, took: began.elapsed(), attempts: 1, level });
         (reply, blocked)
+    }
+
+    /// Approval, then secrets, then the tool.
+    fn run(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        known: &Known,
+        warmth: Warmth,
+    ) -> (Result<Output, CallError>, Vec<Blocked>) {
+        let planned = self.prepare(tool, call).and_then(|prepared| {
+            let open = self.decide(tool, call, &prepared, known, &Considered::default());
+            if let Verdict::Denied(denial) = &open.verdict {
+                return Err(CallError::new(Kind::Denied, denial.to_string()));
+            }
+            let hooks = self.asked(tool, call, &prepared, open, &[]);
+            let considered = consider(&hooks, &self.launcher, &self.workers, warmth)?;
+            let decision = self.decide(tool, call, &prepared, known, &considered);
+            check_allowed(&decision, &considered)?;
+            let allowed = &decision.allowance.environment;
+            let variables = self.variables(tool, allowed, &considered.secrets)?;
+            let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
+            Ok((plan, prepared.action))
+        });
+        let (plan, action) = match planned {
+            Ok(planned) => planned,
+            Err(error) => return (Err(error), Vec::new()),
+        };
+        let time = Duration::from_millis(plan.decision.allowance.timeout_ms);
+        match &plan.way {
+            Way::Process(one) => match process::run(&self.launcher, one, |_| {}) {
+                Ok((finished, blocked)) => {
+                    (output::read(&finished, action, tool.package.dialect), blocked)
+                }
+                Err(error) => (Err(error), Vec::new()),
+            },
+            Way::Worker(one) => {
+                let until = Instant::now() + time;
+                let answered = self.workers.ask(&self.launcher, one, warmth, until);
+                let output = answered.answer.map(Output::Json);
+                let output = output.and_then(|output| output::check_promise(output, action));
+                (output, answered.blocked)
+            }
+        }
     }
 
     fn prepare<'t>(&self, tool: &'t Tool, call: &Call) -> Result<Prepared<'t>, CallError> {
@@ -140,48 +167,57 @@ impl Host {
         Ok(Prepared { action, implementation, input })
     }
 
-    fn plan_prepared(
+    fn decide(
         &self,
         tool: &Tool,
         call: &Call,
         prepared: &Prepared<'_>,
         known: &Known,
-    ) -> Result<Plan, CallError> {
-        let Prepared { action, implementation, input } = prepared;
+        considered: &Considered,
+    ) -> Decision {
         let mut memory = known.memory.clone();
         memory.answer = call.answer.clone().or(memory.answer);
-        let asked = Asked {
+        let asked = policy::Asked {
             package: &tool.package,
-            action,
-            implementation: Some(implementation),
+            action: prepared.action,
+            implementation: Some(prepared.implementation),
             trust: tool.trust(),
             consent: tool.consent,
-            endpoints: &endpoints(implementation),
+            endpoints: &endpoints(prepared.implementation),
             surface: &call.surface,
-            arguments: &input.arguments,
-            wants_approval: false,
+            arguments: &prepared.input.arguments,
+            wants_approval: considered.wants_approval,
             is_signed_in: false,
         };
-        let decision = decide(&asked, &self.settings.policy, &known.grants, &memory);
-        let variables = self.variables(tool, action, &decision.allowance.environment)?;
-        plan::make(&plan::Asked {
+        decide(&asked, &self.settings.policy, &known.grants, &memory)
+    }
+
+    fn asked<'a>(
+        &'a self,
+        tool: &'a Tool,
+        call: &'a Call,
+        prepared: &'a Prepared<'_>,
+        decision: Decision,
+        variables: &'a [(String, Variable)],
+    ) -> plan::Asked<'a> {
+        plan::Asked {
             tool,
-            action,
-            implementation,
-            input,
+            action: prepared.action,
+            implementation: prepared.implementation,
+            input: &prepared.input,
             decision,
-            variables: &variables,
+            variables,
             settings: &self.settings,
             caller: &call.folder,
-        })
+        }
     }
 
     /// The variables a process is given: those it declares, and those that were granted.
     fn variables(
         &self,
         tool: &Tool,
-        action: &Action,
         allowed: &[String],
+        more: &[manifest::model::Input],
     ) -> Result<Vec<(String, Variable)>, CallError> {
         let mut variables: Vec<(String, Variable)> = Vec::new();
         for name in allowed {
@@ -190,7 +226,7 @@ impl Host {
                 variables.push((name.clone(), variable));
             }
         }
-        for input in &tool.package.inputs {
+        for input in tool.package.inputs.iter().chain(more) {
             if input.source == InputSource::Caller
                 || variables.iter().any(|(n, _)| *n == input.name)
             {
@@ -207,7 +243,7 @@ impl Host {
                         if input.secret { "Missing required secret" } else { "missing variable" };
                     let message = format!("{what}: {}", input.name);
                     let error = CallError::new(Kind::MissingInput, message);
-                    return Err(error.with("name", &*input.name).with("action", &*action.name));
+                    return Err(error.with("name", &*input.name));
                 }
                 None => {}
             }
@@ -216,13 +252,17 @@ impl Host {
     }
 }
 
-/// A plan that may be carried out.
-fn allowed(plan: Plan) -> Result<Plan, CallError> {
-    match &plan.decision.verdict {
-        Verdict::Allowed => Ok(plan),
+/// Refuses what may not go ahead, or not yet.
+fn check_allowed(decision: &Decision, considered: &Considered) -> Result<(), CallError> {
+    match &decision.verdict {
+        Verdict::Allowed => Ok(()),
         Verdict::Ask(question) => {
             let message = format!("the owner has to be asked, because {}", question.why.words());
-            Err(CallError::new(Kind::NeedsApproval(Box::new(question.clone())), message))
+            let error = CallError::new(Kind::NeedsApproval(Box::new(question.clone())), message);
+            Err(match &considered.message {
+                Some(message) => error.with("message", &**message),
+                None => error,
+            })
         }
         Verdict::Denied(denial) => Err(CallError::new(Kind::Denied, denial.to_string())),
     }

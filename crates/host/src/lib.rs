@@ -14,11 +14,13 @@
 //! | [`confine`] | what was allowed, as walls |
 //! | [`output`] | from bytes to a result |
 //! | [`run`] | the ways to run |
+//! | [`consider`] | what a Node tool says of a call before it is made |
 //! | [`host`] | the path as a whole |
 
 pub mod call;
 mod choose;
 mod confine;
+mod consider;
 pub mod error;
 pub mod host;
 mod input;

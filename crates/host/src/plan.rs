@@ -108,6 +108,7 @@ pub(crate) struct Worker {
 const LONGEST_ARGUMENT: usize = 128 << 10;
 
 /// What a plan is made of.
+#[derive(Clone)]
 pub(crate) struct Asked<'p> {
     pub(crate) tool: &'p Tool,
     pub(crate) action: &'p Action,

@@ -78,9 +78,10 @@ pub(crate) fn run(
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
     let make = |call: &Call| runtime.block_on(host.call(tool, call, &known, warmth));
     let (mut answered, mut blocked) = make(&call);
-    if let Err(CallError { kind: Kind::NeedsApproval(question), .. }) = &answered {
+    if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &answered {
         let approved = args.approve || {
-            let words = question_words(tool, &call, question.why.words());
+            let quoted = details.get("message").and_then(Value::as_str);
+            let words = question_words(tool, &call, question.why.words(), quoted);
             ask.yes_or_no(&words)?
         };
         call.answer = Some(if approved {
@@ -179,12 +180,15 @@ fn settings(home: &Home) -> Result<Settings, Failure> {
     })
 }
 
-fn question_words(tool: &Tool, call: &Call, because: &str) -> String {
+/// Our own words with the whole input; the tool's own are quoted beneath.
+fn question_words(tool: &Tool, call: &Call, because: &str, quoted: Option<&str>) -> String {
+    let quoted = quoted.map(|text| format!("The tool itself says: \"{}\"\n", line(text)));
     format!(
-        "`{}` of {} is about to be called with\n  {}\nYou are asked because {because}. Allow this call?",
+        "`{}` of {} is about to be called with\n  {}\n{}You are asked because {because}. Allow this call?",
         line(&call.action),
         line(&tool.package.canonical_id()),
         line(&call.input),
+        quoted.unwrap_or_default(),
     )
 }
 
