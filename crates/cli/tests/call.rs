@@ -1,0 +1,239 @@
+//! `haft call --from`: every dialect, every refusal, as a person types it.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Ran, repository, run_in};
+use serde_json::{Value, json};
+
+/// A home of its own, and the repository's examples.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(tempfile::Builder::new().prefix("haft-home-").tempdir_in("/var/tmp").unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        if name.contains("bin/") {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// A tools.json with one tool, a shell script.
+    fn script(&self, text: &str) -> String {
+        self.write("pkg/tools/bin/run", &format!("#!/bin/sh\n{text}\n"));
+        let tool = json!({"tools": [{"name": "run", "command": ["./tools/bin/run"], "timeoutSec": 2,
+            "schema": {"type": "object", "properties": {"a": {"type": "string", "default": "d"}}}}]});
+        self.write("pkg/tools.json", &tool.to_string())
+    }
+
+    fn call(&self, arguments: &[&str]) -> Ran {
+        self.call_with(arguments, None)
+    }
+
+    fn call_with(&self, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {
+        let home = self.path().join("home");
+        let mut all = vec!["--home", home.to_str().unwrap(), "--non-interactive", "call", "--from"];
+        all.extend(arguments);
+        run_in(&repository(), &all, stdin)
+    }
+
+    fn result(&self, arguments: &[&str]) -> Value {
+        let ran = self.call(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        ran.json()
+    }
+}
+
+#[test]
+fn every_dialect_of_the_examples_can_be_called() {
+    let desk = Desk::new();
+    for (path, name, input, expected) in [
+        (
+            "examples/install-manifest/word-count",
+            "count",
+            r#"{"text":"a b"}"#,
+            json!({"lines": 1, "words": 2, "characters": 3}),
+        ),
+        (
+            "examples/install-manifest/word-count",
+            "longest",
+            r#"{"text":"a tool for every hand"}"#,
+            json!({"words": ["every", "tool", "hand"]}),
+        ),
+        (
+            "examples/mcpkg/text-clean",
+            "demo.text.clean",
+            r#"{"text":" a  b \n\n c"}"#,
+            json!({"text": "a b\nc", "removed": 5}),
+        ),
+        (
+            "examples/mcpkg/text-clean",
+            "mcpkg:demo.text.clean",
+            r#"{"text":"a"}"#,
+            json!({"text": "a", "removed": 0}),
+        ),
+        (
+            "examples/capability/greet",
+            "demo.greet",
+            r#"{"name":"Ann"}"#,
+            json!({"greeting": "Hello, Ann", "language": "en"}),
+        ),
+        (
+            "examples/jumith/slugify",
+            "text.slugify",
+            r#"{"title":"Hello, Wörld"}"#,
+            json!({"slug": "hello-world"}),
+        ),
+        ("examples/jumith/slugify", "tool:text.slugify", r#"{"title":"a"}"#, json!({"slug": "a"})),
+    ] {
+        assert_eq!(desk.result(&[path, name, input]), expected, "{path} {name}");
+    }
+    let time = desk.result(&["examples/agentcli/tools.json", "get_time", r#"{"timezone":"UTC"}"#]);
+    assert_eq!(time["timezone"], "UTC");
+    let rolled = desk.result(&["examples/jumith/dice.bundle.json", "demo.dice", "{}"]);
+    assert!(rolled.is_object(), "{rolled}");
+    let now = desk.call(&["examples/install-manifest/utc-clock", "now"]);
+    assert!(now.stdout.starts_with("20") && now.stdout.ends_with("Z\n"), "{}", now.stdout);
+    // Nothing of the bundle is left.
+    let left = std::fs::read_dir(desk.path().join("home/staging")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn the_input_comes_from_the_command_line_a_file_or_standard_input() {
+    let desk = Desk::new();
+    let tool = desk.script("cat");
+    assert_eq!(desk.result(&[&tool, "run", r#"{"a":"x  y"}"#]), json!({"a": "x  y"}));
+    let file = desk.write("input.json", r#"{"a":"f"}"#);
+    assert_eq!(desk.result(&[&tool, "run", &format!("@{file}")]), json!({"a": "f"}));
+    let ran = desk.call_with(&[&tool, "run", "-"], Some(br#"{"a":"s"}"#));
+    assert_eq!(ran.json(), json!({"a": "s"}));
+    // The bytes reach the tool as they were written; the default is for the check alone.
+    let ran = desk.call(&[&tool, "run"]);
+    assert_eq!(ran.stdout, "{}\n");
+    for (input, words) in [
+        ("{", "the input is no JSON"),
+        ("[1]", "must be a JSON object"),
+        (r#"{"a":1}"#, "/a: 1 is not of type"),
+        (r#"{"a":"x","a":"y"}"#, "the input is no JSON"),
+        ("@no-such-file", "failed to read"),
+    ] {
+        let ran = desk.call(&[&tool, "run", input]);
+        assert!(ran.stderr.contains(words), "{input}: {}", ran.stderr);
+        assert!(
+            ran.code == 2 || (ran.code == 3 && input.starts_with('@')),
+            "{input}: {}",
+            ran.code
+        );
+        assert_eq!(ran.stdout, "");
+    }
+}
+
+#[test]
+fn a_tools_json_has_its_exact_contract() {
+    let desk = Desk::new();
+    let said = |script: &str| desk.call(&[&desk.script(script), "run", "{}"]);
+    assert_eq!(said("exit 0").stdout, "{}\n");
+    let failed = said("exit 3");
+    assert_eq!((failed.code, &*failed.stderr), (1, "error: exit status 3\n"));
+    assert_eq!(
+        said("echo '{\"error\":\"no such zone\"}' >&2; exit 1").stderr,
+        "error: no such zone\n"
+    );
+    assert_eq!(said("echo broken >&2; exit 1").stderr, "error: broken\n");
+    let late = said("sleep 60");
+    assert!(late.stderr.starts_with("error: tool timed out\n"), "{}", late.stderr);
+    assert_eq!(late.code, 1);
+    let unknown = desk.call(&[&desk.script("true"), "other"]);
+    assert_eq!(
+        (unknown.code, &*unknown.stderr),
+        (3, "error: unknown tool: other\nhint: there is run\n")
+    );
+    let environment = desk.result(&[&desk.script("env | sort | cut -d= -f1 | grep -v '^_$\\|PWD\\|SHLVL' | tr '\\n' ' ' | sed 's/.*/\"&\"/'"), "run"]);
+    assert_eq!(environment, json!("HOME PATH "));
+}
+
+#[test]
+fn json_gives_one_document_whatever_happens() {
+    let desk = Desk::new();
+    let ok = desk.call(&[&desk.script("echo '{\"x\":1}'"), "run", "{}", "--json"]).json();
+    assert_eq!(
+        (&ok["ok"], &ok["result"], &ok["attempts"]),
+        (&json!(true), &json!({"x": 1}), &json!(1))
+    );
+    assert!(ok["ms"].is_u64() && ok["sandbox"]["level"].is_string(), "{ok}");
+    let failed = desk.call(&[&desk.script("echo no >&2; exit 2"), "run", "{}", "--json"]);
+    assert_eq!(failed.code, 1);
+    let document = failed.json();
+    assert_eq!(document["ok"], false);
+    assert_eq!(document["error"]["code"], "tool_failed");
+    assert_eq!(document["error"]["message"], "no");
+}
+
+#[test]
+fn the_policy_is_read_and_a_bad_one_stops_everything() {
+    let desk = Desk::new();
+    let tool = desk.script("echo '{}'");
+    desk.write("home/policy.toml", "[sandbox]\nlevl = \"L2\"\n");
+    let ran = desk.call(&[&tool, "run"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("line 2: unknown field `levl`"), "{}", ran.stderr);
+    desk.write("home/policy.toml", "[package.pkg]\nallow = false\n");
+    let ran = desk.call(&[&tool, "run"]);
+    assert_eq!((ran.code, &*ran.stderr), (4, "error: your policy refuses this package\n"));
+    desk.write("home/policy.toml", "[package.pkg]\nactions.run = \"ask\"\n");
+    let ran = desk.call(&[&tool, "run"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--approve approves this one call"), "{}", ran.stderr);
+    assert_eq!(desk.call(&[&tool, "run", "--approve"]).code, 0);
+}
+
+#[test]
+fn explain_shows_the_plan_and_runs_nothing() {
+    let desk = Desk::new();
+    let tool = desk.script("touch ran; echo '{}'");
+    let plan = desk.call(&[&tool, "run", "{}", "--explain", "--json"]).json();
+    assert_eq!(plan["decision"], "allowed");
+    assert_eq!(plan["argv"], json!(["./tools/bin/run"]));
+    assert_eq!(plan["walls"]["hosts"], json!([]));
+    let text = desk.call(&[&tool, "run", "{}", "--explain"]).stdout;
+    assert!(text.contains("decision: allowed") && text.contains("walls:"), "{text}");
+}
+
+#[test]
+fn a_program_that_leads_out_of_its_folder_is_refused() {
+    let desk = Desk::new();
+    let tool = desk.script("true");
+    let bin = desk.path().join("pkg/tools/bin/run");
+    std::fs::remove_file(&bin).unwrap();
+    std::os::unix::fs::symlink("/bin/cat", &bin).unwrap();
+    let ran = desk.call(&[&tool, "run"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("leads out of tools/bin"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_capability_trusted_too_little_is_refused_in_the_fixed_words() {
+    let desk = Desk::new();
+    let text =
+        std::fs::read_to_string(repository().join("examples/capability/greet/manifest.json"));
+    let text = text.unwrap().replace(r#""trust_level": "local""#, r#""trust_level": "community""#);
+    let manifest = desk.write("pkg/manifest.json", &text);
+    let ran = desk.call(&[&manifest, "demo.greet", r#"{"name":"Ann"}"#]);
+    assert_eq!(ran.code, 4);
+    assert!(ran.stderr.contains("trust_level not allowed by policy: community"), "{}", ran.stderr);
+}
