@@ -1,0 +1,187 @@
+//! Measures calls: warm workers against starting the interpreter, a command through the host against
+//! the bare walls, and the whole of `haft call` against a plain spawn; all in one run, taking turns.
+//! Prints ratios; a goal that is missed makes it fail.
+//!
+//! `measure-calls LAUNCHER HAFT TRIVIAL`: our launcher, the command line, and a static program that ends at once.
+
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints and may panic")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use host::{Call, Host, Known, Settings, Tool, Warmth};
+use manifest::document::{Options, read};
+use manifest::model::Trust;
+use policy::{Consent, Policy, Surface};
+use sandbox::{Confinement, Launcher, Stream};
+
+const WARM_ROUNDS: usize = 1000;
+const START_ROUNDS: usize = 15;
+const PROCESS_ROUNDS: usize = 400;
+const CLI_ROUNDS: usize = 100;
+
+fn main() {
+    let mut arguments = std::env::args_os().skip(1);
+    let mut next = || PathBuf::from(arguments.next().expect("LAUNCHER HAFT TRIVIAL"));
+    let (launcher_program, haft, trivial) = (next(), next(), next());
+    let folder = tempfile::Builder::new().prefix("haft-bench-").tempdir_in("/var/tmp").unwrap();
+    let launcher = Launcher::start(&launcher_program).unwrap();
+    let settings = Settings {
+        policy: Policy::default(),
+        home: folder.path().join("home"),
+        user_home: None,
+        search_path: "/usr/local/bin:/usr/bin:/bin".into(),
+        environment: Vec::new(),
+    };
+    let host = Host::new(settings, launcher.clone());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let call = |tool: &Tool| {
+        let call = Call {
+            action: tool.package.actions[0].name.clone(),
+            input: r#"{"n":1}"#.into(),
+            surface: Surface::Terminal,
+            answer: None,
+            folder: "/".into(),
+        };
+        let made = runtime.block_on(host.call(tool, &call, &Known::default(), Warmth::Warm));
+        made.0.unwrap_or_else(|error| panic!("{error} {}", error.details));
+    };
+    let mut missed = 0;
+    let mut goal = |name: &str, value: f64, holds: bool| {
+        println!("{:<6} {name}: {value:.2}", if holds { "ok" } else { "MISSED" });
+        missed += i32::from(!holds);
+    };
+
+    let files = Files(folder.path());
+    for (name, tool, start) in [
+        (
+            "Python",
+            files.python(),
+            vec!["python3", "-c", "import json; print(json.dumps({'n': 2}))"],
+        ),
+        ("Node", files.node(), vec!["node", "-e", "console.log(JSON.stringify({n: 2}))"]),
+    ] {
+        call(&tool);
+        let warm = median((0..WARM_ROUNDS).map(|_| time(|| call(&tool))));
+        let started = median((0..START_ROUNDS).map(|_| time(|| plain(&start))));
+        println!("{name}: warm p50 {warm:.3} ms, an interpreter for each call {started:.1} ms");
+        goal(&format!("{name}, warm p50 in ms, under 1"), warm, warm < 1.0);
+        let ratio = started / warm;
+        goal(&format!("{name}, started / warm, at least 50"), ratio, ratio >= 50.0);
+    }
+
+    let tool = files.command(&trivial);
+    let program = tool.root.join("tools/bin/trivial");
+    let confinement = Confinement {
+        readable: vec![program.clone()],
+        stdin: Stream::Pipe,
+        ..Confinement::default()
+    };
+    let bare = || {
+        let child = launcher.spawn(&confinement, &[program.clone().into()]).unwrap();
+        child.finish(b"{}").unwrap();
+    };
+    (0..20).for_each(|_| (bare(), call(&tool)).0);
+    let (mut bare_times, mut host_times) = (Vec::new(), Vec::new());
+    for _ in 0..PROCESS_ROUNDS {
+        bare_times.push(time(bare));
+        host_times.push(time(|| call(&tool)));
+    }
+    let (bare_p50, host_p50) = (median(bare_times), median(host_times));
+    println!("one process: bare walls p50 {bare_p50:.3} ms, through the host {host_p50:.3} ms");
+    let ratio = host_p50 / bare_p50;
+    goal("host / bare walls, p50, at most 1.3", ratio, ratio <= 1.3);
+
+    let manifest = tool.root.join("tools.json");
+    let home = folder.path().join("cli-home");
+    let whole = || {
+        let mut command = Command::new(&haft);
+        command.arg("--home").arg(&home).args(["call", "--from"]).arg(&manifest).arg("trivial");
+        assert!(command.stdout(Stdio::null()).status().unwrap().success());
+    };
+    let trivial = trivial.to_str().unwrap().to_owned();
+    whole();
+    let (mut plain_times, mut cli_times) = (Vec::new(), Vec::new());
+    for _ in 0..CLI_ROUNDS {
+        plain_times.push(time(|| plain(&[&*trivial])));
+        cli_times.push(time(whole));
+    }
+    let (plain_p50, cli_p50) = (median(plain_times), median(cli_times));
+    println!("whole process: plain p50 {plain_p50:.3} ms, haft call {cli_p50:.3} ms");
+    let over = cli_p50 - plain_p50;
+    goal("haft call - plain in ms, p50, at most 10", over, over <= 10.0);
+    drop(host);
+    std::process::exit(i32::from(missed > 0));
+}
+
+/// Packages to call, in folders below one.
+struct Files<'f>(&'f Path);
+
+impl Files<'_> {
+    fn tool(&self, folder: &str, manifest: &str, files: &[(&str, &str)]) -> Tool {
+        let root = self.0.join(folder);
+        for (name, text) in files {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let bytes = std::fs::read(root.join(manifest)).unwrap();
+        let options = Options { fallback_id: Some(folder), ..Options::default() };
+        let (_, mut packages) = read(&bytes, &options).unwrap();
+        let root = root.canonicalize().unwrap();
+        let package = packages.remove(0);
+        Tool { package, root, consent: Consent::ByPath, source_trust: Trust::Local }
+    }
+
+    fn python(&self) -> Tool {
+        let manifest = serde_json::json!({
+            "id": "bench.python", "type": "tool", "version": "1.0.0", "description": "Adds one",
+            "origin": {"source": "local", "digest": "0".repeat(64)},
+            "interfaces": {"inputs": {"type": "object"}, "outputs": {"type": "object"}},
+            "permissions": {"network": "deny", "filesystem": "none", "devices": []},
+            "runtime": {"sandbox": "process", "resources": {"cpu": "2", "memory": "512Mi"}},
+            "trust_level": "local",
+            "implementation": {"kind": "python", "python": {"callable": "add:one"}}
+        });
+        let code = "def one(input):\n    return {'n': input['n'] + 1}\n";
+        let files = [("manifest.json", &*manifest.to_string()), ("add.py", code)];
+        self.tool("python", "manifest.json", &files)
+    }
+
+    fn node(&self) -> Tool {
+        let manifest = serde_json::json!({
+            "id": "tool:bench.node", "name": "bench.node", "version": "1.0.0", "summary": "Adds one",
+            "description": "Adds one", "tags": [], "provider": "bench",
+            "entry": {"runtime": "node", "main": "index.mjs"}
+        });
+        let code = "export const tool = { execute: async ({ n }) => ({ n: n + 1 }) };\n";
+        let files = [("tool.json", &*manifest.to_string()), ("index.mjs", code)];
+        self.tool("node", "tool.json", &files)
+    }
+
+    fn command(&self, trivial: &Path) -> Tool {
+        let bin = self.0.join("command/tools/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::copy(trivial, bin.join("trivial")).unwrap();
+        let manifest = r#"{"tools":[{"name":"trivial","command":["./tools/bin/trivial"]}]}"#;
+        self.tool("command", "tools.json", &[("tools.json", manifest)])
+    }
+}
+
+fn plain(argv: &[&str]) {
+    let mut command = Command::new(argv[0]);
+    assert!(command.args(&argv[1..]).stdout(Stdio::null()).status().unwrap().success());
+}
+
+fn time(run: impl FnOnce()) -> Duration {
+    let began = Instant::now();
+    run();
+    began.elapsed()
+}
+
+fn median(times: impl IntoIterator<Item = Duration>) -> f64 {
+    let mut times: Vec<_> = times.into_iter().collect();
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1000.0
+}
