@@ -16,13 +16,13 @@ use rustix::thread::UnshareFlags;
 use super::bare;
 use super::calls::Filters;
 use super::files::{self, Connections, Rights};
+use super::furniture::{Furniture, System};
 use super::groups::Groups;
 use super::mounts::Doing;
 use super::porter::Porter;
 use super::process::{self, Namespaces, Reaped, Wait};
 use super::protect::Guard;
 use super::room::{self, Plan};
-use super::root::{Furniture, System};
 use super::wire::{self, Answer, Ask, Group, Word};
 use crate::level::{Fault, Finding, Primitive, Walls};
 

@@ -20,9 +20,10 @@ use rustix::thread::UnshareFlags;
 
 use super::calls::Filters;
 use super::files::{self, Connections, Rights};
+use super::furniture::System;
 use super::mounts::Doing;
 use super::process::{self, Namespaces, Wait};
-use super::root::{INSIDE_ID, Root, System};
+use super::root::{INSIDE_ID, Root};
 use super::watch::Watch;
 use super::wire::{self, Access, Cause, End, Failure, Nudge, Order, Prepared, Word};
 use super::{bare, limits};
