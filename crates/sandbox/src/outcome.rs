@@ -32,6 +32,9 @@ pub enum Exit {
     Processes,
     /// It wrote more than it may.
     Output,
+    /// Somebody outside moved or replaced what is protected in a folder it may write, so that
+    /// it could have planted something there.
+    Uncovered,
     /// We ended it.
     Cancelled,
     /// The walls came down around it: somebody else killed them.
@@ -48,6 +51,9 @@ impl fmt::Display for Exit {
             Self::Processor => f.write_str("used more processor time than it may"),
             Self::Processes => f.write_str("started more processes than it may"),
             Self::Output => f.write_str("wrote more output than it may"),
+            Self::Uncovered => f.write_str(
+                "was ended, because something protected in a folder it may write was moved or replaced from outside",
+            ),
             Self::Cancelled => f.write_str("was cancelled"),
             Self::Lost => f.write_str("was killed together with its walls"),
         }

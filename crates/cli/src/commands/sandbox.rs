@@ -397,6 +397,11 @@ fn outcome(
         sandbox::Exit::Deadline => return Err(failed().hint("--timeout sets how long it may run")),
         sandbox::Exit::Memory => return Err(failed().hint("--memory gives it more")),
         sandbox::Exit::Processes => return Err(failed().hint("--processes allows more")),
+        sandbox::Exit::Uncovered => {
+            return Err(failed().hint(
+                "while it runs, leave what docs/sandbox.md lists alone in the folders of --write; then run it again",
+            ));
+        }
         sandbox::Exit::Processor
         | sandbox::Exit::Output
         | sandbox::Exit::Cancelled

@@ -220,6 +220,7 @@ impl Child {
                 Cause::Memory => Exit::Memory,
                 Cause::Processor => Exit::Processor,
                 Cause::Processes => Exit::Processes,
+                Cause::Uncovered => Exit::Uncovered,
                 Cause::Host if self.killer.was_used() => Exit::Cancelled,
                 Cause::Host if self.is_out_of_memory => Exit::Memory,
                 Cause::Host => Exit::Cancelled,

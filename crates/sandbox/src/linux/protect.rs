@@ -14,6 +14,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::covers::Covers;
 use super::mounts::{self, Doing, Mounted, Shape};
 use super::root::is_writable;
 use crate::level::Fault;
@@ -247,11 +248,17 @@ fn join(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
 }
 
 /// Covers each protected name of a folder in the room with a read-only view of itself.
-pub(crate) fn cover(folder: BorrowedFd<'_>, empty: BorrowedFd<'_>) -> Result<(), Fault> {
+pub(crate) fn cover(
+    folder: BorrowedFd<'_>,
+    path: &Path,
+    empty: BorrowedFd<'_>,
+    covers: &mut Covers,
+) -> Result<(), Fault> {
     for name in PROTECTED {
-        cover_one(folder, name, empty)?;
+        cover_one(folder, &path.join(name), empty, covers)?;
     }
     let doing = || "cover a repository".into();
+    let repository = path.join(REPOSITORY);
     match look(folder, REPOSITORY).doing(doing)? {
         Some(FileType::Directory) => {
             // A mount point cannot be renamed, so no other repository takes this one's place.
@@ -260,19 +267,20 @@ pub(crate) fn cover(folder: BorrowedFd<'_>, empty: BorrowedFd<'_>) -> Result<(),
             let mounted =
                 if is_marked(stat.st_mode) { Mounted::ReadOnly } else { Mounted::Writable };
             let view = mounts::copy(place.as_fd(), Path::new(""), mounted).doing(doing)?;
+            covers.note(view.as_fd(), &repository)?;
             mounts::put(view.as_fd(), place.as_fd()).doing(doing)?;
             if mounted == Mounted::Writable {
                 for name in IN_REPOSITORY {
-                    cover_one(view.as_fd(), name, empty)?;
+                    cover_one(view.as_fd(), &repository.join(name), empty, covers)?;
                 }
             }
         }
-        _ => cover_one(folder, REPOSITORY, empty)?,
+        _ => cover_one(folder, &repository, empty, covers)?,
     }
     if is_bare(folder).doing(doing)? {
-        IN_REPOSITORY.iter().try_for_each(|name| cover_one(folder, name, empty))
+        IN_REPOSITORY.iter().try_for_each(|name| cover_one(folder, &path.join(name), empty, covers))
     } else {
-        cover_one(folder, missing_part(folder), empty)
+        cover_one(folder, &path.join(missing_part(folder)), empty, covers)
     }
 }
 
@@ -319,9 +327,15 @@ pub(crate) fn cover_sockets(folder: BorrowedFd<'_>, empty: BorrowedFd<'_>) -> Re
     Ok(())
 }
 
-fn cover_one(folder: BorrowedFd<'_>, name: &str, empty: BorrowedFd<'_>) -> Result<(), Fault> {
-    let doing = || format!("cover `{name}`");
-    let place = match mounts::name(folder, name) {
+/// Covers what has this path outside, and lies in this folder.
+fn cover_one(
+    folder: BorrowedFd<'_>,
+    path: &Path,
+    empty: BorrowedFd<'_>,
+    covers: &mut Covers,
+) -> Result<(), Fault> {
+    let doing = || format!("cover `{}`", path.display());
+    let place = match mounts::name(folder, path.file_name().unwrap_or_default()) {
         // Nobody of this user can plant anything where they cannot write.
         Err(Errno::NOENT) if !is_writable(folder) => return Ok(()),
         place => place.doing(doing)?,
@@ -332,5 +346,7 @@ fn cover_one(folder: BorrowedFd<'_>, name: &str, empty: BorrowedFd<'_>) -> Resul
         FileType::Symlink => mounts::copy(empty, Path::new(""), Mounted::ReadOnly),
         _ => mounts::copy(place.as_fd(), Path::new(""), Mounted::ReadOnly),
     };
-    mounts::put(view.doing(doing)?.as_fd(), place.as_fd()).doing(doing)
+    let view = view.doing(doing)?;
+    covers.note(view.as_fd(), path)?;
+    mounts::put(view.as_fd(), place.as_fd()).doing(doing)
 }

@@ -19,6 +19,7 @@ use rustix::process::{DumpableBehavior, Pid, Signal};
 use rustix::thread::UnshareFlags;
 
 use super::calls::Filters;
+use super::covers::Lookout;
 use super::files::{self, Connections, Rights};
 use super::furniture::System;
 use super::mounts::Doing;
@@ -93,13 +94,14 @@ fn live(socket: UnixStream, plan: &Plan) -> io::Result<After> {
     let after = if is_spent { After::Spent } else { After::AsNew };
     let began = Instant::now();
     match start(plan, root, &order, &streams) {
-        Ok((main, listener)) => {
+        Ok(Started { main, listener, lookout }) => {
             let time = streams.into_iter().nth(3);
             let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
             // A host that is gone is noticed below, and takes the program with it.
             let _ = wire::send(&socket, &Word::Started, &descriptors);
             drop(listener);
-            let end = watch(&socket, &order, main, began, plan.namespaces, time)?;
+            let eyes = Eyes { own: Watch::new(plan.namespaces, time), lookout };
+            let end = watch(&socket, &order, main, began, plan.namespaces, eyes)?;
             wire::send(&socket, &Word::Ended(end), &[])?;
             // The host reads the usage of the control group now, which goes when this process does.
             // It may still send nudges.
@@ -143,20 +145,29 @@ pub(crate) fn say_of_self(file: &str, text: &str) -> Result<(), Fault> {
     std::fs::write(format!("/proc/self/{file}"), text).doing(|| format!("write `{file}`"))
 }
 
+/// A program that runs.
+struct Started {
+    main: Pid,
+    /// Leads to the proxy.
+    listener: Option<TcpListener>,
+    /// Where it has covers that can fall off.
+    lookout: Option<Lookout>,
+}
+
 /// Finishes the walls and starts the program inside them.
 fn start(
     plan: &Plan,
     root: Option<Root>,
     order: &Order,
     streams: &[OwnedFd],
-) -> Result<(Pid, Option<TcpListener>), Failure> {
-    let mut listener = None;
+) -> Result<Started, Failure> {
+    let (mut listener, mut lookout) = (None, None);
     if let Some(mut root) = root {
         root.furnish(order)?;
         process::unshare(UnshareFlags::NEWCGROUP)
             .doing(|| "make a control group namespace".into())
             .map_err(Failure::Wall)?;
-        root.enter(order.limits.processes).map_err(Failure::Wall)?;
+        lookout = root.enter(order.limits.processes).map_err(Failure::Wall)?;
         if let Some(port) = order.listen {
             let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
             let doing = || "listen for the proxy".into();
@@ -184,7 +195,7 @@ fn start(
     }
     let dropped = process::drop_capabilities();
     dropped.doing(|| "drop capabilities".into()).map_err(Failure::Wall)?;
-    Ok((main, listener))
+    Ok(Started { main, listener, lookout })
 }
 
 type Program = (CString, Vec<CString>, Vec<CString>);
@@ -269,6 +280,14 @@ fn rights(plan: &Plan, order: &Order) -> (Rights, Connections) {
     }
 }
 
+/// What a room looks at while the program runs.
+struct Eyes {
+    /// What its own processes use.
+    own: Watch,
+    /// Whether its covers lie in their places.
+    lookout: Option<Lookout>,
+}
+
 /// Waits for the end of the program, or brings it about.
 fn watch(
     socket: &UnixStream,
@@ -276,16 +295,18 @@ fn watch(
     main: Pid,
     began: Instant,
     namespaces: Namespaces,
-    time: Option<OwnedFd>,
+    eyes: Eyes,
 ) -> io::Result<End> {
+    let Eyes { mut own, lookout } = eyes;
     let bounds = &order.limits;
     let signals = match namespaces {
         Namespaces::New => process::by_descriptor(&[libc::SIGCHLD])?,
         Namespaces::Shared => process::by_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?,
     };
     let deadline = bounds.deadline_ms.map(|after| began + Duration::from_millis(after));
-    let mut eyes = Watch::new(namespaces, time);
     let mut look_at = Watch::is_needed(bounds).then(Instant::now);
+    // The first look finds what happened while the covers were placed.
+    let mut look_out_at = lookout.as_ref().map(|_| Instant::now());
     let mut status = None;
     let mut cause = Cause::Itself;
     // Children that ended before the signals were waited for are found here first.
@@ -297,7 +318,7 @@ fn watch(
             break;
         }
         if look_at.is_some_and(|at| now >= at) {
-            match eyes.look(bounds) {
+            match own.look(bounds) {
                 Ok(pause) => look_at = Some(Instant::now() + pause),
                 Err(overstepped) => {
                     cause = overstepped;
@@ -305,8 +326,18 @@ fn watch(
                 }
             }
         }
-        match wait_for(socket, &signals, [deadline, look_at])? {
+        if let Some(lookout) = lookout.as_ref().filter(|_| look_out_at.is_some_and(|at| now >= at))
+        {
+            if !lookout.is_whole() {
+                cause = Cause::Uncovered;
+                break;
+            }
+            look_out_at = lookout.pause().map(|pause| Instant::now() + pause);
+        }
+        let moments = [deadline, look_at, look_out_at];
+        match wait_for(socket, &signals, lookout.as_ref(), moments)? {
             Heard::Nothing => {}
+            Heard::Change => look_out_at = Some(Instant::now()),
             Heard::Child => reap_ended(main, &mut status),
             Heard::Terminate => {
                 let _ = rustix::process::kill_process(main, Signal::TERM);
@@ -318,8 +349,13 @@ fn watch(
         }
     }
     end_everything(main, &mut status, namespaces);
+    // One that has ended itself may have been faster than we were.
+    let is_bare = |lookout: Lookout| lookout.has_news() && !lookout.is_whole();
+    if cause == Cause::Itself && lookout.is_some_and(is_bare) {
+        cause = Cause::Uncovered;
+    }
     let (user_us, system_us, largest) = process::usage_of_children();
-    let peak = eyes.peak.max(largest);
+    let peak = own.peak.max(largest);
     Ok(End { status: status.unwrap_or(libc::SIGKILL), cause, user_us, system_us, peak })
 }
 
@@ -329,6 +365,8 @@ const ONE_SIGNAL: usize = size_of::<libc::signalfd_siginfo>();
 enum Heard {
     Nothing,
     Child,
+    /// Something lies otherwise than at the last look.
+    Change,
     Terminate,
     Kill,
 }
@@ -336,7 +374,8 @@ enum Heard {
 fn wait_for(
     mut socket: &UnixStream,
     signals: &OwnedFd,
-    moments: [Option<Instant>; 2],
+    lookout: Option<&Lookout>,
+    moments: [Option<Instant>; 3],
 ) -> io::Result<Heard> {
     let next = moments.into_iter().flatten().min();
     let next = next.map(|at| at.saturating_duration_since(Instant::now()));
@@ -344,7 +383,8 @@ fn wait_for(
         tv_sec: wait.as_secs().try_into().unwrap_or(i64::MAX),
         tv_nsec: wait.subsec_nanos().into(),
     });
-    let mut ready = [PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+    let mut ready = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+    ready.extend(lookout.iter().flat_map(|lookout| lookout.news()));
     match rustix::event::poll(&mut ready, timeout.as_ref()) {
         Ok(0) | Err(Errno::INTR) => return Ok(Heard::Nothing),
         polled => polled?,
@@ -356,6 +396,9 @@ fn wait_for(
             // `Kill`, or the host is gone.
             _ => Heard::Kill,
         });
+    }
+    if ready[2..].iter().any(|one| !one.revents().is_empty()) {
+        return Ok(Heard::Change);
     }
     let mut buffer = [0; ONE_SIGNAL * 4];
     let count = rustix::io::read(signals, &mut buffer).unwrap_or_default();

@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, UnmountFlags};
 
+use super::covers::{Covers, Lookout};
 use super::furniture::{STORE, System, Workshop};
 use super::mounts::{self, Doing, Mounted, Shape};
 use super::protect;
@@ -48,6 +49,8 @@ pub(crate) struct Root {
     to_close: Vec<OwnedFd>,
     /// What was put where, and the folders on the way that must not be renamed.
     placed: Vec<(PathBuf, Access)>,
+    /// What lies on files of the outside.
+    covers: Covers,
     /// The user of the host.
     user: u32,
 }
@@ -65,8 +68,14 @@ impl Root {
             let place = top.place(Path::new(name), Shape::Folder).doing(doing)?;
             mounts::put(part.as_fd(), place.as_fd()).doing(doing)?;
         }
-        let mut built =
-            Self { top, processes: None, to_close: Vec::new(), placed: Vec::new(), user };
+        let mut built = Self {
+            top,
+            processes: None,
+            to_close: Vec::new(),
+            placed: Vec::new(),
+            covers: Covers::default(),
+            user,
+        };
         built.terminals()?;
         built.processes()?;
         Ok(built)
@@ -140,7 +149,7 @@ impl Root {
             _ => Shape::File,
         };
         let doing = || format!("grant `{}`", named());
-        self.pin_above(path).doing(doing).map_err(Failure::Wall)?;
+        self.pin_above(path).map_err(Failure::Wall)?;
         let place = self.top.place(path, shape).doing(doing).map_err(Failure::Wall)?;
         let mount = match (placement.access, shape) {
             (Access::Read, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::ReadOnly),
@@ -149,6 +158,10 @@ impl Root {
             (Access::Hide, Shape::File) => self.empty_file(),
         };
         let mount = mount.doing(doing).map_err(Failure::Wall)?;
+        // In a folder of the outside it may be taken away or moved there.
+        if self.placed.iter().any(|(above, _)| path.starts_with(above)) {
+            self.covers.note(mount.as_fd(), path).map_err(Failure::Wall)?;
+        }
         mounts::put(mount.as_fd(), place.as_fd()).doing(doing).map_err(Failure::Wall)?;
         self.placed.push((path.to_owned(), placement.access));
         if placement.access != Access::Hide && shape == Shape::Folder {
@@ -157,7 +170,8 @@ impl Root {
         }
         if (placement.access, shape) == (Access::Write, Shape::Folder) {
             let empty = self.empty_file().doing(doing).map_err(Failure::Wall)?;
-            protect::cover(mount.as_fd(), empty.as_fd()).map_err(Failure::Wall)?;
+            protect::cover(mount.as_fd(), path, empty.as_fd(), &mut self.covers)
+                .map_err(Failure::Wall)?;
         }
         if placement.access == Access::Hide {
             self.to_close.push(mount);
@@ -167,7 +181,7 @@ impl Root {
 
     /// Makes mount points of the folders between a path and a writable folder around it: what is
     /// one cannot be renamed, so that nothing else takes the place of the path outside.
-    fn pin_above(&mut self, path: &Path) -> Result<(), Errno> {
+    fn pin_above(&mut self, path: &Path) -> Result<(), Fault> {
         let above: Vec<_> = path.ancestors().skip(1).collect();
         let access = |folder: &Path| {
             let found = self.placed.iter().rev().find(|(one, _)| one == folder);
@@ -178,9 +192,11 @@ impl Root {
             return Ok(());
         };
         for folder in above[..end].iter().rev() {
-            let place = self.top.place(folder, Shape::Folder)?;
-            let view = mounts::take(place.as_fd(), Path::new(""))?;
-            mounts::put(view.as_fd(), place.as_fd())?;
+            let doing = || format!("hold `{}` in its place", folder.display());
+            let place = self.top.place(folder, Shape::Folder).doing(doing)?;
+            let view = mounts::take(place.as_fd(), Path::new("")).doing(doing)?;
+            self.covers.note(view.as_fd(), folder)?;
+            mounts::put(view.as_fd(), place.as_fd()).doing(doing)?;
             self.placed.push(((*folder).to_owned(), Access::Write));
         }
         Ok(())
@@ -192,8 +208,8 @@ impl Root {
     }
 
     /// Closes what was open for building, and leaves the host's root behind. `processes` is
-    /// the most that there may be at a time.
-    pub(crate) fn enter(self, processes: u32) -> Result<(), Fault> {
+    /// the most that there may be at a time. What comes back tells when a cover has fallen off.
+    pub(crate) fn enter(self, processes: u32) -> Result<Option<Lookout>, Fault> {
         if let Some(fresh) = &self.processes {
             limit_processes(fresh.as_fd(), processes);
             bound_user_namespace(fresh.as_fd());
@@ -209,7 +225,8 @@ impl Root {
         rustix::mount::unmount(".", UnmountFlags::DETACH)
             .doing(|| "leave the host's root".into())?;
         rustix::process::chdir("/").doing(|| "enter the new root".into())?;
-        self.close_root().doing(|| "make the root read-only".into())
+        self.close_root().doing(|| "make the root read-only".into())?;
+        self.covers.look_out()
     }
 
     /// Makes the root itself read-only, and none of what is mounted on it.

@@ -186,6 +186,8 @@ pub(crate) enum Cause {
     Memory,
     Processor,
     Processes,
+    /// What lay over a protected name is gone from there.
+    Uncovered,
     Host,
 }
 
