@@ -255,7 +255,7 @@ impl Line {
         let folders = order::guarded(order);
         if !folders.is_empty() {
             room.is_guarded = true;
-            let guarded = link.guard(room.id, folders).map_err(gone)?;
+            let guarded = link.guard(room.id, folders, order.held.clone()).map_err(gone)?;
             guarded.map_err(SpawnError::Wall)?;
         }
         while link.ready.len() + link.asked < ahead {
@@ -380,8 +380,13 @@ impl Link {
         }
     }
 
-    fn guard(&mut self, room: u64, folders: Vec<wire::Bytes>) -> Result<Result<(), Fault>, Gone> {
-        self.tell(&Ask::Guard { room, folders })?;
+    fn guard(
+        &mut self,
+        room: u64,
+        folders: Vec<wire::Bytes>,
+        held: Vec<wire::Held>,
+    ) -> Result<Result<(), Fault>, Gone> {
+        self.tell(&Ask::Guard { room, folders, held })?;
         match self.answer()? {
             Answer::Guarded(guarded) => Ok(guarded),
             _ => Err(Gone),

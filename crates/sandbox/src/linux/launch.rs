@@ -94,8 +94,8 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
                     launcher.leave(room);
                     wire::send(host, &Answer::Left, &[])?;
                 }
-                Some((Ask::Guard { room, folders }, _)) => {
-                    let guarded = launcher.guard(room, &folders);
+                Some((Ask::Guard { room, folders, held }, _)) => {
+                    let guarded = launcher.guard(room, &folders, &held);
                     wire::send(host, &Answer::Guarded(guarded), &[])?;
                 }
                 None => break,
@@ -299,11 +299,17 @@ impl Launcher {
         self.forget(Reaped { pid: pid.as_raw_pid(), status });
     }
 
-    fn guard(&mut self, room: u64, folders: &[wire::Bytes]) -> Result<(), Fault> {
+    fn guard(
+        &mut self,
+        room: u64,
+        folders: &[wire::Bytes],
+        held: &[wire::Held],
+    ) -> Result<(), Fault> {
         let standing = self.rooms.values_mut().find(|standing| standing.id == room);
         // A room that is gone starts nothing, and has told the host why.
         let Some(standing) = standing else { return Ok(()) };
-        folders.iter().try_for_each(|folder| standing.guard.add(folder.path()))
+        folders.iter().try_for_each(|folder| standing.guard.add(folder.path()))?;
+        held.iter().try_for_each(|held| standing.guard.hold(held.path.path(), held.shape))
     }
 
     /// Cleans up after rooms that have ended.

@@ -2,7 +2,7 @@
 //!
 //! Three processes play together, all of them this program:
 //!
-//! - the *host* ([`host`], [`order`], [`child`]) decides nothing of the walls and holds the ends;
+//! - the *host* ([`host`], [`order`], [`repository`], [`settings`], [`child`]) decides nothing of the walls and holds the ends;
 //! - the *launcher* ([`launch`], [`groups`], [`protect`]) has one thread, has rooms made by its [`porter`]s, and cleans up after them;
 //! - a *room* ([`room`], [`root`], [`furniture`], [`files`], [`calls`], [`limits`], [`watch`], [`covers`]) is the first
 //!   process of its namespaces, builds the walls and watches the program inside them.
@@ -25,8 +25,10 @@ mod order;
 mod porter;
 mod process;
 mod protect;
+mod repository;
 mod room;
 mod root;
+mod settings;
 mod watch;
 mod wire;
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
+use serde::{Deserialize, Serialize};
 
 use crate::level::Fault;
 
@@ -165,7 +166,7 @@ pub(crate) fn name(folder: BorrowedFd<'_>, path: impl rustix::path::Arg) -> Resu
 }
 
 /// What a place must be, so that something can be put on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Shape {
     Folder,
     File,

@@ -1,6 +1,7 @@
 //! From what a process may have to what a room is told: every path is looked
 //! at here, so that the room grants the very file that was meant.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::wire::{Access, Bounds, Bytes, Order, Placement};
+use super::repository;
+use super::wire::{Access, Bounds, Bytes, Held, Order, Placement};
 use crate::check::{check_absolute, check_name, check_text};
 use crate::confinement::{Confinement, Network, PROXY_PORT, SCRATCH};
 use crate::outcome::SpawnError;
@@ -24,12 +26,14 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
     let milliseconds = |duration: std::time::Duration| {
         u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 2).min(u64::MAX / 2)
     };
+    let placements = placements(confinement)?;
     Ok(Order {
         arguments: argv.iter().map(|text| plain(text)).collect::<Result<_, _>>()?,
         shown_as: None,
         environment: environment(confinement)?,
         folder: Bytes::of(&confinement.folder),
-        placements: placements(confinement)?,
+        held: held(&placements),
+        placements,
         links: links(confinement)?,
         devices: devices(confinement)?,
         scratch: confinement.scratch,
@@ -55,6 +59,19 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
 pub(crate) fn guarded(order: &Order) -> Vec<Bytes> {
     let writable = order.placements.iter().filter(|one| one.access == Access::Write);
     writable.map(|one| one.path.clone()).collect()
+}
+
+/// What stays as it is in the folders that may be written, beside what does for its name.
+fn held(placements: &[Placement]) -> Vec<Held> {
+    let mut all = BTreeMap::new();
+    for folder in placements.iter().filter(|one| one.access == Access::Write) {
+        all.extend(repository::find(folder.path.path()));
+    }
+    // What is granted by its own name is meant.
+    all.retain(|path, _| placements.iter().all(|one| one.path.path() != path));
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|(path, _)| path.components().count());
+    all.into_iter().map(|(path, shape)| Held { path: Bytes::of(path), shape }).collect()
 }
 
 /// Changes an order for a room without namespaces: the scratch folder is one of the host's, and

@@ -8,6 +8,7 @@
 //! A placeholder is an empty file or folder of an otherwise pointless mode, locked while
 //! in use, so that two rooms can share one and one left by a power cut is known again.
 
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
@@ -33,7 +34,7 @@ pub(crate) struct Guard {
 #[derive(Debug)]
 struct Placeholder {
     parent: OwnedFd,
-    name: &'static str,
+    name: OsString,
     shape: Shape,
     /// Holds the shared lock.
     held: OwnedFd,
@@ -68,6 +69,17 @@ impl Guard {
             }
         }
         self.keep_bare(opened.as_fd(), folder)
+    }
+
+    /// Makes what is missing at a path that stays as it is. Everything above it is there.
+    pub(crate) fn hold(&mut self, path: &Path, shape: Shape) -> Result<(), Fault> {
+        let doing = || format!("keep `{}` from being planted", path.display());
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+        let parent = mounts::name(rustix::fs::CWD, parent).doing(doing)?;
+        if is_writable(parent.as_fd()) {
+            self.keep(parent.as_fd(), name, shape).doing(doing)?;
+        }
+        Ok(())
     }
 
     fn keep_repository(&mut self, repository: BorrowedFd<'_>, folder: &Path) -> Result<(), Fault> {
@@ -105,9 +117,10 @@ impl Guard {
     fn keep(
         &mut self,
         parent: BorrowedFd<'_>,
-        name: &'static str,
+        name: impl AsRef<OsStr>,
         shape: Shape,
     ) -> Result<(), Errno> {
+        let name = name.as_ref();
         loop {
             let held = match make(parent, name, shape) {
                 Err(Errno::EXIST) => match join(parent, name) {
@@ -128,6 +141,7 @@ impl Guard {
             match now {
                 Ok(now) if (now.st_dev, now.st_ino) == (held_stat.st_dev, held_stat.st_ino) => {
                     let parent = parent.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+                    let name = name.to_owned();
                     self.placeholders.push(Placeholder { parent, name, shape, held });
                     return Ok(());
                 }
@@ -147,7 +161,7 @@ impl Drop for Guard {
                     Shape::Folder => AtFlags::REMOVEDIR,
                     Shape::File => AtFlags::empty(),
                 };
-                let (parent, name) = (&placeholder.parent, placeholder.name);
+                let (parent, name) = (&placeholder.parent, placeholder.name.as_os_str());
                 let (Ok(held), Ok(now)) = (
                     rustix::fs::fstat(&placeholder.held),
                     rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW),
@@ -178,7 +192,8 @@ fn lock(held: &OwnedFd) -> Result<(), Errno> {
     Err(Errno::BUSY)
 }
 
-fn is_marked(mode: u32) -> bool {
+/// Whether something of this mode is a placeholder.
+pub(crate) fn is_marked(mode: u32) -> bool {
     matches!(
         (FileType::from_raw_mode(mode), mode & 0o7777),
         (FileType::RegularFile, FILE_MODE) | (FileType::Directory, FOLDER_MODE)
@@ -186,11 +201,11 @@ fn is_marked(mode: u32) -> bool {
 }
 
 /// What a placeholder holds. Git refuses to work where this one file is there and empty.
-fn content(name: &str) -> &'static [u8] {
+fn content(name: &OsStr) -> &'static [u8] {
     if name == COMMON { b".\n" } else { b"" }
 }
 
-fn says_nothing(stat: &rustix::fs::Stat, name: &str) -> bool {
+fn says_nothing(stat: &rustix::fs::Stat, name: &OsStr) -> bool {
     usize::try_from(stat.st_size) == Ok(content(name).len())
 }
 
@@ -218,7 +233,7 @@ fn missing_part(folder: BorrowedFd<'_>) -> &'static str {
 }
 
 /// The mode is right from the first moment, so that nobody takes a placeholder for the owner's.
-fn make(parent: BorrowedFd<'_>, name: &str, shape: Shape) -> Result<OwnedFd, Errno> {
+fn make(parent: BorrowedFd<'_>, name: &OsStr, shape: Shape) -> Result<OwnedFd, Errno> {
     let flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
     match shape {
         Shape::File => {
@@ -235,7 +250,7 @@ fn make(parent: BorrowedFd<'_>, name: &str, shape: Shape) -> Result<OwnedFd, Err
 }
 
 /// Opens what is there if it is a placeholder; `None` if it is the owner's.
-fn join(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
+fn join(parent: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
     let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if !is_marked(stat.st_mode) {
         return Ok(None);
@@ -328,7 +343,7 @@ pub(crate) fn cover_sockets(folder: BorrowedFd<'_>, empty: BorrowedFd<'_>) -> Re
 }
 
 /// Covers what has this path outside, and lies in this folder.
-fn cover_one(
+pub(crate) fn cover_one(
     folder: BorrowedFd<'_>,
     path: &Path,
     empty: BorrowedFd<'_>,

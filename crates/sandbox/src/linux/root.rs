@@ -115,6 +115,9 @@ impl Root {
         for placement in &order.placements {
             self.furnish_one(placement)?;
         }
+        for held in &order.held {
+            self.hold(held.path.path()).map_err(Failure::Wall)?;
+        }
         for device in &order.devices {
             self.top.bind(device.path(), Shape::File, Mounted::Device).map_err(Failure::Wall)?;
         }
@@ -179,16 +182,32 @@ impl Root {
         Ok(())
     }
 
+    /// Covers what stays as it is in a writable folder, and holds what is above it in its place.
+    fn hold(&mut self, path: &Path) -> Result<(), Fault> {
+        let doing = || format!("cover `{}`", path.display());
+        let nearest = path.ancestors().find_map(|folder| self.access(folder));
+        let Some(parent) = path.parent().filter(|_| nearest == Some(Access::Write)) else {
+            return Ok(());
+        };
+        self.pin_above(path)?;
+        let parent = self.top.place(parent, Shape::Folder).doing(doing)?;
+        let empty = self.empty_file().doing(doing)?;
+        protect::cover_one(parent.as_fd(), path, empty.as_fd(), &mut self.covers)
+    }
+
+    /// How a path itself was granted.
+    fn access(&self, path: &Path) -> Option<Access> {
+        let found = self.placed.iter().rev().find(|(one, _)| one == path);
+        found.map(|(_, access)| *access)
+    }
+
     /// Makes mount points of the folders between a path and a writable folder around it: what is
     /// one cannot be renamed, so that nothing else takes the place of the path outside.
     fn pin_above(&mut self, path: &Path) -> Result<(), Fault> {
         let above: Vec<_> = path.ancestors().skip(1).collect();
-        let access = |folder: &Path| {
-            let found = self.placed.iter().rev().find(|(one, _)| one == folder);
-            found.map(|(_, access)| *access)
-        };
-        let nearest = above.iter().position(|folder| access(folder).is_some());
-        let Some(end) = nearest.filter(|end| access(above[*end]) == Some(Access::Write)) else {
+        let nearest = above.iter().position(|folder| self.access(folder).is_some());
+        let Some(end) = nearest.filter(|end| self.access(above[*end]) == Some(Access::Write))
+        else {
             return Ok(());
         };
         for folder in above[..end].iter().rev() {

@@ -18,6 +18,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::mounts::Shape;
 use crate::level::{Fault, Walls};
 
 /// The longest message: room for all the arguments and variables a process can have.
@@ -52,7 +53,7 @@ pub(crate) enum Ask {
     /// Say when nothing of this room is left. Answered by `Left`.
     Leave { room: u64 },
     /// Keep what must not be planted in these folders out of them while this room stands.
-    Guard { room: u64, folders: Vec<Bytes> },
+    Guard { room: u64, folders: Vec<Bytes>, held: Vec<Held> },
 }
 
 /// What the launcher answers, in the order it was asked.
@@ -92,6 +93,9 @@ pub(crate) struct Order {
     pub(crate) folder: Bytes,
     /// What is put where, parents before children.
     pub(crate) placements: Vec<Placement>,
+    /// What stays as it is in folders that may be written, beside what does for its name; parents
+    /// before children.
+    pub(crate) held: Vec<Held>,
     pub(crate) links: Vec<(Bytes, Bytes)>,
     pub(crate) devices: Vec<Bytes>,
     pub(crate) scratch: u64,
@@ -108,6 +112,14 @@ pub(crate) struct Placement {
     pub(crate) access: Access,
     /// The device and inode that the host saw, so that the room grants this and nothing else.
     pub(crate) identity: (u64, u64),
+}
+
+/// A path in a writable folder that stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Held {
+    pub(crate) path: Bytes,
+    /// What to put there meanwhile, where nothing is.
+    pub(crate) shape: Shape,
 }
 
 /// How a path of the outside is seen.
@@ -280,11 +292,14 @@ mod tests {
     fn a_message_arrives_with_its_descriptors() {
         let (left, right) = UnixStream::pair().unwrap();
         let file = std::fs::File::open("/dev/null").unwrap();
-        let ask = Ask::Guard { room: 7, folders: vec![Bytes(vec![0xff; 300_000])] };
+        let ask =
+            Ask::Guard { room: 7, folders: vec![Bytes(vec![0xff; 300_000])], held: Vec::new() };
         let sender = std::thread::spawn(move || send(&left, &ask, &[file.as_fd()]).unwrap());
         let (ask, descriptors) = receive::<Ask>(&right).unwrap().unwrap();
         sender.join().unwrap();
-        assert!(matches!(ask, Ask::Guard { room: 7, folders } if folders[0].0.len() == 300_000));
+        assert!(
+            matches!(ask, Ask::Guard { room: 7, folders, .. } if folders[0].0.len() == 300_000)
+        );
         assert_eq!(descriptors.len(), 1);
     }
 
