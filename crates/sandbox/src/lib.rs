@@ -67,3 +67,9 @@ pub use level::{Fault, Finding, Level, Primitive, Walls};
 pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
 pub use output::{Finished, Output};
 pub use protected::protected_names;
+
+/// Whether this process seems to be inside such walls itself, where it can build none. Only root could
+/// make it seem so outside.
+pub fn is_walled() -> bool {
+    cfg!(target_os = "linux") && std::path::Path::new("/etc/haft.exclude").exists()
+}

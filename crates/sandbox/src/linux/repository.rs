@@ -45,21 +45,23 @@ impl Search<'_> {
         let (mut opened, mut found) = (0, 0);
         let mut next = VecDeque::from([(self.folder.to_owned(), 0)]);
         while let Some((folder, depth)) = next.pop_front() {
-            opened += 1;
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
-            for entry in entries.flatten() {
-                let (name, kind) = (entry.file_name(), entry.file_type());
-                if name == REPOSITORY {
-                    if depth > 0 {
-                        found += 1;
-                        self.hold_repository(&folder);
+            if depth == DEPTH {
+                // What is in it does not matter any more, and a question is cheaper than a list.
+                found += usize::from(self.hold_repository(&folder));
+            } else {
+                opened += 1;
+                let Ok(entries) = fs::read_dir(&folder) else { continue };
+                for entry in entries.flatten() {
+                    let name = entry.file_name();
+                    if name == REPOSITORY {
+                        // The one at the top is protected for its name.
+                        found += usize::from(depth > 0 && self.hold_repository(&folder));
+                    } else if opened + next.len() < FOLDERS
+                        && entry.file_type().is_ok_and(|kind| kind.is_dir())
+                        && !(depth == 0 && PROTECTED.iter().any(|one| name == *one))
+                    {
+                        next.push_back((entry.path(), depth + 1));
                     }
-                } else if depth < DEPTH
-                    && opened + next.len() < FOLDERS
-                    && kind.is_ok_and(|kind| kind.is_dir())
-                    && !(depth == 0 && PROTECTED.iter().any(|one| name == *one))
-                {
-                    next.push_back((entry.path(), depth + 1));
                 }
             }
             if found >= REPOSITORIES {
@@ -68,29 +70,25 @@ impl Search<'_> {
         }
     }
 
-    fn hold_repository(&mut self, worktree: &Path) {
+    /// Holds the repository in a folder; whether there is one.
+    fn hold_repository(&mut self, worktree: &Path) -> bool {
         let repository = worktree.join(REPOSITORY);
-        let Ok(found) = repository.symlink_metadata() else { return };
-        if is_marked(found.mode()) {
-            return;
-        }
-        if !found.is_dir() {
-            self.hold(&repository, Shape::File);
-        } else {
+        let found = repository.symlink_metadata();
+        let Some(found) = found.ok().filter(|found| !is_marked(found.mode())) else { return false };
+        if found.is_dir() {
             // One that lacks a part is none today, and may be one tomorrow.
-            for (name, shape) in
-                [("hooks", Shape::Folder), ("config", Shape::File), (COMMON, Shape::File)]
-            {
-                self.hold(&repository.join(name), shape);
+            for name in ["config", "config.worktree", COMMON] {
+                self.hold(&repository.join(name), Shape::File);
             }
-            for name in ["config.worktree", "modules"] {
-                let path = repository.join(name);
-                if path.symlink_metadata().is_ok() {
-                    self.hold(&path, Shape::File);
-                }
+            self.hold(&repository.join("hooks"), Shape::Folder);
+            if repository.join("modules").symlink_metadata().is_ok() {
+                self.hold(&repository.join("modules"), Shape::Folder);
             }
+        } else {
+            self.hold(&repository, Shape::File);
         }
         self.follow_settings(worktree);
+        true
     }
 
     /// Holds what the settings of a repository lead to.

@@ -128,7 +128,7 @@ fn repositories_below_the_folder_keep_their_hooks_and_settings_and_can_be_worked
             make(&project, &format!("{place}/.git/hooks"));
             fs::write(project.at(place).join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
             fs::write(project.at(place).join(".git/config"), "[core]\nhooksPath = own\n").unwrap();
-            for name in ["hooks", "hooks/pre-commit", "config", "commondir"] {
+            for name in ["hooks", "hooks/pre-commit", "config", "config.worktree", "commondir"] {
                 assert_held(&project, &format!("{place}/.git/{name}"));
             }
             assert_held(&project, &format!("{place}/own"));
