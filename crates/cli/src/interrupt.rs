@@ -2,14 +2,29 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use sandbox::Killer;
+
+/// The code we end with when we are told to stop.
+pub(crate) const CODE: u8 = 130;
+
+/// How long a program of ours may take to end, and we to say what became of it.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Whether we were told to stop while a program of ours ran.
+static IS_STOPPING: AtomicBool = AtomicBool::new(false);
 
 /// What to put right when we are told to stop.
-static CARE: Mutex<Care> = Mutex::new(Care { folders: Vec::new(), terminal: None });
+static CARE: Mutex<Care> = Mutex::new(Care { folders: Vec::new(), program: None, terminal: None });
 
 struct Care {
     /// Folders in which something of ours may stand.
     folders: Vec<PathBuf>,
+    /// A program that runs inside walls of ours.
+    program: Option<Killer>,
     #[cfg(unix)]
     terminal: Option<rustix::termios::Termios>,
     #[cfg(not(unix))]
@@ -20,6 +35,7 @@ struct Care {
 pub(crate) fn listen() {
     // Without a listener the program ends all the same, only less tidily.
     let _ = ctrlc::set_handler(|| {
+        end_program();
         let care = CARE.lock().unwrap_or_else(PoisonError::into_inner);
         care.folders.iter().for_each(|folder| sweep(folder));
         #[cfg(unix)]
@@ -28,8 +44,29 @@ pub(crate) fn listen() {
             let _ =
                 rustix::termios::tcsetattr(stdin, rustix::termios::OptionalActions::Now, terminal);
         }
-        std::process::exit(130);
+        std::process::exit(CODE.into());
     });
+}
+
+/// A program runs. When we are told to stop it is ended first, and whoever waits for it has the last word.
+pub(crate) fn end_first(program: Killer) {
+    CARE.lock().unwrap_or_else(PoisonError::into_inner).program = Some(program);
+}
+
+/// Whether a program was ended because we were told to stop.
+pub(crate) fn was_told_to_stop() -> bool {
+    IS_STOPPING.load(Ordering::Acquire)
+}
+
+/// Ends the program that runs, if there is one, and leaves the rest to whoever waits for it.
+fn end_program() {
+    let program = CARE.lock().unwrap_or_else(PoisonError::into_inner).program.take();
+    if let Some(program) = program {
+        IS_STOPPING.store(true, Ordering::Release);
+        program.kill();
+        // The process ends meanwhile. If it does not, somebody reads nothing of what we write.
+        std::thread::sleep(PATIENCE);
+    }
 }
 
 /// Something of ours is about to stand in a folder until it is finished.

@@ -35,7 +35,10 @@ fn main() -> ExitCode {
     // The launcher of the walls is this program too, and must have one thread only.
     sandbox::enter_if_launcher();
     // Keys and secrets pass through this process; where it cannot be closed, it runs all the same.
-    let _ = sandbox::close_memory();
+    // Inside walls a watchdog would take closed memory for hidden memory, and end it.
+    if !sandbox::is_walled() {
+        let _ = sandbox::close_memory();
+    }
     let haft = Haft::parse();
     interrupt::listen();
     let printer = Printer::new(haft.global.color, haft.global.quiet);
@@ -67,7 +70,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Schema(args) => commands::schema::run(args, json, printer),
         Command::Index(args) => commands::index::run(args, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
-        Command::Sandbox(args) => commands::sandbox::run(args, &home()?, printer),
+        Command::Sandbox(args) => commands::sandbox::run(args, &home()?, json, printer),
         Command::Doctor(args) => commands::doctor::run(args, &home()?, json, printer),
     }
 }

@@ -1,6 +1,6 @@
 //! The walls, as the other commands use them: one launcher, and failures in our words.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use sandbox::{Launcher, Level, SpawnError, StartError};
@@ -12,6 +12,11 @@ pub(crate) const REQUIRED: Level = Level::L2;
 
 /// Starts the launcher of the walls.
 pub(crate) fn launcher() -> Result<Launcher, Failure> {
+    if sandbox::is_walled() {
+        let message = "this is inside the walls of another haft, and none can be built in there";
+        return Err(Failure::new(Exit::Unavailable, message)
+            .hint("start the program itself: the walls around this one hold it too"));
+    }
     // The link is to the program that runs, also when another was installed in its place since.
     let program = if cfg!(target_os = "linux") {
         Ok(PathBuf::from("/proc/self/exe"))
@@ -63,7 +68,44 @@ pub(crate) fn failure(error: &SpawnError) -> Failure {
         SpawnError::BadPath(path) if path == Path::new("/") => {
             failure.hint("name the folders that are needed; all of them at once is no wall")
         }
-        SpawnError::Program(..) => failure.hint("`--read` grants what the program needs"),
+        SpawnError::Program(path, cause) => failure.hint(program_hint(path, cause)),
         _ => failure,
     }
+}
+
+/// What may be wrong with a program that is there and was not executed.
+fn program_hint(path: &Path, cause: &std::io::Error) -> String {
+    let first_line = first_line(path);
+    match (cause.kind(), first_line) {
+        (ErrorKind::NotFound, Some(line)) if line.ends_with('\r') => {
+            "its first line ends with a carriage return; save it with the line ends of Unix".into()
+        }
+        (ErrorKind::NotFound, Some(line)) => {
+            let interpreter = line.split_whitespace().next().unwrap_or_default();
+            let is_here = Path::new(interpreter).exists();
+            let way_out = if is_here {
+                format!("`--read {interpreter}` grants it")
+            } else {
+                "there is none here either".into()
+            };
+            format!(
+                "its first line asks for `{interpreter}`, which is not inside the walls; {way_out}"
+            )
+        }
+        _ if cause.raw_os_error() == Some(EXEC_FORMAT) => {
+            "it has no first line such as `#!/bin/sh`, or is made for another processor".into()
+        }
+        _ => "`--read` grants what the program needs".into(),
+    }
+}
+
+/// The error of a system that does not know the format of a program; the same on all of them.
+const EXEC_FORMAT: i32 = 8;
+
+/// What stands after `#!` in the first line of a script.
+fn first_line(path: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    std::fs::File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).into_owned())
 }

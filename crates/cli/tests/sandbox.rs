@@ -364,7 +364,7 @@ fn a_program_that_is_none_is_told(desk: &Desk) {
     assert_said!(desk.refused(&["--", "./garbage"], 2), @r"
     error: failed to execute `[DESK]/work/garbage` inside the walls
       caused by: Exec format error (os error 8)
-    hint: `--read` grants what the program needs
+    hint: it has no first line such as `#!/bin/sh`, or is made for another processor
     ");
     let ran = desk.sandbox(&[]);
     assert_eq!(ran.code, 2);

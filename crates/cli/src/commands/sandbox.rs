@@ -1,5 +1,7 @@
 //! `haft sandbox`: any program, inside the walls.
 
+mod values;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -18,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::interrupt;
 use crate::output;
 use crate::printer::{Printer, line};
 use crate::walls;
@@ -38,25 +41,25 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "PATH")]
     write: Vec<PathBuf>,
     /// Let it reach a host: NAME, *.NAME, NAME:PORT, ADDRESS, NETWORK/BITS; may be repeated
-    #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
+    #[arg(long, value_name = "HOST", value_parser = values::host)]
     allow_host: Vec<Rule>,
     /// The same, also when the name leads to a private address
-    #[arg(long, value_name = "HOST", value_parser = Rule::parse)]
+    #[arg(long, value_name = "HOST", value_parser = values::host)]
     allow_private_host: Vec<Rule>,
     /// Memory for it and all it starts, such as 512M
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", default_value = "1G", allow_negative_numbers = true, value_parser = values::memory)]
     memory: u64,
     /// End it after this long, such as 90 (seconds), 500ms, 5m
-    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = super::duration)]
     timeout: Option<Duration>,
     /// The most it can put into its scratch folder
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = super::size)]
+    #[arg(long, value_name = "SIZE", default_value = "256M", allow_negative_numbers = true, value_parser = super::size)]
     scratch: u64,
     /// Processes and threads at a time
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=32_000))]
+    #[arg(long, value_name = "N", default_value_t = 512, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=32_000))]
     processes: u32,
     /// Processors it may use at a time, such as 1.5 (below L3 whole ones only)
-    #[arg(long, value_name = "N", value_parser = processors)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::processors)]
     cpus: Option<u32>,
     /// Give it a variable: NAME=VALUE, or NAME to pass on yours; may be repeated
     #[arg(long, value_name = "NAME[=VALUE]")]
@@ -65,7 +68,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// The least the walls must be: L2, or L3 with control groups; `haft doctor` shows what there is
-    #[arg(long, value_name = "LEVEL", default_value = "L2", value_parser = level)]
+    #[arg(long, value_name = "LEVEL", default_value = "L2", value_parser = values::level)]
     require: Level,
     /// Write what it used and whom it tried to reach to a file, as JSON
     #[arg(long, value_name = "FILE")]
@@ -75,7 +78,13 @@ pub(crate) struct SandboxArgs {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome {
+pub(crate) fn run(args: &SandboxArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    if json_wanted {
+        return Err(Failure::invalid(
+            "what is printed is the program's own, so --json has no meaning here",
+        )
+        .hint("--report FILE writes what it used and whom it tried to reach as JSON"));
+    }
     let here = std::env::current_dir().map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
     })?;
@@ -86,6 +95,7 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome 
         printer.warn("below L3 --cpus counts whole processors; `haft doctor` tells what L3 needs");
     }
     let mut child = launcher.spawn(&confinement, &argv).map_err(|error| walls::failure(&error))?;
+    interrupt::end_first(child.killer());
     let tried = Arc::new(Mutex::new(Tried::default()));
     let proxy = match child.take_network() {
         Some(listener) => Some(open_proxy(listener, args, &tried, printer)?),
@@ -103,6 +113,9 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, printer: Printer) -> Outcome 
         let report = report(&ended, launcher.walls().level(), &tried.entries);
         let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
         output::replace(&place.check()?, text.as_bytes())?;
+    }
+    if interrupt::was_told_to_stop() {
+        return Ok(Exit::Of(interrupt::CODE));
     }
     for hint in &tried.hints {
         printer.note(&format!("hint: {hint}"));
@@ -210,6 +223,10 @@ struct Place {
 
 impl Place {
     fn find(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            let message = "standard output is the program's own, so the report needs a file";
+            return Err(Failure::invalid(message).hint("--report ./- names a file called `-`"));
+        }
         let name = path.file_name().ok_or_else(|| {
             Failure::invalid(format!("`{}` is not the name of a file", path.display()))
         })?;
@@ -445,31 +462,4 @@ fn ungranted<'a>(
                 && !is_granted(&path, confinement)
         })
     })
-}
-
-/// Below this nothing can be started at all.
-const LEAST_MEMORY: u64 = 8 << 20;
-
-fn memory(text: &str) -> Result<u64, String> {
-    match super::size(text)? {
-        size if size < LEAST_MEMORY => Err("the least is 8M; write a unit, such as 512M".into()),
-        size => Ok(size),
-    }
-}
-
-fn processors(text: &str) -> Result<u32, String> {
-    let number: f64 = text.parse().map_err(|_| "write a number such as 1.5".to_owned())?;
-    if !(0.01..=1024.0).contains(&number) {
-        return Err("write a number from 0.01 to 1024".into());
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was checked")]
-    Ok((number * 100.0).round() as u32)
-}
-
-fn level(text: &str) -> Result<Level, String> {
-    match Level::parse(text) {
-        Some(level) if level >= walls::REQUIRED => Ok(level),
-        Some(_) => Err("only L2 and L3; no flag lowers the walls".into()),
-        None => Err("write L2 or L3".into()),
-    }
 }

@@ -107,7 +107,7 @@ fn sandbox_text(walls: &Walls, remedies: &[Remedy], printer: Printer) -> String 
     );
     for (primitive, finding) in &walls.findings {
         let (word, style, what) = match finding {
-            Finding::Works(what) => ("works", Style::Good, what.clone()),
+            Finding::Works(what) => ("works", Style::Good, worded(*primitive, what)),
             Finding::Fails(fault) => ("missing", Style::Warning, fault.to_string()),
         };
         let word = printer.paint(style, &format!("{word:<7}"));
@@ -117,6 +117,14 @@ fn sandbox_text(walls: &Walls, remedies: &[Remedy], printer: Printer) -> String 
         text += &format!("  to do: {}\n", line(&remedy.to_string()));
     }
     text
+}
+
+/// What works, in words. Old control groups are no reason to mend anything.
+fn worded(primitive: Primitive, what: &str) -> String {
+    match (primitive, what) {
+        (Primitive::ControlGroups, "v1") => "v1, which is enough as root".into(),
+        _ => what.to_owned(),
+    }
 }
 
 fn runtimes_text(runtimes: &[Found], printer: Printer) -> String {

@@ -54,6 +54,12 @@ impl Machine {
         Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
     }
 
+    /// Whether control groups are mounted one by one, as they were before version 2.
+    fn has_old_groups(&self) -> bool {
+        let groups = self.root.join("sys/fs/cgroup");
+        groups.join("memory").is_dir() && !groups.join("cgroup.controllers").exists()
+    }
+
     fn is_container(&self) -> bool {
         ["run/.containerenv", ".dockerenv"].iter().any(|name| self.root.join(name).exists())
     }
@@ -91,9 +97,11 @@ pub(super) fn of(walls: &Walls, machine: &Machine) -> Vec<Remedy> {
         ));
     }
     if is_missing(walls, Primitive::ControlGroups) && !is_missing(walls, Primitive::Namespaces) {
-        remedies.push(Remedy::Advice(
-            "for L3: start haft in a group of its own, `systemd-run --user --scope -p Delegate=yes haft …`; without it, limits are held by rlimits and a watchdog",
-        ));
+        remedies.push(Remedy::Advice(if machine.has_old_groups() {
+            "for L3: this machine has control groups v1, which only root can use and only where they can be written; boot it with the unified hierarchy (v2), `systemd.unified_cgroup_hierarchy=1` on the kernel's command line; without it, limits are held by rlimits and a watchdog"
+        } else {
+            "for L3: start haft in a group of its own, `systemd-run --user --scope -p Delegate=yes haft …`; without it, limits are held by rlimits and a watchdog"
+        }));
     }
     remedies
 }
@@ -278,5 +286,10 @@ mod tests {
         assert!(remedies.iter().all(|remedy| matches!(remedy, Remedy::Advice(_))));
         let without_groups = of(&walls(&[Primitive::ControlGroups]), &machine);
         assert!(without_groups[0].to_string().contains("systemd-run"));
+        std::fs::create_dir_all(machine.root.join("sys/fs/cgroup/memory")).unwrap();
+        let with_old_groups = of(&walls(&[Primitive::ControlGroups]), &machine);
+        assert!(with_old_groups[0].to_string().contains("unified_cgroup_hierarchy=1"));
+        std::fs::write(machine.root.join("sys/fs/cgroup/cgroup.controllers"), "memory\n").unwrap();
+        assert_eq!(of(&walls(&[Primitive::ControlGroups]), &machine), without_groups);
     }
 }
