@@ -2,8 +2,9 @@
 //!
 //! A cover is a mount on a file of the outside. Whoever removes or replaces that file out there makes
 //! the kernel take the cover away; whoever moves it takes the cover along and leaves its name bare.
-//! Neither can be kept from happening here, so a [`Lookout`] is told: of the first by the list of our
-//! mounts, of the second by a watch on the file.
+//! Neither can be kept from happening here. A [`Lookout`] is told of the first by the list of our mounts,
+//! and looks there every second for the second. (A watch on the file would tell at once, but to
+//! close one takes the kernel ten milliseconds, which every run would wait for.)
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,22 +12,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom, StatxFlags, inotify};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom, StatxFlags};
 
 use super::mounts::Doing;
 use crate::level::Fault;
 
-/// How often to look where nobody tells of a file that is moved.
-const PAUSE: Duration = Duration::from_millis(250);
+/// How often to look, because nobody tells of a file that is moved.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The covers of a room under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Covers {
     placed: Vec<Cover>,
-    moves: Option<OwnedFd>,
-    /// Whether there is a covered file that cannot be watched.
-    is_partial: bool,
 }
 
 #[derive(Debug)]
@@ -43,21 +41,7 @@ impl Covers {
         let stat = rustix::fs::statx(cover, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
             .doing(|| format!("look at the cover of `{}`", path.display()))?;
         self.placed.push(Cover { mount: stat.stx_mnt_id, place: escaped(path) });
-        if !self.watch_moves(path) {
-            self.is_partial = true;
-        }
         Ok(())
-    }
-
-    /// Whether it will be told when the file at a path is moved. A user has only so many watches.
-    fn watch_moves(&mut self, path: &Path) -> bool {
-        let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-        if self.moves.is_none() && !self.is_partial {
-            self.moves = inotify::init(flags).ok();
-        }
-        let Some(moves) = &self.moves else { return false };
-        let flags = inotify::WatchFlags::MOVE_SELF | inotify::WatchFlags::DONT_FOLLOW;
-        inotify::add_watch(moves, path, flags).is_ok()
     }
 
     /// Begins to look out for them, from inside the new root; `None` where there are none.
@@ -82,31 +66,17 @@ pub(crate) struct Lookout {
 
 impl Lookout {
     /// What to wait for.
-    pub(crate) fn news(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let mounts = PollFd::new(&self.mounts, PollFlags::PRI | PollFlags::ERR);
-        let moves = self.covers.moves.as_ref().map(|moves| PollFd::new(moves, PollFlags::IN));
-        std::iter::once(mounts).chain(moves)
+    pub(crate) fn news(&self) -> PollFd<'_> {
+        PollFd::new(&self.mounts, PollFlags::PRI | PollFlags::ERR)
     }
 
-    /// Whether something has changed since the last look.
-    pub(crate) fn has_news(&self) -> bool {
-        let mut news: Vec<_> = self.news().collect();
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // Whoever cannot wait for news must look.
-        !matches!(rustix::event::poll(&mut news, Some(&at_once)), Ok(0)) || self.pause().is_some()
-    }
-
-    /// How long one may look away, where not everything is told.
-    pub(crate) fn pause(&self) -> Option<Duration> {
-        self.covers.is_partial.then_some(PAUSE)
+    /// How long one may look away.
+    pub(crate) fn pause() -> Duration {
+        PAUSE
     }
 
     /// Looks whether every cover lies where it was placed.
     pub(crate) fn is_whole(&self) -> bool {
-        if let Some(moves) = &self.covers.moves {
-            let mut buffer = [0; 4096];
-            while matches!(rustix::io::read(moves, &mut buffer), Ok(1..)) {}
-        }
         // Whoever cannot look must assume the worst.
         let Some(text) = self.read() else { return false };
         let lies: HashMap<u64, &[u8]> =

@@ -332,7 +332,7 @@ fn watch(
                 cause = Cause::Uncovered;
                 break;
             }
-            look_out_at = lookout.pause().map(|pause| Instant::now() + pause);
+            look_out_at = Some(Instant::now() + Lookout::pause());
         }
         let moments = [deadline, look_at, look_out_at];
         match wait_for(socket, &signals, lookout.as_ref(), moments)? {
@@ -350,8 +350,7 @@ fn watch(
     }
     end_everything(main, &mut status, namespaces);
     // One that has ended itself may have been faster than we were.
-    let is_bare = |lookout: Lookout| lookout.has_news() && !lookout.is_whole();
-    if cause == Cause::Itself && lookout.is_some_and(is_bare) {
+    if cause == Cause::Itself && lookout.is_some_and(|lookout| !lookout.is_whole()) {
         cause = Cause::Uncovered;
     }
     let (user_us, system_us, largest) = process::usage_of_children();
@@ -384,7 +383,7 @@ fn wait_for(
         tv_nsec: wait.subsec_nanos().into(),
     });
     let mut ready = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-    ready.extend(lookout.iter().flat_map(|lookout| lookout.news()));
+    ready.extend(lookout.map(Lookout::news));
     match rustix::event::poll(&mut ready, timeout.as_ref()) {
         Ok(0) | Err(Errno::INTR) => return Ok(Heard::Nothing),
         polled => polled?,
