@@ -1,0 +1,329 @@
+//! Our own vault: one sealed file in a folder of its own.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `secrets.json` | every secret, sealed, with its owner, name and times in the open |
+//! | `key` | the key, where no passphrase was set; else the key is in `secrets.json`, sealed |
+//! | `lock` | held by whoever writes |
+//! | `*.new` | being written, or left by somebody who was killed; removed by the next who writes |
+//!
+//! A change is one rename of `secrets.json`: whatever is killed and whenever, the vault is as before
+//! or as after. A new key is written beside the old one first, so the rename switches both at once.
+
+mod base64_bytes;
+mod error;
+mod folder;
+mod format;
+mod seal;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use error::{Unsafe, VaultError};
+pub use format::{Listed, Unreadable, listed_in};
+
+use self::folder::{Folder, Lock, MAX_FILE};
+use self::format::{Contents, Entry, Kept, KeyFile, KeyId};
+use self::seal::{Key, Underivable, WORK, random};
+use crate::place::{Owner, Place};
+use crate::secret::Secret;
+
+const SECRETS: &str = "secrets.json";
+const KEY: &str = "key";
+
+/// A vault in a folder. There need not be one yet: the first secret makes it.
+pub struct FileVault {
+    path: PathBuf,
+    ask: Box<dyn Fn() -> Option<Secret> + Send + Sync>,
+    /// The key that was opened last, so that a passphrase is asked for once.
+    opened: Mutex<Option<(KeyId, Key)>>,
+}
+
+/// What the next key is kept under.
+enum Under<'p> {
+    File,
+    Passphrase(&'p Secret),
+}
+
+/// The vault while nobody else can write to it, with its key at hand.
+struct Writing {
+    folder: Folder,
+    lock: Lock,
+    current: Option<(Contents, Key)>,
+}
+
+impl std::fmt::Debug for FileVault {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("FileVault").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl FileVault {
+    /// The vault in a folder, whose parent exists. `ask` is called when the passphrase is needed and at
+    /// no other time; `None` means that nobody can be asked.
+    pub fn open(
+        folder: impl Into<PathBuf>,
+        ask: impl Fn() -> Option<Secret> + Send + Sync + 'static,
+    ) -> Result<Self, VaultError> {
+        let vault = Self { path: folder.into(), ask: Box::new(ask), opened: Mutex::new(None) };
+        vault.read()?;
+        Ok(vault)
+    }
+
+    /// Every secret without its value, in order; needs no passphrase.
+    pub fn list(&self) -> Result<Vec<Listed>, VaultError> {
+        Ok(self.read()?.map(|(_, contents)| contents.listed()).unwrap_or_default())
+    }
+
+    /// Whether the vault has a passphrase.
+    pub fn is_sealed(&self) -> Result<bool, VaultError> {
+        let read = self.read()?;
+        Ok(read.is_some_and(|(_, contents)| matches!(contents.key, Kept::Passphrase { .. })))
+    }
+
+    /// The value of a secret; one that is not there needs no passphrase.
+    pub fn get(&self, place: &Place) -> Result<Option<Secret>, VaultError> {
+        loop {
+            let Some((folder, contents)) = self.read()? else { return Ok(None) };
+            let Some(entry) = contents.find(place) else { return Ok(None) };
+            let id = contents.key.id();
+            match self.key_of(&folder, &contents.key) {
+                Ok(key) => return entry.open((id, &key)).map(Some),
+                // Between our two looks somebody may have put another key in place.
+                Err(VaultError::KeyMissing(_)) if self.has_moved_on(id)? => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Keeps a value, in place of the one that may be there.
+    pub fn set(&self, place: &Place, value: &Secret) -> Result<(), VaultError> {
+        let writing = self.begin()?;
+        let now = now();
+        let (mut contents, key) = match writing.current {
+            Some(current) => current,
+            None => new_vault(&writing.folder, &writing.lock)?,
+        };
+        let created = contents.find(place).map_or(now, |entry| entry.listed().created);
+        let listed = Listed { place: place.clone(), created, changed: now };
+        let entry = Entry::seal((contents.key.id(), &key), &listed, value)?;
+        contents.entries.retain(|entry| !entry.is_at(place));
+        contents.entries.push(entry);
+        commit(&writing.folder, &writing.lock, &contents)
+    }
+
+    /// Removes a secret; says whether there was one. Needs no passphrase.
+    pub fn remove(&self, place: &Place) -> Result<bool, VaultError> {
+        self.remove_where(|entry| entry.is_at(place)).map(|count| count > 0)
+    }
+
+    /// Removes all secrets of an owner; says how many there were. Needs no passphrase.
+    pub fn remove_all(&self, owner: &Owner) -> Result<usize, VaultError> {
+        self.remove_where(|entry| entry.is_of(owner))
+    }
+
+    /// Puts a new key in place of the old one and seals everything again. With a passphrase, the same
+    /// one seals the new key, and is asked for.
+    pub fn rotate(&self) -> Result<(), VaultError> {
+        match self.read()? {
+            Some((folder, contents)) if matches!(contents.key, Kept::Passphrase { .. }) => {
+                let passphrase = (self.ask)().ok_or(VaultError::NoPassphrase)?;
+                let key = unseal(&folder, &contents.key, &passphrase)?;
+                self.remember(contents.key.id(), &key);
+                self.rekey(&Under::Passphrase(&passphrase))
+            }
+            _ => self.rekey(&Under::File),
+        }
+    }
+
+    /// Sets or changes the passphrase. The key is a new one, and no plain one is left on the disk.
+    pub fn set_passphrase(&self, passphrase: &Secret) -> Result<(), VaultError> {
+        self.rekey(&Under::Passphrase(passphrase))
+    }
+
+    /// Takes the passphrase away: a new key is kept in a file that only its owner can read.
+    pub fn remove_passphrase(&self) -> Result<(), VaultError> {
+        self.rekey(&Under::File)
+    }
+
+    /// Whether this is the passphrase; nothing is asked and nothing remembered.
+    pub fn verify(&self, passphrase: &Secret) -> Result<(), VaultError> {
+        match self.read()? {
+            Some((folder, contents)) if matches!(contents.key, Kept::Passphrase { .. }) => {
+                unseal(&folder, &contents.key, passphrase).map(drop)
+            }
+            _ => Err(VaultError::NotSealed),
+        }
+    }
+
+    fn remove_where(&self, is_meant: impl Fn(&Entry) -> bool) -> Result<usize, VaultError> {
+        let Some(folder) = Folder::open(&self.path)? else { return Ok(0) };
+        let lock = folder.lock()?;
+        let Some(mut contents) = read_contents(&folder)? else { return Ok(0) };
+        let before = contents.entries.len();
+        contents.entries.retain(|entry| !is_meant(entry));
+        let removed = before - contents.entries.len();
+        if removed > 0 {
+            commit(&folder, &lock, &contents)?;
+        }
+        Ok(removed)
+    }
+
+    fn rekey(&self, under: &Under<'_>) -> Result<(), VaultError> {
+        let writing = self.begin()?;
+        let (id, key) = (KeyId::new()?, Key::generate()?);
+        let mut entries = Vec::new();
+        let mut plain = vec![(id, &key)];
+        if let Some((contents, old)) = &writing.current {
+            for entry in &contents.entries {
+                let value = entry.open((contents.key.id(), old))?;
+                entries.push(Entry::seal((id, &key), &entry.listed(), &value)?);
+            }
+            if matches!(contents.key, Kept::File { .. }) {
+                plain.push((contents.key.id(), old));
+            }
+        }
+        let kept = match under {
+            Under::File => {
+                let file = KeyFile::new(&plain).to_bytes();
+                writing.folder.replace(&writing.lock, KEY, &file)?;
+                Kept::File { id }
+            }
+            Under::Passphrase(passphrase) => seal_key(id, &key, passphrase)?,
+        };
+        commit(&writing.folder, &writing.lock, &Contents::new(kept, entries))?;
+        self.remember(id, &key);
+        Ok(())
+    }
+
+    /// Locks the vault and has its key at hand. Nobody is asked for a passphrase while others wait.
+    fn begin(&self) -> Result<Writing, VaultError> {
+        let folder = Folder::make(&self.path)?;
+        loop {
+            if let Some(contents) = read_contents(&folder)? {
+                match self.key_of(&folder, &contents.key) {
+                    Err(VaultError::KeyMissing(_)) if self.has_moved_on(contents.key.id())? => {
+                        continue;
+                    }
+                    opened => drop(opened?),
+                }
+            }
+            let lock = folder.lock()?;
+            let Some(contents) = read_contents(&folder)? else {
+                return Ok(Writing { folder, lock, current: None });
+            };
+            if let Some(key) = self.remembered(contents.key.id()) {
+                return Ok(Writing { folder, lock, current: Some((contents, key)) });
+            }
+            // Somebody was faster and put another key in place.
+        }
+    }
+
+    fn read(&self) -> Result<Option<(Folder, Contents)>, VaultError> {
+        let Some(folder) = Folder::open(&self.path)? else { return Ok(None) };
+        Ok(read_contents(&folder)?.map(|contents| (folder, contents)))
+    }
+
+    fn has_moved_on(&self, from: KeyId) -> Result<bool, VaultError> {
+        Ok(self.read()?.is_none_or(|(_, contents)| contents.key.id() != from))
+    }
+
+    fn remember(&self, id: KeyId, key: &Key) {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        *opened = Some((id, key.clone()));
+    }
+
+    fn remembered(&self, id: KeyId) -> Option<Key> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.as_ref().filter(|(known, _)| *known == id).map(|(_, key)| key.clone())
+    }
+
+    fn key_of(&self, folder: &Folder, kept: &Kept) -> Result<Key, VaultError> {
+        if let Some(key) = self.remembered(kept.id()) {
+            return Ok(key);
+        }
+        let key = match kept {
+            Kept::File { id } => {
+                let key = read_keys(folder)?.and_then(|keys| keys.find(*id));
+                key.ok_or_else(|| VaultError::KeyMissing(folder.file(KEY)))?
+            }
+            Kept::Passphrase { .. } => {
+                let passphrase = (self.ask)().ok_or(VaultError::NoPassphrase)?;
+                unseal(folder, kept, &passphrase)?
+            }
+        };
+        self.remember(kept.id(), &key);
+        Ok(key)
+    }
+}
+
+/// An empty vault, whose key is already on the disk.
+fn new_vault(folder: &Folder, lock: &Lock) -> Result<(Contents, Key), VaultError> {
+    let (id, key) = (KeyId::new()?, Key::generate()?);
+    folder.replace(lock, KEY, &KeyFile::new(&[(id, &key)]).to_bytes())?;
+    Ok((Contents::new(Kept::File { id }, Vec::new()), key))
+}
+
+/// Makes the contents those of the vault, and forgets every other key.
+fn commit(folder: &Folder, lock: &Lock, contents: &Contents) -> Result<(), VaultError> {
+    let bytes = contents.to_bytes();
+    if bytes.len() > MAX_FILE {
+        return Err(VaultError::Full);
+    }
+    folder.replace(lock, SECRETS, &bytes)?;
+    // It is done. A key that stays because this fails opens nothing, and the next change removes it.
+    let _ = forget_other_keys(folder, lock, &contents.key);
+    Ok(())
+}
+
+fn forget_other_keys(folder: &Folder, lock: &Lock, kept: &Kept) -> Result<(), VaultError> {
+    match (kept, read_keys(folder)?) {
+        (Kept::Passphrase { .. }, _) => folder.remove(lock, KEY),
+        (Kept::File { id }, Some(keys)) if !keys.is_only(*id) => match keys.find(*id) {
+            Some(key) => folder.replace(lock, KEY, &KeyFile::new(&[(*id, &key)]).to_bytes()),
+            None => Ok(()),
+        },
+        (Kept::File { .. }, _) => folder.remove_unfinished(lock, KEY),
+    }
+}
+
+fn seal_key(id: KeyId, key: &Key, passphrase: &Secret) -> Result<Kept, VaultError> {
+    let salt: [u8; 16] = random()?;
+    let outer = Key::derive(passphrase.expose(), &salt, WORK);
+    let outer = outer.unwrap_or_else(|_| unreachable!("our own work is within our own bounds"));
+    let key = outer.seal(key.as_bytes(), id.as_bytes())?;
+    Ok(Kept::Passphrase { id, work: WORK, salt, key })
+}
+
+fn unseal(folder: &Folder, kept: &Kept, passphrase: &Secret) -> Result<Key, VaultError> {
+    let Kept::Passphrase { id, work, salt, key } = kept else { return Err(VaultError::NotSealed) };
+    let outer = Key::derive(passphrase.expose(), salt, *work).map_err(|fault| match fault {
+        Underivable::TooCostly => VaultError::TooCostly(folder.file(SECRETS)),
+        Underivable::Malformed => VaultError::Malformed(folder.file(SECRETS)),
+    })?;
+    let opened = outer.open(key, id.as_bytes()).ok_or(VaultError::WrongPassphrase)?;
+    Key::from_bytes(&opened).ok_or_else(|| VaultError::Malformed(folder.file(SECRETS)))
+}
+
+fn read_contents(folder: &Folder) -> Result<Option<Contents>, VaultError> {
+    let bytes = folder.read(SECRETS)?;
+    bytes.map(|bytes| Contents::parse(&bytes)).transpose().map_err(|u| named(folder, SECRETS, u))
+}
+
+fn read_keys(folder: &Folder) -> Result<Option<KeyFile>, VaultError> {
+    let bytes = folder.read(KEY)?;
+    bytes.map(|bytes| KeyFile::parse(&bytes)).transpose().map_err(|u| named(folder, KEY, u))
+}
+
+fn named(folder: &Folder, file: &str, unreadable: Unreadable) -> VaultError {
+    match unreadable {
+        Unreadable::Malformed => VaultError::Malformed(folder.file(file)),
+        Unreadable::Later => VaultError::Later(folder.file(file)),
+    }
+}
+
+fn now() -> u64 {
+    // A clock before 1970 says nothing worth keeping.
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
