@@ -7,6 +7,7 @@
 mod archive;
 mod bundle;
 mod egress;
+mod vault;
 
 use std::collections::HashSet;
 
@@ -24,6 +25,7 @@ use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 pub use archive::archive;
 pub use bundle::bundle;
 pub use egress::{authority, head};
+pub use vault::{redaction, reference, vault};
 
 /// Whether every promise is kept, and which one is not.
 pub type Kept = Result<(), TestCaseError>;
