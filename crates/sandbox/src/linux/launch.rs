@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::UnshareFlags;
 
 use super::bare;
@@ -65,6 +65,9 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
         // The groups of an ordinary user cannot be given up; root's can.
         let _ = rustix::thread::set_thread_groups(&[]);
     }
+    raise_descriptors();
+    // Kernels before 6.4 tell it by a file that a room does not see; it is kept from here on.
+    let _ = rustix::param::page_size();
     process::default_signals();
     let signals = process::by_descriptor(&[libc::SIGCHLD])?;
     let (mut launcher, walls, first) = Launcher::find();
@@ -104,6 +107,14 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
         launcher.lingering.retain(|group| !group.remove());
     }
     Ok(())
+}
+
+/// Takes as many descriptors as this user may have: each room and each folder that is guarded keeps
+/// some, and what most systems give at first is soon used up. Rooms have a limit of their own.
+fn raise_descriptors() {
+    let most = rustix::process::getrlimit(Resource::Nofile).maximum;
+    let limit = Rlimit { current: most, maximum: most };
+    let _ = rustix::process::setrlimit(Resource::Nofile, limit);
 }
 
 fn say(host: &UnixStream, answer: &Answer, descriptors: &[OwnedFd]) -> io::Result<()> {
