@@ -184,19 +184,18 @@ fn base(parent: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// A nearest group above our own in which this user may make one with limits, and move processes to it.
+/// A nearest group above our own in which this user may make one with limits, and move processes
+/// to it. Where there is none, our own group, if it was handed over to this user.
 fn unified(mounts: &str, own: &str) -> Result<PathBuf, Fault> {
     let fault = |errno| Fault { doing: "make a control group (v2)".into(), errno };
     let root = mount_point(mounts, "cgroup2", None).ok_or_else(|| fault(libc::ENOENT))?;
     let path =
         own.lines().find_map(|line| line.strip_prefix("0::")).ok_or_else(|| fault(libc::ENOENT))?;
+    let own = Path::new(path.trim_start_matches('/'));
     let mut last = fault(libc::ENOENT);
-    for relative in Path::new(path.trim_start_matches('/')).ancestors() {
+    for relative in own.ancestors() {
         let parent = root.join(relative);
-        let given = std::fs::read_to_string(parent.join("cgroup.subtree_control"));
-        let given = given.unwrap_or_default();
-        let has = |name: &str| given.split_whitespace().any(|controller| controller == name);
-        if !has("memory") || !has("pids") {
+        if !has_both(&parent, "cgroup.subtree_control") {
             continue;
         }
         match base(&parent).and_then(|base| try_unified(&base)) {
@@ -204,7 +203,73 @@ fn unified(mounts: &str, own: &str) -> Result<PathBuf, Fault> {
             Err(error) => last = fault(error.raw_os_error().unwrap_or(0)),
         }
     }
-    Err(last)
+    let own = root.join(own);
+    if !is_handed_over(&own) || !has_both(&own, "cgroup.controllers") {
+        return Err(last);
+    }
+    hand_down(&own)
+        .and_then(|()| base(&own))
+        .and_then(|base| try_unified(&base))
+        .map_err(|error| fault(error.raw_os_error().unwrap_or(0)))
+}
+
+/// Whether a file of a group names the two controllers that are needed.
+fn has_both(group: &Path, file: &str) -> bool {
+    let given = std::fs::read_to_string(group.join(file)).unwrap_or_default();
+    let has = |name: &str| given.split_whitespace().any(|controller| controller == name);
+    has("memory") && has("pids")
+}
+
+/// Whether a group was given to this user to arrange. Every group is root's, so that says nothing.
+fn is_handed_over(group: &Path) -> bool {
+    let user = rustix::process::geteuid();
+    !user.is_root() && std::fs::metadata(group).is_ok_and(|found| found.uid() == user.as_raw())
+}
+
+/// Gives the controllers on to what is below a group. The kernel wants no process in it then, so all
+/// of them, the host among them, move into a group below, which stays as long as they live.
+fn hand_down(group: &Path) -> io::Result<()> {
+    /// Processes may start others while they are moved.
+    const ATTEMPTS: usize = 16;
+    let below = group.join(format!("{PREFIX}processes"));
+    match std::fs::create_dir(&below) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let control = group.join("cgroup.subtree_control");
+    let attempt = || {
+        move_all(group, &below)?;
+        std::fs::write(&control, "+memory +pids")
+    };
+    let mut given = attempt();
+    for _ in 1..ATTEMPTS {
+        match &given {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => given = attempt(),
+            _ => break,
+        }
+    }
+    match &given {
+        Ok(()) => {
+            let _ = std::fs::write(&control, "+cpu");
+        }
+        Err(_) => {
+            let _ = move_all(&below, group);
+            remove(&below);
+        }
+    }
+    given
+}
+
+/// Moves all processes of a group to another.
+fn move_all(from: &Path, to: &Path) -> io::Result<()> {
+    for pid in std::fs::read_to_string(from.join("cgroup.procs"))?.lines() {
+        match std::fs::write(to.join("cgroup.procs"), pid) {
+            // It has ended meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            moved => moved?,
+        }
+    }
+    Ok(())
 }
 
 /// Gives the controllers on, and moves a process in and out, which is refused across a delegation.
