@@ -244,8 +244,11 @@ fn groups_of(launcher: i32) -> Vec<PathBuf> {
     for line in own.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (kind, path) = (parts.next().unwrap(), parts.next().unwrap());
+        // The unified hierarchy is alone there, or beside the old ones.
+        let root = Path::new("/sys/fs/cgroup");
+        let is_alone = kind.is_empty() && root.join("cgroup.controllers").exists();
         let kind = if kind.is_empty() { "unified" } else { kind };
-        let base = Path::new("/sys/fs/cgroup").join(kind);
+        let base = if is_alone { root.to_owned() } else { root.join(kind) };
         for folder in Path::new(path.trim_start_matches('/')).ancestors() {
             found.extend(Some(base.join(folder).join(&name)).filter(|path| path.exists()));
         }
