@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rustix::process::Pid;
+
 use super::mounts::Doing;
 use super::process;
 use super::wire::{Bytes, Group};
@@ -157,7 +159,7 @@ fn sweep(parent: &Path) {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(&prefix()));
         if let Some(owner) = owner.and_then(|owner| owner.parse::<i32>().ok())
-            && rustix::process::Pid::from_raw(owner).is_some_and(|pid| {
+            && Pid::from_raw(owner).is_some_and(|pid| {
                 rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
             })
         {
@@ -220,14 +222,20 @@ fn has_both(group: &Path, file: &str) -> bool {
     has("memory") && has("pids")
 }
 
-/// Whether a group was given to this user to arrange. Every group is root's, so that says nothing.
+/// Whether a group was given to this user to arrange, and to nobody but us: of a desktop, or of a shell, the
+/// other processes are not ours to move. Every group is root's, so that says nothing.
 fn is_handed_over(group: &Path) -> bool {
     let user = rustix::process::geteuid();
-    !user.is_root() && std::fs::metadata(group).is_ok_and(|found| found.uid() == user.as_raw())
+    let host = rustix::process::getppid().map_or(0, Pid::as_raw_pid);
+    let ours = [std::process::id().to_string(), host.to_string()];
+    let inside = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    !user.is_root()
+        && std::fs::metadata(group).is_ok_and(|found| found.uid() == user.as_raw())
+        && inside.lines().all(|pid| ours.iter().any(|one| one == pid))
 }
 
-/// Gives the controllers on to what is below a group. The kernel wants no process in it then, so all
-/// of them, the host among them, move into a group below, which stays as long as they live.
+/// Gives the controllers on to what is below a group. The kernel wants no process in it then, so the
+/// host and the launcher move into a group below, which stays as long as they live.
 fn hand_down(group: &Path) -> io::Result<()> {
     /// Processes may start others while they are moved.
     const ATTEMPTS: usize = 16;
