@@ -1,0 +1,138 @@
+//! The values a call is given: variables, and secrets from where the owner keeps them.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use manifest::dialect::Dialect;
+use manifest::model::{Input, InputSource, Package};
+use policy::{Allowance, GrantKind, Grants};
+use vault::{FileVault, Owner, Place, Redactor, Reference, Secret, outside};
+
+use crate::call::Tool;
+use crate::error::{CallError, Kind};
+use crate::host::Settings;
+use crate::template::Variable;
+
+/// What a call is given, by name.
+pub(crate) type Variables = Vec<(String, Variable)>;
+
+/// Collects the values of a call.
+pub(crate) struct Collector<'c> {
+    pub(crate) tool: &'c Tool,
+    pub(crate) settings: &'c Settings,
+    pub(crate) vault: &'c FileVault,
+    pub(crate) grants: &'c Grants,
+}
+
+impl Collector<'_> {
+    /// What the tool declares, what the call turned out to need, and the variables that were granted.
+    pub(crate) fn collect(
+        &self,
+        allowance: &Allowance,
+        more: &[Input],
+    ) -> Result<Variables, CallError> {
+        let mut variables: Variables = Vec::new();
+        for name in &allowance.environment {
+            if let Some(value) = self.settings.variable(name) {
+                let variable = Variable { value: value.to_owned(), is_secret: false };
+                variables.push((name.clone(), variable));
+            }
+        }
+        for input in self.tool.package.inputs.iter().chain(more) {
+            let is_there = variables.iter().any(|(name, _)| *name == input.name);
+            if is_there || input.source == InputSource::Caller {
+                continue;
+            }
+            match self.value(input)? {
+                Some(value) => {
+                    let variable = Variable { value, is_secret: input.secret };
+                    variables.push((input.name.clone(), variable));
+                }
+                None if input.required => return Err(missing(input)),
+                None => {}
+            }
+        }
+        Ok(variables)
+    }
+
+    fn value(&self, input: &Input) -> Result<Option<String>, CallError> {
+        let kept = match &input.reference {
+            Some(reference) => self.refer(reference)?,
+            None => self.keep(&place(&self.tool.package, &input.name)?)?,
+        };
+        if let Some(secret) = kept {
+            return Ok(Some(secret.expose().to_owned()));
+        }
+        // A secret is never taken from wherever a variable of its name happens to be set.
+        let of_caller = self.settings.variable(&input.name).filter(|_| !input.secret);
+        Ok(of_caller.map(str::to_owned).or_else(|| input.default.clone()))
+    }
+
+    fn keep(&self, place: &Place) -> Result<Option<Secret>, CallError> {
+        self.vault.get(place).map_err(|error| unavailable(place.name(), &error))
+    }
+
+    /// What a reference leads to. A manifest can name anything, so what lies outside our own vault
+    /// is given only where the owner said so.
+    fn refer(&self, reference: &str) -> Result<Option<Secret>, CallError> {
+        let parsed = Reference::from_str(reference)
+            .map_err(|error| CallError::new(Kind::Unavailable, error.to_string()))?;
+        let refused = |how: &str| {
+            let message = format!("`{reference}` is not given: {how}");
+            CallError::new(Kind::Denied, message)
+        };
+        match &parsed {
+            Reference::Secret { name } => self.keep(&place(&self.tool.package, name)?),
+            Reference::Environment { name } => {
+                let allowed = &self.settings.policy.secrets.environment;
+                if !allowed.contains(name) {
+                    return Err(refused("your policy does not name it in [secrets] environment"));
+                }
+                match self.settings.variable(name) {
+                    Some(value) => Secret::new(value.to_owned())
+                        .map(Some)
+                        .map_err(|error| unavailable(name, &error)),
+                    None => Ok(None),
+                }
+            }
+            Reference::File { path } => {
+                let mut granted = self.grants.of(GrantKind::Read);
+                if !granted.any(|folder| path.starts_with(Path::new(folder))) {
+                    return Err(refused("the file was not granted for reading"));
+                }
+                outside::from_file(path).map(Some).map_err(|error| unavailable(reference, &error))
+            }
+            Reference::Vault { .. } => Err(refused("no Vault server is set up")),
+            Reference::Keyring { .. } => Err(refused("this build has no keyring")),
+        }
+    }
+}
+
+/// Where a secret of a package is kept. In the dialect whose names may be shared, a name with a dot is.
+pub fn place(package: &Package, name: &str) -> Result<Place, CallError> {
+    let owner = match package.dialect {
+        Dialect::Jumith if name.contains('.') => Owner::Shared,
+        _ => Owner::Package(package.canonical_id()),
+    };
+    Place::new(owner, name).map_err(|error| CallError::new(Kind::BadInput, error.to_string()))
+}
+
+/// Takes the secrets of a call out of whatever is shown of it.
+pub(crate) fn redactor(variables: &Variables) -> Redactor {
+    let secrets: Vec<_> = variables
+        .iter()
+        .filter(|(_, variable)| variable.is_secret)
+        .filter_map(|(name, variable)| Some((name, Secret::new(variable.value.clone()).ok()?)))
+        .collect();
+    Redactor::new(secrets.iter().map(|(name, secret)| (name.as_str(), secret)))
+}
+
+fn missing(input: &Input) -> CallError {
+    let what = if input.secret { "Missing required secret" } else { "missing variable" };
+    let message = format!("{what}: {}", input.name);
+    CallError::new(Kind::MissingInput, message).with("name", &*input.name)
+}
+
+fn unavailable(name: &str, error: &dyn std::fmt::Display) -> CallError {
+    CallError::new(Kind::Unavailable, format!("the secret `{name}` cannot be had: {error}"))
+}
