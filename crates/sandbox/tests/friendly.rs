@@ -2,17 +2,18 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod harness;
+mod kit;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use harness::{
-    as_each_user, folder, launcher, output_of, python, run, shell, text, walled, walled_with, words,
-};
+use kit::folders::Folder;
+use kit::machine::until;
+use kit::rooms::{launcher, output_of, python, run, shell, text, walled, walled_with, words};
+use kit::users::as_each_user;
 use sandbox::{Confinement, Exit, Launcher};
 
 /// Runs a script of Python that says nothing but at its end.
@@ -23,7 +24,7 @@ fn check_python(script: &str) {
 
 #[test]
 fn python_reads_writes_and_computes() {
-    as_each_user("python_reads_writes_and_computes", || {
+    as_each_user(|| {
         check_python(
             "import json, tempfile, os, hashlib, uuid, random, decimal, zlib, ssl\n\
              assert json.loads(json.dumps({'a': [1, 2.5, None]})) == {'a': [1, 2.5, None]}\n\
@@ -44,7 +45,7 @@ fn python_reads_writes_and_computes() {
 
 #[test]
 fn python_has_threads_and_processes() {
-    as_each_user("python_has_threads_and_processes", || {
+    as_each_user(|| {
         check_python(
             "import concurrent.futures, multiprocessing, threading, queue, asyncio, subprocess\n\
              def square(n):\n    return n * n\n\
@@ -74,7 +75,7 @@ fn python_has_threads_and_processes() {
 
 #[test]
 fn python_has_a_database_and_a_network_of_its_own() {
-    as_each_user("python_has_a_database_and_a_network_of_its_own", || {
+    as_each_user(|| {
         check_python(
             "import sqlite3, socket, threading, os\n\
              base = sqlite3.connect('/tmp/base')\n\
@@ -100,8 +101,8 @@ fn python_has_a_database_and_a_network_of_its_own() {
 
 #[test]
 fn an_environment_of_python_in_a_granted_folder_works() {
-    as_each_user("an_environment_of_python_in_a_granted_folder_works", || {
-        let (_folder, path) = folder();
+    as_each_user(|| {
+        let path = Folder::new();
         let home = path.join("environment");
         let made = Command::new("/usr/bin/python3")
             .args(["-m", "venv", "--without-pip"])
@@ -124,7 +125,7 @@ fn an_environment_of_python_in_a_granted_folder_works() {
 
 #[test]
 fn node_reads_writes_and_starts_things() {
-    as_each_user("node_reads_writes_and_starts_things", || {
+    as_each_user(|| {
         let script = "
             const fs = require('fs'), os = require('os'), path = require('path');
             const { Worker } = require('worker_threads');
@@ -161,7 +162,7 @@ fn node_reads_writes_and_starts_things() {
 
 #[test]
 fn git_works_in_the_scratch_folder() {
-    as_each_user("git_works_in_the_scratch_folder", || {
+    as_each_user(|| {
         let script = "set -e; git init -q work; cd work; \
              git config user.email a@b.c; git config user.name Somebody; \
              echo one >file; git add file; git commit -qm first; \
@@ -187,8 +188,8 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 
 #[test]
 fn git_works_in_a_granted_repository() {
-    as_each_user("git_works_in_a_granted_repository", || {
-        let (_folder, path) = folder();
+    as_each_user(|| {
+        let path = Folder::new();
         git(&path, &["init", "-q"]);
         git(&path, &["config", "user.email", "a@b.c"]);
         git(&path, &["config", "user.name", "Somebody"]);
@@ -207,14 +208,14 @@ fn git_works_in_a_granted_repository() {
         assert_eq!(git(&path, &["log", "--format=%s"]), "second\nfirst\n");
         // The launcher takes its placeholders away a moment after the end.
         let is_clean = || git(&path, &["status", "--short"]).is_empty();
-        assert!(harness::until(std::time::Duration::from_secs(2), is_clean));
+        assert!(until(Duration::from_secs(2), is_clean));
         assert_eq!(git(&path, &["ls-files"]), "file\nother\n");
     });
 }
 
 #[test]
 fn a_program_is_compiled_and_run_inside() {
-    as_each_user("a_program_is_compiled_and_run_inside", || {
+    as_each_user(|| {
         let script = "set -e; cat >a.c <<'END'\n\
              #include <stdio.h>\n#include <pthread.h>\n\
              static void *say(void *word) { puts(word); return 0; }\n\
@@ -227,7 +228,7 @@ fn a_program_is_compiled_and_run_inside() {
 
 #[test]
 fn the_tools_of_a_shell_work_together() {
-    as_each_user("the_tools_of_a_shell_work_together", || {
+    as_each_user(|| {
         let script = "set -e; mkdir -p a/b; for i in 3 1 2; do echo \"line $i\" >a/b/$i.txt; done; \
              find a -name '*.txt' | sort | xargs cat | awk '{ s += $2 } END { print s }'; \
              tar czf all.tgz a; rm -r a; tar xzf all.tgz; ls a/b | wc -l; \
@@ -247,7 +248,7 @@ fn the_tools_of_a_shell_work_together() {
 
 #[test]
 fn home_time_and_language_are_what_they_should_be() {
-    as_each_user("home_time_and_language_are_what_they_should_be", || {
+    as_each_user(|| {
         let launcher = launcher();
         let said = output_of(
             &launcher,
@@ -273,9 +274,9 @@ fn home_time_and_language_are_what_they_should_be() {
 
 #[test]
 fn names_and_arguments_may_be_any_bytes() {
-    as_each_user("names_and_arguments_may_be_any_bytes", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
+        let path = Folder::new();
         let strange: [&[u8]; 6] = [
             "größe ナ 🙂".as_bytes(),
             b"bad\xff\xfename",
@@ -309,9 +310,9 @@ fn names_and_arguments_may_be_any_bytes() {
 
 #[test]
 fn a_grant_may_have_any_name() {
-    as_each_user("a_grant_may_have_any_name", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
+        let path = Folder::new();
         let names: [&[u8]; 6] = [
             b"with space",
             b"with\nline",
@@ -348,7 +349,7 @@ fn a_grant_may_have_any_name() {
 
 #[test]
 fn long_lists_of_arguments_and_variables_arrive() {
-    as_each_user("long_lists_of_arguments_and_variables_arrive", || {
+    as_each_user(|| {
         let launcher = launcher();
         let long = words((0..10_000).map(|number| format!("{number:0100}")));
         let mut argv = python(
@@ -383,18 +384,14 @@ fn long_lists_of_arguments_and_variables_arrive() {
 
 #[test]
 fn granted_files_and_folders_are_read_written_and_run() {
-    as_each_user("granted_files_and_folders_are_read_written_and_run", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
-        for name in ["read", "write", "tools"] {
-            std::fs::create_dir(path.join(name)).unwrap();
-        }
-        std::fs::write(path.join("read/letter"), "hello\n").unwrap();
-        std::fs::write(path.join("alone"), "alone\n").unwrap();
-        std::fs::write(path.join("changing"), "before\n").unwrap();
-        let tool = path.join("tools/tool");
-        std::fs::write(&tool, "#!/bin/sh\necho ran \"$@\"\n").unwrap();
-        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = Folder::new();
+        path.make("write");
+        path.write("read/letter", "hello\n");
+        path.write("alone", "alone\n");
+        path.write("changing", "before\n");
+        let tool = path.write_program("tools/tool", "#!/bin/sh\necho ran \"$@\"\n");
         let confinement = Confinement {
             readable: vec![path.join("read"), path.join("alone"), path.join("tools")],
             writable: vec![path.join("write"), path.join("changing")],
@@ -421,16 +418,16 @@ fn granted_files_and_folders_are_read_written_and_run() {
 
 #[test]
 fn a_file_made_inside_belongs_to_who_granted_the_folder() {
-    as_each_user("a_file_made_inside_belongs_to_who_granted_the_folder", || {
+    as_each_user(|| {
         use std::os::unix::fs::MetadataExt;
-        let (_folder, path) = folder();
+        let path = Folder::new();
         output_of(
             &launcher(),
             &walled_with(&path),
             &shell(&format!("echo >'{}/new'", path.display())),
         );
         let made = std::fs::metadata(path.join("new")).unwrap();
-        let own = std::fs::metadata(&path).unwrap();
+        let own = std::fs::metadata(&*path).unwrap();
         assert_eq!((made.uid(), made.gid()), (own.uid(), own.gid()));
         assert_eq!(made.mode() & 0o777, 0o644);
     });
@@ -438,8 +435,8 @@ fn a_file_made_inside_belongs_to_who_granted_the_folder() {
 
 #[test]
 fn links_lead_where_they_say() {
-    as_each_user("links_lead_where_they_say", || {
-        let (_folder, path) = folder();
+    as_each_user(|| {
+        let path = Folder::new();
         std::fs::write(path.join("letter"), "hello\n").unwrap();
         let confinement = Confinement {
             readable: vec![path.clone()],
@@ -453,7 +450,7 @@ fn links_lead_where_they_say() {
 
 #[test]
 fn one_launcher_serves_many_threads() {
-    as_each_user("one_launcher_serves_many_threads", || {
+    as_each_user(|| {
         let launcher: Launcher = launcher().keeping_ready(4);
         std::thread::scope(|scope| {
             for thread in 0..8 {

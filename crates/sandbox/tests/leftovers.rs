@@ -2,16 +2,16 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod harness;
+mod kit;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use harness::{
-    alone_as_each_user, below, folder, launcher, launchers_of, run, shell, until, walled,
-    walled_with, words,
-};
+use kit::folders::{Folder, names};
+use kit::machine::{below, launchers_of, own, until};
+use kit::rooms::{launcher, output_of, run, shell, walled, walled_with, words};
+use kit::users::alone_as_each_user;
 use sandbox::{Confinement, Exit, Network, Stream};
 
 /// All of this process and its surroundings that a run could add to.
@@ -56,10 +56,6 @@ impl Traces {
     }
 }
 
-fn own() -> i32 {
-    std::process::id().cast_signed()
-}
-
 /// The control groups of the launchers that this process has, and of launchers that are gone.
 fn groups_below(parent: i32) -> BTreeSet<PathBuf> {
     let launchers = launchers_of(parent);
@@ -94,11 +90,11 @@ fn groups_below(parent: i32) -> BTreeSet<PathBuf> {
 
 #[test]
 fn a_thousand_runs_one_after_another_leave_nothing() {
-    alone_as_each_user("a_thousand_runs_one_after_another_leave_nothing", || {
+    alone_as_each_user(|| {
         let before = Traces::now();
         let launcher = launcher();
         let [process] = launchers_of(own())[..] else { panic!("one launcher") };
-        let (kept, path) = folder();
+        let path = Folder::new();
         let settle = || {
             // The launcher, a room made ahead, and who made it and those before.
             assert!(until(Duration::from_secs(3), || below(own()).len() <= 10));
@@ -132,18 +128,18 @@ fn a_thousand_runs_one_after_another_leave_nothing() {
         assert!(many.groups.len() <= few.groups.len() + 8, "{:?}", many.groups);
         // Two for each porter that is kept.
         assert!(many_descriptors <= few_descriptors + 16, "{few_descriptors}, {many_descriptors}");
-        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
-        drop((kept, launcher));
+        assert!(names(&path).is_empty());
+        drop((path, launcher));
         before.check_same();
     });
 }
 
 #[test]
 fn many_runs_at_a_time_leave_nothing() {
-    alone_as_each_user("many_runs_at_a_time_leave_nothing", || {
+    alone_as_each_user(|| {
         let before = Traces::now();
         let launcher = launcher().keeping_ready(8);
-        let (kept, path) = folder();
+        let path = Folder::new();
         std::thread::scope(|scope| {
             for _ in 0..64 {
                 let (launcher, path) = (launcher.clone(), &path);
@@ -153,19 +149,19 @@ fn many_runs_at_a_time_leave_nothing() {
                 });
             }
         });
-        let is_empty = || std::fs::read_dir(&path).unwrap().count() == 0;
+        let is_empty = || names(&path).is_empty();
         assert!(until(Duration::from_secs(2), is_empty), "placeholders are left");
-        drop((kept, launcher));
+        drop((path, launcher));
         before.check_same();
     });
 }
 
 #[test]
 fn programs_that_are_cut_off_leave_nothing() {
-    alone_as_each_user("programs_that_are_cut_off_leave_nothing", || {
+    alone_as_each_user(|| {
         let before = Traces::now();
         let launcher = launcher();
-        let (kept, path) = folder();
+        let path = Folder::new();
         for round in 0..40 {
             let confinement = Confinement {
                 stdin: Stream::Pipe,
@@ -183,19 +179,19 @@ fn programs_that_are_cut_off_leave_nothing() {
             }
             drop(child);
         }
-        let is_empty = || std::fs::read_dir(&path).unwrap().count() == 0;
+        let is_empty = || names(&path).is_empty();
         assert!(until(Duration::from_secs(2), is_empty), "placeholders are left");
-        drop((kept, launcher));
+        drop((path, launcher));
         before.check_same();
     });
 }
 
 #[test]
 fn programs_that_were_not_started_leave_nothing() {
-    alone_as_each_user("programs_that_were_not_started_leave_nothing", || {
+    alone_as_each_user(|| {
         let before = Traces::now();
         let launcher = launcher();
-        let (kept, path) = folder();
+        let path = Folder::new();
         std::os::unix::fs::symlink("/usr", path.join("link")).unwrap();
         let settle = || {
             // The launcher, a room made ahead, and who made it and those before.
@@ -233,21 +229,21 @@ fn programs_that_were_not_started_leave_nothing() {
         );
         assert!(now.groups.len() <= first.groups.len() + 8, "{:?}", now.groups);
         assert_eq!(now.mounts, before.mounts);
-        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "the link alone");
-        drop((kept, launcher));
+        assert_eq!(names(&path), ["link"]);
+        drop((path, launcher));
         before.check_same();
     });
 }
 
 #[test]
 fn the_scratch_folder_of_one_run_is_not_there_in_the_next() {
-    alone_as_each_user("the_scratch_folder_of_one_run_is_not_there_in_the_next", || {
+    alone_as_each_user(|| {
         let launcher = launcher();
         let write = "touch /tmp/file /dev/shm/other; ls /tmp";
         for _ in 0..5 {
-            let said = harness::output_of(&launcher, &walled(), &shell(write));
+            let said = output_of(&launcher, &walled(), &shell(write));
             assert_eq!(said, "file\nother\n");
-            let said = harness::output_of(&launcher, &walled(), &shell("ls -A /tmp"));
+            let said = output_of(&launcher, &walled(), &shell("ls -A /tmp"));
             assert_eq!(said, "");
         }
     });
@@ -255,7 +251,7 @@ fn the_scratch_folder_of_one_run_is_not_there_in_the_next() {
 
 #[test]
 fn a_launcher_alone_comes_and_goes_without_a_trace() {
-    alone_as_each_user("a_launcher_alone_comes_and_goes_without_a_trace", || {
+    alone_as_each_user(|| {
         let before = Traces::now();
         for _ in 0..20 {
             let began = Instant::now();

@@ -2,16 +2,17 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod harness;
+mod kit;
 
-use std::error::Error;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use harness::{as_each_user, folder, is_root, launcher, output_of, shell, walled, words};
-use sandbox::{Confinement, Launcher, Level, Limits, SpawnError};
+use kit::folders::{Folder, set_mode};
+use kit::rooms::{launcher, output_of, shell, text, told, walled, words};
+use kit::users::{as_each_user, is_root};
+use sandbox::{Confinement, Launcher, Level, SpawnError};
 
 /// The error and its causes, with the folder of the test left out.
 fn refused(
@@ -22,24 +23,17 @@ fn refused(
 ) -> String {
     let error = launcher.spawn(confinement, argv).err();
     let error = error.unwrap_or_else(|| panic!("{argv:?} was started"));
-    let mut told = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        told += &format!(": {error}");
-        cause = error.source();
-    }
-    told.replace(folder.to_str().unwrap(), "~")
+    told(&error).replace(folder.to_str().unwrap(), "~")
 }
 
 #[test]
 fn a_program_that_cannot_be_executed_is_named() {
-    as_each_user("a_program_that_cannot_be_executed_is_named", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
+        let path = Folder::new();
         let file = |name: &str, text: &str, mode: u32| {
-            let path = path.join(name);
-            std::fs::write(&path, text).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let path = path.write(name, text);
+            set_mode(&path, mode);
             path.into_os_string()
         };
         let plain = file("plain", "#!/bin/sh\n", 0o644);
@@ -102,10 +96,10 @@ fn a_program_that_cannot_be_executed_is_named() {
 
 #[test]
 fn a_folder_that_cannot_be_started_in_is_named() {
-    as_each_user("a_folder_that_cannot_be_started_in_is_named", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
-        std::fs::write(path.join("file"), "").unwrap();
+        let path = Folder::new();
+        path.write("file", "");
         let cases = [
             (
                 PathBuf::from("/missing"),
@@ -134,15 +128,14 @@ fn a_folder_that_cannot_be_started_in_is_named() {
 
 #[test]
 fn a_path_that_cannot_be_granted_is_named() {
-    as_each_user("a_path_that_cannot_be_granted_is_named", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
-        std::fs::create_dir(path.join("real")).unwrap();
-        std::fs::write(path.join("file"), "").unwrap();
+        let path = Folder::new();
+        path.write("file", "");
+        path.make("real/inner");
         symlink("real", path.join("link")).unwrap();
         symlink("nowhere", path.join("dangling")).unwrap();
         symlink("/proc/self", path.join("magic")).unwrap();
-        std::fs::create_dir(path.join("real/inner")).unwrap();
         let cases = [
             (
                 path.join("missing"),
@@ -182,12 +175,10 @@ fn a_path_that_cannot_be_granted_is_named() {
             assert_eq!(refused(&launcher, &writable, &words(["/bin/true"]), &path), expected);
         }
         if !is_root() {
-            std::fs::set_permissions(path.join("real"), std::fs::Permissions::from_mode(0o0))
-                .unwrap();
+            set_mode(&path.join("real"), 0o0);
             let confinement = Confinement { readable: vec![path.join("real/inner")], ..walled() };
             let told = refused(&launcher, &confinement, &words(["/bin/true"]), &path);
-            std::fs::set_permissions(path.join("real"), std::fs::Permissions::from_mode(0o755))
-                .unwrap();
+            set_mode(&path.join("real"), 0o755);
             assert_eq!(told, "failed to look at `~/real/inner`: Permission denied (os error 13)");
         }
     });
@@ -195,8 +186,8 @@ fn a_path_that_cannot_be_granted_is_named() {
 
 #[test]
 fn a_hidden_path_that_is_not_there_is_no_reason_to_refuse() {
-    as_each_user("a_hidden_path_that_is_not_there_is_no_reason_to_refuse", || {
-        let (_folder, path) = folder();
+    as_each_user(|| {
+        let path = Folder::new();
         let confinement = Confinement {
             readable: vec![path.clone()],
             hidden: vec![path.join("missing")],
@@ -208,9 +199,9 @@ fn a_hidden_path_that_is_not_there_is_no_reason_to_refuse() {
 
 #[test]
 fn devices_and_links_are_checked_too() {
-    as_each_user("devices_and_links_are_checked_too", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
+        let path = Folder::new();
         for (device, expected) in [
             ("/etc/passwd", "`/etc/passwd` is not an absolute path"),
             ("/dev/../etc/passwd", "`/dev/../etc/passwd` is not an absolute path"),
@@ -233,9 +224,9 @@ fn devices_and_links_are_checked_too() {
 
 #[test]
 fn text_that_no_process_can_have_is_refused() {
-    as_each_user("text_that_no_process_can_have_is_refused", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
+        let path = Folder::new();
         let expected = "an argument or a variable holds a character that no process can have";
         let zero = OsString::from_vec(b"a\0b".to_vec());
         let argv = [OsString::from("/bin/echo"), zero.clone()];
@@ -254,9 +245,9 @@ fn text_that_no_process_can_have_is_refused() {
 
 #[test]
 fn arguments_that_no_process_can_have_room_for_are_refused() {
-    as_each_user("arguments_that_no_process_can_have_room_for_are_refused", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
+        let path = Folder::new();
         // One argument has at most 128 KiB.
         let argv = [OsString::from("/bin/echo"), "a".repeat(200_000).into()];
         assert_eq!(
@@ -277,9 +268,9 @@ fn arguments_that_no_process_can_have_room_for_are_refused() {
 
 #[test]
 fn walls_that_are_stronger_than_there_are_refuse_everything() {
-    as_each_user("walls_that_are_stronger_than_there_are_refuse_everything", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
+        let path = Folder::new();
         let confinement = Confinement { required: Level::L3, ..walled() };
         match launcher.walls().level() {
             Level::L3 => assert_eq!(output_of(&launcher, &confinement, &shell("echo 3")), "3\n"),
@@ -296,18 +287,12 @@ fn walls_that_are_stronger_than_there_are_refuse_everything() {
 
 #[test]
 fn a_path_that_is_replaced_is_never_granted_in_its_new_shape() {
-    as_each_user("a_path_that_is_replaced_is_never_granted_in_its_new_shape", || {
+    as_each_user(|| {
         let launcher = launcher();
-        let (_folder, path) = folder();
-        let (granted, secret) = (path.join("granted"), path.join("secret"));
-        std::fs::create_dir(&granted).unwrap();
-        std::fs::create_dir(&secret).unwrap();
-        std::fs::write(secret.join("file"), "secret").unwrap();
-        let confinement = Confinement {
-            readable: vec![granted.clone()],
-            limits: Limits { deadline: walled().limits.deadline, ..Limits::default() },
-            ..walled()
-        };
+        let path = Folder::new();
+        let (granted, secret) = (path.make("granted"), path.join("secret"));
+        path.write("secret/file", "secret");
+        let confinement = Confinement { readable: vec![granted.clone()], ..walled() };
         let read = shell(&format!("cat '{}/file' 2>/dev/null; exit 0", granted.display()));
         let is_over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -324,7 +309,7 @@ fn a_path_that_is_replaced_is_never_granted_in_its_new_shape() {
                 match launcher.spawn(&confinement, &read) {
                     Ok(child) => {
                         let finished = child.finish(b"").unwrap();
-                        assert_eq!(harness::text(&finished.stdout), "");
+                        assert_eq!(text(&finished.stdout), "");
                     }
                     Err(
                         SpawnError::Link(_)

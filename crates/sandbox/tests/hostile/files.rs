@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sandbox::{Confinement, Exit, SpawnError};
+use sandbox::{Confinement, SpawnError};
 
-use crate::common::{
-    Folder, as_each_user, assert_escapes_outside, assert_held, assert_settles, launcher, listing,
-    run, text,
-};
+use crate::kit::folders::{Folder, assert_settles, listing};
+use crate::kit::rooms::{output_of, shared_launcher, words};
+use crate::kit::users::as_each_user;
+use crate::probing::{assert_escapes_outside, assert_held, word};
 
 /// What lies around on a machine and is nobody's business.
 const SECRETS: [&str; 5] = [
@@ -22,7 +22,7 @@ const SECRETS: [&str; 5] = [
 ];
 
 fn machine() -> Folder {
-    let folder = Folder::new();
+    let folder = Folder::outside();
     for secret in SECRETS {
         folder.write(secret, "secret");
     }
@@ -33,45 +33,46 @@ fn machine() -> Folder {
 
 /// Expects that a file can be neither read, written nor seen in its folder.
 fn assert_gone(confinement: &Confinement, machine: &Folder, secret: &str) {
-    let path = machine.at(secret);
+    let path = machine.join(secret);
     let parent = path.parent().unwrap();
-    assert_held(confinement, &["read-file", text(&path)]);
-    assert_held(confinement, &["write-file", text(&path)]);
-    assert_held(confinement, &["list-folder", text(parent)]);
-    assert_held(confinement, &["write-file", text(parent)]);
+    assert_held(confinement, &["read-file", word(&path)]);
+    assert_held(confinement, &["write-file", word(&path)]);
+    assert_held(confinement, &["list-folder", word(parent)]);
+    assert_held(confinement, &["write-file", word(parent)]);
 }
 
 #[test]
 fn what_was_not_granted_is_not_there() {
     as_each_user(|| {
         let machine = machine();
-        let (mine, work) = (machine.at("tools/mine"), machine.at("work"));
+        let (mine, work) = (machine.join("tools/mine"), machine.join("work"));
         let confinement = Confinement {
             readable: vec![mine.clone()],
             writable: vec![work.clone()],
             folder: work,
             ..Confinement::default()
         };
-        let before = listing(&machine.path);
+        let before = listing(&machine);
         for secret in SECRETS {
             assert_gone(&confinement, &machine, secret);
             let up = format!("../{secret}");
             assert_held(&confinement, &["read-file", &up]);
-            let through = format!("/proc/self/root{}", text(&machine.at(secret)));
+            let through = format!("/proc/self/root{}", word(&machine.join(secret)));
             assert_held(&confinement, &["read-file", &through]);
         }
         for folder in ["home", "store"] {
-            assert_held(&confinement, &["list-folder", text(&machine.at(folder))]);
+            assert_held(&confinement, &["list-folder", word(&machine.join(folder))]);
         }
-        assert_settles(&machine.path, &before);
-        let (tool, _) = run(&confinement, &["/bin/cat", text(&mine.join("tool.txt"))]);
+        assert_settles(&machine, &before);
+        let read = words(["/bin/cat", word(&mine.join("tool.txt"))]);
+        let tool = output_of(shared_launcher(), &confinement, &read);
         assert_eq!(tool, "of the tool");
-        let secret = machine.at(SECRETS[0]);
+        let secret = machine.join(SECRETS[0]);
         for probe in ["read-file", "write-file"] {
-            assert_escapes_outside(&machine.path, &[probe, text(&secret)]);
+            assert_escapes_outside(&machine, &[probe, word(&secret)]);
         }
-        assert_escapes_outside(&machine.path, &["list-folder", text(&machine.at("home"))]);
-        assert_escapes_outside(&machine.path, &["write-file", text(&machine.at("home"))]);
+        assert_escapes_outside(&machine, &["list-folder", word(&machine.join("home"))]);
+        assert_escapes_outside(&machine, &["write-file", word(&machine.join("home"))]);
     });
 }
 
@@ -81,37 +82,37 @@ fn what_is_hidden_below_a_grant_is_empty_and_what_is_granted_below_it_is_there_a
         let machine = machine();
         let again = machine.write("store/tools/mine/kept.txt", "kept");
         for is_writable in [false, true] {
-            let granted = vec![machine.path.clone()];
+            let granted = vec![machine.clone()];
             let (readable, writable) =
                 if is_writable { (Vec::new(), granted) } else { (granted, Vec::new()) };
             let mut confinement = Confinement {
                 readable,
                 writable,
                 hidden: vec![
-                    machine.at("home/.ssh"),
-                    machine.at("home/.aws/credentials"),
-                    machine.at("tools/other"),
-                    machine.at("store"),
-                    machine.at("nothing-is-here"),
+                    machine.join("home/.ssh"),
+                    machine.join("home/.aws/credentials"),
+                    machine.join("tools/other"),
+                    machine.join("store"),
+                    machine.join("nothing-is-here"),
                 ],
                 ..Confinement::default()
             };
-            confinement.readable.push(machine.at("store/tools/mine"));
-            let before = listing(&machine.path);
+            confinement.readable.push(machine.join("store/tools/mine"));
+            let before = listing(&machine);
             for secret in SECRETS {
-                assert_held(&confinement, &["read-file", text(&machine.at(secret))]);
-                assert_held(&confinement, &["write-file", text(&machine.at(secret))]);
+                assert_held(&confinement, &["read-file", word(&machine.join(secret))]);
+                assert_held(&confinement, &["write-file", word(&machine.join(secret))]);
             }
             for folder in ["home/.ssh", "tools/other"] {
-                assert_held(&confinement, &["list-folder", text(&machine.at(folder))]);
-                assert_held(&confinement, &["write-file", text(&machine.at(folder))]);
+                assert_held(&confinement, &["list-folder", word(&machine.join(folder))]);
+                assert_held(&confinement, &["write-file", word(&machine.join(folder))]);
             }
-            let (seen, exit) = run(&confinement, &["/bin/cat", text(&again)]);
-            assert_eq!((seen.as_str(), exit), ("kept", Exit::Code(0)));
-            let (names, _) = run(&confinement, &["/bin/ls", "-A", text(&machine.at("store"))]);
+            let said = |argv: &[&str]| output_of(shared_launcher(), &confinement, &words(argv));
+            assert_eq!(said(&["/bin/cat", word(&again)]), "kept");
+            let names = said(&["/bin/ls", "-A", word(&machine.join("store"))]);
             assert_eq!(names, "tools\n", "only the way to the grant is seen");
-            assert_held(&confinement, &["write-file", text(&again)]);
-            assert_settles(&machine.path, &before);
+            assert_held(&confinement, &["write-file", word(&again)]);
+            assert_settles(&machine, &before);
         }
     });
 }
@@ -123,16 +124,16 @@ fn what_may_be_read_is_not_written() {
         let file = machine.write("tools/mine/deep/file.txt", "content");
         let alone = machine.write("alone.txt", "content");
         let confinement = Confinement {
-            readable: vec![machine.at("tools/mine"), alone.clone()],
+            readable: vec![machine.join("tools/mine"), alone.clone()],
             ..Confinement::default()
         };
-        let before = listing(&machine.path);
-        for path in [&file, &alone, &machine.at("tools/mine"), &machine.at("tools/mine/deep")] {
-            assert_held(&confinement, &["write-file", text(path)]);
+        let before = listing(&machine);
+        for path in [&file, &alone, &machine.join("tools/mine"), &machine.join("tools/mine/deep")] {
+            assert_held(&confinement, &["write-file", word(path)]);
         }
-        assert_held(&confinement, &["plant", text(&machine.at("tools/mine")), "deep/file.txt"]);
-        assert_held(&confinement, &["plant", text(&machine.at("tools/mine")), "new.txt"]);
-        assert_settles(&machine.path, &before);
+        assert_held(&confinement, &["plant", word(&machine.join("tools/mine")), "deep/file.txt"]);
+        assert_held(&confinement, &["plant", word(&machine.join("tools/mine")), "new.txt"]);
+        assert_settles(&machine, &before);
     });
 }
 
@@ -162,11 +163,11 @@ fn a_writable_folder_does_not_lead_out_while_it_is_swapped_for_a_link() {
     as_each_user(|| {
         let machine = machine();
         machine.write("target/file", "theirs");
-        let (work, target) = (machine.at("work"), machine.at("target"));
+        let (work, target) = (machine.join("work"), machine.join("target"));
         let confinement = Confinement { writable: vec![work.clone()], ..Confinement::default() };
-        assert_held(&confinement, &["swap-race", text(&work), text(&target), "300"]);
+        assert_held(&confinement, &["swap-race", word(&work), word(&target), "300"]);
         assert_eq!(listing(&target).len(), 1);
-        assert_escapes_outside(&machine.path, &["swap-race", text(&work), text(&target), "5000"]);
+        assert_escapes_outside(&machine, &["swap-race", word(&work), word(&target), "5000"]);
     });
 }
 
@@ -174,8 +175,8 @@ fn a_writable_folder_does_not_lead_out_while_it_is_swapped_for_a_link() {
 fn a_grant_that_is_a_link_is_refused() {
     as_each_user(|| {
         let machine = machine();
-        symlink(machine.at("home"), machine.at("link")).unwrap();
-        for path in [machine.at("link"), machine.at("link/.ssh")] {
+        symlink(machine.join("home"), machine.join("link")).unwrap();
+        for path in [machine.join("link"), machine.join("link/.ssh")] {
             let granting = |readable: Vec<PathBuf>, writable: Vec<PathBuf>| Confinement {
                 readable,
                 writable,
@@ -184,7 +185,7 @@ fn a_grant_that_is_a_link_is_refused() {
             for confinement in
                 [granting(vec![path.clone()], Vec::new()), granting(Vec::new(), vec![path.clone()])]
             {
-                let refused = launcher().spawn(&confinement, &["/bin/true".into()]);
+                let refused = shared_launcher().spawn(&confinement, &["/bin/true".into()]);
                 assert!(matches!(refused, Err(SpawnError::Link(_))), "{refused:?}");
             }
         }
@@ -195,10 +196,10 @@ fn a_grant_that_is_a_link_is_refused() {
 fn a_grant_that_is_swapped_for_a_link_meanwhile_never_shows_what_the_link_leads_to() {
     as_each_user(|| {
         let machine = machine();
-        let (work, aside) = (machine.at("work"), machine.at("aside"));
+        let (work, aside) = (machine.join("work"), machine.join("aside"));
         machine.write("work/mark", "own");
         machine.write("home/mark", "foreign");
-        symlink(machine.at("home"), &aside).unwrap();
+        symlink(machine.join("home"), &aside).unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
         let swapper = std::thread::spawn({
             let (work, aside, is_over) = (work.clone(), aside.clone(), Arc::clone(&is_over));
@@ -213,7 +214,7 @@ fn a_grant_that_is_swapped_for_a_link_meanwhile_never_shows_what_the_link_leads_
         let (mut started, mut refused) = (0, 0);
         for _ in 0..60 {
             let argv = ["/bin/cat".into(), work.join("mark").into()];
-            match launcher().spawn(&confinement, &argv) {
+            match shared_launcher().spawn(&confinement, &argv) {
                 Ok(child) => {
                     let finished = child.finish(b"").unwrap();
                     assert_ne!(finished.stdout, b"foreign");

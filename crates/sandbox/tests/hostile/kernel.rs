@@ -1,18 +1,14 @@
 //! The kernel's own doors: system calls, terminals, files that it makes up, rights.
 
 use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
 
 use sandbox::{Confinement, Stream};
 
-use crate::common::{
-    Folder, as_each_user, assert_escapes_outside, assert_held, assert_passes, assert_settles, run,
-    text,
-};
+use crate::kit::folders::{Folder, assert_settles};
+use crate::kit::rooms::{output_of, shared_launcher, words};
+use crate::kit::users::{actor, as_each_user, assert_passes, role};
+use crate::probing::{assert_escapes_outside, assert_held, word};
 use crate::table::{self, assert_all_held};
-
-/// Set in a process whose standard input is a terminal.
-const HAS_TERMINAL: &str = "HAFT_TEST_TERMINAL";
 
 #[test]
 fn no_namespace_is_made_or_entered_and_no_mount_changed() {
@@ -27,7 +23,7 @@ fn parts_of_the_kernel_that_no_tool_needs_are_closed() {
 #[test]
 fn no_right_and_no_limit_can_be_gained() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         let work = folder.make("work");
         let writing = Confinement {
             writable: vec![work.clone()],
@@ -49,7 +45,7 @@ fn files_that_the_kernel_makes_up_tell_nothing_and_take_nothing() {
 #[test]
 fn the_table_of_mounts_names_no_path_that_was_not_granted() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         let (granted, hidden) = (folder.make("granted"), folder.make("granted/hidden"));
         let secret = folder.make("customer-name");
         let confinement = Confinement {
@@ -57,26 +53,28 @@ fn the_table_of_mounts_names_no_path_that_was_not_granted() {
             hidden: vec![hidden],
             ..Confinement::default()
         };
-        for path in [text(&secret), "customer-name", "/home/", "/root", "/var/lib", "/launcher"] {
+        for path in
+            [word(&secret), "customer-name", "/home/", "/root", "/var/lib", "/haft-launcher"]
+        {
             assert_held(&confinement, &["mountinfo-has", path]);
         }
         // A grant is named where it is, so the test can fail.
-        let (table, _) = run(&confinement, &["/bin/cat", "/proc/self/mountinfo"]);
-        assert!(table.contains(text(&granted)), "{table}");
-        assert_escapes_outside(&folder.path, &["mountinfo-has", " / "]);
+        let read = words(["/bin/cat", "/proc/self/mountinfo"]);
+        let table = output_of(shared_launcher(), &confinement, &read);
+        assert!(table.contains(word(&granted)), "{table}");
+        assert_escapes_outside(&folder, &["mountinfo-has", " / "]);
     });
 }
 
 #[test]
 fn a_terminal_that_is_passed_on_is_not_typed_into() {
-    if std::env::var_os(HAS_TERMINAL).is_some() {
+    if role().is_some() {
         return type_into_standard_input();
     }
     as_each_user(|| {
         let (_ours, theirs) = terminal();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(HAS_TERMINAL, "yes").stdin(Stdio::from(theirs));
-        assert_passes(&mut command, "kernel::a_terminal_that_is_passed_on_is_not_typed_into");
+        let mut actor = actor(a_terminal_that_is_passed_on_is_not_typed_into, "at a terminal");
+        assert_passes(actor.stdin(theirs), "at a terminal");
     });
 }
 

@@ -3,13 +3,14 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "the helpers are tests too")]
 
-#[path = "../common/mod.rs"]
-mod common;
+#[path = "../kit/mod.rs"]
+mod kit;
 
 mod files;
 mod kernel;
 mod network;
 mod ordinary;
 mod planting;
+mod probing;
 mod processes;
 mod table;

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use sandbox::{Confinement, Network};
 
-use crate::common::{Folder, as_each_user, assert_escapes_outside, assert_held, text};
+use crate::kit::folders::Folder;
+use crate::kit::users::as_each_user;
+use crate::probing::{assert_escapes_outside, assert_held, word};
 use crate::table::{self, assert_all_held};
 
 /// With a network and without: the room's own is empty in both.
@@ -86,23 +88,23 @@ fn abstract_sockets_of_the_host_are_not_reached() {
 #[test]
 fn sockets_of_services_are_not_reached_by_their_paths() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         folder.make("run/user/agent");
         let listening: [PathBuf; 3] =
-            ["run/docker.sock", "run/user/bus", "run/user/agent/ssh"].map(|name| folder.at(name));
+            ["run/docker.sock", "run/user/bus", "run/user/agent/ssh"].map(|name| folder.join(name));
         let _listeners: Vec<_> =
             listening.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
-        let log = folder.at("run/log");
+        let log = folder.join("run/log");
         let _log = UnixDatagram::bind(&log).unwrap();
         let granted_around = Confinement {
-            readable: vec![folder.path.clone()],
-            hidden: vec![folder.at("run")],
+            readable: vec![folder.clone()],
+            hidden: vec![folder.join("run")],
             ..Confinement::default()
         };
         for path in listening.iter().chain([&log]) {
-            assert_escapes_outside(&folder.path, &["unix-connect", text(path)]);
+            assert_escapes_outside(&folder, &["unix-connect", word(path)]);
             for confinement in both().iter().chain([&granted_around]) {
-                assert_held(confinement, &["unix-connect", text(path)]);
+                assert_held(confinement, &["unix-connect", word(path)]);
             }
         }
         for path in ["/run/docker.sock", "/var/run/docker.sock", "/run/dbus/system_bus_socket"] {
@@ -141,15 +143,15 @@ fn echo(address: SocketAddr) -> u16 {
 #[test]
 fn a_socket_in_a_granted_folder_is_not_talked_to() {
     as_each_user(|| {
-        let folder = Folder::new();
-        std::fs::create_dir_all(folder.path.join("run/user")).unwrap();
-        let path = folder.path.join("run/user/agent.sock");
-        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        let granted = vec![folder.path.clone()];
+        let folder = Folder::outside();
+        folder.make("run/user");
+        let path = folder.join("run/user/agent.sock");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let granted = vec![folder.clone()];
         let reading = Confinement { readable: granted.clone(), ..Confinement::default() };
         let writing = Confinement { writable: granted, ..Confinement::default() };
         for confinement in [reading, writing] {
-            assert_held(&confinement, &["unix-connect", text(&path)]);
+            assert_held(&confinement, &["unix-connect", word(&path)]);
         }
     });
 }

@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use sandbox::{Child, Confinement, Exit, Launcher, SpawnError, protected_names};
 
-use crate::common::{
-    Folder, as_each_user, assert_escapes_outside, assert_held, assert_settles, launcher,
-    launcher_program, listing, probe, probe_outside, probes, run, set_mode, start_probe, text,
+use crate::kit::folders::{Folder, assert_settles, listing, set_mode};
+use crate::kit::machine::{kill, number, processes};
+use crate::kit::rooms::{launcher, output_of, shared_launcher, shell, text};
+use crate::kit::users::{as_each_user, is_root};
+use crate::probing::{
+    assert_escapes_outside, assert_held, probe, probe_outside, start_probe, word,
 };
 
 /// The ways of the `plant` probe.
@@ -44,7 +47,7 @@ fn writing(folder: &Path) -> Confinement {
 /// Tries to plant a name in a folder in every way, and expects all as it was before.
 fn assert_not_planted(folder: &Path, name: &str) {
     let before = listing(folder);
-    assert_held(&writing(folder), &["plant", text(folder), name]);
+    assert_held(&writing(folder), &["plant", word(folder), name]);
     assert_settles(folder, &before);
 }
 
@@ -61,9 +64,9 @@ fn repository(folder: &Folder, at: &str) {
 fn a_name_that_is_not_there_is_not_planted_in_any_way() {
     as_each_user(|| {
         for name in protected_names() {
-            let folder = Folder::new();
+            let folder = Folder::outside();
             folder.write("README", "a folder to work in\n");
-            assert_not_planted(&folder.path, &name);
+            assert_not_planted(&folder, &name);
         }
     });
 }
@@ -72,9 +75,9 @@ fn a_name_that_is_not_there_is_not_planted_in_any_way() {
 fn a_file_that_is_there_stays_byte_for_byte() {
     as_each_user(|| {
         for name in protected_names() {
-            let folder = Folder::new();
+            let folder = Folder::outside();
             folder.write(&name, OWNERS);
-            assert_not_planted(&folder.path, &name);
+            assert_not_planted(&folder, &name);
         }
     });
 }
@@ -83,11 +86,11 @@ fn a_file_that_is_there_stays_byte_for_byte() {
 fn a_folder_that_is_there_stays_with_all_that_is_in_it() {
     as_each_user(|| {
         for name in protected_names() {
-            let folder = Folder::new();
+            let folder = Folder::outside();
             folder.write(&format!("{name}/inner/settings.json"), OWNERS);
-            assert_not_planted(&folder.path, &name);
-            assert_not_planted(&folder.path, &format!("{name}/inner/settings.json"));
-            assert_not_planted(&folder.path, &format!("{name}/new.json"));
+            assert_not_planted(&folder, &name);
+            assert_not_planted(&folder, &format!("{name}/inner/settings.json"));
+            assert_not_planted(&folder, &format!("{name}/new.json"));
         }
     });
 }
@@ -97,14 +100,14 @@ fn a_name_that_is_a_link_stays_one_and_is_not_followed() {
     as_each_user(|| {
         for name in protected_names() {
             for target in ["dotfiles/target", "dotfiles", "/nowhere/at/all"] {
-                let folder = Folder::new();
-                let elsewhere = Folder::new();
+                let folder = Folder::outside();
+                let elsewhere = Folder::outside();
                 elsewhere.write("dotfiles/target", OWNERS);
-                fs::create_dir_all(folder.at(&name).parent().unwrap()).unwrap();
-                symlink(elsewhere.at(target), folder.at(&name)).unwrap();
-                let before = listing(&elsewhere.path);
-                assert_not_planted(&folder.path, &name);
-                assert_eq!(listing(&elsewhere.path), before, "`{name}`");
+                fs::create_dir_all(folder.join(&name).parent().unwrap()).unwrap();
+                symlink(elsewhere.join(target), folder.join(&name)).unwrap();
+                let before = listing(&elsewhere);
+                assert_not_planted(&folder, &name);
+                assert_eq!(listing(&elsewhere), before, "`{name}`");
             }
         }
     });
@@ -116,22 +119,21 @@ fn a_repository_is_worked_in_and_nothing_is_planted_in_it() {
         let names = [".git/hooks/pre-commit", ".git/hooks", ".git/config", ".git/config.worktree"];
         for has_hooks in [false, true] {
             for name in names {
-                let folder = Folder::new();
+                let folder = Folder::outside();
                 repository(&folder, ".git");
                 if has_hooks {
                     folder.write(".git/hooks/pre-commit", OWNERS);
                     folder.write(".git/config.worktree", OWNERS);
                 }
-                assert_not_planted(&folder.path, name);
+                assert_not_planted(&folder, name);
             }
         }
-        let folder = Folder::new();
+        let folder = Folder::outside();
         repository(&folder, ".git");
         let write = "echo one > .git/index && echo two > .git/refs/heads/main && echo three > file";
-        let (_, exit) = run(&writing(&folder.path), &["/bin/sh", "-c", write]);
-        assert_eq!(exit, Exit::Code(0));
-        assert_eq!(fs::read_to_string(folder.at(".git/index")).unwrap(), "one\n");
-        assert_eq!(fs::read_to_string(folder.at(".git/refs/heads/main")).unwrap(), "two\n");
+        output_of(shared_launcher(), &writing(&folder), &shell(write));
+        assert_eq!(fs::read_to_string(folder.join(".git/index")).unwrap(), "one\n");
+        assert_eq!(fs::read_to_string(folder.join(".git/refs/heads/main")).unwrap(), "two\n");
     });
 }
 
@@ -141,13 +143,22 @@ fn a_repository_does_not_take_its_orders_from_elsewhere() {
         // Git looks for settings and hooks in the folder that the first names, and takes the
         // folder itself for a repository by the second when `.git` has been made useless.
         for name in [".git/commondir", "refs"] {
-            let folder = Folder::new();
+            let folder = Folder::outside();
             repository(&folder, ".git");
-            assert_not_planted(&folder.path, name);
-            fs::remove_file(folder.at(".git/HEAD")).unwrap();
-            assert_not_planted(&folder.path, name);
+            assert_not_planted(&folder, name);
+            fs::remove_file(folder.join(".git/HEAD")).unwrap();
+            assert_not_planted(&folder, name);
         }
     });
+}
+
+/// Runs git outside the walls: what it said.
+fn git(folder: &Path, words: &str) -> String {
+    let mut command = Command::new("git");
+    command.args(words.split(' ')).current_dir(folder).env("HOME", "/nowhere");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {words}: {output:?}");
+    text(&output.stdout)
 }
 
 #[test]
@@ -156,15 +167,10 @@ fn git_works_in_a_room_and_next_to_it() {
         return;
     }
     as_each_user(|| {
-        let folder = Folder::new();
-        let git = |words: &str| {
-            let mut command = Command::new("git");
-            command.args(words.split(' ')).current_dir(&folder.path).env("HOME", "/nowhere");
-            let output = command.output().unwrap();
-            assert!(output.status.success(), "git {words}: {output:?}");
-        };
+        let folder = Folder::outside();
+        let git = |words: &str| git(&folder, words);
         git("init -q");
-        let room = start_probe(&writing(&folder.path), &["sleep-stubborn", "60"]);
+        let room = stay(shared_launcher(), &folder);
         folder.write("outside.txt", "one");
         let identity = "-c user.name=owner -c user.email=owner@example.com";
         git("add outside.txt");
@@ -173,8 +179,7 @@ fn git_works_in_a_room_and_next_to_it() {
             "echo two > inside.txt && git add inside.txt && git diff --stat HEAD && \
              git {identity} commit -qm inside"
         );
-        let (_, exit) = run(&writing(&folder.path), &["/bin/sh", "-c", &inside]);
-        assert_eq!(exit, Exit::Code(0));
+        output_of(shared_launcher(), &writing(&folder), &shell(&inside));
         git("status");
         git("show HEAD:inside.txt");
         drop(room);
@@ -185,10 +190,10 @@ fn git_works_in_a_room_and_next_to_it() {
 #[test]
 fn a_worktree_keeps_pointing_to_its_repository() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         folder.write(".git", "gitdir: /somewhere/.git/worktrees/one\n");
-        assert_not_planted(&folder.path, ".git");
-        assert_not_planted(&folder.path, ".git/hooks/pre-commit");
+        assert_not_planted(&folder, ".git");
+        assert_not_planted(&folder, ".git/hooks/pre-commit");
     });
 }
 
@@ -196,9 +201,9 @@ fn a_worktree_keeps_pointing_to_its_repository() {
 fn a_folder_that_is_no_repository_does_not_become_one() {
     as_each_user(|| {
         for name in [".git", ".git/config", ".git/hooks/pre-commit", ".git/HEAD", "refs"] {
-            let folder = Folder::new();
+            let folder = Folder::outside();
             folder.write("README", "no repository\n");
-            assert_not_planted(&folder.path, name);
+            assert_not_planted(&folder, name);
         }
     });
 }
@@ -210,12 +215,12 @@ fn a_folder_that_is_a_bare_repository_itself_keeps_its_hooks_and_settings() {
             for name in
                 ["hooks/pre-receive", "hooks", "config", "config.worktree", "commondir", ".git"]
             {
-                let folder = Folder::new();
+                let folder = Folder::outside();
                 repository(&folder, ".");
                 if has_hooks {
                     folder.write("hooks/pre-receive", OWNERS);
                 }
-                assert_not_planted(&folder.path, name);
+                assert_not_planted(&folder, name);
             }
         }
     });
@@ -225,17 +230,17 @@ fn a_folder_that_is_a_bare_repository_itself_keeps_its_hooks_and_settings() {
 fn a_folder_that_its_owner_has_closed_is_not_opened_to_plant_in_it() {
     as_each_user(|| {
         for name in [".bashrc", ".vscode", ".git", ".git/config", ".git/hooks/pre-commit"] {
-            let folder = Folder::new();
+            let folder = Folder::outside();
             repository(&folder, "with/.git");
-            fs::remove_file(folder.at("with/.git/config")).unwrap();
+            fs::remove_file(folder.join("with/.git/config")).unwrap();
             folder.make("without");
-            set_mode(&folder.at("with/.git"), 0o555);
+            set_mode(&folder.join("with/.git"), 0o555);
             for closed in ["with", "without"] {
-                set_mode(&folder.at(closed), 0o555);
-                assert_not_planted(&folder.at(closed), name);
-                set_mode(&folder.at(closed), 0o755);
+                set_mode(&folder.join(closed), 0o555);
+                assert_not_planted(&folder.join(closed), name);
+                set_mode(&folder.join(closed), 0o755);
             }
-            set_mode(&folder.at("with/.git"), 0o755);
+            set_mode(&folder.join("with/.git"), 0o755);
         }
     });
 }
@@ -244,14 +249,14 @@ fn a_folder_that_its_owner_has_closed_is_not_opened_to_plant_in_it() {
 fn a_closed_folder_in_which_nothing_can_be_protected_is_not_granted() {
     as_each_user(|| {
         // Only root can give a folder to a group it is not in.
-        if !rustix::process::geteuid().is_root() {
+        if !is_root() {
             return;
         }
-        let folder = Folder::new();
-        std::os::unix::fs::chown(&folder.path, None, Some(12345)).unwrap();
-        assert_not_planted(&folder.path, ".bashrc");
-        set_mode(&folder.path, 0o555);
-        let refused = launcher().spawn(&writing(&folder.path), &["/bin/true".into()]);
+        let folder = Folder::outside();
+        std::os::unix::fs::chown(&*folder, None, Some(12345)).unwrap();
+        assert_not_planted(&folder, ".bashrc");
+        set_mode(&folder, 0o555);
+        let refused = shared_launcher().spawn(&writing(&folder), &["/bin/true".into()]);
         assert!(matches!(refused, Err(SpawnError::Wall(_))), "{refused:?}");
     });
 }
@@ -259,10 +264,9 @@ fn a_closed_folder_in_which_nothing_can_be_protected_is_not_granted() {
 #[test]
 fn what_is_not_protected_can_be_written() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         folder.write("Makefile", "all:\n");
-        let (said, exit) =
-            probe(&writing(&folder.path), &["plant", text(&folder.path), "Makefile"]);
+        let (said, exit) = probe(&writing(&folder), &["plant", word(&folder), "Makefile"]);
         assert!(said.starts_with("ESCAPED: plant Makefile"), "{said}");
         assert_eq!(exit, Exit::Code(42));
     });
@@ -272,12 +276,12 @@ fn what_is_not_protected_can_be_written() {
 fn every_way_to_plant_works_where_there_are_no_walls() {
     as_each_user(|| {
         for way in WAYS {
-            let folder = Folder::new();
+            let folder = Folder::outside();
             let name = ".git/hooks/pre-commit";
             if way != "create" {
                 folder.write(name, OWNERS);
             }
-            assert_escapes_outside(&folder.path, &["plant", text(&folder.path), name, way]);
+            assert_escapes_outside(&folder, &["plant", word(&folder), name, way]);
         }
         let (said, code) =
             probe_outside(Path::new("/"), &["plant", "/nowhere", "x", "no-such-way"]);
@@ -287,138 +291,110 @@ fn every_way_to_plant_works_where_there_are_no_walls() {
 
 /// Starts a program that stays until it is killed, in a writable folder.
 fn stay(launcher: &Launcher, folder: &Path) -> Child {
-    let mut confinement = writing(folder);
-    confinement.readable.push(probes().to_owned());
-    let argv = [probes().as_os_str().to_owned(), "sleep-stubborn".into(), "60".into()];
-    launcher.spawn(&confinement, &argv).unwrap()
+    start_probe(launcher, &writing(folder), &["sleep-stubborn", "60"])
 }
 
 #[test]
 fn two_rooms_in_one_folder_protect_it_until_the_last_has_ended() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         folder.write("README", "a folder to work in\n");
-        let before = listing(&folder.path);
-        let another = Launcher::start(launcher_program()).unwrap();
-        let (first, second) = (stay(&another, &folder.path), stay(&another, &folder.path));
-        let third = start_probe(&writing(&folder.path), &["sleep-stubborn", "60"]);
-        let during = listing(&folder.path);
+        let before = listing(&folder);
+        let another = launcher();
+        let (first, second) = (stay(&another, &folder), stay(&another, &folder));
+        let third = stay(shared_launcher(), &folder);
+        let during = listing(&folder);
         assert_ne!(during, before, "there are no placeholders");
         for mut child in [first, third] {
             child.kill();
             assert_eq!(child.wait().exit, Exit::Cancelled);
             drop(child);
             // A whole run in between, after which the ended room has been cleaned up as well.
-            assert_held(&writing(&folder.path), &["plant", text(&folder.path), ".bashrc"]);
-            assert_eq!(listing(&folder.path), during);
+            assert_held(&writing(&folder), &["plant", word(&folder), ".bashrc"]);
+            assert_eq!(listing(&folder), during);
         }
         let mut second = second;
         second.kill();
         second.wait();
-        assert_settles(&folder.path, &before);
+        assert_settles(&folder, &before);
     });
 }
 
 #[test]
 fn what_a_killed_launcher_left_behind_goes_with_the_next_run() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         folder.write("README", "a folder to work in\n");
         repository(&folder, ".git");
-        let before = listing(&folder.path);
-        let doomed = Launcher::start(launcher_program()).unwrap();
-        let mut child = stay(&doomed, &folder.path);
-        kill(&parent_of(child.id()));
+        let before = listing(&folder);
+        let doomed = launcher();
+        let mut child = stay(&doomed, &folder);
+        let room = processes().into_iter().find(|one| one.pid == number(&child));
+        kill(room.unwrap().parent);
         assert_eq!(child.wait().exit, Exit::Lost);
-        assert_ne!(listing(&folder.path), before, "nothing was left behind");
+        assert_ne!(listing(&folder), before, "nothing was left behind");
         drop((child, doomed));
         for name in [".bashrc", ".vscode/settings.json", ".git/hooks/pre-commit"] {
-            assert_held(&writing(&folder.path), &["plant", text(&folder.path), name]);
+            assert_held(&writing(&folder), &["plant", word(&folder), name]);
         }
-        assert_settles(&folder.path, &before);
+        assert_settles(&folder, &before);
     });
 }
 
 #[test]
 fn what_the_owner_puts_in_a_placeholders_place_meanwhile_is_left_alone() {
     as_each_user(|| {
-        let folder = Folder::new();
-        let launcher = Launcher::start(launcher_program()).unwrap();
-        let mut child = stay(&launcher, &folder.path);
-        let own: PathBuf = folder.write("aside", OWNERS);
-        fs::rename(own, folder.at(".bashrc")).unwrap();
+        let folder = Folder::outside();
+        let launcher = launcher();
+        let mut child = stay(&launcher, &folder);
+        let own = folder.write("aside", OWNERS);
+        fs::rename(own, folder.join(".bashrc")).unwrap();
         folder.make("folder/inner");
-        fs::rename(folder.at("folder"), folder.at(".vscode")).unwrap();
+        fs::rename(folder.join("folder"), folder.join(".vscode")).unwrap();
         child.kill();
         child.wait();
         drop((child, launcher));
-        let left = listing(&folder.path);
+        let left = listing(&folder);
         let names: Vec<_> = left.iter().filter_map(|line| line.split(' ').next()).collect();
         assert_eq!(names, [".bashrc", ".vscode", ".vscode/inner"]);
-        assert_eq!(fs::read_to_string(folder.at(".bashrc")).unwrap(), OWNERS);
+        assert_eq!(fs::read_to_string(folder.join(".bashrc")).unwrap(), OWNERS);
     });
-}
-
-/// The process that started another one.
-fn parent_of(pid: u32) -> String {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().to_owned()
-}
-
-fn kill(pid: &str) {
-    assert!(Command::new("/bin/kill").args(["-9", pid]).status().unwrap().success());
 }
 
 #[test]
 fn a_commit_made_in_a_room_holds_nothing_of_ours() {
     as_each_user(|| {
-        let folder = Folder::new();
-        let git = |words: &str| {
-            let mut command = Command::new("git");
-            command.args(words.split(' ')).current_dir(&folder.path).env("HOME", "/nowhere");
-            let output = command.output().unwrap();
-            assert!(output.status.success(), "git {words}: {output:?}");
-            String::from_utf8_lossy(&output.stdout).into_owned()
-        };
-        git("init -q");
-        let confinement = Confinement {
-            writable: vec![folder.path.clone()],
-            folder: folder.path.clone(),
-            ..Confinement::default()
-        };
+        let folder = Folder::outside();
+        git(&folder, "init -q");
         let script = "echo one > file && git add -A && \
                       git -c user.name=o -c user.email=o@example.com commit -qm work";
-        let (_, exit) = run(&confinement, &["/bin/sh", "-c", script]);
-        assert_eq!(exit, Exit::Code(0));
-        assert_eq!(git("ls-tree --name-only HEAD"), "file\n");
+        output_of(shared_launcher(), &writing(&folder), &shell(script));
+        assert_eq!(git(&folder, "ls-tree --name-only HEAD"), "file\n");
     });
 }
 
 #[test]
 fn what_is_granted_or_hidden_deep_in_a_writable_folder_keeps_its_place() {
     as_each_user(|| {
-        let folder = Folder::new();
-        let (read, hidden) = (folder.path.join("a/b/read"), folder.path.join("c/d/hidden"));
+        let folder = Folder::outside();
+        let (read, hidden) = (folder.join("a/b/read"), folder.join("c/d/hidden"));
         for path in [&read, &hidden] {
             fs::create_dir_all(path).unwrap();
             fs::write(path.join("file"), "the owner's").unwrap();
         }
         let confinement = Confinement {
-            writable: vec![folder.path.clone()],
             readable: vec![read.clone()],
             hidden: vec![hidden.clone()],
-            folder: folder.path.clone(),
-            ..Confinement::default()
+            ..writing(&folder)
         };
         let script = "for way in a a/b c c/d; do mv $way gone && exit 1; done
                       mkdir -p a/b/read c/d/hidden
                       echo evil > a/b/read/file; echo evil > c/d/hidden/file
                       echo fine > a/b/beside && mv a/b/beside a/b/moved";
-        let (said, exit) = run(&confinement, &["/bin/sh", "-c", script]);
-        assert_eq!(exit, Exit::Code(0), "{said}");
+        output_of(shared_launcher(), &confinement, &shell(script));
         for path in [&read, &hidden] {
             assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "the owner's");
         }
-        assert!(folder.path.join("a/b/moved").exists());
+        assert!(folder.join("a/b/moved").exists());
     });
 }

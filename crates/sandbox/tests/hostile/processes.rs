@@ -3,12 +3,12 @@
 use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketType};
-use sandbox::{Confinement, Exit, Launcher};
+use sandbox::{Confinement, Exit};
 
-use crate::common::{
-    Folder, as_each_user, assert_held, launcher, launcher_program, probe, probe_outside, probes,
-    start_probe, text,
-};
+use crate::kit::folders::Folder;
+use crate::kit::rooms::{launcher, shared_launcher, text};
+use crate::kit::users::as_each_user;
+use crate::probing::{assert_held, probe, probe_outside, start_probe, word};
 use crate::table::{self, assert_all_held};
 
 #[test]
@@ -25,7 +25,8 @@ fn the_first_process_of_a_room_is_out_of_reach() {
 #[test]
 fn processes_of_the_host_do_not_exist() {
     as_each_user(|| {
-        let another = start_probe(&Confinement::default(), &["sleep-stubborn", "30"]);
+        let another =
+            start_probe(shared_launcher(), &Confinement::default(), &["sleep-stubborn", "30"]);
         for pid in [std::process::id(), another.id()] {
             let pid = pid.to_string();
             for words in [
@@ -57,22 +58,16 @@ fn killing_everybody_does_not_end_the_room() {
 #[test]
 fn descriptors_of_the_host_are_not_inherited() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         let secret = folder.write("secret", "secret");
         let _open = without_close_on_exec(&secret);
         // The one launcher was started before they were open or after; this one certainly after.
-        let argv = [probes().as_os_str().to_owned(), "inherited-descriptors".into()];
-        let confinement =
-            Confinement { readable: vec![probes().to_owned()], ..Confinement::default() };
-        let fresh = Launcher::start(launcher_program()).unwrap();
-        for launcher in [launcher(), &fresh] {
-            let finished = launcher.spawn(&confinement, &argv).unwrap().finish(b"").unwrap();
-            assert_eq!(
-                String::from_utf8_lossy(&finished.stdout),
-                "held: descriptors: only 0, 1, 2\n"
-            );
+        for launcher in [shared_launcher(), &launcher()] {
+            let child = start_probe(launcher, &Confinement::default(), &["inherited-descriptors"]);
+            let said = text(&child.finish(b"").unwrap().stdout);
+            assert_eq!(said, "held: descriptors: only 0, 1, 2\n");
         }
-        let (said, code) = probe_outside(&folder.path, &["inherited-descriptors"]);
+        let (said, code) = probe_outside(&folder, &["inherited-descriptors"]);
         assert_eq!(code, Some(42), "{said}");
     });
 }
@@ -84,7 +79,7 @@ fn without_close_on_exec(file: &std::path::Path) -> Vec<OwnedFd> {
     let socket = |family, kind| rustix::net::socket(family, kind, None).unwrap();
     let (read, write) = rustix::pipe::pipe().unwrap();
     vec![
-        open(text(file)),
+        open(word(file)),
         open("/"),
         open("/proc/self/ns/mnt"),
         socket(AddressFamily::INET, SocketType::STREAM),

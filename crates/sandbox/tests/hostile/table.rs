@@ -2,9 +2,10 @@
 
 use sandbox::Confinement;
 
-use crate::common::{
-    Folder, as_each_user, assert_escapes_outside, assert_held, probe_outside, probes,
-};
+use crate::kit::folders::{Folder, names};
+use crate::kit::machine::field;
+use crate::kit::users::as_each_user;
+use crate::probing::{assert_escapes_outside, assert_held, probe_outside};
 
 /// One thing to try.
 pub(crate) struct Row {
@@ -186,32 +187,31 @@ fn words(line: &str) -> Vec<&str> {
 fn is_root_in_full() -> bool {
     const SYS_ADMIN: u64 = 1 << 21;
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
-    u64::from_str_radix(line.trim(), 16).unwrap() & SYS_ADMIN != 0
+    u64::from_str_radix(field(&status, "CapEff:").unwrap(), 16).unwrap() & SYS_ADMIN != 0
 }
 
 #[test]
 fn every_probe_can_fail_where_there_are_no_walls() {
     as_each_user(|| {
-        let folder = Folder::new();
+        let folder = Folder::outside();
         let is_root = is_root_in_full();
         for row in ALL.into_iter().flatten() {
             match row.outside {
-                Outside::Anybody(line) => assert_escapes_outside(&folder.path, &words(line)),
+                Outside::Anybody(line) => assert_escapes_outside(&folder, &words(line)),
                 Outside::Root(line) if is_root => {
-                    assert_escapes_outside(&folder.path, &words(line));
+                    assert_escapes_outside(&folder, &words(line));
                 }
                 Outside::Root(_) | Outside::SomeKernels => {}
             }
         }
-        assert_eq!(std::fs::read_dir(&folder.path).unwrap().count(), 0, "a probe left something");
+        assert!(names(&folder).is_empty(), "a probe left something");
     });
 }
 
 #[test]
 fn every_probe_of_the_program_is_in_a_table() {
     let (list, code) = probe_outside(std::path::Path::new("/"), &["list"]);
-    assert_eq!(code, Some(0), "{}", probes().display());
+    assert_eq!(code, Some(0), "{list}");
     let tried: Vec<&str> = ALL.into_iter().flatten().map(|row| words(row.inside)[0]).collect();
     for line in list.lines().filter(|line| line.ends_with("\tdeny")) {
         let name = line.split('\t').next().unwrap();
