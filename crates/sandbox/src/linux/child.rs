@@ -179,6 +179,13 @@ impl Child {
         self.room.group.as_ref().is_some_and(|group| group.ran_out(&self.room.before))
     }
 
+    /// Whether a room that gave no word was killed for lack of memory. Its group may be gone already, so
+    /// the launcher is asked, who looked before that.
+    fn fell_out_of_memory(&self) -> bool {
+        let kills = self.line.leave(self.room.id);
+        self.ran_out() || kills.is_some_and(|kills| kills > self.room.before.kills)
+    }
+
     /// Ends all of it when the kernel has ended a part of it for lack of memory; whether it just did.
     fn end_if_out_of_memory(&mut self) -> bool {
         let is_out = self.ran_out();
@@ -229,7 +236,7 @@ impl Child {
             None if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
                 Exit::Deadline
             }
-            None if ran_out() => Exit::Memory,
+            None if self.is_out_of_memory || self.fell_out_of_memory() => Exit::Memory,
             None => Exit::Lost,
         }
     }

@@ -44,7 +44,7 @@ impl Limited {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Before {
     memory: u64,
-    kills: u64,
+    pub(crate) kills: u64,
 }
 
 /// The group of a launcher. Groups are removed when it is dropped.
@@ -495,7 +495,8 @@ impl Group {
         self.kills() > before.kills
     }
 
-    fn kills(&self) -> u64 {
+    /// How often the kernel has killed something in it.
+    pub(crate) fn kills(&self) -> u64 {
         let path = match self {
             Self::Unified(folder) => folder.path().join("memory.events"),
             Self::Split { memory, .. } => memory.path().join("memory.oom_control"),

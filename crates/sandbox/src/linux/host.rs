@@ -240,11 +240,12 @@ impl Line {
         Ok(before)
     }
 
-    /// Waits until the launcher has cleaned up after a room that has ended.
-    pub(crate) fn leave(&self, room: u64) {
+    /// Waits until the launcher has cleaned up after a room that has ended. If that was otherwise than it
+    /// should, gives how often the kernel had killed something in its control group.
+    pub(crate) fn leave(&self, room: u64) -> Option<u64> {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         // A launcher that is gone cleans up no more.
-        let _ = link.leave(room);
+        link.leave(room).ok().flatten()
     }
 
     /// Takes a room, has the folders of the order guarded, and has the next room made.
@@ -376,7 +377,7 @@ impl Link {
                 Ok(Ok(()))
             }
             Answer::NoRoom(fault) => Ok(Err(fault)),
-            Answer::Hello(_) | Answer::Guarded(_) | Answer::Left => Err(Gone),
+            Answer::Hello(_) | Answer::Guarded(_) | Answer::Left(_) => Err(Gone),
         }
     }
 
@@ -393,10 +394,10 @@ impl Link {
         }
     }
 
-    fn leave(&mut self, room: u64) -> Result<(), Gone> {
+    fn leave(&mut self, room: u64) -> Result<Option<u64>, Gone> {
         self.tell(&Ask::Leave { room })?;
         match self.answer()? {
-            Answer::Left => Ok(()),
+            Answer::Left(kills) => Ok(kills),
             _ => Err(Gone),
         }
     }
@@ -406,7 +407,7 @@ impl Link {
     fn answer(&mut self) -> Result<Answer, Gone> {
         loop {
             match wire::receive::<Answer>(&self.socket)?.ok_or(Gone)? {
-                (answer @ (Answer::Guarded(_) | Answer::Left), _) => return Ok(answer),
+                (answer @ (Answer::Guarded(_) | Answer::Left(_)), _) => return Ok(answer),
                 (answer, descriptors) => {
                     let _ = self.note(answer, descriptors)?;
                 }

@@ -33,6 +33,9 @@ const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const FAREWELL: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_micros(100);
 
+/// How many rooms that nobody asks about any more are remembered.
+const MOST_FALLEN: usize = 1024;
+
 /// How many porters to keep that have nothing to do.
 const KEPT: usize = 8;
 
@@ -53,6 +56,9 @@ struct Launcher {
     rooms: HashMap<i32, Standing>,
     /// Groups that were still busy when they should have gone.
     lingering: Vec<Group>,
+    /// Rooms that ended otherwise than they should, and how often the kernel had killed something in their
+    /// groups: these may be gone before the host looks.
+    fallen: HashMap<u64, u64>,
     next: u64,
 }
 
@@ -95,7 +101,7 @@ pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
                 Some((Ask::Room, _)) => launcher.make_and_say(host)?,
                 Some((Ask::Leave { room }, _)) => {
                     launcher.leave(room);
-                    wire::send(host, &Answer::Left, &[])?;
+                    wire::send(host, &Answer::Left(launcher.fallen.remove(&room)), &[])?;
                 }
                 Some((Ask::Guard { room, folders, held }, _)) => {
                     let guarded = launcher.guard(room, &folders, &held);
@@ -155,6 +161,7 @@ impl Launcher {
             porters: Vec::new(),
             rooms: HashMap::new(),
             lingering: Vec::new(),
+            fallen: HashMap::new(),
             next: 0,
         };
         let (namespaces, first) = match launcher.try_namespaces() {
@@ -338,6 +345,12 @@ impl Launcher {
     fn forget(&mut self, reaped: Reaped) {
         let Some(standing) = self.rooms.remove(&reaped.pid) else { return };
         let is_clean = reaped.status == room::CLEAN;
+        if !is_clean && let Some(group) = &standing.group {
+            if self.fallen.len() >= MOST_FALLEN {
+                self.fallen.clear();
+            }
+            self.fallen.insert(standing.id, group.kills());
+        }
         match standing.porter {
             Some(porter) if is_clean && porter.can_go_on() && self.porters.len() < KEPT => {
                 self.porters.push(porter);

@@ -50,7 +50,7 @@ impl Bytes {
 pub(crate) enum Ask {
     /// Make a room and hand over its socket and its process.
     Room,
-    /// Say when nothing of this room is left. Answered by `Left`.
+    /// Say when nothing of this room is left, and how its control group fared. Answered by `Left`.
     Leave { room: u64 },
     /// Keep what must not be planted in these folders out of them while this room stands.
     Guard { room: u64, folders: Vec<Bytes>, held: Vec<Held> },
@@ -65,8 +65,9 @@ pub(crate) enum Answer {
     Room { id: u64, pid: u32, group: Option<Group> },
     /// There is no room.
     NoRoom(Fault),
-    /// Nothing is left.
-    Left,
+    /// Nothing is left. If the room ended otherwise than it should, with how often the kernel had killed
+    /// something in its control group.
+    Left(Option<u64>),
     /// The folders are guarded, or not.
     Guarded(Result<(), Fault>),
 }
