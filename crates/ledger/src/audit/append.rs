@@ -1,0 +1,182 @@
+//! One more record.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use super::end::{self, End};
+use super::error::AuditError;
+use super::folder::{Folder, Lock, options};
+use super::head::{self, Head, HeadFile};
+use super::key::Key;
+use super::line;
+use super::record::{Call, Ending, Kind, Record};
+use crate::Time;
+
+/// The log of a home, to be written. Threads and processes may write at once.
+#[derive(Debug)]
+pub struct Audit {
+    folder: Folder,
+    durability: Durability,
+    memory: Mutex<Memory>,
+}
+
+/// What a record outlives once it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The end of any process, however it comes.
+    #[default]
+    Process,
+    /// A power cut too; each record then waits for the disk.
+    Power,
+}
+
+/// The proof that a call with effects is in the log; it is what [`Audit::end`] wants.
+#[derive(Debug)]
+#[must_use = "a call that began has to end in the log"]
+pub struct Begun {
+    seq: u64,
+    names: Call,
+}
+
+impl Begun {
+    /// The number of the record.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+}
+
+/// What need not be read again: a head that this process signed itself is trusted as it is.
+#[derive(Default)]
+struct Memory {
+    key: Option<Key>,
+    written: Option<(Vec<u8>, Head)>,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Memory").field("written", &self.written).finish_non_exhaustive()
+    }
+}
+
+impl Audit {
+    /// The log in a folder, which is made when the first record is written.
+    pub fn new(folder: impl Into<PathBuf>, durability: Durability) -> Self {
+        let memory = Mutex::new(Memory::default());
+        Self { folder: Folder::new(folder.into()), durability, memory }
+    }
+
+    /// Whether a record could be written now. It promises nothing about later, when the disk may
+    /// be full: a call with effects needs [`begin`](Self::begin).
+    pub fn check_writable(&self, now: Time) -> Result<(), AuditError> {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let (end, _lock) = self.open(&mut memory, now)?;
+        let path = self.folder.log(end.day.map_or(now.day(), |day| day.max(now.day())));
+        match options().append(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            opened => opened.map(drop).map_err(AuditError::file("open", &path)),
+        }
+    }
+
+    /// Writes that a call ran, or was denied; gives the number of the record.
+    pub fn record(&self, call: &Call, ending: &Ending, now: Time) -> Result<u64, AuditError> {
+        let mut record = Record::blank(Kind::Call, now);
+        record.put_call(call);
+        record.put_ending(ending);
+        self.append(record)
+    }
+
+    /// Writes that a call is about to run. Only then may it run.
+    pub fn begin(&self, call: &Call, now: Time) -> Result<Begun, AuditError> {
+        let mut record = Record::blank(Kind::Begin, now);
+        record.put_call(call);
+        let names = Call {
+            tool: call.tool.clone(),
+            package: call.package.clone(),
+            action: call.action.clone(),
+            surface: call.surface.clone(),
+            ..Call::default()
+        };
+        Ok(Begun { seq: self.append(record)?, names })
+    }
+
+    /// Writes how it ended; gives the number of the record.
+    #[expect(clippy::needless_pass_by_value, reason = "a call ends once")]
+    pub fn end(&self, begun: Begun, ending: &Ending, now: Time) -> Result<u64, AuditError> {
+        let mut record = Record::blank(Kind::End, now);
+        record.put_names(&begun.names);
+        record.put_ending(ending);
+        record.begin = Some(begun.seq);
+        self.append(record)
+    }
+
+    fn append(&self, mut record: Record) -> Result<u64, AuditError> {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut end, _lock) = self.open(&mut memory, record.ts)?;
+        self.write(&mut memory, &mut end, &mut record)
+    }
+
+    /// Takes the lock, finds the end of the chain, and notes what is wrong there.
+    fn open(&self, memory: &mut Memory, now: Time) -> Result<(End, Lock), AuditError> {
+        let lock = self.folder.lock()?;
+        let key = match memory.key.take() {
+            Some(key) => key,
+            None => Key::open(&self.folder)?,
+        };
+        let bytes = self.folder.read_small(head::FILE)?;
+        let head = match &memory.written {
+            Some((written, head)) if bytes.as_ref() == Some(written) => HeadFile::Signed(*head),
+            _ => HeadFile::check_own(bytes.as_deref(), &key),
+        };
+        memory.key = Some(key);
+        let mut end = end::find(&self.folder, head, now.day())?;
+        for (kind, note) in std::mem::take(&mut end.notes) {
+            let mut told = Record { note: Some(note), ..Record::blank(kind, now) };
+            self.write(memory, &mut end, &mut told)?;
+        }
+        Ok((end, lock))
+    }
+
+    /// Writes one line and the head; when either fails, the log is as it was.
+    fn write(
+        &self,
+        memory: &mut Memory,
+        end: &mut End,
+        record: &mut Record,
+    ) -> Result<u64, AuditError> {
+        record.seq = end.seq.saturating_add(1);
+        let (line, hash) = line::write(record, end.hash);
+        // The clock may have gone back; the order of the files is that of the records.
+        let day = end.day.map_or(record.ts.day(), |day| day.max(record.ts.day()));
+        let path = self.folder.log(day);
+        let opened = options().append(true).create(true).open(&path);
+        let mut file = opened.map_err(AuditError::file("open", &path))?;
+        let before = file.metadata().map_err(AuditError::file("look at", &path))?.len();
+        let sync = match self.durability {
+            Durability::Process => |_: &File| Ok(()),
+            Durability::Power => File::sync_data,
+        };
+        let head =
+            Head { seq: record.seq, hash, ts: record.ts, day, bytes: before + line.len() as u64 };
+        let key = memory.key.as_ref().expect("`open` opens the key first");
+        let bytes = head.write(key);
+        let written = file
+            .write_all(&line)
+            .and_then(|()| sync(&file))
+            .map_err(AuditError::file("write", &path))
+            .and_then(|()| self.folder.replace(head::FILE, &bytes, sync));
+        if let Err(error) = written {
+            // Should this fail as well, the next writer puts the rest aside.
+            let _ = file.set_len(before);
+            return Err(error);
+        }
+        if self.durability == Durability::Power {
+            let folder = File::open(self.folder.path()).and_then(|folder| folder.sync_all());
+            folder.map_err(AuditError::file("sync", self.folder.path()))?;
+        }
+        memory.written = Some((bytes, head));
+        *end = End { seq: head.seq, hash, day: Some(day), notes: Vec::new() };
+        Ok(head.seq)
+    }
+}

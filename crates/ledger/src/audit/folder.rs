@@ -1,0 +1,148 @@
+//! The files of a log, and its lock.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::error::AuditError;
+use crate::time::Day;
+
+/// How long a writer waits for the others.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// More than any small file here holds.
+const SMALL: u64 = 4 * 1024;
+
+/// The folder `audit` of a home.
+#[derive(Clone, Debug)]
+pub(super) struct Folder(PathBuf);
+
+/// The lock of a log, held until it is dropped.
+pub(super) struct Lock(#[expect(dead_code, reason = "closing the file ends the lock")] File);
+
+impl Folder {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(super) fn log(&self, day: Day) -> PathBuf {
+        self.0.join(format!("{day}.log"))
+    }
+
+    /// Makes the folder, for its owner alone.
+    fn make(&self) -> Result<(), AuditError> {
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(&self.0).map_err(AuditError::file("make", &self.0))
+    }
+
+    /// Waits for the lock, which only one process has at a time.
+    pub(super) fn lock(&self) -> Result<Lock, AuditError> {
+        let path = self.file("lock");
+        let opened = match options().write(true).create(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.make()?;
+                options().write(true).create(true).open(&path)
+            }
+            opened => opened,
+        };
+        let file = opened.map_err(AuditError::file("open", &path))?;
+        wait_for(&file, &path)?;
+        Ok(Lock(file))
+    }
+
+    /// The same for somebody who only reads; there is none where nobody ever wrote.
+    pub(super) fn lock_to_read(&self) -> Result<Option<Lock>, AuditError> {
+        let path = self.file("lock");
+        match File::open(&path) {
+            Ok(file) => {
+                wait_for(&file, &path)?;
+                Ok(Some(Lock(file)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(AuditError::file("open", &path)(source)),
+        }
+    }
+
+    /// The days that have a log, the first one first.
+    pub(super) fn days(&self) -> Result<Vec<Day>, AuditError> {
+        let listed = match std::fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            listed => listed.map_err(AuditError::file("list", &self.0))?,
+        };
+        let mut days = Vec::new();
+        for entry in listed {
+            let name = entry.map_err(AuditError::file("list", &self.0))?.file_name();
+            days.extend(
+                name.to_str().and_then(|name| name.strip_suffix(".log")).and_then(Day::parse),
+            );
+        }
+        days.sort_unstable();
+        Ok(days)
+    }
+
+    /// A small file's bytes, if it is there.
+    pub(super) fn read_small(&self, name: &str) -> Result<Option<Vec<u8>>, AuditError> {
+        let path = self.file(name);
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(AuditError::file("open", &path))?,
+        };
+        let mut bytes = Vec::new();
+        file.take(SMALL).read_to_end(&mut bytes).map_err(AuditError::file("read", &path))?;
+        Ok(Some(bytes))
+    }
+
+    /// Replaces a small file in one step; `sync` makes it last beyond a power cut.
+    pub(super) fn replace(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        sync: fn(&File) -> io::Result<()>,
+    ) -> Result<(), AuditError> {
+        let (path, new) = (self.file(name), self.file(&format!("{name}.new")));
+        let file = options().write(true).create(true).truncate(true).open(&new);
+        let mut file = file.map_err(AuditError::file("open", &new))?;
+        file.write_all(bytes)
+            .and_then(|()| sync(&file))
+            .map_err(AuditError::file("write", &new))?;
+        std::fs::rename(&new, &path).map_err(AuditError::file("replace", &path))
+    }
+}
+
+/// Files here are for their owner alone.
+pub(super) fn options() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "rights are set on Unix only"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// A process that was stopped while it had the lock must not stop all others for ever.
+fn wait_for(file: &File, path: &Path) -> Result<(), AuditError> {
+    let mut begun = None;
+    let mut pause = Duration::from_micros(50);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(source)) => return Err(AuditError::file("lock", path)(source)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        if begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            return Err(AuditError::Busy { path: path.to_owned() });
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(2));
+    }
+}

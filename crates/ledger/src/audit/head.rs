@@ -1,0 +1,105 @@
+//! The signed end of the chain: which record is the last, and where it stands.
+//!
+//! The file `head` is one line, `{…,"signature":"…"}`. The signature is ed25519 over all bytes
+//! before `,"signature":`.
+
+use serde::{Deserialize, Serialize};
+
+use super::key::{Key, PublicKey};
+use super::line::Hash;
+use crate::Time;
+use crate::time::Day;
+
+/// The name of its file.
+pub(super) const FILE: &str = "head";
+const SIGNATURE: &str = ",\"signature\":\"";
+const CLOSE: &str = "\"}\n";
+
+/// Which record is the last. Kept elsewhere, it shows later that nothing before it has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The number of the last record.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: Hash,
+    /// When it was written.
+    pub ts: Time,
+    /// The day whose file it stands in.
+    pub day: Day,
+    /// How long that file is.
+    pub bytes: u64,
+}
+
+/// What the file `head` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadFile {
+    /// There is none.
+    Missing,
+    /// It is no head, or the key did not sign it.
+    Bad,
+    /// The key signed it.
+    Signed(Head),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Members {
+    seq: u64,
+    hash: String,
+    ts: Time,
+    file: String,
+    bytes: u64,
+}
+
+impl Head {
+    /// The bytes of the file.
+    pub(super) fn write(&self, key: &Key) -> Vec<u8> {
+        let members = Members {
+            seq: self.seq,
+            hash: self.hash.to_string(),
+            ts: self.ts,
+            file: format!("{}.log", self.day),
+            bytes: self.bytes,
+        };
+        let mut text = serde_json::to_string(&members).expect("a head is plain data");
+        text.pop();
+        let signature = key.sign(text.as_bytes());
+        (text + SIGNATURE + &signature + CLOSE).into_bytes()
+    }
+
+    fn is_signed(bytes: &[u8], key: &PublicKey) -> bool {
+        let text = std::str::from_utf8(bytes).ok();
+        let parts = text.and_then(|text| text.strip_suffix(CLOSE)?.rsplit_once(SIGNATURE));
+        parts.is_some_and(|(signed, signature)| {
+            key.has_signed(signed.as_bytes(), signature.as_bytes())
+        })
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let members: Members = serde_json::from_slice(bytes).ok()?;
+        Some(Self {
+            seq: members.seq,
+            hash: Hash::parse(members.hash.as_bytes())?,
+            ts: members.ts,
+            day: members.file.strip_suffix(".log").and_then(Day::parse)?,
+            bytes: members.bytes,
+        })
+    }
+}
+
+impl HeadFile {
+    /// What a file says to whoever has the public key.
+    pub(super) fn check(bytes: Option<&[u8]>, key: Option<&PublicKey>) -> Self {
+        let Some(bytes) = bytes else { return HeadFile::Missing };
+        let is_signed = key.is_some_and(|key| Head::is_signed(bytes, key));
+        let head = Head::parse(bytes).filter(|_| is_signed);
+        head.map_or(HeadFile::Bad, HeadFile::Signed)
+    }
+
+    /// What a file says to whoever has the private key: there is one signature to a message, and
+    /// making it again is quicker than checking it.
+    pub(super) fn check_own(bytes: Option<&[u8]>, key: &Key) -> Self {
+        let Some(bytes) = bytes else { return HeadFile::Missing };
+        let head = Head::parse(bytes).filter(|head| head.write(key) == bytes);
+        head.map_or(HeadFile::Bad, HeadFile::Signed)
+    }
+}

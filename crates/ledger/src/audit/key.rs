@@ -1,0 +1,79 @@
+//! The key of a home: it signs the end of the chain, and nothing else.
+
+use std::fs::File;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use zeroize::Zeroizing;
+
+use super::error::AuditError;
+use super::folder::Folder;
+
+const PRIVATE: &str = "key";
+const PUBLIC: &str = "key.pub";
+const PREFIX: &str = "ed25519:";
+
+/// The key that signs.
+pub(super) struct Key(SigningKey);
+
+/// The key that checks; written `ed25519:` and base64.
+pub(super) struct PublicKey(VerifyingKey);
+
+impl Key {
+    /// The key of a home; it is made when there is none. Whoever calls has the lock.
+    pub(super) fn open(folder: &Folder) -> Result<Self, AuditError> {
+        let key = match folder.read_small(PRIVATE)?.map(Zeroizing::new) {
+            Some(text) => Self::parse(&text)
+                .ok_or_else(|| AuditError::BadKey { path: folder.file(PRIVATE) })?,
+            None => Self::make(folder)?,
+        };
+        let text = format!("{PREFIX}{}\n", STANDARD.encode(key.0.verifying_key().as_bytes()));
+        if folder.read_small(PUBLIC)?.as_deref() != Some(text.as_bytes()) {
+            folder.replace(PUBLIC, text.as_bytes(), File::sync_all)?;
+        }
+        Ok(key)
+    }
+
+    fn make(folder: &Folder) -> Result<Self, AuditError> {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *seed).map_err(|_| AuditError::NoRandomness)?;
+        let text = Zeroizing::new(STANDARD.encode(*seed) + "\n");
+        folder.replace(PRIVATE, text.as_bytes(), File::sync_all)?;
+        Ok(Self(SigningKey::from_bytes(&seed)))
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        let seed = Zeroizing::new(STANDARD.decode(text.trim_ascii()).ok()?);
+        let seed = Zeroizing::new(<[u8; 32]>::try_from(seed.as_slice()).ok()?);
+        Some(Self(SigningKey::from_bytes(&seed)))
+    }
+
+    /// Signs a message; gives base64.
+    pub(super) fn sign(&self, message: &[u8]) -> String {
+        STANDARD.encode(self.0.sign(message).to_bytes())
+    }
+}
+
+impl PublicKey {
+    /// The public key of a home, if it has one that can be read.
+    pub(super) fn read(folder: &Folder) -> Result<Option<Self>, AuditError> {
+        Ok(folder.read_small(PUBLIC)?.and_then(|text| Self::parse(&text)))
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        let encoded = text.trim_ascii().strip_prefix(PREFIX.as_bytes())?;
+        let bytes: [u8; 32] = STANDARD.decode(encoded).ok()?.try_into().ok()?;
+        let key = VerifyingKey::from_bytes(&bytes).ok()?;
+        (!key.is_weak()).then_some(Self(key))
+    }
+
+    /// Whether a signature in base64 is this key's for a message.
+    pub(super) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
+        let bytes = STANDARD.decode(signature).ok();
+        let bytes = bytes.and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
+        bytes.is_some_and(|bytes| {
+            self.0.verify_strict(message, &Signature::from_bytes(&bytes)).is_ok()
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! What is written of a call, and how much of it.
+//!
+//! A [`Call`] is known before it runs, an [`Ending`] after; a [`Record`] is what a line holds.
+//! Texts are given as they may be shown: secrets in argv and cwd are taken out by the caller.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Time;
+
+/// A call as it was asked for, and what was decided about it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Call {
+    /// The name of the tool as the caller knows it.
+    pub tool: String,
+    /// The package.
+    pub package: String,
+    /// The digest of the package's files.
+    pub package_digest: String,
+    /// The action.
+    pub action: String,
+    /// Where the call came from: `terminal`, `mcp`, `http`, …
+    pub surface: String,
+    /// Whether it may run.
+    pub decision: Decision,
+    /// The command, redacted.
+    pub argv: Vec<String>,
+    /// The working folder, redacted.
+    pub cwd: String,
+    /// The names of the environment's variables, never their values.
+    pub env_keys: Vec<String>,
+    /// How strong the walls are.
+    pub sandbox: String,
+    /// What the arguments look like; see [`shape_of`](super::shape_of).
+    pub arguments: Value,
+}
+
+/// Whether a call may run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Decision {
+    /// It may.
+    #[default]
+    Allowed,
+    /// It may not, for the reason with this code.
+    Denied(String),
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Whether it did what it should.
+    pub outcome: Outcome,
+    /// The exit status of the process, if there was one.
+    pub exit: Option<i32>,
+    /// How long it took, in milliseconds.
+    pub ms: u64,
+    /// How much it wrote to its output.
+    pub stdout_bytes: u64,
+    /// How much it wrote to its error output.
+    pub stderr_bytes: u64,
+    /// Whether the output was cut off.
+    pub truncated: bool,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What it reached for in vain.
+    pub blocked: Vec<Blocked>,
+}
+
+/// Whether a call did what it should.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did.
+    #[default]
+    Ok,
+    /// It failed, with this code.
+    Error(String),
+}
+
+/// Something a tool reached for and was not granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// What it is.
+    pub kind: BlockedKind,
+    /// Which one.
+    pub value: String,
+}
+
+/// What a tool reached for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BlockedKind {
+    /// A host of the network.
+    Host,
+    /// A file or folder.
+    Path,
+}
+
+/// What a line tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A whole call: it ended, or never ran.
+    Call,
+    /// A call with effects is about to run.
+    Begin,
+    /// The call of the `begin` with the number in `begin` ended.
+    End,
+    /// A line that a killed process had left half written was taken out; `note` says where to.
+    Torn,
+    /// The log did not fit its signed head; `note` says how.
+    Mended,
+}
+
+/// A line of the log. Members that say nothing are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the members are those of `Call` and `Ending`, and are told there")]
+pub struct Record {
+    /// One more than that of the record before.
+    pub seq: u64,
+    /// When.
+    pub ts: Time,
+    /// What the line tells of.
+    pub kind: Kind,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub package: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub package_digest: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub action: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub surface: String,
+    /// `allowed` or `denied`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// Why it was denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// `ok`, or the code of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub argv: Vec<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cwd: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdout_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_keys: Vec<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sandbox: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub arguments: Value,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<Blocked>,
+    /// Of an `end`: the number of its `begin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<u64>,
+    /// What was found, for a record that tells of the log itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The hash of the record before, in hex; zeros for the first.
+    #[serde(default, skip_serializing)]
+    pub prev: String,
+    /// The hash of this record, in hex.
+    #[serde(default, skip_serializing)]
+    pub hash: String,
+}
+
+impl Record {
+    /// A record that says nothing yet.
+    pub(super) fn blank(kind: Kind, ts: Time) -> Self {
+        Self {
+            seq: 0,
+            ts,
+            kind,
+            tool: String::new(),
+            package: String::new(),
+            package_digest: String::new(),
+            action: String::new(),
+            surface: String::new(),
+            decision: None,
+            reason: None,
+            outcome: None,
+            argv: Vec::new(),
+            cwd: String::new(),
+            exit: None,
+            ms: None,
+            stdout_bytes: None,
+            stderr_bytes: None,
+            truncated: None,
+            env_keys: Vec::new(),
+            sandbox: String::new(),
+            attempts: None,
+            arguments: Value::Null,
+            blocked: Vec::new(),
+            begin: None,
+            note: None,
+            prev: String::new(),
+            hash: String::new(),
+        }
+    }
+
+    pub(super) fn put_call(&mut self, call: &Call) {
+        self.put_names(call);
+        self.package_digest.clone_from(&call.package_digest);
+        self.argv.clone_from(&call.argv);
+        self.cwd.clone_from(&call.cwd);
+        self.env_keys.clone_from(&call.env_keys);
+        self.sandbox.clone_from(&call.sandbox);
+        self.arguments = call.arguments.clone();
+        let (decision, reason) = match &call.decision {
+            Decision::Allowed => ("allowed", None),
+            Decision::Denied(reason) => ("denied", Some(reason.clone())),
+        };
+        self.decision = Some(decision.to_owned());
+        self.reason = reason;
+    }
+
+    /// What an `end` repeats of its call, so that it is found by the same filter.
+    pub(super) fn put_names(&mut self, call: &Call) {
+        self.tool.clone_from(&call.tool);
+        self.package.clone_from(&call.package);
+        self.action.clone_from(&call.action);
+        self.surface.clone_from(&call.surface);
+    }
+
+    pub(super) fn put_ending(&mut self, ending: &Ending) {
+        self.outcome = Some(match &ending.outcome {
+            Outcome::Ok => "ok".to_owned(),
+            Outcome::Error(code) => code.clone(),
+        });
+        self.exit = ending.exit;
+        self.ms = Some(ending.ms);
+        self.stdout_bytes = Some(ending.stdout_bytes);
+        self.stderr_bytes = Some(ending.stderr_bytes);
+        self.truncated = Some(ending.truncated);
+        self.attempts = Some(ending.attempts);
+        self.blocked.clone_from(&ending.blocked);
+    }
+}

@@ -1,0 +1,228 @@
+//! Everything that is wrong with a log.
+//!
+//! The log is walked once from its first line to its last, in little memory, while others go on
+//! writing: what they add after the walk began is not looked at.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use super::error::AuditError;
+use super::fault::{Fault, Finding};
+use super::folder::Folder;
+use super::head::{self, Head, HeadFile};
+use super::key::PublicKey;
+use super::line::{Hash, Link, link};
+use super::lines::{Forward, Next};
+use crate::time::Day;
+
+/// More findings than these are only counted.
+const MAX_FINDINGS: usize = 1_000;
+
+/// What a walk found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// How many lines were read.
+    pub lines: u64,
+    /// The signed head, when the key signed it.
+    pub head: Option<Head>,
+    /// What is wrong, in the order of the log; what concerns its end comes last.
+    pub findings: Vec<Finding>,
+    /// How many more there are.
+    pub more: u64,
+}
+
+impl Report {
+    /// Whether nothing was changed, moved or taken away.
+    pub fn is_sound(&self) -> bool {
+        self.more == 0 && self.findings.iter().all(|finding| finding.fault.is_harmless())
+    }
+}
+
+/// Walks a log from end to end.
+pub fn verify(folder: &Path) -> Result<Report, AuditError> {
+    let folder = Folder::new(folder.to_owned());
+    let (head, logs) = snapshot(&folder)?;
+    let mut walk = Walk {
+        report: Report { lines: 0, head: None, findings: Vec::new(), more: 0 },
+        place: (String::new(), 0),
+        last: (0, Hash::default()),
+        before: Some((0, Hash::default())),
+        broken: 0,
+        head,
+        hash_at_head: None,
+    };
+    for (index, (day, length)) in logs.iter().enumerate() {
+        walk.place = (format!("{day}.log"), 0);
+        let path = folder.log(*day);
+        let is_last = index + 1 == logs.len();
+        let walked = File::open(&path)
+            .and_then(|file| Forward::new(file, 0, *length))
+            .and_then(|lines| walk.file(lines, is_last));
+        walked.map_err(AuditError::file("read", &path))?;
+    }
+    walk.end();
+    Ok(walk.report)
+}
+
+/// The head, and the logs with their lengths, as they were at one moment.
+fn snapshot(folder: &Folder) -> Result<(HeadFile, Vec<(Day, u64)>), AuditError> {
+    let _lock = folder.lock_to_read()?;
+    let key = PublicKey::read(folder)?;
+    let head = HeadFile::check(folder.read_small(head::FILE)?.as_deref(), key.as_ref());
+    let mut logs = Vec::new();
+    for day in folder.days()? {
+        let path = folder.log(day);
+        let length = path.metadata().map_err(AuditError::file("look at", &path))?.len();
+        logs.push((day, length));
+    }
+    Ok((head, logs))
+}
+
+struct Walk {
+    report: Report,
+    /// The file and the line.
+    place: (String, u64),
+    /// The record with the highest number so far.
+    last: (u64, Hash),
+    /// The record in the line before; none after a line that is not to be trusted.
+    before: Option<(u64, Hash)>,
+    /// How many such lines came since the last good one.
+    broken: u64,
+    head: HeadFile,
+    /// The hash of the record that the head names.
+    hash_at_head: Option<Hash>,
+}
+
+impl Walk {
+    fn file(&mut self, mut lines: Forward, is_last: bool) -> io::Result<()> {
+        loop {
+            let line = match lines.next()? {
+                Next::Line(line) => line,
+                Next::End => return Ok(()),
+                Next::Torn => {
+                    self.place.1 += 1;
+                    self.found(if is_last { Fault::Torn } else { Fault::Unended });
+                    return Ok(());
+                }
+            };
+            self.place.1 += 1;
+            self.report.lines += 1;
+            match link(&line) {
+                Ok(link) if link.hash == link.computed => self.good(&link),
+                Ok(_) => self.bad(Fault::Edited),
+                Err(why) => self.bad(Fault::Unreadable(why)),
+            }
+        }
+    }
+
+    fn bad(&mut self, fault: Fault) {
+        self.found(fault);
+        self.before = None;
+        self.broken += 1;
+    }
+
+    fn good(&mut self, link: &Link) {
+        let follows = self
+            .before
+            .is_some_and(|(seq, hash)| seq.checked_add(1) == Some(link.seq) && link.prev == hash);
+        if !follows {
+            self.jump(link);
+        }
+        match (link.kind.as_str(), &link.note) {
+            ("mended", note) => self.found(Fault::Mended(note.clone().unwrap_or_default())),
+            ("torn", note) => self.found(Fault::PutAside(note.clone().unwrap_or_default())),
+            _ => {}
+        }
+        if link.seq > self.last.0 {
+            self.last = (link.seq, link.hash);
+        }
+        if matches!(self.head, HeadFile::Signed(head) if head.seq == link.seq) {
+            self.hash_at_head = Some(link.hash);
+        }
+        self.before = Some((link.seq, link.hash));
+        self.broken = 0;
+    }
+
+    /// A record that does not follow the line before it.
+    fn jump(&mut self, link: &Link) {
+        let (last, hash) = self.last;
+        if link.seq <= last {
+            let is_known = self.forget_missing(link.seq);
+            self.found(if link.seq < last && (is_known || link.seq + 1 < last) {
+                Fault::Misplaced { seq: link.seq, after: last }
+            } else {
+                Fault::Repeated { seq: link.seq }
+            });
+            return;
+        }
+        let gap = link.seq - last - 1;
+        if gap > self.broken {
+            self.found(Fault::Missing { from: last + 1, to: link.seq - 1 });
+        } else if gap == 0 && link.prev != hash {
+            self.found(Fault::Unlinked { seq: link.seq });
+        }
+    }
+
+    /// A record that was missing is here after all; whether it was.
+    fn forget_missing(&mut self, seq: u64) -> bool {
+        let found = self.report.findings.iter().rposition(
+            |finding| matches!(finding.fault, Fault::Missing { from, to } if from <= seq && seq <= to),
+        );
+        let Some(at) = found else { return false };
+        match &mut self.report.findings[at].fault {
+            Fault::Missing { from, to } if from == to => drop(self.report.findings.remove(at)),
+            Fault::Missing { from, .. } if *from == seq => *from += 1,
+            Fault::Missing { to, .. } if *to == seq => *to -= 1,
+            _ => {}
+        }
+        true
+    }
+
+    /// Holds the head against the last record.
+    fn end(&mut self) {
+        let (last, _) = self.last;
+        let in_head = (head::FILE.to_owned(), 1);
+        let head = match self.head {
+            HeadFile::Missing if last <= 1 && self.report.lines <= 1 => {
+                if self.report.lines == 1 {
+                    self.found(Fault::HeadBehind);
+                }
+                return;
+            }
+            HeadFile::Missing => {
+                self.place = in_head;
+                return self.found(Fault::HeadMissing);
+            }
+            HeadFile::Bad => {
+                self.place = in_head;
+                return self.found(Fault::HeadUnsigned);
+            }
+            HeadFile::Signed(head) => head,
+        };
+        self.report.head = Some(head);
+        let reached = last.saturating_add(self.broken);
+        if head.seq > reached {
+            return self.found(Fault::Cut { from: reached + 1, to: head.seq });
+        }
+        if self.hash_at_head.is_some_and(|hash| hash != head.hash) {
+            self.place = in_head.clone();
+            self.found(Fault::HeadDiffers { seq: head.seq });
+        }
+        if head.seq.checked_add(1) == Some(last) {
+            self.found(Fault::HeadBehind);
+        } else if last > head.seq {
+            self.place = in_head;
+            self.found(Fault::Unsigned { from: head.seq + 1, to: last });
+        }
+    }
+
+    fn found(&mut self, fault: Fault) {
+        if self.report.findings.len() < MAX_FINDINGS {
+            let (file, line) = self.place.clone();
+            self.report.findings.push(Finding { file, line, fault });
+        } else {
+            self.report.more += u64::from(!fault.is_harmless());
+        }
+    }
+}

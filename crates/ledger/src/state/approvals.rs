@@ -1,0 +1,205 @@
+//! Tickets: one question, one answer, one use.
+//!
+//! A call that needs approval leaves a ticket. The answer may come from any face and any process.
+//! The ticket is good for the same call once: same package, same action, same arguments.
+
+use std::fmt;
+
+use super::{State, StateError};
+use crate::Time;
+
+/// The name of a ticket: 128 random bits in hex. Whoever has one can use it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TicketId(String);
+
+/// The call that a ticket is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The digest of the package.
+    pub package: String,
+    /// The action.
+    pub action: String,
+    /// The digest of the arguments.
+    pub arguments: String,
+    /// Where the call came from.
+    pub surface: String,
+}
+
+/// A question that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// Its name.
+    pub id: TicketId,
+    /// What it is for.
+    pub asked: Asked,
+    /// When it was asked.
+    pub created: Time,
+    /// Until when it counts.
+    pub expires: Time,
+}
+
+/// What the owner says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes.
+    Approved,
+    /// No.
+    Refused,
+}
+
+/// What became of a ticket that was to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The call may run; the ticket is used up.
+    Approved,
+    /// The owner said no.
+    Refused,
+    /// Nobody answered yet.
+    Waiting,
+    /// It was used before.
+    Used,
+    /// It is too late.
+    Expired,
+    /// It is for another call.
+    OtherCall,
+    /// There is no such ticket.
+    Unknown,
+}
+
+impl TicketId {
+    /// Reads 32 small hex digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_hex = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        (text.len() == 32 && is_hex).then(|| Self(text.to_owned()))
+    }
+
+    fn new() -> Result<Self, StateError> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(|_| StateError::NoRandomness)?;
+        Ok(Self(format!("{:032x}", u128::from_be_bytes(bytes))))
+    }
+}
+
+impl fmt::Display for TicketId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl State {
+    /// Leaves a question.
+    pub async fn ask(
+        &self,
+        asked: &Asked,
+        now: Time,
+        expires: Time,
+    ) -> Result<TicketId, StateError> {
+        let id = TicketId::new()?;
+        sqlx::query(
+            "INSERT INTO tickets (id, package, action, arguments, surface, created, expires) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(&id.0)
+        .bind(&asked.package)
+        .bind(&asked.action)
+        .bind(&asked.arguments)
+        .bind(&asked.surface)
+        .bind(now.unix_millis())
+        .bind(expires.unix_millis())
+        .execute(&mut *self.connection().await)
+        .await
+        .map_err(|error| self.failed("ask for approval", error))?;
+        Ok(id)
+    }
+
+    /// Answers a question; whether this was the answer. The first one counts, and none that is late.
+    pub async fn answer(
+        &self,
+        id: &TicketId,
+        answer: Answer,
+        now: Time,
+    ) -> Result<bool, StateError> {
+        let word = match answer {
+            Answer::Approved => "approved",
+            Answer::Refused => "refused",
+        };
+        let answered = sqlx::query(
+            "UPDATE tickets SET answer = $2, answered = $3 \
+             WHERE id = $1 AND answer IS NULL AND expires > $3",
+        )
+        .bind(&id.0)
+        .bind(word)
+        .bind(now.unix_millis())
+        .execute(&mut *self.connection().await)
+        .await;
+        let done = answered.map_err(|error| self.failed("answer a question", error))?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// The questions that wait for an answer, the oldest first.
+    pub async fn waiting(&self, now: Time) -> Result<Vec<Ticket>, StateError> {
+        let rows: Vec<(String, String, String, String, String, i64, i64)> = sqlx::query_as(
+            "SELECT id, package, action, arguments, surface, created, expires FROM tickets \
+             WHERE answer IS NULL AND expires > $1 ORDER BY created, id",
+        )
+        .bind(now.unix_millis())
+        .fetch_all(&mut *self.connection().await)
+        .await
+        .map_err(|error| self.failed("list questions", error))?;
+        let ticket = |(id, package, action, arguments, surface, created, expires)| Ticket {
+            id: TicketId(id),
+            asked: Asked { package, action, arguments, surface },
+            created: Time::from_unix_millis(created),
+            expires: Time::from_unix_millis(expires),
+        };
+        Ok(rows.into_iter().map(ticket).collect())
+    }
+
+    /// Uses a ticket for a call. Of all processes that try, one gets [`Taken::Approved`].
+    pub async fn take(&self, id: &TicketId, call: &Asked, now: Time) -> Result<Taken, StateError> {
+        type Row = (String, String, String, Option<String>, Option<i64>, i64);
+        let mut connection = self.connection().await;
+        let taken = sqlx::query(
+            "UPDATE tickets SET used = $5 WHERE id = $1 AND package = $2 AND action = $3 \
+             AND arguments = $4 AND answer = 'approved' AND used IS NULL AND expires > $5",
+        )
+        .bind(&id.0)
+        .bind(&call.package)
+        .bind(&call.action)
+        .bind(&call.arguments)
+        .bind(now.unix_millis())
+        .execute(&mut *connection)
+        .await;
+        if taken.map_err(|error| self.failed("use a ticket", error))?.rows_affected() == 1 {
+            return Ok(Taken::Approved);
+        }
+        let row: Option<Row> = sqlx::query_as(
+            "SELECT package, action, arguments, answer, used, expires FROM tickets WHERE id = $1",
+        )
+        .bind(&id.0)
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(|error| self.failed("look at a ticket", error))?;
+        let Some((package, action, arguments, answer, used, expires)) = row else {
+            return Ok(Taken::Unknown);
+        };
+        let is_same = (package, action, arguments)
+            == (call.package.clone(), call.action.clone(), call.arguments.clone());
+        Ok(match answer.as_deref() {
+            _ if !is_same => Taken::OtherCall,
+            _ if used.is_some() => Taken::Used,
+            Some("refused") => Taken::Refused,
+            _ if expires <= now.unix_millis() => Taken::Expired,
+            _ => Taken::Waiting,
+        })
+    }
+
+    /// Forgets the tickets that ran out before then; how many there were.
+    pub async fn forget_tickets(&self, before: Time) -> Result<u64, StateError> {
+        let gone = sqlx::query("DELETE FROM tickets WHERE expires < $1")
+            .bind(before.unix_millis())
+            .execute(&mut *self.connection().await)
+            .await;
+        Ok(gone.map_err(|error| self.failed("forget tickets", error))?.rows_affected())
+    }
+}

@@ -1,0 +1,122 @@
+//! The database of a home: what was decided, and what was counted.
+//!
+//! A [`State`] is one open `state.db`. Several processes may have it open at once; whatever is given
+//! out once (an approval, the last call of a budget) is given out once among all of them.
+//! What a function has returned from outlives the end of any process.
+//!
+//! A database that a newer Haft wrote, that is damaged, or that is somebody else's is refused and
+//! left as it is.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `error` | why the database refuses |
+//! | `schema` | the tables, version by version |
+//! | [`metrics`] | how often, how fast, how well |
+//! | [`approvals`] | tickets: one question, one answer, one use |
+//! | [`rules`] | answers that are remembered |
+//! | [`grants`] | what the owner allowed, and what was reached for in vain |
+//! | [`budgets`] | calls and cents of a day; calls of a minute |
+//! | [`pins`] | what was seen first and must not change unnoticed |
+
+pub mod approvals;
+pub mod budgets;
+mod error;
+pub mod grants;
+pub mod metrics;
+pub mod pins;
+pub mod rules;
+mod schema;
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use tokio::sync::{Mutex, MutexGuard};
+
+pub use error::{StateError, StateErrorKind};
+
+/// How long a process waits for the others.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The open database of a home.
+#[derive(Debug)]
+pub struct State {
+    path: PathBuf,
+    connection: Mutex<SqliteConnection>,
+}
+
+impl State {
+    /// Opens a database; it is made when there is none.
+    pub async fn open(path: &Path) -> Result<Self, StateError> {
+        make_private(path)
+            .map_err(|source| StateError::Open { path: path.to_owned(), source: source.into() })?;
+        // The journal of WAL outlives a process that is killed; that it outlives a power cut too
+        // is not worth a wait for the disk at every call.
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .busy_timeout(PATIENCE)
+            .foreign_keys(false)
+            .synchronous(SqliteSynchronous::Normal)
+            .disable_statement_logging();
+        let opened = options.connect().await;
+        let mut connection = opened.map_err(|error| StateError::opening(path, error))?;
+        schema::bring_up(&mut connection, path).await?;
+        Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
+    }
+
+    /// Looks at every page; what is damaged is an error. It takes as long as reading the file.
+    pub async fn check(&self) -> Result<(), StateError> {
+        let mut connection = self.connection().await;
+        let said: Result<String, _> =
+            sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_one(&mut *connection).await;
+        match said.map_err(|error| self.failed("check", error))?.as_str() {
+            "ok" => Ok(()),
+            said => Err(StateError::Corrupt { path: self.path.clone(), said: said.to_owned() }),
+        }
+    }
+
+    /// Closes the database and tidies its journal. Without it nothing is lost.
+    pub async fn close(self) -> Result<(), StateError> {
+        let Self { path, connection } = self;
+        let closed = connection.into_inner().close().await;
+        closed.map_err(|error| StateError::query(&path, "close", error))
+    }
+
+    async fn connection(&self) -> MutexGuard<'_, SqliteConnection> {
+        self.connection.lock().await
+    }
+
+    /// What to say when something did not work.
+    fn failed(&self, doing: &'static str, error: sqlx::Error) -> StateError {
+        StateError::query(&self.path, doing, error)
+    }
+}
+
+/// Begins what must be all or nothing; it waits for the other writers at once, not half-way.
+const ALONE: &str = "BEGIN IMMEDIATE";
+
+/// Numbers are stored with a sign.
+fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn read(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// A new file is for its owner alone; `SQLite` gives its journals the same rights.
+///
+/// One that is there is not opened: closing it again would end the locks that this process has on
+/// it through other connections, and with them the order among all processes.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop),
+    }
+}

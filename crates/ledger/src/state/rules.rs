@@ -1,0 +1,134 @@
+//! Answers that are remembered: what need not be asked again, and what was asked before.
+//!
+//! What an action or a pattern of arguments means is for the caller to say; here they are text.
+
+use super::{State, StateError};
+use crate::Time;
+
+/// An approval that is remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The package.
+    pub package: String,
+    /// The action, or a pattern of actions.
+    pub action: String,
+    /// A pattern of arguments.
+    pub arguments: String,
+    /// How long it counts.
+    pub lasts: Lasts,
+    /// Who said so.
+    pub by: String,
+}
+
+/// How long an approval counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// For one call.
+    Once,
+    /// For a session, by its name.
+    Session(String),
+    /// Until it is taken back.
+    Always,
+}
+
+/// A remembered approval, with its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// Its number.
+    pub id: i64,
+    /// What was said.
+    pub rule: Rule,
+    /// When.
+    pub created: Time,
+}
+
+impl State {
+    /// Remembers an approval; gives its number.
+    pub async fn remember(&self, rule: &Rule, now: Time) -> Result<i64, StateError> {
+        let (lasts, session) = match &rule.lasts {
+            Lasts::Once => ("once", ""),
+            Lasts::Session(name) => ("session", name.as_str()),
+            Lasts::Always => ("always", ""),
+        };
+        sqlx::query_scalar(
+            "INSERT INTO rules (package, action, arguments, lasts, session, author, created) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+        )
+        .bind(&rule.package)
+        .bind(&rule.action)
+        .bind(&rule.arguments)
+        .bind(lasts)
+        .bind(session)
+        .bind(&rule.by)
+        .bind(now.unix_millis())
+        .fetch_one(&mut *self.connection().await)
+        .await
+        .map_err(|error| self.failed("remember an approval", error))
+    }
+
+    /// What is remembered, of one package or of all.
+    pub async fn remembered(&self, package: Option<&str>) -> Result<Vec<Remembered>, StateError> {
+        type Row = (i64, String, String, String, String, String, String, i64);
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT id, package, action, arguments, lasts, session, author, created FROM rules \
+             WHERE $1 IS NULL OR package = $1 ORDER BY id",
+        )
+        .bind(package)
+        .fetch_all(&mut *self.connection().await)
+        .await
+        .map_err(|error| self.failed("list approvals", error))?;
+        let rule = |(id, package, action, arguments, lasts, session, by, created): Row| {
+            let lasts = match lasts.as_str() {
+                "always" => Lasts::Always,
+                "session" => Lasts::Session(session),
+                // What is not known counts for as little as can be.
+                _ => Lasts::Once,
+            };
+            let rule = Rule { package, action, arguments, lasts, by };
+            Remembered { id, rule, created: Time::from_unix_millis(created) }
+        };
+        Ok(rows.into_iter().map(rule).collect())
+    }
+
+    /// Forgets an approval; whether it was there. Of all processes that use up an approval
+    /// for one call this way, one is told that it was.
+    pub async fn forget_rule(&self, id: i64) -> Result<bool, StateError> {
+        let gone = sqlx::query("DELETE FROM rules WHERE id = $1")
+            .bind(id)
+            .execute(&mut *self.connection().await)
+            .await;
+        let gone = gone.map_err(|error| self.failed("forget an approval", error))?;
+        Ok(gone.rows_affected() == 1)
+    }
+
+    /// Forgets what was said for a session.
+    pub async fn end_session(&self, session: &str) -> Result<(), StateError> {
+        let gone = sqlx::query("DELETE FROM rules WHERE lasts = 'session' AND session = $1")
+            .bind(session)
+            .execute(&mut *self.connection().await)
+            .await;
+        gone.map(drop).map_err(|error| self.failed("end a session", error))
+    }
+
+    /// Notes that an action was asked about at a surface; whether that was the first time.
+    pub async fn is_first_question(
+        &self,
+        package: &str,
+        action: &str,
+        surface: &str,
+        now: Time,
+    ) -> Result<bool, StateError> {
+        let noted = sqlx::query(
+            "INSERT INTO questions (package, action, surface, asked) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(package)
+        .bind(action)
+        .bind(surface)
+        .bind(now.unix_millis())
+        .execute(&mut *self.connection().await)
+        .await;
+        let noted = noted.map_err(|error| self.failed("note a question", error))?;
+        Ok(noted.rows_affected() == 1)
+    }
+}

@@ -1,0 +1,117 @@
+//! The file: whose it is, which version, and whether it is whole.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use ledger::state::StateErrorKind;
+use ledger::state::metrics::Went;
+use ledger::{State, StateError};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, SqliteConnection};
+
+use crate::{Home, at, block_on};
+
+/// A database with some rows, closed.
+async fn filled() -> Home {
+    let home = Home::new();
+    let state = home.open().await;
+    for number in 0..200 {
+        let package = format!("demo{number}@1");
+        state.count_call(&package, "a", Went::Well, Duration::ZERO, at(0)).await.unwrap();
+    }
+    state.close().await.unwrap();
+    home
+}
+
+async fn raw(home: &Home) -> SqliteConnection {
+    SqliteConnectOptions::new()
+        .filename(home.path())
+        .create_if_missing(true)
+        .connect()
+        .await
+        .unwrap()
+}
+
+#[test]
+fn what_was_written_is_there_when_it_is_opened_again() {
+    block_on(async {
+        let home = filled().await;
+        let state = home.open().await;
+        state.check().await.unwrap();
+        assert_eq!(state.metrics(None).await.unwrap().len(), 200);
+        let mode = fs::metadata(home.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let journal = fs::metadata(home.path().with_extension("db-wal")).unwrap();
+        assert_eq!(journal.permissions().mode() & 0o777, 0o600);
+    });
+}
+
+#[test]
+fn a_newer_database_is_refused_and_left_alone() {
+    block_on(async {
+        let home = filled().await;
+        let mut connection = raw(&home).await;
+        sqlx::raw_sql("PRAGMA user_version = 99").execute(&mut connection).await.unwrap();
+        sqlx::Connection::close(connection).await.unwrap();
+        let before = fs::read(home.path()).unwrap();
+        let error = State::open(&home.path()).await.unwrap_err();
+        assert!(matches!(error, StateError::Newer { found: 99, known: 1, .. }), "{error:?}");
+        assert!(error.to_string().contains("newer version of Haft"), "{error}");
+        assert_eq!(fs::read(home.path()).unwrap(), before);
+    });
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_and_left_alone() {
+    block_on(async {
+        let home = Home::new();
+        let mut connection = raw(&home).await;
+        sqlx::raw_sql("CREATE TABLE theirs (x)").execute(&mut connection).await.unwrap();
+        sqlx::Connection::close(connection).await.unwrap();
+        let before = fs::read(home.path()).unwrap();
+        let error = State::open(&home.path()).await.unwrap_err();
+        assert!(matches!(error, StateError::Foreign { .. }), "{error:?}");
+        assert_eq!(fs::read(home.path()).unwrap(), before);
+    });
+}
+
+#[test]
+fn what_is_no_database_is_refused_and_left_alone() {
+    block_on(async {
+        let home = Home::new();
+        let garbage = "this is no database at all\n".repeat(100);
+        fs::write(home.path(), &garbage).unwrap();
+        let error = State::open(&home.path()).await.unwrap_err();
+        assert_eq!(error.kind(), StateErrorKind::Broken, "{error:?}");
+        assert_eq!(fs::read_to_string(home.path()).unwrap(), garbage);
+    });
+}
+
+#[test]
+fn a_damaged_database_is_named_and_left_alone() {
+    block_on(async {
+        let home = filled().await;
+        let mut bytes = fs::read(home.path()).unwrap();
+        for byte in &mut bytes[4_096..] {
+            *byte = 0xa5;
+        }
+        fs::write(home.path(), &bytes).unwrap();
+        let error = match State::open(&home.path()).await {
+            Err(error) => error,
+            Ok(state) => state.check().await.unwrap_err(),
+        };
+        assert!(matches!(error, StateError::Corrupt { .. }), "{error:?}");
+        assert_eq!(fs::read(home.path()).unwrap(), bytes);
+    });
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told() {
+    block_on(async {
+        let home = Home::new();
+        let error = State::open(&home.path().join("below/state.db")).await.unwrap_err();
+        assert_eq!(error.kind(), StateErrorKind::Unavailable);
+        assert!(std::error::Error::source(&error).is_some());
+    });
+}

@@ -1,0 +1,235 @@
+//! What must hold for any store.
+
+use std::time::Duration;
+
+use ledger::State;
+use ledger::state::approvals::{Answer, Asked, Taken, TicketId};
+use ledger::state::budgets::{Budget, Paced, Rate, Reserved, Scope, Spent};
+use ledger::state::grants::{Grant, GrantKind};
+use ledger::state::metrics::Went;
+use ledger::state::pins::PinKind;
+use ledger::state::rules::{Lasts, Rule};
+
+use crate::{Home, at, block_on};
+
+/// Runs a test on a fresh store.
+fn with(test: impl AsyncFnOnce(&State)) {
+    let home = Home::new();
+    block_on(async { test(&home.open().await).await });
+}
+
+fn asked() -> Asked {
+    Asked {
+        package: "sha256:1".into(),
+        action: "remove".into(),
+        arguments: "sha256:2".into(),
+        surface: "mcp".into(),
+    }
+}
+
+#[test]
+fn calls_are_counted_by_package_and_action() {
+    with(async |state| {
+        for (number, went) in
+            [Went::Well, Went::Well, Went::Failed("timeout"), Went::Failed("denied")]
+                .iter()
+                .enumerate()
+        {
+            let latency = Duration::from_millis(10 * (number as u64 + 1));
+            state
+                .count_call("demo@1", "a", *went, latency, at(i64::try_from(number).unwrap()))
+                .await
+                .unwrap();
+        }
+        state.count_call("demo@1", "b", Went::Well, Duration::MAX, at(9)).await.unwrap();
+        state.count_call("other@1", "a", Went::Well, Duration::ZERO, at(9)).await.unwrap();
+        let metrics = state.metrics(Some("demo@1")).await.unwrap();
+        assert_eq!(metrics.len(), 2);
+        assert_eq!((metrics[0].action.as_str(), metrics[0].count), ("a", 4));
+        assert_eq!(metrics[0].failures, [("denied".into(), 1), ("timeout".into(), 1)].into());
+        assert_eq!(metrics[0].last_used, at(3));
+        let p50 = metrics[0].p50().unwrap();
+        assert!(p50 >= Duration::from_millis(20) && p50 < Duration::from_millis(29), "{p50:?}");
+        assert_eq!(state.metrics(None).await.unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn a_ticket_is_good_for_one_call_once() {
+    with(async |state| {
+        let id = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+        assert_eq!(TicketId::parse(&id.to_string()).as_ref(), Some(&id));
+        assert_eq!(state.waiting(at(1)).await.unwrap()[0].asked, asked());
+        assert_eq!(state.take(&id, &asked(), at(1)).await.unwrap(), Taken::Waiting);
+        assert!(state.answer(&id, Answer::Approved, at(2)).await.unwrap());
+        assert!(!state.answer(&id, Answer::Refused, at(3)).await.unwrap(), "the first one counts");
+        assert!(state.waiting(at(4)).await.unwrap().is_empty());
+        for other in [
+            Asked { package: "sha256:9".into(), ..asked() },
+            Asked { action: "list".into(), ..asked() },
+            Asked { arguments: "sha256:9".into(), ..asked() },
+        ] {
+            assert_eq!(state.take(&id, &other, at(5)).await.unwrap(), Taken::OtherCall);
+        }
+        assert_eq!(state.take(&id, &asked(), at(6)).await.unwrap(), Taken::Approved);
+        assert_eq!(state.take(&id, &asked(), at(7)).await.unwrap(), Taken::Used);
+    });
+}
+
+#[test]
+fn a_ticket_that_is_refused_late_or_unknown_is_good_for_nothing() {
+    with(async |state| {
+        let refused = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+        assert!(state.answer(&refused, Answer::Refused, at(1)).await.unwrap());
+        assert_eq!(state.take(&refused, &asked(), at(2)).await.unwrap(), Taken::Refused);
+        let late = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+        assert!(!state.answer(&late, Answer::Approved, at(1_000)).await.unwrap());
+        assert_eq!(state.take(&late, &asked(), at(1_000)).await.unwrap(), Taken::Expired);
+        let slow = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+        assert!(state.answer(&slow, Answer::Approved, at(999)).await.unwrap());
+        assert_eq!(state.take(&slow, &asked(), at(1_000)).await.unwrap(), Taken::Expired);
+        let nobody = TicketId::parse(&"0".repeat(32)).unwrap();
+        assert_eq!(state.take(&nobody, &asked(), at(1)).await.unwrap(), Taken::Unknown);
+        assert_eq!(state.forget_tickets(at(2_000)).await.unwrap(), 3);
+        assert_eq!(state.take(&slow, &asked(), at(1)).await.unwrap(), Taken::Unknown);
+    });
+}
+
+#[test]
+fn approvals_are_remembered_as_long_as_they_last() {
+    with(async |state| {
+        let rule = |lasts| Rule {
+            package: "demo".into(),
+            action: "remove".into(),
+            arguments: "path=/scratch/*".into(),
+            lasts,
+            by: "terminal".into(),
+        };
+        let once = state.remember(&rule(Lasts::Once), at(0)).await.unwrap();
+        state.remember(&rule(Lasts::Session("s1".into())), at(1)).await.unwrap();
+        state.remember(&rule(Lasts::Always), at(2)).await.unwrap();
+        assert!(state.forget_rule(once).await.unwrap());
+        assert!(!state.forget_rule(once).await.unwrap(), "one use");
+        state.end_session("s1").await.unwrap();
+        let left = state.remembered(Some("demo")).await.unwrap();
+        assert_eq!(left.len(), 1);
+        assert_eq!((&left[0].rule, left[0].created), (&rule(Lasts::Always), at(2)));
+        assert!(state.remembered(Some("other")).await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn the_first_question_is_first_once_at_each_surface() {
+    with(async |state| {
+        for (surface, first) in [("mcp", true), ("mcp", false), ("http", true), ("mcp", false)] {
+            assert_eq!(state.is_first_question("demo", "a", surface, at(0)).await.unwrap(), first);
+        }
+    });
+}
+
+#[test]
+fn grants_are_given_and_taken_back() {
+    with(async |state| {
+        let grant = |kind, value: &str| Grant {
+            package: "demo".into(),
+            kind,
+            value: value.into(),
+            by: "terminal".into(),
+            created: at(0),
+        };
+        for kind in GrantKind::ALL {
+            assert!(state.grant(&grant(kind, "x")).await.unwrap());
+            assert!(!state.grant(&grant(kind, "x")).await.unwrap());
+        }
+        assert!(state.revoke("demo", GrantKind::Read, "x").await.unwrap());
+        assert!(!state.revoke("demo", GrantKind::Read, "x").await.unwrap());
+        let left = state.grants(Some("demo")).await.unwrap();
+        assert_eq!(left.len(), 4);
+        assert!(left.contains(&grant(GrantKind::Host, "x")));
+        assert!(state.grants(Some("other")).await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn attempts_are_counted_and_bounded() {
+    with(async |state| {
+        for number in 0..300 {
+            let host = format!("host-{number}.example.com:443");
+            state.note_blocked("demo", GrantKind::Host, &host, at(number)).await.unwrap();
+        }
+        state
+            .note_blocked("demo", GrantKind::Host, "host-299.example.com:443", at(301))
+            .await
+            .unwrap();
+        state.note_blocked("other", GrantKind::Read, &"é".repeat(9_000), at(0)).await.unwrap();
+        let blocked = state.blocked("demo").await.unwrap();
+        assert_eq!(blocked.len(), 256);
+        assert_eq!((blocked[0].count, blocked[0].last_seen), (2, at(301)));
+        assert!(state.blocked("other").await.unwrap()[0].value.len() <= 1_024);
+        state.forget_blocked("demo").await.unwrap();
+        assert!(state.blocked("demo").await.unwrap().is_empty());
+        assert_eq!(state.blocked("other").await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn a_budget_is_counted_for_both_or_for_neither() {
+    with(async |state| {
+        let day = at(0).day();
+        let calls = |calls| Budget { calls: Some(calls), cents: None };
+        let cents = |cents| Budget { calls: None, cents: Some(cents) };
+        let none = Budget::default();
+        let reserve = async |package: &str, price, own, all| {
+            state.reserve(day, package, price, own, all).await.unwrap()
+        };
+        assert_eq!(reserve("a", 5, calls(2), cents(10)).await, Reserved::Yes);
+        assert_eq!(reserve("b", 5, none, cents(10)).await, Reserved::Yes);
+        assert_eq!(reserve("b", 1, none, cents(10)).await, Reserved::NoCents(Scope::Overall));
+        assert_eq!(reserve("b", 1, cents(5), none).await, Reserved::NoCents(Scope::Package));
+        assert_eq!(reserve("a", 0, calls(1), none).await, Reserved::NoCalls(Scope::Package));
+        assert_eq!(reserve("c", 0, none, calls(2)).await, Reserved::NoCalls(Scope::Overall));
+        assert_eq!(state.spent(day, None).await.unwrap(), Spent { calls: 2, cents: 10 });
+        assert_eq!(state.spent(day, Some("c")).await.unwrap(), Spent::default());
+        state.settle(day, "a", 5, 2).await.unwrap();
+        assert_eq!(state.spent(day, Some("a")).await.unwrap(), Spent { calls: 1, cents: 2 });
+        assert_eq!(reserve("b", 3, none, cents(10)).await, Reserved::Yes);
+        let tomorrow = at(86_400_000).day();
+        assert_eq!(state.spent(tomorrow, None).await.unwrap(), Spent::default());
+    });
+}
+
+#[test]
+fn calls_are_paced() {
+    with(async |state| {
+        let rate = Rate { burst: 3, every: Duration::from_secs(1) };
+        let pace = async |millis| state.pace("demo", rate, at(millis)).await.unwrap();
+        for _ in 0..3 {
+            assert_eq!(pace(0).await, Paced::Yes);
+        }
+        assert_eq!(pace(0).await, Paced::Wait(Duration::from_secs(1)));
+        assert_eq!(pace(400).await, Paced::Wait(Duration::from_millis(600)));
+        assert_eq!(pace(1_000).await, Paced::Yes);
+        assert_ne!(pace(1_000).await, Paced::Yes);
+        for _ in 0..3 {
+            assert_eq!(pace(60_000).await, Paced::Yes);
+        }
+        assert_ne!(pace(60_000).await, Paced::Yes);
+        // A clock that goes back does not stop a tool for as long.
+        assert_eq!(pace(-60_000).await, Paced::Yes);
+    });
+}
+
+#[test]
+fn the_first_pin_counts_until_it_is_replaced() {
+    with(async |state| {
+        let first = state.pin_first(PinKind::Surface, "server", "hash-1", at(0)).await.unwrap();
+        let second = state.pin_first(PinKind::Surface, "server", "hash-2", at(1)).await.unwrap();
+        assert_eq!((first.value.as_str(), &second), ("hash-1", &first));
+        assert_eq!(state.pinned(PinKind::Era, "server").await.unwrap(), None);
+        state.pin(PinKind::Surface, "server", "hash-2", at(2)).await.unwrap();
+        let now = state.pinned(PinKind::Surface, "server").await.unwrap().unwrap();
+        assert_eq!((now.value.as_str(), now.pinned), ("hash-2", at(2)));
+        assert!(state.unpin(PinKind::Surface, "server").await.unwrap());
+        assert!(!state.unpin(PinKind::Surface, "server").await.unwrap());
+    });
+}
