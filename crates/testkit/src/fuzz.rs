@@ -5,6 +5,7 @@
 //! do ordinary tests.
 
 mod archive;
+mod audit;
 mod bundle;
 mod egress;
 mod vault;
@@ -23,6 +24,7 @@ use manifest::schema::{self, Budget, EcmaRegex, Unknowns, check_regex, matches_o
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 
 pub use archive::archive;
+pub use audit::audit_line;
 pub use bundle::bundle;
 pub use egress::{authority, head};
 pub use vault::{redaction, reference, vault};
