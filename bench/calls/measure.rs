@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use host::{Call, Host, Known, Settings, Tool, Warmth};
+use host::{Call, Host, Records, Settings, Tool, Warmth};
 use manifest::document::{Options, read};
 use manifest::model::Trust;
 use policy::{Consent, Policy, Surface};
@@ -34,8 +34,11 @@ fn main() {
         search_path: "/usr/local/bin:/usr/bin:/bin".into(),
         environment: Vec::new(),
     };
-    let host = Host::new(settings, launcher.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    std::fs::create_dir(&settings.home).unwrap();
+    let records = runtime.block_on(Records::open(&settings.home)).unwrap();
+    let vault = vault::FileVault::open(settings.home.join("vault"), || None).unwrap();
+    let host = Host::new(settings, launcher.clone(), vault.into(), records.into());
     let call = |tool: &Tool| {
         let call = Call {
             action: tool.package.actions[0].name.clone(),
@@ -44,8 +47,8 @@ fn main() {
             answer: None,
             folder: "/".into(),
         };
-        let made = runtime.block_on(host.call(tool, &call, &Known::default(), Warmth::Warm));
-        made.0.unwrap_or_else(|error| panic!("{error} {}", error.details));
+        let made = runtime.block_on(host.call(tool, &call, Warmth::Warm));
+        made.reply.unwrap_or_else(|error| panic!("{error} {}", error.details));
     };
     let mut missed = 0;
     let mut goal = |name: &str, value: f64, holds: bool| {

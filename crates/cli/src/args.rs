@@ -75,6 +75,18 @@ pub(crate) enum Command {
     Index(commands::index::IndexArgs),
     /// Call a tool, inside the walls and as far as you allow it
     Call(commands::call::CallArgs),
+    /// Let a package have something: a host, a folder, a device, a variable
+    Grant(commands::grant::GrantArgs),
+    /// Take back what was granted
+    Ungrant(commands::grant::UngrantArgs),
+    /// Say what may be called without being asked again
+    Approve(commands::approve::ApproveArgs),
+    /// Keep values that tools need and nobody else may see
+    Secret(commands::secret::SecretArgs),
+    /// Show and check your policy
+    Policy(commands::policy::PolicyArgs),
+    /// Show what was called, and check that the log of it is whole
+    Audit(commands::audit::AuditArgs),
     /// Run any program inside the walls
     Sandbox(commands::sandbox::SandboxArgs),
     /// Show how strong the walls are here, which runtimes there are, and what to mend

@@ -47,6 +47,11 @@ impl Ask {
         )
     }
 
+    /// Asks for a value, without showing it.
+    pub(crate) fn value(self, name: &str) -> Result<Zeroizing<String>, Failure> {
+        self.secret(&format!("Value of `{name}`: "), "it can also be given on standard input")
+    }
+
     /// Reads a passphrase from standard input, up to the end of its line.
     #[expect(clippy::unused_self, reason = "whoever reads an answer is asked through this")]
     pub(crate) fn passphrase_from_stdin(self) -> Result<Zeroizing<String>, Failure> {

@@ -14,6 +14,7 @@ mod interrupt;
 mod load;
 mod new_folder;
 mod output;
+mod owner;
 mod printer;
 mod program;
 #[cfg(unix)]
@@ -70,6 +71,12 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Schema(args) => commands::schema::run(args, json, printer),
         Command::Index(args) => commands::index::run(args, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
+        Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
+        Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, printer),
+        Command::Approve(args) => commands::approve::run(args, &home()?, ask, json, printer),
+        Command::Secret(args) => commands::secret::run(args, &home()?, ask, json, printer),
+        Command::Policy(args) => commands::policy::run(args, &home()?, json, printer),
+        Command::Audit(args) => commands::audit::run(args, &home()?, json, printer),
         Command::Sandbox(args) => commands::sandbox::run(args, &home()?, json, printer),
         Command::Doctor(args) => commands::doctor::run(args, &home()?, json, printer),
     }

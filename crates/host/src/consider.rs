@@ -11,7 +11,7 @@ use sandbox::Launcher;
 use serde_json::Value;
 
 use crate::error::CallError;
-use crate::plan::{self, Asked, Way};
+use crate::plan::{self, Asked, Way, Worker};
 use crate::run::worker::{Warmth, Workers};
 
 /// How long a tool may take to say it.
@@ -28,23 +28,28 @@ pub(crate) struct Considered {
     pub(crate) secrets: Vec<Input>,
 }
 
-/// Asks a tool that can be asked; any other has nothing to say.
-pub(crate) fn consider(
-    asked: &Asked<'_>,
-    launcher: &Launcher,
-    workers: &Workers,
-    warmth: Warmth,
-) -> Result<Considered, CallError> {
+/// What to ask of a tool that can be asked; any other has nothing to say.
+pub(crate) fn question(asked: &Asked<'_>) -> Result<Option<Worker>, CallError> {
     if !matches!(asked.implementation.entry, Entry::NodeModule { .. }) {
-        return Ok(Considered::default());
+        return Ok(None);
     }
     let mut decision = asked.decision.clone();
     close(&mut decision.allowance);
     let plan = plan::make(&Asked { decision, ..asked.clone() })?;
-    let Way::Worker(mut worker) = plan.way else { return Ok(Considered::default()) };
+    let Way::Worker(mut worker) = plan.way else { return Ok(None) };
     worker.request["do"] = "consider".into();
+    Ok(Some(worker))
+}
+
+/// Asks it.
+pub(crate) fn consider(
+    question: &Worker,
+    launcher: &Launcher,
+    workers: &Workers,
+    warmth: Warmth,
+) -> Result<Considered, CallError> {
     let until = Instant::now() + PATIENCE;
-    let said = workers.ask(launcher, &worker, warmth, until).answer?;
+    let said = workers.ask(launcher, question, warmth, until).answer?;
     let names = said["requiredSecrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(Considered {
         wants_approval: said["requiresApproval"] != false,

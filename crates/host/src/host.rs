@@ -5,19 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use manifest::model::{Action, Entry, Implementation, InputSource};
+use ledger::audit;
+use manifest::model::{Action, Entry, Implementation};
 use policy::{Decision, Grants, Memory, Policy, Verdict, decide};
 use sandbox::{Launcher, runtime};
+use vault::{FileVault, Redactor};
 
 use crate::call::{Call, Output, Reply, Tool};
 use crate::choose::{self, Machine, PLATFORM};
-use crate::consider::{Considered, consider};
+use crate::consider::{Considered, consider, question};
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
 use crate::output;
-use crate::plan::{self, Plan, Way};
+use crate::plan::{self, Plan, Way, Worker};
+use crate::records::Records;
 use crate::run::worker::{Warmth, Workers};
 use crate::run::{Blocked, process};
+use crate::secrets::{self, Collector};
 use crate::template::Variable;
 
 /// What a host is told of the world once; it reads nothing of it by itself.
@@ -48,6 +52,8 @@ pub struct Host {
     settings: Arc<Settings>,
     launcher: Launcher,
     workers: Arc<Workers>,
+    vault: Arc<FileVault>,
+    records: Arc<Records>,
 }
 
 /// What the owner has said about a package before.
@@ -68,9 +74,14 @@ struct Prepared<'t> {
 }
 
 impl Host {
-    /// A host with these settings and walls.
-    pub fn new(settings: Settings, launcher: Launcher) -> Self {
-        Self { settings: Arc::new(settings), launcher, workers: Workers::new() }
+    /// A host with these settings and walls, and the vault and the ledger of the owner's home.
+    pub fn new(
+        settings: Settings,
+        launcher: Launcher,
+        vault: Arc<FileVault>,
+        records: Arc<Records>,
+    ) -> Self {
+        Self { settings: Arc::new(settings), launcher, workers: Workers::new(), vault, records }
     }
 
     /// What the walls of this machine are worth.
@@ -80,77 +91,137 @@ impl Host {
 
     /// Says exactly what a call would run and whether it may, and runs nothing: not even the hooks of the
     /// tool, so it may want more than this.
-    pub fn plan(&self, tool: &Tool, call: &Call, known: &Known) -> Result<Plan, CallError> {
+    pub async fn plan(&self, tool: &Tool, call: &Call) -> Result<Plan, CallError> {
+        let known = self.records.known(tool, call).await?;
         let prepared = self.prepare(tool, call)?;
-        let decision = self.decide(tool, call, &prepared, known, &Considered::default());
-        let allowed = &decision.allowance.environment;
-        let variables = self.variables(tool, allowed, &[]).unwrap_or_default();
+        let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
+        let collected = self.collector(tool, &known).collect(&decision.allowance, &[]);
+        let variables = collected.unwrap_or_default();
         plan::make(&self.asked(tool, call, &prepared, decision, &variables))
     }
 
-    /// Makes a call. What it was kept from reaching is told in any case.
-    pub async fn call(
-        &self,
-        tool: &Tool,
-        call: &Call,
-        known: &Known,
-        warmth: Warmth,
-    ) -> (Result<Reply, CallError>, Vec<Blocked>) {
+    /// Makes a call, and writes down that it was made, or why not.
+    pub async fn call(&self, tool: &Tool, call: &Call, warmth: Warmth) -> Made {
         let began = Instant::now();
-        let (host, tool, call, known) = (self.clone(), tool.clone(), call.clone(), known.clone());
-        let run = tokio::task::spawn_blocking(move || host.run(&tool, &call, &known, warmth));
-        let (output, blocked) = run.await.unwrap_or_else(|error| {
-            let message = format!("the call broke off: {error}");
-            (Err(CallError::new(Kind::Unavailable, message)), Vec::new())
-        });
-        let level = Some(self.launcher.walls().level());
-        let reply =
-            output.map(|output| Reply { output, took: began.elapsed(), attempts: 1, level });
-        (reply, blocked)
+        let mut record = self.record_of(tool, call);
+        let (answered, begun) = match self.ready(tool, call, warmth, &mut record).await {
+            Ok(ready) => {
+                let (host, tool) = (self.clone(), tool.clone());
+                let Ready { plan, action, redactor, begun } = ready;
+                let run = tokio::task::spawn_blocking(move || {
+                    let mut ran = host.run(&plan, &action, &tool, warmth);
+                    ran.redact(&redactor);
+                    ran
+                });
+                let ran = run.await.unwrap_or_else(|error| {
+                    let message = format!("the call broke off: {error}");
+                    Ran::failed(CallError::new(Kind::Unavailable, message))
+                });
+                (ran, begun)
+            }
+            Err(error) => {
+                if matches!(error.kind, Kind::Denied | Kind::NeedsApproval(_)) {
+                    record.decision = audit::Decision::Denied(error.message.clone());
+                }
+                (Ran::failed(error), None)
+            }
+        };
+        let took = began.elapsed();
+        let ending = answered.ending(took);
+        let Ran { output, blocked, .. } = answered;
+        let package = format!("{}@{}", record.package, tool.package.semver());
+        let unwritten = self.records.finish(begun, &record, &ending, &package, &blocked).await;
+        let level = Some(self.level());
+        let reply = output.map(|output| Reply { output, took, attempts: 1, level });
+        Made { reply, blocked, unwritten }
     }
 
-    /// Approval, then secrets, then the tool.
-    fn run(
+    /// Approval, then secrets; then it may be run.
+    async fn ready(
         &self,
         tool: &Tool,
         call: &Call,
-        known: &Known,
         warmth: Warmth,
-    ) -> (Result<Output, CallError>, Vec<Blocked>) {
-        let planned = self.prepare(tool, call).and_then(|prepared| {
-            let open = self.decide(tool, call, &prepared, known, &Considered::default());
-            if let Verdict::Denied(denial) = &open.verdict {
-                return Err(CallError::new(Kind::Denied, denial.to_string()));
-            }
-            let hooks = self.asked(tool, call, &prepared, open, &[]);
-            let considered = consider(&hooks, &self.launcher, &self.workers, warmth)?;
-            let decision = self.decide(tool, call, &prepared, known, &considered);
-            check_allowed(&decision, &considered)?;
-            let allowed = &decision.allowance.environment;
-            let variables = self.variables(tool, allowed, &considered.secrets)?;
-            let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
-            Ok((plan, prepared.action))
-        });
-        let (plan, action) = match planned {
-            Ok(planned) => planned,
-            Err(error) => return (Err(error), Vec::new()),
+        record: &mut audit::Call,
+    ) -> Result<Ready, CallError> {
+        let prepared = self.prepare(tool, call)?;
+        record.action.clone_from(&prepared.action.name);
+        record.arguments = audit::shape_of(prepared.input.arguments.value());
+        let known = self.records.known(tool, call).await?;
+        let open = self.decide(tool, call, &prepared, &known, &Considered::default());
+        if let Verdict::Denied(denial) = &open.verdict {
+            return Err(CallError::new(Kind::Denied, denial.to_string()));
+        }
+        let hooks = self.asked(tool, call, &prepared, open, &[]);
+        let considered = match question(&hooks)? {
+            Some(question) => self.consider(question, warmth).await?,
+            None => Considered::default(),
         };
+        let decision = self.decide(tool, call, &prepared, &known, &considered);
+        check_allowed(&decision, &considered)?;
+        self.records.reserve(tool, &self.settings.policy).await?;
+        let collector = self.collector(tool, &known);
+        let variables = collector.collect(&decision.allowance, &considered.secrets)?;
+        let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
+        let redactor = secrets::redactor(&variables);
+        (record.argv, record.env_keys) = plan.shown();
+        let begun = self.records.begin(prepared.action, record)?;
+        Ok(Ready { plan, action: prepared.action.clone(), redactor, begun })
+    }
+
+    async fn consider(&self, question: Worker, warmth: Warmth) -> Result<Considered, CallError> {
+        let host = self.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            consider(&question, &host.launcher, &host.workers, warmth)
+        });
+        asked.await.unwrap_or_else(|error| {
+            let message = format!("the call broke off: {error}");
+            Err(CallError::new(Kind::Unavailable, message))
+        })
+    }
+
+    fn run(&self, plan: &Plan, action: &Action, tool: &Tool, warmth: Warmth) -> Ran {
         let time = Duration::from_millis(plan.decision.allowance.timeout_ms);
         match &plan.way {
             Way::Process(one) => match process::run(&self.launcher, one, |_| {}) {
                 Ok((finished, blocked)) => {
-                    (output::read(&finished, action, tool.package.dialect), blocked)
+                    let exit = match finished.ended.exit {
+                        sandbox::Exit::Code(code) => Some(code),
+                        _ => None,
+                    };
+                    let output = output::read(&finished, action, tool.package.dialect);
+                    let written = (finished.stdout.len() as u64, finished.stderr.len() as u64);
+                    Ran { output, blocked, exit, written }
                 }
-                Err(error) => (Err(error), Vec::new()),
+                Err(error) => Ran::failed(error),
             },
             Way::Worker(one) => {
                 let until = Instant::now() + time;
                 let answered = self.workers.ask(&self.launcher, one, warmth, until);
                 let output = answered.answer.map(Output::Json);
                 let output = output.and_then(|output| output::check_promise(output, action));
-                (output, answered.blocked)
+                Ran { output, blocked: answered.blocked, exit: None, written: (0, 0) }
             }
         }
+    }
+
+    /// What is written down of a call, as far as it is known before anything was looked at.
+    fn record_of(&self, tool: &Tool, call: &Call) -> audit::Call {
+        audit::Call {
+            tool: tool.package.name.clone().unwrap_or_else(|| tool.package.id.clone()),
+            package: tool.package.canonical_id(),
+            package_digest: tool.package.raw_sha256.clone(),
+            action: call.action.clone(),
+            surface: call.surface.name().to_owned(),
+            cwd: call.folder.display().to_string(),
+            sandbox: self.level().to_string(),
+            ..audit::Call::default()
+        }
+    }
+
+    fn collector<'a>(&'a self, tool: &'a Tool, known: &'a Known) -> Collector<'a> {
+        let (settings, vault) = (&*self.settings, &*self.vault);
+        Collector { tool, settings, vault, grants: &known.grants }
     }
 
     fn prepare<'t>(&self, tool: &'t Tool, call: &Call) -> Result<Prepared<'t>, CallError> {
@@ -211,44 +282,78 @@ impl Host {
             caller: &call.folder,
         }
     }
+}
 
-    /// The variables a process is given: those it declares, and those that were granted.
-    fn variables(
-        &self,
-        tool: &Tool,
-        allowed: &[String],
-        more: &[manifest::model::Input],
-    ) -> Result<Vec<(String, Variable)>, CallError> {
-        let mut variables: Vec<(String, Variable)> = Vec::new();
-        for name in allowed {
-            if let Some(value) = self.settings.variable(name) {
-                let variable = Variable { value: value.to_owned(), is_secret: false };
-                variables.push((name.clone(), variable));
+/// A call that was made, or was not.
+#[derive(Debug)]
+pub struct Made {
+    /// The result.
+    pub reply: Result<Reply, CallError>,
+    /// What the tool was kept from reaching.
+    pub blocked: Vec<Blocked>,
+    /// What could not be written down.
+    pub unwritten: Vec<String>,
+}
+
+/// A call that may be run.
+struct Ready {
+    plan: Plan,
+    action: Action,
+    redactor: Redactor,
+    begun: Option<audit::Begun>,
+}
+
+/// A call that was run.
+struct Ran {
+    output: Result<Output, CallError>,
+    blocked: Vec<Blocked>,
+    exit: Option<i32>,
+    /// Bytes of standard output and of standard error.
+    written: (u64, u64),
+}
+
+impl Ran {
+    fn failed(error: CallError) -> Self {
+        Self { output: Err(error), blocked: Vec::new(), exit: None, written: (0, 0) }
+    }
+
+    /// Takes the secrets of the call out of all that is told of it.
+    fn redact(&mut self, redactor: &Redactor) {
+        match &mut self.output {
+            Ok(Output::Json(value)) => redactor.json(value),
+            Ok(Output::Text(text)) => *text = redactor.text(text),
+            Ok(Output::Binary { bytes, .. }) => *bytes = redactor.bytes(bytes),
+            Ok(Output::Records(records)) => records.iter_mut().for_each(|one| redactor.json(one)),
+            Ok(Output::Nothing) => {}
+            Err(error) => {
+                error.message = redactor.text(&error.message);
+                redactor.json(&mut error.details);
             }
         }
-        for input in tool.package.inputs.iter().chain(more) {
-            if input.source == InputSource::Caller
-                || variables.iter().any(|(n, _)| *n == input.name)
-            {
-                continue;
-            }
-            let of_caller = self.settings.variable(&input.name).filter(|_| !input.secret);
-            match of_caller.map(str::to_owned).or_else(|| input.default.clone()) {
-                Some(value) => {
-                    let variable = Variable { value, is_secret: input.secret };
-                    variables.push((input.name.clone(), variable));
-                }
-                None if input.required => {
-                    let what =
-                        if input.secret { "Missing required secret" } else { "missing variable" };
-                    let message = format!("{what}: {}", input.name);
-                    let error = CallError::new(Kind::MissingInput, message);
-                    return Err(error.with("name", &*input.name));
-                }
-                None => {}
-            }
+        for one in &mut self.blocked {
+            one.asked = redactor.text(&one.asked);
         }
-        Ok(variables)
+    }
+
+    fn ending(&self, took: Duration) -> audit::Ending {
+        let outcome = match &self.output {
+            Ok(_) => audit::Outcome::Ok,
+            Err(error) => audit::Outcome::Error(error.kind.code().to_owned()),
+        };
+        let blocked = |one: &Blocked| audit::Blocked {
+            kind: audit::BlockedKind::Host,
+            value: one.asked.clone(),
+        };
+        audit::Ending {
+            truncated: self.output.as_ref().is_err_and(|error| error.kind == Kind::TooMuchOutput),
+            outcome,
+            exit: self.exit,
+            ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            stdout_bytes: self.written.0,
+            stderr_bytes: self.written.1,
+            attempts: 1,
+            blocked: self.blocked.iter().map(blocked).collect(),
+        }
     }
 }
 

@@ -11,10 +11,12 @@
 //! | [`input`] | defaults, schema |
 //! | [`template`] | `${…}` filled in |
 //! | [`plan`] | exactly what would be run, and with what |
+//! | [`secrets`] | the values a call is given |
 //! | [`confine`] | what was allowed, as walls |
 //! | [`output`] | from bytes to a result |
 //! | [`run`] | the ways to run |
 //! | [`consider`] | what a Node tool says of a call before it is made |
+//! | [`records`] | what is known before a call and written down after it |
 //! | [`host`] | the path as a whole |
 
 pub mod call;
@@ -26,12 +28,15 @@ pub mod host;
 mod input;
 mod output;
 pub mod plan;
+pub mod records;
 mod run;
+pub mod secrets;
 mod template;
 
 pub use call::{Call, Output, Reply, Tool};
 pub use error::{CallError, Kind};
-pub use host::{Host, Known, Settings};
+pub use host::{Host, Made, Settings};
 pub use plan::Plan;
+pub use records::Records;
 pub use run::Blocked;
 pub use run::worker::Warmth;

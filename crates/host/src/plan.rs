@@ -28,6 +28,16 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The command without what is only known to this call, and the names of the variables it is given.
+    pub(crate) fn shown(&self) -> (Vec<String>, Vec<String>) {
+        let (argv, walls) = match &self.way {
+            Way::Process(one) => (&one.shown, &one.walls),
+            Way::Worker(one) => (&one.shown, &one.walls),
+        };
+        let names = walls.confinement.environment.iter();
+        (argv.clone(), names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
+    }
+
     /// The plan as one JSON value, for people and programs. No value of a variable is in it.
     pub fn to_value(&self) -> Value {
         let (verdict, why) = match &self.decision.verdict {

@@ -96,6 +96,8 @@ impl Collector<'_> {
                 }
             }
             Reference::File { path } => {
+                // By where it really lies: a tool may have put a link there.
+                let path = &path.canonicalize().unwrap_or_else(|_| path.clone());
                 let mut granted = self.grants.of(GrantKind::Read);
                 if !granted.any(|folder| path.starts_with(Path::new(folder))) {
                     return Err(refused("the file was not granted for reading"));

@@ -14,7 +14,7 @@ async fn a_python_function_answers_and_stays_warm() {
     let folder = python_tool(
         "import os\ncount = 0\ndef run(input):\n    global count\n    count += 1\n    print('noise')\n    return {'count': count, 'pid': os.getpid(), 'got': input}\n",
     );
-    let (host, tool) = (host(), folder.tool("manifest.json"));
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
     let first = result(&host, &tool, json!({"a": "ü"})).await;
     assert_eq!(first["got"], json!({"a": "ü"}));
     let second = result(&host, &tool, json!({})).await;
@@ -29,7 +29,7 @@ async fn a_coroutine_is_awaited_and_an_exception_is_told() {
     let folder = python_tool(
         "import asyncio\nasync def run(input):\n    await asyncio.sleep(0.01)\n    if input.get('bad'):\n        raise ValueError('no such colour')\n    return input\n",
     );
-    let (host, tool) = (host(), folder.tool("manifest.json"));
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
     assert_eq!(result(&host, &tool, json!({"x": 1})).await, json!({"x": 1}));
     let failed = error(&host, &tool, json!({"bad": true})).await;
     assert_eq!((failed.kind, &*failed.message), (Kind::Failed, "ValueError: no such colour"));
@@ -39,7 +39,7 @@ async fn a_coroutine_is_awaited_and_an_exception_is_told() {
 
 #[tokio::test]
 async fn what_cannot_be_json_or_cannot_be_loaded_is_an_error() {
-    let (host, odd) = (host(), python_tool("def run(input):\n    return float('nan')\n"));
+    let (host, odd) = (host().await, python_tool("def run(input):\n    return float('nan')\n"));
     let failed = error(&host, &odd.tool("manifest.json"), json!({})).await;
     assert_eq!(failed.kind, Kind::Failed, "{failed}");
     let broken = python_tool("import no_such_module_at_all\n");
@@ -74,7 +74,7 @@ def run(input):
     return {'pid': os.getpid(), 'how': how}
 ",
     );
-    let (host, tool) = (host(), folder.tool("manifest.json"));
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
     for (how, kind) in [
         ("hang", Kind::TimedOut),
         ("die", Kind::Failed),
@@ -96,7 +96,7 @@ async fn an_answer_that_comes_twice_is_never_anothers() {
     let folder = python_tool(
         "import os\ndef run(input):\n    if input.get('twice'):\n        for fd in range(3, 32):\n            try: os.write(fd, b'{\"id\":1,\"result\":\"early\"}\\n')\n            except OSError: pass\n    return input\n",
     );
-    let (host, tool) = (host(), folder.tool("manifest.json"));
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
     for round in 0..10 {
         // The first answer may be taken for the answer: it is the tool's own. What comes after it is an
         // error of the tool, and never the answer to another call.
@@ -112,7 +112,7 @@ async fn an_answer_that_comes_twice_is_never_anothers() {
 
 #[tokio::test]
 async fn node_tools_load_as_es_modules_and_as_commonjs() {
-    let host = host();
+    let host = host().await;
     let body = "{ name: 'demo.node', description: 'x', async execute(input, context) { console.log('noise'); return { input, name: context.toolName }; } }";
     for (main, text) in [
         ("dist/index.mjs", format!("export const tool = {body};")),
@@ -132,7 +132,7 @@ async fn node_tools_load_as_es_modules_and_as_commonjs() {
 
 #[tokio::test]
 async fn node_tools_fail_in_their_own_words() {
-    let host = host();
+    let host = host().await;
     let folder = node_tool(
         "{ async execute({ how }) { if (how === 'throw') throw new RangeError('too far'); if (how === 'big') return 1n; if (how === 'exit') process.exit(4); if (how === 'spin') for (;;); return null; } }",
     );
@@ -150,7 +150,7 @@ async fn a_worker_is_inside_the_walls() {
     let folder = python_tool(
         "import os, socket\ndef run(input):\n    found = {}\n    for path in ['/etc/shadow', '/root', '/var/tmp', '/home']:\n        try: found[path] = os.listdir(path) if os.path.isdir(path) else open(path).read()\n        except OSError as e: found[path] = e.errno\n    try: open('/var/x', 'w'); found['write'] = True\n    except OSError as e: found['write'] = e.errno\n    try: socket.create_connection(('192.0.2.1', 80), 1); found['net'] = True\n    except OSError as e: found['net'] = False\n    found['uid'] = os.getuid()\n    return found\n",
     );
-    let (host, tool) = (host(), folder.tool("manifest.json"));
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
     let found = result(&host, &tool, json!({})).await;
     assert!(found["/etc/shadow"].is_number() && found["/root"].is_number(), "{found}");
     assert!(found["write"].is_number() && found["net"] == false, "{found}");
@@ -163,7 +163,7 @@ async fn a_worker_is_inside_the_walls() {
 async fn tools_do_not_share_a_worker_and_one_that_hangs_does_not_slow_another() {
     let slow = python_tool("import time\ndef run(input):\n    time.sleep(3)\n    return 'slow'\n");
     let quick = python_tool("import os\ndef run(input):\n    return os.getpid()\n");
-    let host = host();
+    let host = host().await;
     let (slow, quick) = (slow.tool("manifest.json"), (quick.tool("manifest.json"), quick));
     result(&host, &quick.0, json!({})).await;
     let other = host.clone();

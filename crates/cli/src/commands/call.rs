@@ -4,11 +4,9 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use host::{
-    Blocked, Call, CallError, Host, Kind, Known, Output, Plan, Reply, Settings, Tool, Warmth,
-};
+use host::{Blocked, Call, CallError, Host, Kind, Output, Plan, Reply, Settings, Tool, Warmth};
 use manifest::dialect::Dialect;
-use policy::{Answer, Policy, Surface};
+use policy::{Answer, Surface};
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
@@ -16,7 +14,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, escaped, line};
-use crate::{tools, walls};
+use crate::{owner, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
@@ -60,25 +58,27 @@ pub(crate) fn run(
     let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
     let found = tools::at(&args.from, loading, home, printer)?;
     let tool = choose(&found.tools, &args.name)?;
-    let host = Host::new(settings(home)?, walls::launcher()?);
+    let settings = settings(home)?;
+    let runtime = owner::runtime()?;
+    let records = owner::records(home, &runtime)?;
+    let host = Host::new(settings, walls::launcher()?, owner::vault(home, ask)?, records);
     let folder = std::env::current_dir().map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
     })?;
-    let known = Known::default();
     let mut call =
         Call { action: args.name.clone(), input, surface: Surface::Terminal, answer: None, folder };
     if args.explain {
-        let plan = host.plan(tool, &call, &known).map_err(|error| failure(&error, &[], tool))?;
+        let plan = runtime.block_on(host.plan(tool, &call));
+        let plan = plan.map_err(|error| failure(&error, &[], tool))?;
         return explain(&plan, json_wanted, printer);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| {
-        Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
-    })?;
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
-    let make = |call: &Call| runtime.block_on(host.call(tool, call, &known, warmth));
-    let (mut answered, mut blocked) = make(&call);
-    if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &answered {
+    let make = |call: &Call| runtime.block_on(host.call(tool, call, warmth));
+    let mut made = make(&call);
+    if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &made.reply {
+        if args.approve {
+            owner::check_presence(home, ask)?;
+        }
         let approved = args.approve || {
             let quoted = details.get("message").and_then(Value::as_str);
             let words = question_words(tool, &call, question.why.words(), quoted);
@@ -89,13 +89,16 @@ pub(crate) fn run(
         } else {
             Answer::Refused
         });
-        (answered, blocked) = make(&call);
+        made = make(&call);
+    }
+    for fault in &made.unwritten {
+        printer.warn(&format!("the call could not be written down: {}", line(fault)));
     }
     if json_wanted {
-        return in_json(&answered, &blocked, &host, printer);
+        return in_json(&made.reply, &made.blocked, &host, printer);
     }
-    let reply = answered.map_err(|error| failure(&error, &blocked, tool))?;
-    for one in &blocked {
+    let reply = made.reply.map_err(|error| failure(&error, &made.blocked, tool))?;
+    for one in &made.blocked {
         printer.note(&blocked_words(one, tool));
     }
     show(&reply, printer)
@@ -157,17 +160,7 @@ fn input(typed: Option<&str>) -> Result<String, Failure> {
 
 /// What the host has to know of this process and its owner.
 fn settings(home: &Home) -> Result<Settings, Failure> {
-    let path = home.path().join("policy.toml");
-    let policy = match std::fs::read_to_string(&path) {
-        Ok(text) => Policy::parse(&text).map_err(|error| {
-            Failure::invalid(format!("`{}` is no policy", path.display())).cause(error)
-        })?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Policy::default(),
-        Err(error) => {
-            let message = format!("failed to read `{}`", path.display());
-            return Err(Failure::new(Exit::Unavailable, message).cause(error));
-        }
-    };
+    let policy = owner::policy(home)?;
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };

@@ -1,17 +1,22 @@
 //! One thin file per verb.
 
+pub(crate) mod approve;
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod grant;
 pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod key;
 pub(crate) mod pack;
+pub(crate) mod policy;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
+pub(crate) mod secret;
 pub(crate) mod sign;
 pub(crate) mod unpack;
 pub(crate) mod validate;

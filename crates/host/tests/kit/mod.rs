@@ -9,7 +9,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use host::{Blocked, Call, CallError, Host, Known, Reply, Settings, Tool, Warmth};
+use std::sync::Arc;
+
+use host::{Blocked, Call, CallError, Host, Records, Reply, Settings, Tool, Warmth};
 use manifest::document::{Options, read};
 use manifest::model::Trust;
 use policy::{Consent, Policy, Surface};
@@ -84,22 +86,35 @@ pub fn python_tool(text: &str) -> Folder {
     Folder::with(&[("manifest.json", &manifest.to_string()), ("demo.py", text)])
 }
 
-/// A host with a policy.
-pub fn host_with(policy: &str) -> Host {
+/// A home of its own; gone with it.
+pub fn home() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("haft-home-").tempdir_in("/var/tmp").unwrap()
+}
+
+/// A host with a policy, and a home that is left to the test's end.
+pub async fn host_with(policy: &str) -> Host {
+    let home = home().keep();
+    host_in(&home, policy).await
+}
+
+/// A host with a home and a policy.
+pub async fn host_in(home: &Path, policy: &str) -> Host {
     let launcher =
         sandbox::Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap();
     let settings = Settings {
         policy: Policy::parse(policy).unwrap(),
-        home: "/var/tmp/haft-no-such-home".into(),
+        home: home.to_owned(),
         user_home: None,
         search_path: "/usr/local/bin:/usr/bin:/bin".into(),
         environment: Vec::new(),
     };
-    Host::new(settings, launcher)
+    let vault = vault::FileVault::open(home.join("vault"), || None).unwrap();
+    let records = Records::open(home).await.unwrap();
+    Host::new(settings, launcher, Arc::new(vault), Arc::new(records))
 }
 
-pub fn host() -> Host {
-    host_with("")
+pub async fn host() -> Host {
+    host_with("").await
 }
 
 /// A call from the owner's terminal.
@@ -120,7 +135,9 @@ pub async fn call(
     input: &Value,
     warmth: Warmth,
 ) -> (Result<Reply, CallError>, Vec<Blocked>) {
-    host.call(tool, &call_of(tool, input), &Known::default(), warmth).await
+    let made = host.call(tool, &call_of(tool, input), warmth).await;
+    assert_eq!(made.unwritten, Vec::<String>::new());
+    (made.reply, made.blocked)
 }
 
 /// The result of a warm call that must succeed.

@@ -1,0 +1,109 @@
+//! `haft audit`: what was called, and whether the log of it is whole.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use ledger::audit::{Filter, Follow, Record, page, verify};
+use serde_json::json;
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::printer::{Printer, line};
+
+/// How often to look for more.
+const PAUSE: Duration = Duration::from_millis(250);
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Go on showing records as they are written
+    #[arg(long, short)]
+    follow: bool,
+    /// Only calls of this package
+    #[arg(long, value_name = "PACKAGE")]
+    package: Option<String>,
+    /// Only calls that went so: ok, denied, or the code of an error
+    #[arg(long, value_name = "OUTCOME")]
+    outcome: Option<String>,
+    /// At most so many, the last ones
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Find every record that was changed, removed, moved, added or cut off
+    Verify,
+}
+
+pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let folder = home.path().join("audit");
+    let failed = |error: ledger::AuditError| Failure::of(Exit::Unavailable, &error);
+    if let Some(What::Verify) = args.what {
+        let report = verify(&folder).map_err(failed)?;
+        if json_wanted {
+            let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+            printer.json(&json!({
+                "sound": report.is_sound(), "records": report.lines, "findings": found,
+            }))?;
+        } else {
+            for finding in &report.findings {
+                printer.result(&format!("{}\n", line(&finding.to_string())))?;
+            }
+            printer.note(&format!(
+                "{} records, {}",
+                report.lines,
+                if report.is_sound() { "unbroken" } else { "not as they were written" }
+            ));
+        }
+        return Ok(if report.is_sound() { Exit::Done } else { Exit::Failed });
+    }
+    let filter = Filter {
+        package: args.package.clone(),
+        outcome: args.outcome.clone(),
+        ..Filter::default()
+    };
+    let mut follow = match args.follow {
+        true => Some(Follow::from_end(&folder).map_err(failed)?),
+        false => None,
+    };
+    let page = page(&folder, &filter, None, args.limit).map_err(failed)?;
+    for record in page.records.iter().rev() {
+        show(record, json_wanted, printer)?;
+    }
+    if page.unreadable > 0 {
+        printer.warn(&format!(
+            "{} lines are no records; `haft audit verify` names them",
+            page.unreadable
+        ));
+    }
+    while let Some(follow) = &mut follow {
+        match follow.poll().map_err(failed)? {
+            Some(record) if filter.wants(&record) => show(&record, json_wanted, printer)?,
+            Some(_) => {}
+            None => std::thread::sleep(PAUSE),
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Failure> {
+    if json_wanted {
+        let document = serde_json::to_string(record).unwrap_or_default();
+        return printer.result(&(document + "\n"));
+    }
+    let decision = record.decision.as_deref().unwrap_or("-");
+    let outcome = record.outcome.as_deref().unwrap_or("-");
+    let words = format!(
+        "{} {} {} {} {} {decision} {outcome} {} ms",
+        record.seq,
+        record.ts,
+        record.surface,
+        record.package,
+        record.action,
+        record.ms.unwrap_or_default()
+    );
+    printer.result(&(line(&words) + "\n"))
+}

@@ -1,0 +1,212 @@
+//! `haft grant` and `haft ungrant`: what one package may have.
+
+use std::path::Path;
+
+use clap::Args;
+use egress::Rule;
+use host::records::now;
+use ledger::state::grants::{Grant, GrantKind};
+use serde_json::json;
+
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::owner;
+use crate::printer::{Printer, line};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without anything to grant, shows what is granted.\n\nExamples:\n  haft grant mcpkg:acme.weather --host api.weather.example\n  haft grant capability:demo.notes --write ~/notes\n  haft grant --learn mcpkg:acme.weather"
+)]
+pub(crate) struct GrantArgs {
+    /// The package, with its dialect: mcpkg:acme.weather
+    #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]
+    package: String,
+    #[command(flatten)]
+    what: What,
+    /// Show what it reached for in vain, with the commands that would allow it
+    #[arg(long)]
+    learn: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct UngrantArgs {
+    /// The package, with its dialect: mcpkg:acme.weather
+    #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]
+    package: String,
+    #[command(flatten)]
+    what: What,
+    /// Take back everything
+    #[arg(long)]
+    all: bool,
+}
+
+/// What is granted or taken back.
+#[derive(Args, Debug)]
+struct What {
+    /// A host: NAME, *.NAME, NAME:PORT, ADDRESS, NETWORK/BITS; may be repeated
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// A file or folder to read; may be repeated
+    #[arg(long, value_name = "PATH")]
+    read: Vec<String>,
+    /// A file or folder to read and write; may be repeated
+    #[arg(long, value_name = "PATH")]
+    write: Vec<String>,
+    /// A device below /dev; may be repeated
+    #[arg(long, value_name = "DEVICE")]
+    device: Vec<String>,
+    /// A variable of yours, by its name; may be repeated
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
+}
+
+impl What {
+    /// Each thing, checked and in the one form it is kept in.
+    fn things(&self) -> Result<Vec<(GrantKind, String)>, Failure> {
+        let mut things = Vec::new();
+        for text in &self.host {
+            let rule = Rule::parse(text).map_err(|error| Failure::of(Exit::Invalid, &error))?;
+            things.push((GrantKind::Host, rule.to_string()));
+        }
+        for (kind, paths) in [(GrantKind::Read, &self.read), (GrantKind::Write, &self.write)] {
+            for text in paths {
+                things.push((kind, path(text)?));
+            }
+        }
+        for text in &self.device {
+            if !text.starts_with("/dev/") || text.contains("..") {
+                let message = format!("`{}` is no device below /dev", line(text));
+                return Err(Failure::invalid(message));
+            }
+            things.push((GrantKind::Device, text.clone()));
+        }
+        for name in &self.env {
+            let is_name = !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if !is_name {
+                let message = format!("`{}` is no name of a variable", line(name));
+                return Err(Failure::invalid(message).hint("a grant has the name, not the value"));
+            }
+            things.push((GrantKind::Env, name.clone()));
+        }
+        Ok(things)
+    }
+}
+
+/// A path without links. What is not there yet cannot be granted: nobody knows what it will be.
+fn path(text: &str) -> Result<String, Failure> {
+    let found = Path::new(text).canonicalize().map_err(|error| {
+        Failure::new(Exit::NotFound, format!("failed to find `{}`", line(text))).cause(error)
+    })?;
+    if found == Path::new("/") {
+        return Err(Failure::invalid("`/` as a whole cannot be granted"));
+    }
+    found.into_os_string().into_string().map_err(|_| {
+        Failure::invalid(format!("`{}` is not text, and cannot be kept as a grant", line(text)))
+    })
+}
+
+pub(crate) fn run(
+    args: &GrantArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let things = args.what.things()?;
+    let runtime = owner::runtime()?;
+    if !things.is_empty() {
+        owner::check_presence(home, ask)?;
+    }
+    let records = owner::records(home, &runtime)?;
+    let state = &records.state;
+    let failed = |error: ledger::StateError| Failure::of(Exit::Unavailable, &error);
+    if args.learn {
+        let blocked = runtime.block_on(state.blocked(&args.package)).map_err(failed)?;
+        if json_wanted {
+            let entry = |one: &ledger::state::grants::Attempt| json!({ "kind": one.kind.name(), "value": one.value, "count": one.count });
+            printer.json(&json!(blocked.iter().map(entry).collect::<Vec<_>>()))?;
+            return Ok(Exit::Done);
+        }
+        for one in &blocked {
+            let (kind, value) = (one.kind.name(), line(&one.value));
+            printer.result(&format!("haft grant {} --{kind} {value}\n", args.package))?;
+        }
+        if blocked.is_empty() {
+            printer.note(&format!("{} reached for nothing in vain", args.package));
+        }
+        return Ok(Exit::Done);
+    }
+    for (kind, value) in &things {
+        let grant = Grant {
+            package: args.package.clone(),
+            kind: *kind,
+            value: value.clone(),
+            by: "terminal".to_owned(),
+            created: now(),
+        };
+        let is_new = runtime.block_on(state.grant(&grant)).map_err(failed)?;
+        let words = if is_new { "Granted" } else { "Already granted" };
+        printer.note(&format!("{words} {} --{} {}", args.package, kind.name(), line(value)));
+    }
+    if things.is_empty() {
+        let grants = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
+        if json_wanted {
+            let entry = |one: &Grant| json!({ "kind": one.kind.name(), "value": one.value });
+            printer.json(&json!(grants.iter().map(entry).collect::<Vec<_>>()))?;
+        } else {
+            for one in &grants {
+                printer.result(&format!("{} {}\n", one.kind.name(), line(&one.value)))?;
+            }
+            if grants.is_empty() {
+                printer.note(&format!("nothing is granted to {}", args.package));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outcome {
+    let runtime = owner::runtime()?;
+    let records = owner::records(home, &runtime)?;
+    let state = &records.state;
+    let failed = |error: ledger::StateError| Failure::of(Exit::Unavailable, &error);
+    let things = if args.all {
+        let grants = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
+        grants.into_iter().map(|one| (one.kind, one.value)).collect()
+    } else {
+        // What was granted may be gone from the disk, and is taken back all the same.
+        let mut things = Vec::new();
+        let what = &args.what;
+        for (kind, texts) in [
+            (GrantKind::Host, &what.host),
+            (GrantKind::Read, &what.read),
+            (GrantKind::Write, &what.write),
+            (GrantKind::Device, &what.device),
+            (GrantKind::Env, &what.env),
+        ] {
+            let plain = |text: &String| match kind {
+                GrantKind::Read | GrantKind::Write => path(text).unwrap_or_else(|_| text.clone()),
+                _ => text.clone(),
+            };
+            things.extend(texts.iter().map(|text| (kind, plain(text))));
+        }
+        things
+    };
+    if things.is_empty() && !args.all {
+        return Err(Failure::invalid("there is nothing to take back")
+            .hint("name it as it was granted, or --all"));
+    }
+    for (kind, value) in &things {
+        let revoked =
+            runtime.block_on(state.revoke(&args.package, *kind, value)).map_err(failed)?;
+        let name = format!("{} --{} {}", args.package, kind.name(), line(value));
+        if !revoked {
+            return Err(Failure::new(Exit::NotFound, format!("`{name}` is not granted"))
+                .hint(format!("`haft grant {}` shows what is", args.package)));
+        }
+        printer.note(&format!("Took back {name}"));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,70 @@
+//! `haft policy`: what your policy says.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::exit::{Exit, Outcome};
+use crate::home::Home;
+use crate::owner;
+use crate::printer::Printer;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "`haft call … --explain` shows what it means for one call. See docs/policy.md."
+)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Show the file, or that there is none
+    Show,
+    /// Say whether the file can be read, and what is wrong with it
+    Check,
+}
+
+pub(crate) fn run(args: &PolicyArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let path = home.path().join("policy.toml");
+    let policy = owner::policy(home)?;
+    match args.what {
+        What::Show => {
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            if json_wanted {
+                printer.json(&json!({
+                    "path": path.to_string_lossy(),
+                    "exists": path.exists(),
+                    "level": policy.sandbox.level.to_string(),
+                    "timeout_ms": policy.sandbox.timeout_ms,
+                    "trust": policy.trust.allow.iter().map(|one| one.name()).collect::<Vec<_>>(),
+                    "approval": {
+                        "none": policy.approval.none.name(),
+                        "read": policy.approval.read.name(),
+                        "write": policy.approval.write.name(),
+                        "destructive": policy.approval.destructive.name(),
+                        "undeclared": policy.approval.undeclared.name(),
+                    },
+                    "packages": policy.packages.keys().collect::<Vec<_>>(),
+                }))?;
+            } else if text.is_empty() {
+                printer.note(&format!(
+                    "there is no `{}`: everything is as docs/policy.md says",
+                    path.display()
+                ));
+            } else {
+                printer.result(&crate::printer::escaped(&text))?;
+            }
+        }
+        What::Check => {
+            if json_wanted {
+                printer.json(&json!({ "path": path.to_string_lossy(), "ok": true }))?;
+            } else if path.exists() {
+                printer.note(&format!("`{}` can be read", path.display()));
+            } else {
+                printer.note(&format!("there is no `{}`, which is fine", path.display()));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}

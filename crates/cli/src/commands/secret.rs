@@ -1,0 +1,161 @@
+//! `haft secret`: values that tools need and nobody else may see.
+
+use std::io::{IsTerminal, Read};
+
+use clap::{Args, Subcommand};
+use manifest::dialect::Dialect;
+use serde_json::json;
+use vault::{Owner, Place, Secret};
+use zeroize::Zeroizing;
+
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::printer::{Printer, line};
+use crate::{output, owner, time};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A value is asked for, or read from standard input; it is never an argument.\n\nExamples:\n  haft secret set mcpkg:acme.weather API_KEY\n  printf %s \"$KEY\" | haft secret set mcpkg:acme.weather API_KEY\n  haft secret list"
+)]
+pub(crate) struct SecretArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Keep a value, in place of the one that may be there
+    Set(Named),
+    /// Show which secrets are kept, never their values
+    List,
+    /// Forget a value
+    Rm(Named),
+    /// Seal everything with a new key
+    Rotate,
+    /// Set or change the passphrase of the vault
+    Passphrase {
+        /// Take it away: the key is then in a file only you can read
+        #[arg(long)]
+        remove: bool,
+    },
+}
+
+#[derive(Args, Debug)]
+struct Named {
+    /// The package, with its dialect: mcpkg:acme.weather
+    #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]
+    package: String,
+    /// The name of the secret, as the package calls it
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+impl Named {
+    fn place(&self) -> Result<Place, Failure> {
+        let is_jumith = self.package.starts_with(&format!("{}:", Dialect::Jumith.name()));
+        let owner = if is_jumith && self.name.contains('.') {
+            Owner::Shared
+        } else {
+            Owner::Package(self.package.clone())
+        };
+        Place::new(owner, &self.name).map_err(|error| Failure::of(Exit::Invalid, &error))
+    }
+}
+
+pub(crate) fn run(
+    args: &SecretArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    output::make_private_folder(home.path())?;
+    let vault = owner::vault(home, ask)?;
+    let failed = |error: vault::VaultError| owner::vault_failure(&error);
+    match &args.what {
+        What::Set(named) => {
+            let place = named.place()?;
+            owner::check_presence(home, ask)?;
+            let value = value(&named.name, ask)?;
+            vault.set(&place, &value).map_err(failed)?;
+            printer.note(&format!("Kept {}", line(&place.to_string())));
+        }
+        What::List => {
+            let listed = vault.list().map_err(failed)?;
+            if json_wanted {
+                let entry = |one: &vault::file::Listed| {
+                    let package = match one.place.owner() {
+                        Owner::Package(id) => Some(id.clone()),
+                        Owner::Shared => None,
+                    };
+                    json!({ "package": package, "name": one.place.name(), "changed": told(one.changed) })
+                };
+                printer.json(&json!(listed.iter().map(entry).collect::<Vec<_>>()))?;
+            } else {
+                for one in &listed {
+                    let package = match one.place.owner() {
+                        Owner::Package(id) => id,
+                        Owner::Shared => "(shared)",
+                    };
+                    let (package, name) = (line(package), line(one.place.name()));
+                    printer.result(&format!("{package} {name} {}\n", told(one.changed)))?;
+                }
+                if listed.is_empty() {
+                    printer.note("no secrets are kept");
+                }
+            }
+        }
+        What::Rm(named) => {
+            let place = named.place()?;
+            owner::check_presence(home, ask)?;
+            if !vault.remove(&place).map_err(failed)? {
+                let message = format!("there is no secret {}", line(&place.to_string()));
+                return Err(Failure::new(Exit::NotFound, message));
+            }
+            printer.note(&format!("Forgot {}", line(&place.to_string())));
+        }
+        What::Rotate => {
+            owner::check_presence(home, ask)?;
+            vault.rotate().map_err(failed)?;
+            printer.note("Sealed every secret with a new key");
+        }
+        What::Passphrase { remove: true } => {
+            vault.remove_passphrase().map_err(failed)?;
+            printer.note("The vault has no passphrase any more");
+        }
+        What::Passphrase { remove: false } => {
+            let passphrase = ask.new_passphrase("the vault")?;
+            let passphrase = Secret::new(passphrase.to_string())
+                .map_err(|error| Failure::invalid(error.to_string()))?;
+            vault.set_passphrase(&passphrase).map_err(failed)?;
+            printer.note("The vault has this passphrase now");
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The value, from a person or from standard input; never from an argument.
+fn value(name: &str, ask: Ask) -> Result<Secret, Failure> {
+    /// A little more than the longest, so that one that is too long is noticed.
+    const MOST: u64 = 70 << 10;
+    let text = if std::io::stdin().is_terminal() {
+        ask.value(name)?
+    } else {
+        let mut text = Zeroizing::new(String::new());
+        std::io::stdin().lock().take(MOST).read_to_string(&mut text).map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
+        })?;
+        // The line end that `echo` adds is nobody's secret.
+        let trimmed = text.strip_suffix('\n').unwrap_or(&text);
+        Zeroizing::new(trimmed.strip_suffix('\r').unwrap_or(trimmed).to_owned())
+    };
+    if text.is_empty() {
+        return Err(Failure::invalid("the value is empty").hint("nothing was kept"));
+    }
+    Secret::new(text.to_string()).map_err(|error| Failure::invalid(error.to_string()))
+}
+
+fn told(seconds: u64) -> String {
+    time::utc(i64::try_from(seconds).unwrap_or_default())
+}

@@ -1,0 +1,187 @@
+//! What is known before a call and written down after it.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ledger::audit::{self, Audit, Begun, Durability, Ending};
+use ledger::state::budgets::{Budget, Paced, Rate, Reserved};
+use ledger::state::grants::GrantKind;
+use ledger::state::metrics::Went;
+use ledger::state::rules::Lasts;
+use ledger::{State, StateError, Time};
+use manifest::model::{Action, SideEffects};
+use policy::{Grant, Memory, Pattern, Policy, Remembered, Surface};
+
+use crate::call::{Call, Tool};
+use crate::error::{CallError, Kind};
+use crate::host::Known;
+use crate::run::Blocked;
+
+/// Who says that an action may be called from a surface from now on.
+const FIRST: &str = "first call on ";
+
+/// The ledger of a home.
+#[derive(Debug)]
+pub struct Records {
+    /// What was decided and counted.
+    pub state: State,
+    /// What happened.
+    pub audit: Audit,
+}
+
+impl Records {
+    /// Opens the ledger of a home, a folder that is there.
+    pub async fn open(home: &Path) -> Result<Self, StateError> {
+        let state = State::open(&home.join("state.db")).await?;
+        Ok(Self { state, audit: Audit::new(home.join("audit"), Durability::Process) })
+    }
+
+    /// What the owner has said about a package before.
+    pub(crate) async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
+        let id = tool.package.canonical_id();
+        let grants = self.state.grants(Some(&id)).await.map_err(|error| broken(&error))?;
+        let kind = |kind| match kind {
+            GrantKind::Host => policy::GrantKind::Host,
+            GrantKind::Read => policy::GrantKind::Read,
+            GrantKind::Write => policy::GrantKind::Write,
+            GrantKind::Device => policy::GrantKind::Device,
+            GrantKind::Env => policy::GrantKind::Environment,
+        };
+        let grants = grants
+            .into_iter()
+            .map(|one| Grant { kind: kind(one.kind), value: one.value })
+            .collect();
+        let mut memory = Memory::default();
+        let first = format!("{FIRST}{}", call.surface.name());
+        let rules = self.state.remembered(Some(&id)).await.map_err(|error| broken(&error))?;
+        for one in rules {
+            if one.rule.by == first {
+                memory.is_known |=
+                    tool.action(&call.action).is_some_and(|a| a.name == one.rule.action);
+                continue;
+            }
+            let session = match one.rule.lasts {
+                Lasts::Always => None,
+                Lasts::Session(session) => Some(session),
+                Lasts::Once => continue,
+            };
+            // A pattern that cannot be read allows nothing.
+            if let Ok(pattern) = Pattern::parse(&one.rule.arguments) {
+                memory.remembered.push(Remembered { action: one.rule.action, pattern, session });
+            }
+        }
+        Ok(Known { grants, memory })
+    }
+
+    /// Counts a call against what may be spent, where there is a limit.
+    pub(crate) async fn reserve(&self, tool: &Tool, policy: &Policy) -> Result<(), CallError> {
+        let id = tool.package.canonical_id();
+        let of_package = policy.of(&id, &tool.package.id).map(|rules| rules.budget);
+        let of_package = of_package.unwrap_or_default();
+        let denied = |what: &str| CallError::new(Kind::Denied, what.to_owned());
+        for (name, most) in
+            [(id.as_str(), of_package.calls_per_minute), ("", policy.budget.calls_per_minute)]
+        {
+            let Some(most) = most else { continue };
+            let most = u32::try_from(most.max(1)).unwrap_or(u32::MAX);
+            let rate = Rate { burst: most, every: Duration::from_mins(1) / most };
+            let paced = self.state.pace(name, rate, now()).await.map_err(|error| broken(&error))?;
+            if let Paced::Wait(time) = paced {
+                let message = format!(
+                    "your policy allows {most} calls a minute; try again in {} s",
+                    time.as_secs() + 1
+                );
+                return Err(denied(&message).with("retry_after_ms", time.as_millis() as u64));
+            }
+        }
+        let budget = |one: policy::policy::Budget| Budget {
+            calls: one.calls_per_day,
+            cents: one.cents_per_day,
+        };
+        let (package, overall) = (budget(of_package), budget(policy.budget));
+        if package == Budget::default() && overall == Budget::default() {
+            return Ok(());
+        }
+        let reserved = self.state.reserve(now().day(), &id, 0, package, overall).await;
+        match reserved.map_err(|error| broken(&error))? {
+            Reserved::Yes => Ok(()),
+            Reserved::NoCalls(_) => {
+                Err(denied("the calls your policy allows for today are used up"))
+            }
+            Reserved::NoCents(_) => {
+                Err(denied("the cents your policy allows for today are used up"))
+            }
+        }
+    }
+
+    /// Writes that a call with effects is about to run; without that it must not.
+    pub(crate) fn begin(
+        &self,
+        action: &Action,
+        call: &audit::Call,
+    ) -> Result<Option<Begun>, CallError> {
+        match action.side_effects {
+            Some(SideEffects::Write | SideEffects::Destructive) => {}
+            Some(SideEffects::None | SideEffects::Read) | None => return Ok(None),
+        }
+        self.audit.begin(call, now()).map(Some).map_err(|error| {
+            let message = format!("the call cannot be written down, so it is not made: {error}");
+            CallError::new(Kind::Unavailable, message)
+        })
+    }
+
+    /// Writes down how a call went, and counts it. What cannot be written is told.
+    pub(crate) async fn finish(
+        &self,
+        begun: Option<Begun>,
+        call: &audit::Call,
+        ending: &Ending,
+        package: &str,
+        blocked: &[Blocked],
+    ) -> Vec<String> {
+        let written = match begun {
+            Some(begun) => self.audit.end(begun, ending, now()),
+            None => self.audit.record(call, ending, now()),
+        };
+        let mut faults: Vec<String> = written.err().iter().map(ToString::to_string).collect();
+        let went = match &ending.outcome {
+            audit::Outcome::Ok => Went::Well,
+            audit::Outcome::Error(code) => Went::Failed(code),
+        };
+        let took = Duration::from_millis(ending.ms);
+        let counted = self.state.count_call(package, &call.action, went, took, now()).await;
+        faults.extend(counted.err().iter().map(ToString::to_string));
+        for one in blocked {
+            let noted = self.state.note_blocked(&call.package, GrantKind::Host, &one.asked, now());
+            faults.extend(noted.await.err().iter().map(ToString::to_string));
+        }
+        faults
+    }
+
+    /// Remembers that the owner let an action be called from a surface.
+    pub async fn remember_first(
+        &self,
+        tool: &Tool,
+        action: &str,
+        surface: &Surface,
+    ) -> Result<(), StateError> {
+        let rule = ledger::state::rules::Rule {
+            package: tool.package.canonical_id(),
+            action: action.to_owned(),
+            arguments: "{}".to_owned(),
+            lasts: Lasts::Always,
+            by: format!("{FIRST}{}", surface.name()),
+        };
+        self.state.remember(&rule, now()).await.map(drop)
+    }
+}
+
+/// This moment.
+pub fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn broken(error: &StateError) -> CallError {
+    CallError::new(Kind::Unavailable, format!("the state of the home cannot be used: {error}"))
+}
