@@ -56,7 +56,12 @@ pub(crate) fn walls(
     confinement.writable.extend(paths(&allowance.write, settings));
     confinement.hidden.extend(paths(&allowance.hidden, settings));
     // Keys, secrets and state are never a tool's, whatever folder around them is granted.
-    confinement.hidden.extend(settings.home.canonicalize());
+    let mut granted = confinement.readable.iter().chain(&confinement.writable);
+    if let Ok(home) = settings.home.canonicalize()
+        && granted.any(|one| home.starts_with(one) || one.starts_with(&home))
+    {
+        confinement.hidden.push(home);
+    }
     confinement.devices.extend(allowance.devices.iter().map(PathBuf::from));
     inside.program.allow(&mut confinement);
     let rules = rules(allowance)?;
