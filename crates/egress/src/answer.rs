@@ -19,6 +19,7 @@ pub(crate) fn answer(asked: &str, outcome: &Outcome) -> Option<Vec<u8>> {
         Outcome::Unresolved(_)
         | Outcome::Unreachable(..)
         | Outcome::BadResponse(_)
+        | Outcome::Failed(_)
         | Outcome::ServerLeft => "502 Bad Gateway",
     };
     let body = match outcome {

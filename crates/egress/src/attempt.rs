@@ -23,7 +23,7 @@ use crate::rules::{Refusal, Rule};
 /// One attempt, as it opens or as it ends.
 #[derive(Debug)]
 pub struct Attempt {
-    /// Counts the attempts of one proxy, from 1.
+    /// Counts the attempts of one proxy or one client, from 1.
     pub id: u64,
     /// What was asked for: the target, or, if that cannot be read, its text, escaped and bounded.
     pub asked: String,
@@ -87,7 +87,9 @@ pub enum Outcome {
     ServerLeft,
     /// Nothing passed for too long.
     Idle,
-    /// The proxy was stopped.
+    /// A request of our own failed in another way, which this says.
+    Failed(String),
+    /// The proxy was stopped, or the request was called off.
     Stopped,
 }
 
@@ -126,6 +128,16 @@ impl Record {
 
     pub(crate) fn asked(&self) -> &str {
         &self.asked
+    }
+
+    /// Notes bytes to the server.
+    pub(crate) fn count_up(&self, bytes: usize) {
+        self.up.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Notes bytes from the server.
+    pub(crate) fn count_down(&self, bytes: usize) {
+        self.down.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Bytes both ways.
@@ -192,6 +204,7 @@ impl fmt::Display for Outcome {
             Outcome::ClientLeft => out.write_str("the client left in the middle"),
             Outcome::ServerLeft => out.write_str("the server left in the middle"),
             Outcome::Idle => out.write_str("nothing passed for too long"),
+            Outcome::Failed(how) => out.write_str(how),
             Outcome::Stopped => out.write_str("the proxy was stopped"),
         }
     }

@@ -51,7 +51,7 @@ pub async fn dial<'r>(
         return Err(DialError::Refused(refusal));
     }
     let deadline = Instant::now() + limits.connect_time;
-    let found = timeout_at(deadline, addresses(target, resolver))
+    let found = timeout_at(deadline, addresses(&target.host, resolver))
         .await
         .unwrap_or(Err(ResolveError::TimedOut))
         .map_err(DialError::Unresolved)?;
@@ -80,8 +80,12 @@ pub async fn dial<'r>(
     Err(failure)
 }
 
-async fn addresses(target: &Target, resolver: &dyn Resolve) -> Result<Vec<IpAddr>, ResolveError> {
-    match &target.host {
+/// The addresses of a host, each once.
+pub(crate) async fn addresses(
+    host: &Host,
+    resolver: &dyn Resolve,
+) -> Result<Vec<IpAddr>, ResolveError> {
+    match host {
         Host::Ip(address) => Ok(vec![*address]),
         Host::Name(name) if name.is_host_machine() => Ok(HOST_MACHINE.to_vec()),
         Host::Name(name) => distinct(resolver, name).await,

@@ -33,9 +33,11 @@
 //! | [`proxy`] | all clients of one listener |
 //! | [`background`] | the same on a thread of its own |
 //! | [`environment`] | the variables that send a program to the proxy |
+//! | [`http`] | requests of our own, by the same rules |
 //!
-//! What is absent: TLS is never opened, credentials are never added, nothing is cached, and
-//! nothing here reads the environment or prints.
+//! What is absent: a tool's TLS is never opened and credentials are never added to what it sends, nothing is
+//! cached, no proxy of the system is used, and nothing here prints. Which certificates are trusted is the
+//! system's business, with the variables by which its owner names them.
 
 pub mod address;
 mod answer;
@@ -49,6 +51,7 @@ mod exchange;
 mod gate;
 pub mod head;
 pub mod host;
+pub mod http;
 pub mod limits;
 pub mod proxy;
 pub mod resolve;

@@ -82,6 +82,19 @@ impl Resolve for SystemResolver {
     }
 }
 
+impl ResolveError {
+    /// The same error, for somebody else who asks.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            ResolveError::Failed(error) => {
+                ResolveError::Failed(io::Error::new(error.kind(), error.to_string()))
+            }
+            ResolveError::NoAddress => ResolveError::NoAddress,
+            ResolveError::TimedOut => ResolveError::TimedOut,
+        }
+    }
+}
+
 impl fmt::Display for ResolveError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {

@@ -36,6 +36,8 @@ pub enum Decision<'r> {
 pub enum Refusal {
     /// The target is spelled in a way that nothing can be decided on.
     Spelling(TargetError),
+    /// The URL is neither of `http` nor of `https`.
+    Scheme,
     /// The owner refuses the host, whatever else allows it.
     Denied,
     /// No rule names the host.
@@ -146,6 +148,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Spelling(error) => error.fmt(out),
+            Refusal::Scheme => out.write_str("only `http` and `https` are spoken"),
             Refusal::Denied => out.write_str("the owner refuses this host"),
             Refusal::Host => out.write_str("no grant names this host"),
             Refusal::Port => out.write_str("no grant for this host names this port"),

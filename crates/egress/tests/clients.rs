@@ -4,14 +4,15 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod desk;
+mod site;
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use desk::Desk;
 use egress::environment::proxy_variables;
 use egress::{Outcome, Stage};
+use site::{Open, python};
 use tempfile::TempDir;
 
 const HOST: &str = "index.ok.test";
@@ -27,34 +28,7 @@ struct Site {
 
 impl Site {
     fn open() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let made = Command::new("openssl")
-            .args([
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:P-256",
-                "-nodes",
-            ])
-            .args(["-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj", "/CN=test"])
-            .args(["-addext", &format!("subjectAltName=DNS:{HOST}")])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/site/server.py");
-        let mut server = Command::new(python())
-            .arg(script)
-            .arg(folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut ports = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut ports).unwrap();
-        let (plain, secure) = ports.trim().split_once(' ').expect("the site has two ports");
+        let Open { folder, server, plain, secure } = site::open(HOST);
         let (plain, secure) =
             (format!("http://{HOST}:{plain}"), format!("https://{HOST}:{secure}"));
         Self { folder, server, plain, secure, desk: Desk::open() }
@@ -64,9 +38,9 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// Runs a program with our variables, the site's certificate, and little else.
+    /// Runs a program with our variables, the site's root, and little else.
     fn run(&self, program: &str, arguments: &[&str]) -> Output {
-        let certificate = self.path("cert.pem");
+        let certificate = self.path("root.pem");
         let mut command = Command::new("timeout");
         command.arg("100").arg(program).args(arguments).current_dir(self.folder.path()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.folder.path());
@@ -123,11 +97,6 @@ impl Site {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The system's own Python: one behind a shim needs its own variables.
-fn python() -> &'static str {
-    if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" }
 }
 
 #[test]

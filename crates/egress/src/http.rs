@@ -1,0 +1,211 @@
+//! Every HTTP request of ours, within the rules.
+//!
+//! A [`Client`] dials nobody whom its [`Rules`] do not allow, whoever uses it: each new
+//! connection is held against the rules with its port, each name is looked up by the
+//! [`Resolve`] that was given, and only addresses that were checked are dialled. It follows
+//! no redirect that leads elsewhere than the rules allow, takes no credentials along to
+//! another origin, knows no proxies, keeps no cookies and unpacks no bodies.
+
+mod error;
+mod guard;
+mod message;
+mod redirect;
+
+use std::fmt;
+use std::sync::Arc;
+
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Proxy};
+use tokio::time::{Instant, timeout_at};
+
+pub use error::{SendError, SetupError};
+pub use message::{Request, Response};
+pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+pub use reqwest::{Method, StatusCode, Url};
+
+use crate::attempt::{Attempt, Outcome, Reached, Record, Report};
+use crate::host::Target;
+use crate::limits::Limits;
+use crate::resolve::Resolve;
+use crate::rules::{Refusal, Rules};
+use guard::{Guard, Lookups};
+use redirect::Next;
+
+/// What we call ourselves.
+const NAME: &str = concat!("haft/", env!("CARGO_PKG_VERSION"));
+
+/// Where a connection is sent that the rules refuse: to a name that nobody has.
+const NOWHERE: &str = "http://refused.invalid";
+
+/// What a client is told once.
+#[derive(Clone)]
+pub struct Settings {
+    /// How long connecting may take, and how much a head may hold.
+    pub limits: Limits,
+    /// Certificates, as PEM, that are trusted besides the system's own.
+    pub extra_roots: Vec<u8>,
+    /// Is told of each attempt. It is called on the runtime's own threads, so it must return soon.
+    pub report: Arc<dyn Fn(Attempt) + Send + Sync>,
+}
+
+/// Sends requests within the rules. Clones share connections.
+#[derive(Clone)]
+pub struct Client {
+    inner: reqwest::Client,
+    guard: Arc<Guard>,
+}
+
+impl Client {
+    /// A client that tells nobody what it does.
+    pub fn new(rules: Rules, resolver: Arc<dyn Resolve>) -> Result<Self, SetupError> {
+        Self::with(rules, resolver, Settings::default())
+    }
+
+    /// A client with settings.
+    pub fn with(
+        rules: Rules,
+        resolver: Arc<dyn Resolve>,
+        settings: Settings,
+    ) -> Result<Self, SetupError> {
+        let roots = Certificate::from_pem_bundle(&settings.extra_roots).map_err(SetupError::new)?;
+        let guard = Arc::new(Guard::new(rules, resolver, settings.limits, settings.report));
+        let at_the_door = Arc::clone(&guard);
+        let builder = || {
+            let at_the_door = Arc::clone(&at_the_door);
+            reqwest::Client::builder()
+                .user_agent(NAME)
+                .redirect(Policy::none())
+                .referer(false)
+                .retry(reqwest::retry::never())
+                .connect_timeout(settings.limits.connect_time)
+                .http1_max_headers(settings.limits.headers)
+                .http2_max_header_list_size(
+                    u32::try_from(settings.limits.head_bytes).unwrap_or(u32::MAX),
+                )
+                .dns_resolver(Lookups(Arc::clone(&guard)))
+                // This is asked for every connection, those to bare addresses too, and knows the port.
+                .no_proxy()
+                .proxy(Proxy::custom(move |url| {
+                    (!at_the_door.lets_through(url)).then_some(NOWHERE)
+                }))
+        };
+        let with_roots = builder().tls_certs_merge(roots.iter().cloned()).build();
+        let inner = match with_roots {
+            Ok(inner) => inner,
+            // A machine without any certificates can still speak to itself in plain.
+            Err(_) => builder().tls_certs_only(roots).build().map_err(SetupError::new)?,
+        };
+        Ok(Self { inner, guard })
+    }
+
+    /// The client for libraries that bring their own requests. Whatever they do with it stays within
+    /// the rules; those who [`check`](Self::check) first learn the reason of a refusal.
+    pub fn inner(&self) -> &reqwest::Client {
+        &self.inner
+    }
+
+    /// Says whether a URL may be asked for at all. Nothing is looked up: where a name leads is checked
+    /// once it is dialled.
+    pub fn check(&self, url: &Url) -> Result<(), Refusal> {
+        self.guard.check(url).map(drop)
+    }
+
+    /// Sends a request, follows redirects as far as the request and the rules allow, and reads the response.
+    pub async fn send(&self, request: Request) -> Result<Response, SendError> {
+        request.check_headers()?;
+        let deadline = Instant::now() + request.within;
+        let mut request = request;
+        let mut redirects = 0;
+        loop {
+            let target = self.guard.check(&request.url).map_err(|refusal| {
+                let asked = guard::asked(&request.url);
+                SendError::Refused { asked, refusal }
+            })?;
+            let mut record = self.guard.record(&target);
+            let exchange = self.exchange(&request, &target, redirects, &mut record);
+            let ended = timeout_at(deadline, exchange).await;
+            let next = match ended.unwrap_or(Err(SendError::TimedOut)) {
+                Ok(next) => next,
+                Err(error) => {
+                    record.end(error.outcome());
+                    return Err(error);
+                }
+            };
+            record.end(Outcome::Completed);
+            match next {
+                Next::Done(response) => return Ok(response),
+                Next::Elsewhere(next) => request = *next,
+            }
+            redirects += 1;
+        }
+    }
+
+    /// Sends one request to one server.
+    async fn exchange(
+        &self,
+        request: &Request,
+        target: &Target,
+        redirects: u32,
+        record: &mut Record,
+    ) -> Result<Next, SendError> {
+        let sending = self.inner.request(request.method.clone(), request.url.clone());
+        let sending = sending.headers(request.headers.clone());
+        let sending = match &request.body {
+            Some(body) => sending.body(body.clone()),
+            None => sending,
+        };
+        let response = sending.send().await.map_err(|error| SendError::before(error, target))?;
+        if let Some(address) = response.remote_addr()
+            && let Ok(rule) = self.guard.rules().check_address(target, address.ip())
+        {
+            record.open(Reached { rule: rule.clone(), address });
+        }
+        record.count_up(request.body.as_ref().map_or(0, Vec::len));
+        let (status, headers) = (response.status(), response.headers().clone());
+        if let Some(next) = redirect::next(request, status, &headers, redirects)? {
+            return Ok(Next::Elsewhere(Box::new(next)));
+        }
+        let body = read(response, request.most, record).await?;
+        Ok(Next::Done(Response { status, headers, body, url: request.url.clone(), redirects }))
+    }
+}
+
+/// Reads a body, but no more than it may have.
+async fn read(
+    mut response: reqwest::Response,
+    most: u64,
+    record: &Record,
+) -> Result<Vec<u8>, SendError> {
+    let too_large = || SendError::TooLarge { most };
+    if response.content_length().is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(SendError::within)? {
+        record.count_down(piece.len());
+        if body.len() as u64 + piece.len() as u64 > most {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let report: Report = Arc::new(|_| {});
+        Self { limits: Limits::DEFAULT, extra_roots: Vec::new(), report }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Client").field("rules", self.guard.rules()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Settings").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
