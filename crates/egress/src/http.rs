@@ -133,7 +133,7 @@ impl Client {
             };
             record.end(Outcome::Completed);
             match next {
-                Next::Done(response) => return Ok(response),
+                Next::Done(response) => return Ok(*response),
                 Next::Elsewhere(next) => request = *next,
             }
             redirects += 1;
@@ -166,7 +166,8 @@ impl Client {
             return Ok(Next::Elsewhere(Box::new(next)));
         }
         let body = read(response, request.most, record).await?;
-        Ok(Next::Done(Response { status, headers, body, url: request.url.clone(), redirects }))
+        let url = request.url.clone();
+        Ok(Next::Done(Box::new(Response { status, headers, body, url, redirects })))
     }
 }
 

@@ -309,7 +309,7 @@ fn a_body_is_read_up_to_its_limit_however_it_is_framed() {
     let endless = server(|mut client| {
         read_head(&mut client);
         let _ = client.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-        let piece = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
+        let piece = [b"10000\r\n".as_slice(), &vec![b'x'; 0x10000], b"\r\n"].concat();
         while client.write_all(&piece).is_ok() {}
     });
     let sent = desk.get(&format!("http://a.ok.test:{endless}/"));

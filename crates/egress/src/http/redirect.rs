@@ -12,7 +12,7 @@ use super::message::{Request, Response};
 /// What comes after a response.
 pub(super) enum Next {
     /// Nothing: it is the answer.
-    Done(Response),
+    Done(Box<Response>),
     /// A request to where it points.
     Elsewhere(Box<Request>),
 }
