@@ -106,7 +106,7 @@ fn paths(texts: &[String], settings: &Settings) -> Vec<PathBuf> {
 }
 
 /// What may be reached.
-fn rules(allowance: &Allowance) -> Result<Rules, CallError> {
+pub(crate) fn rules(allowance: &Allowance) -> Result<Rules, CallError> {
     let parse = |text: &str| {
         Rule::parse(text).map_err(|error| {
             let message = format!("`{text}` is no host that can be allowed: {error}");

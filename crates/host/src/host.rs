@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ledger::audit;
+use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
 use policy::{Decision, Grants, Memory, Policy, Verdict, decide};
 use sandbox::{Launcher, runtime};
@@ -19,6 +20,7 @@ use crate::input::{self, Input};
 use crate::output;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
+use crate::run::http::Web;
 use crate::run::worker::{Warmth, Workers};
 use crate::run::{Blocked, process};
 use crate::secrets::{self, Collector};
@@ -52,6 +54,7 @@ pub struct Host {
     settings: Arc<Settings>,
     launcher: Launcher,
     workers: Arc<Workers>,
+    web: Arc<Web>,
     vault: Arc<FileVault>,
     records: Arc<Records>,
 }
@@ -81,7 +84,8 @@ impl Host {
         vault: Arc<FileVault>,
         records: Arc<Records>,
     ) -> Self {
-        Self { settings: Arc::new(settings), launcher, workers: Workers::new(), vault, records }
+        let (workers, web) = (Workers::new(), Web::new());
+        Self { settings: Arc::new(settings), launcher, workers, web, vault, records }
     }
 
     /// What the walls of this machine are worth.
@@ -106,17 +110,9 @@ impl Host {
         let mut record = self.record_of(tool, call);
         let (answered, begun) = match self.ready(tool, call, warmth, &mut record).await {
             Ok(ready) => {
-                let (host, tool) = (self.clone(), tool.clone());
                 let Ready { plan, action, redactor, begun } = ready;
-                let run = tokio::task::spawn_blocking(move || {
-                    let mut ran = host.run(&plan, &action, &tool, warmth);
-                    ran.redact(&redactor);
-                    ran
-                });
-                let ran = run.await.unwrap_or_else(|error| {
-                    let message = format!("the call broke off: {error}");
-                    Ran::failed(CallError::new(Kind::Unavailable, message))
-                });
+                let mut ran = self.run(plan, action, tool.package.dialect, warmth).await;
+                ran.redact(&redactor);
                 (ran, begun)
             }
             Err(error) => {
@@ -128,11 +124,11 @@ impl Host {
         };
         let took = began.elapsed();
         let ending = answered.ending(took);
-        let Ran { output, blocked, .. } = answered;
+        let Ran { output, blocked, attempts, is_walled, .. } = answered;
         let package = format!("{}@{}", record.package, tool.package.semver());
         let unwritten = self.records.finish(begun, &record, &ending, &package, &blocked).await;
-        let level = Some(self.level());
-        let reply = output.map(|output| Reply { output, took, attempts: 1, level });
+        let level = is_walled.then(|| self.level());
+        let reply = output.map(|output| Reply { output, took, attempts, level });
         Made { reply, blocked, unwritten }
     }
 
@@ -180,29 +176,48 @@ impl Host {
         })
     }
 
-    fn run(&self, plan: &Plan, action: &Action, tool: &Tool, warmth: Warmth) -> Ran {
-        let time = Duration::from_millis(plan.decision.allowance.timeout_ms);
-        match &plan.way {
-            Way::Process(one) => match process::run(&self.launcher, one, |_| {}) {
-                Ok((finished, blocked)) => {
-                    let exit = match finished.ended.exit {
-                        sandbox::Exit::Code(code) => Some(code),
-                        _ => None,
-                    };
-                    let output = output::read(&finished, action, tool.package.dialect);
-                    let written = (finished.stdout.len() as u64, finished.stderr.len() as u64);
-                    Ran { output, blocked, exit, written }
-                }
-                Err(error) => Ran::failed(error),
-            },
+    async fn run(&self, plan: Plan, action: Action, dialect: Dialect, warmth: Warmth) -> Ran {
+        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        match plan.way {
+            Way::Process(one) => {
+                self.on_a_thread(move |host| match process::run(&host.launcher, &one, |_| {}) {
+                    Ok((finished, blocked)) => {
+                        let exit = match finished.ended.exit {
+                            sandbox::Exit::Code(code) => Some(code),
+                            _ => None,
+                        };
+                        let written = (finished.stdout.len() as u64, finished.stderr.len() as u64);
+                        let output = output::read(&finished, &action, dialect);
+                        Ran { exit, written, ..Ran::of(output, blocked) }
+                    }
+                    Err(error) => Ran::failed(error),
+                })
+                .await
+            }
             Way::Worker(one) => {
-                let until = Instant::now() + time;
-                let answered = self.workers.ask(&self.launcher, one, warmth, until);
-                let output = answered.answer.map(Output::Json);
-                let output = output.and_then(|output| output::check_promise(output, action));
-                Ran { output, blocked: answered.blocked, exit: None, written: (0, 0) }
+                self.on_a_thread(move |host| {
+                    let answered = host.workers.ask(&host.launcher, &one, warmth, until);
+                    let output = answered.answer.map(Output::Json);
+                    let output = output.and_then(|output| output::check_promise(output, &action));
+                    Ran::of(output, answered.blocked)
+                })
+                .await
+            }
+            Way::Http(one) => {
+                let answered = self.web.call(&one, &action, until).await;
+                let ran = Ran::of(answered.output, answered.blocked);
+                Ran { attempts: answered.attempts, is_walled: false, ..ran }
             }
         }
+    }
+
+    /// Waits for something that blocks.
+    async fn on_a_thread(&self, run: impl FnOnce(&Self) -> Ran + Send + 'static) -> Ran {
+        let host = self.clone();
+        tokio::task::spawn_blocking(move || run(&host)).await.unwrap_or_else(|error| {
+            let message = format!("the call broke off: {error}");
+            Ran::failed(CallError::new(Kind::Unavailable, message))
+        })
     }
 
     /// What is written down of a call, as far as it is known before anything was looked at.
@@ -310,11 +325,19 @@ struct Ran {
     exit: Option<i32>,
     /// Bytes of standard output and of standard error.
     written: (u64, u64),
+    attempts: u32,
+    /// Whether something ran inside our walls.
+    is_walled: bool,
 }
 
 impl Ran {
     fn failed(error: CallError) -> Self {
-        Self { output: Err(error), blocked: Vec::new(), exit: None, written: (0, 0) }
+        Self::of(Err(error), Vec::new())
+    }
+
+    /// One try, inside the walls.
+    fn of(output: Result<Output, CallError>, blocked: Vec<Blocked>) -> Self {
+        Self { output, blocked, exit: None, written: (0, 0), attempts: 1, is_walled: true }
     }
 
     /// Takes the secrets of the call out of all that is told of it.
@@ -351,7 +374,7 @@ impl Ran {
             ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             stdout_bytes: self.written.0,
             stderr_bytes: self.written.1,
-            attempts: 1,
+            attempts: self.attempts,
             blocked: self.blocked.iter().map(blocked).collect(),
         }
     }

@@ -7,15 +7,16 @@
 //! |---|---|
 //! | [`call`] | a tool, a call, a reply |
 //! | [`error`] | why there is none |
-//! | [`choose`] | which implementation runs here |
-//! | [`input`] | defaults, schema |
-//! | [`template`] | `${…}` filled in |
+//! | `choose` | which implementation runs here |
+//! | `input` | defaults, schema |
+//! | `template` | `${…}` filled in |
+//! | `request` | a call as an HTTP request |
 //! | [`plan`] | exactly what would be run, and with what |
 //! | [`secrets`] | the values a call is given |
-//! | [`confine`] | what was allowed, as walls |
-//! | [`output`] | from bytes to a result |
-//! | [`run`] | the ways to run |
-//! | [`consider`] | what a Node tool says of a call before it is made |
+//! | `confine` | what was allowed, as walls |
+//! | `output` | from bytes to a result |
+//! | `run` | the ways to run |
+//! | `consider` | what a Node tool says of a call before it is made |
 //! | [`records`] | what is known before a call and written down after it |
 //! | [`host`] | the path as a whole |
 
@@ -29,6 +30,7 @@ mod input;
 mod output;
 pub mod plan;
 pub mod records;
+mod request;
 mod run;
 pub mod secrets;
 mod template;

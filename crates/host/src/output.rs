@@ -64,7 +64,8 @@ fn agentcli(stdout: &[u8]) -> Output {
     }
 }
 
-fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallError> {
+/// Reads bytes as the action says they are to be read.
+pub(crate) fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallError> {
     let bad = |message: &str| CallError::new(Kind::BadOutput, message);
     let text = || std::str::from_utf8(stdout).map_err(|_| bad("the answer is no UTF-8 text"));
     match action.output_format {
@@ -152,7 +153,7 @@ pub(crate) fn ended_by(exit: Exit, stderr: &[u8], dialect: Dialect) -> CallError
 }
 
 /// The standard shape of an error.
-fn envelope(value: &Value) -> Option<CallError> {
+pub(crate) fn envelope(value: &Value) -> Option<CallError> {
     let error = value.get("error")?;
     let (code, message) = (error.get("code")?.as_str()?, error.get("message")?.as_str()?);
     let failure = CallError::new(Kind::Failed, message).with("code", code);

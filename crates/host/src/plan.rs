@@ -14,6 +14,7 @@ use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
 use crate::input::Input;
+use crate::request::{self, Http, Sources};
 use crate::template::{self, Values, Variable};
 
 /// Exactly what a call would run, and with what.
@@ -33,6 +34,9 @@ impl Plan {
         let (argv, walls) = match &self.way {
             Way::Process(one) => (&one.shown, &one.walls),
             Way::Worker(one) => (&one.shown, &one.walls),
+            Way::Http(one) => {
+                return (vec![one.method.to_string(), one.shown.clone()], Vec::new());
+            }
         };
         let names = walls.confinement.environment.iter();
         (argv.clone(), names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
@@ -46,10 +50,45 @@ impl Plan {
             Verdict::Denied(denial) => ("denied", Some(denial.to_string())),
         };
         let reasons: Vec<_> = self.decision.reasons.iter().map(ToString::to_string).collect();
-        let (way, argv, walls) = match &self.way {
-            Way::Process(one) => ("a process for this call", &one.shown, &one.walls),
-            Way::Worker(one) => ("a process that serves calls", &one.shown, &one.walls),
+        let mut document = json!({
+            "decision": verdict,
+            "because": why,
+            "reasons": reasons,
+            "implementation": self.implementation,
+        });
+        let told = match &self.way {
+            Way::Process(one) => {
+                self.process_to_value("a process for this call", &one.shown, &one.walls)
+            }
+            Way::Worker(one) => {
+                self.process_to_value("a process that serves calls", &one.shown, &one.walls)
+            }
+            Way::Http(one) => self.request_to_value(one),
         };
+        if let (Value::Object(members), Value::Object(more)) = (&mut document, told) {
+            members.extend(more);
+        }
+        document
+    }
+
+    fn request_to_value(&self, request: &Http) -> Value {
+        let mut names: Vec<_> = request.headers.keys().map(ToString::to_string).collect();
+        if request.account.is_some() {
+            names.push("authorization".to_owned());
+        }
+        let hosts: Vec<_> = request.rules.iter().map(ToString::to_string).collect();
+        json!({
+            "runs": "an HTTP request",
+            "method": request.method.as_str(),
+            "url": request.shown,
+            "headers": names,
+            "hosts": hosts,
+            "timeout_ms": self.decision.allowance.timeout_ms,
+            "output": self.decision.allowance.output,
+        })
+    }
+
+    fn process_to_value(&self, way: &str, argv: &[String], walls: &Walls) -> Value {
         let confinement = &walls.confinement;
         let paths = |paths: &[PathBuf]| -> Vec<String> {
             paths.iter().map(|path| path.display().to_string()).collect()
@@ -58,10 +97,6 @@ impl Plan {
             confinement.environment.iter().map(|(name, _)| name.to_string_lossy()).collect();
         let hosts: Vec<_> = walls.rules.iter().map(ToString::to_string).collect();
         json!({
-            "decision": verdict,
-            "because": why,
-            "reasons": reasons,
-            "implementation": self.implementation,
             "runs": way,
             "argv": argv,
             "walls": {
@@ -90,6 +125,8 @@ pub(crate) enum Way {
     Process(Process),
     /// A request to a process that may serve many calls.
     Worker(Worker),
+    /// A request to a server.
+    Http(Box<Http>),
 }
 
 /// A process for one call.
@@ -172,10 +209,35 @@ impl Asked<'_> {
                     let message = "network denied by capability permissions";
                     return Err(CallError::new(Kind::Denied, message));
                 }
-                Err(unavailable("this kind of tool cannot be called yet"))
+                self.request()
             }
             Entry::Undeclared => Err(unavailable("it does not say how it is run")),
         }
+    }
+
+    fn request(&self) -> Result<Way, CallError> {
+        let (package, nothing) = (&self.tool.package, Vec::new());
+        let (base, method, path, headers) =
+            match (&self.implementation.entry, &self.action.invocation) {
+                (Entry::Http { base, method: Some(method) }, _) => (base, method, "", &nothing),
+                (
+                    Entry::Http { base, .. } | Entry::McpHttp { url: base },
+                    Invocation::Http { method, path, headers },
+                ) => (base, method, path.as_str(), headers),
+                _ => return Err(unavailable("this kind of tool cannot be called yet")),
+            };
+        let request = request::make(Sources {
+            base,
+            method,
+            path,
+            headers,
+            auth: package.auth.as_ref(),
+            format: self.action.output_format,
+            values: self.values(),
+            rules: confine::rules(&self.decision.allowance)?,
+            most: self.decision.allowance.output,
+        })?;
+        Ok(Way::Http(Box::new(request)))
     }
 
     fn process(&self, argv: &[String], cwd: Option<&str>) -> Result<Process, CallError> {

@@ -34,7 +34,9 @@ impl Collector<'_> {
         let mut variables: Variables = Vec::new();
         for name in &allowance.environment {
             if let Some(value) = self.settings.variable(name) {
-                let variable = Variable { value: value.to_owned(), is_secret: false };
+                let inputs = &self.tool.package.inputs;
+                let is_secret = inputs.iter().any(|input| input.secret && input.name == *name);
+                let variable = Variable { value: value.to_owned(), is_secret };
                 variables.push((name.clone(), variable));
             }
         }

@@ -75,14 +75,14 @@ fn is_lone_flag((text, origin): &(String, Origin)) -> bool {
     *origin == Origin::Template && text.starts_with('-') && text != "--" && !text.contains('=')
 }
 
-/// Fills in a path of a URL, and says which members of the input it took.
+/// Fills in a path of a URL, and says which places of the input it took, as `a.b`.
 pub(crate) fn path(
     template: &str,
     values: &Values<'_>,
 ) -> Result<(String, BTreeSet<String>), CallError> {
     let parts = pieces(template);
     let taken = parts.iter().filter_map(|piece| match piece {
-        Piece::Reference(Reference::Input(path)) => path.split('.').next().map(str::to_owned),
+        Piece::Reference(Reference::Input(path)) => Some((*path).to_owned()),
         _ => None,
     });
     let taken = taken.collect();

@@ -196,7 +196,8 @@ fn blocked_words(one: &Blocked, tool: &Tool) -> String {
 /// Why there is no result, as the person sees it.
 fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
     let mut failure = Failure::new(exit_of(&error.kind), line(&error.message));
-    if let Some(said) = error.details.get("stderr").and_then(Value::as_str)
+    let said = error.details.get("stderr").or_else(|| error.details.get("body"));
+    if let Some(said) = said.and_then(Value::as_str)
         && !said.trim().is_empty()
     {
         failure = failure.details(said.trim().lines().map(line).collect::<Vec<_>>());

@@ -1,5 +1,7 @@
 //! The ways to run.
 
+pub(crate) mod http;
+mod oauth;
 pub(crate) mod process;
 pub(crate) mod worker;
 

@@ -1,0 +1,244 @@
+//! A request to a server, sent again where that is safe.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use egress::Rules;
+use egress::http::{Client, HeaderName, Request, Response, SendError, StatusCode};
+use egress::resolve::{Resolve, SystemResolver};
+use manifest::model::{Action, OutputFormat};
+
+use super::Blocked;
+use super::oauth::Tokens;
+use crate::call::Output;
+use crate::error::{CallError, Kind};
+use crate::output;
+use crate::request::{Http, put_bearer};
+
+/// How often a request is sent at most.
+const MOST_ATTEMPTS: u32 = 3;
+
+/// How long to wait before the second attempt; before the third twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+
+/// The longest wait a server may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// How many clients are kept: one for each set of rules.
+const MOST_CLIENTS: usize = 32;
+
+/// How much of what a server said is told when it refuses.
+const MOST_TOLD: usize = 4096;
+
+/// What all HTTP calls of one host share: connections and tokens.
+pub(crate) struct Web {
+    clients: Mutex<Vec<(Rules, Client)>>,
+    tokens: Tokens,
+    resolver: Arc<dyn Resolve>,
+}
+
+/// What came of a request.
+pub(crate) struct Answered {
+    pub(crate) output: Result<Output, CallError>,
+    pub(crate) attempts: u32,
+    pub(crate) blocked: Vec<Blocked>,
+}
+
+impl Web {
+    /// Nothing was asked yet.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            clients: Mutex::default(),
+            tokens: Tokens::default(),
+            resolver: Arc::new(SystemResolver::default()),
+        })
+    }
+
+    /// Sends a request, and reads the response as the action promises.
+    pub(crate) async fn call(&self, plan: &Http, action: &Action, until: Instant) -> Answered {
+        let mut attempts = 0;
+        let answered = self.attempt(plan, action, until, &mut attempts).await;
+        let output = answered.and_then(|response| read(response, action));
+        let output = output.map_err(|error| match attempts {
+            0 | 1 => error,
+            attempts => error.with("attempts", attempts),
+        });
+        let blocked = match &output {
+            Err(CallError { kind: Kind::Denied, details, .. }) => {
+                let text = |name: &str| details[name].as_str().map(str::to_owned);
+                let (asked, why) = (text("host"), text("why"));
+                asked.zip(why).map(|(asked, why)| Blocked { asked, why }).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        Answered { output, attempts, blocked }
+    }
+
+    async fn attempt(
+        &self,
+        plan: &Http,
+        action: &Action,
+        until: Instant,
+        attempts: &mut u32,
+    ) -> Result<Response, CallError> {
+        let client = self.client(&plan.rules)?;
+        // What is not said to be idempotent is never sent twice.
+        let most = if action.idempotent == Some(true) { MOST_ATTEMPTS } else { 1 };
+        let mut may_renew = plan.account.is_some();
+        let mut tries = 0;
+        loop {
+            let request = self.request(plan, &client, until).await?;
+            *attempts += 1;
+            tries += 1;
+            let sent = client.send(request).await;
+            let wait = match &sent {
+                // It was not listened to, so this is the same attempt with another token.
+                Ok(response) if response.status == StatusCode::UNAUTHORIZED && may_renew => {
+                    may_renew = false;
+                    tries -= 1;
+                    plan.account.iter().for_each(|account| self.tokens.forget(account));
+                    continue;
+                }
+                Ok(response) => wait_after(response, tries),
+                Err(error) => error.is_transient().then(|| backoff(tries)),
+            };
+            match wait {
+                Some(wait) if tries < most && wait < left(until) => tokio::time::sleep(wait).await,
+                _ => return sent.map_err(|error| not_sent(&error)),
+            }
+        }
+    }
+
+    async fn request(
+        &self,
+        plan: &Http,
+        client: &Client,
+        until: Instant,
+    ) -> Result<Request, CallError> {
+        let mut request = Request::new(plan.method.clone(), plan.url.clone());
+        request.headers.extend(plan.headers.clone());
+        request.body.clone_from(&plan.body);
+        request.most = plan.most;
+        if let Some(account) = &plan.account {
+            // A target that may not be asked is not worth a token.
+            client.check(&plan.url).map_err(|refusal| {
+                let port = plan.url.port_or_known_default().unwrap_or_default();
+                refused(&format!("{}:{port}", plan.url.host_str().unwrap_or_default()), refusal)
+            })?;
+            let token = self.tokens.of(account, client, left(until)).await?;
+            put_bearer(&mut request.headers, &token)?;
+        }
+        request.within = left(until);
+        Ok(request)
+    }
+
+    /// The client of these rules; connections are shared among the calls that have the same.
+    fn client(&self, rules: &Rules) -> Result<Client, CallError> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, client)) = clients.iter().find(|(known, _)| known == rules) {
+            return Ok(client.clone());
+        }
+        let made = Client::new(rules.clone(), Arc::clone(&self.resolver));
+        let client = made.map_err(|error| CallError::new(Kind::Unavailable, error.to_string()))?;
+        if clients.len() >= MOST_CLIENTS {
+            clients.remove(0);
+        }
+        clients.push((rules.clone(), client.clone()));
+        Ok(client)
+    }
+}
+
+impl std::fmt::Debug for Web {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Web").finish_non_exhaustive()
+    }
+}
+
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
+
+fn backoff(tries: u32) -> Duration {
+    FIRST_WAIT * 2_u32.pow(tries.saturating_sub(1))
+}
+
+/// How long to wait before the same may be asked again, if it is worth it.
+fn wait_after(response: &Response, tries: u32) -> Option<Duration> {
+    if !matches!(response.status.as_u16(), 429 | 502 | 503 | 504) {
+        return None;
+    }
+    let asked = response.header(&HeaderName::from_static("retry-after"));
+    match asked.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs) {
+        Some(asked) if asked > LONGEST_WAIT => None,
+        Some(asked) => Some(asked.max(backoff(tries))),
+        None => Some(backoff(tries)),
+    }
+}
+
+/// Why there is no response.
+pub(super) fn not_sent(error: &SendError) -> CallError {
+    let kind = match error {
+        SendError::Refused { asked, refusal } => return refused(asked, *refusal),
+        SendError::TimedOut => return CallError::new(Kind::TimedOut, "the server took too long"),
+        SendError::TooLarge { .. } => Kind::TooMuchOutput,
+        SendError::Header(_) => Kind::Denied,
+        SendError::TooManyRedirects { .. } | SendError::BadRedirect | SendError::Downgrade => {
+            Kind::Failed
+        }
+        SendError::Unresolved(_)
+        | SendError::NotConnected(_)
+        | SendError::Lost(_)
+        | SendError::Interrupted(_) => Kind::Unavailable,
+    };
+    // The deepest cause says most: `connection refused`, `invalid peer certificate`.
+    let mut cause = std::error::Error::source(error);
+    while let Some(deeper) = cause.and_then(std::error::Error::source) {
+        cause = Some(deeper);
+    }
+    let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+    CallError::new(kind, format!("{error}{cause}"))
+}
+
+fn refused(asked: &str, refusal: egress::Refusal) -> CallError {
+    CallError::new(Kind::Denied, format!("`{asked}` is refused: {refusal}"))
+        .with("host", asked)
+        .with("why", refusal.to_string())
+}
+
+/// Reads a response as the action promises.
+fn read(response: Response, action: &Action) -> Result<Output, CallError> {
+    if let Some(coding) = response.header(&HeaderName::from_static("content-encoding"))
+        && !coding.eq_ignore_ascii_case("identity")
+    {
+        let message = format!("the answer is packed (`{coding}`), which was not asked for");
+        return Err(CallError::new(Kind::BadOutput, message));
+    }
+    if !response.status.is_success() {
+        return Err(failed(&response, action));
+    }
+    let media_type = response.header(&HeaderName::from_static("content-type")).map(str::to_owned);
+    let output = match action.output_format {
+        Some(OutputFormat::Json) if response.body.is_empty() => {
+            Output::Json(serde_json::Value::Null)
+        }
+        Some(OutputFormat::Binary) if media_type.is_some() => {
+            Output::Binary { bytes: response.body, media_type }
+        }
+        _ => output::by_format(&response.body, action)?,
+    };
+    output::check_promise(output, action)
+}
+
+/// A server that said itself that it failed.
+fn failed(response: &Response, action: &Action) -> CallError {
+    let status = response.status.as_u16();
+    let told = std::str::from_utf8(&response.body).ok();
+    if action.standard_errors
+        && let Some(error) = told.and_then(output::strict).as_ref().and_then(output::envelope)
+    {
+        return error.with("status", status);
+    }
+    CallError::new(Kind::Failed, format!("the server answered {}", response.status))
+        .with("status", status)
+        .with("body", output::clip(&response.body, MOST_TOLD))
+}
