@@ -1,6 +1,8 @@
 //! One call: what is asked for, and what comes back.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use manifest::model::{Action, Package, Trust};
@@ -64,6 +66,26 @@ pub struct Call {
     pub answer: Option<Answer>,
     /// The caller's folder.
     pub folder: PathBuf,
+    /// Who is told how far it is, where the tool says so.
+    pub progress: Option<Arc<dyn Progress>>,
+}
+
+/// Is told how far a call is. Each face brings its own: a line on the terminal, a notification.
+pub trait Progress: fmt::Debug + Send + Sync {
+    /// Is told once more. It is called between messages of the tool, so it must return soon; what it is
+    /// told is the tool's word.
+    fn advanced(&self, advance: &Advance);
+}
+
+/// How far a call is, as the tool says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advance {
+    /// What is done.
+    pub done: f64,
+    /// What there is to do, where that is known.
+    pub total: Option<f64>,
+    /// What it is doing.
+    pub message: Option<String>,
 }
 
 /// What came back.

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
-use policy::{Decision, Grants, Memory, Policy, Verdict, decide};
+use policy::{Decision, Grants, Memory, Policy, Surface, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use vault::{FileVault, Redactor};
 
-use crate::call::{Call, Output, Reply, Tool};
+use crate::call::{Call, Output, Progress, Reply, Tool};
 use crate::choose::{self, Machine, PLATFORM};
 use crate::consider::{Considered, consider, question};
 use crate::error::{CallError, Kind};
@@ -21,6 +21,8 @@ use crate::output;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
 use crate::run::http::Web;
+use crate::run::mcp::era::InMemory;
+use crate::run::mcp::{Servers, Terms, assumed};
 use crate::run::worker::{Warmth, Workers};
 use crate::run::{Blocked, process};
 use crate::secrets::{self, Collector};
@@ -54,6 +56,7 @@ pub struct Host {
     settings: Arc<Settings>,
     launcher: Launcher,
     workers: Arc<Workers>,
+    servers: Arc<Servers>,
     web: Arc<Web>,
     vault: Arc<FileVault>,
     records: Arc<Records>,
@@ -84,8 +87,9 @@ impl Host {
         vault: Arc<FileVault>,
         records: Arc<Records>,
     ) -> Self {
+        let servers = Servers::new(Arc::new(InMemory::default()));
         let (workers, web) = (Workers::new(), Web::new());
-        Self { settings: Arc::new(settings), launcher, workers, web, vault, records }
+        Self { settings: Arc::new(settings), launcher, workers, servers, web, vault, records }
     }
 
     /// What the walls of this machine are worth.
@@ -111,7 +115,8 @@ impl Host {
         let (answered, begun) = match self.ready(tool, call, warmth, &mut record).await {
             Ok(ready) => {
                 let Ready { plan, action, redactor, begun } = ready;
-                let mut ran = self.run(plan, action, tool.package.dialect, warmth).await;
+                let progress = call.progress.clone();
+                let mut ran = self.run(plan, action, tool.package.dialect, warmth, progress).await;
                 ran.redact(&redactor);
                 (ran, begun)
             }
@@ -176,7 +181,14 @@ impl Host {
         })
     }
 
-    async fn run(&self, plan: Plan, action: Action, dialect: Dialect, warmth: Warmth) -> Ran {
+    async fn run(
+        &self,
+        plan: Plan,
+        action: Action,
+        dialect: Dialect,
+        warmth: Warmth,
+        progress: Option<Arc<dyn Progress>>,
+    ) -> Ran {
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
             Way::Process(one) => {
@@ -202,6 +214,16 @@ impl Host {
                     Ran::of(output, answered.blocked)
                 })
                 .await
+            }
+            Way::Mcp(one) => {
+                // Only there the author says what a tool of a server answers with.
+                let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
+                let is_walled = !one.is_remote();
+                let terms = Terms { warmth, until, format, progress };
+                let answered = Box::pin(self.servers.call(&self.launcher, &one, terms)).await;
+                let output = answered.answer;
+                let output = output.and_then(|output| output::check_promise(output, &action));
+                Ran { is_walled, ..Ran::of(output, answered.blocked) }
             }
             Way::Http(one) => {
                 let answered = self.web.call(&one, &action, until).await;
@@ -239,18 +261,59 @@ impl Host {
         Collector { tool, settings, vault, grants: &known.grants }
     }
 
+    /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
+    /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied.
+    pub async fn discover(&self, tool: &Tool) -> Result<Vec<Action>, CallError> {
+        let began = Instant::now();
+        let action = assumed("tools/list");
+        let implementation = self.implementation(tool, &action)?;
+        let call = Call {
+            action: action.name.clone(),
+            input: "{}".to_owned(),
+            surface: Surface::Test,
+            answer: None,
+            folder: tool.root.clone(),
+            progress: None,
+        };
+        let input = input::read(&call.input, &action, tool.package.dialect)?;
+        let prepared = Prepared { action: &action, implementation, input };
+        let known = self.records.known(tool, &call).await?;
+        let decision = self.decide(tool, &call, &prepared, &known, &Considered::default());
+        if let Verdict::Denied(denial) = &decision.verdict {
+            return Err(CallError::new(Kind::Denied, denial.to_string()));
+        }
+        let variables = self.collector(tool, &known).collect(&decision.allowance, &[])?;
+        let plan = plan::make(&self.asked(tool, &call, &prepared, decision, &variables))?;
+        let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        match plan.way {
+            Way::Mcp(one) => {
+                let listed = self.servers.list(&self.launcher, &one, Warmth::Warm, until);
+                Box::pin(listed).await
+            }
+            _ => Ok(tool.package.actions.clone()),
+        }
+    }
+
     fn prepare<'t>(&self, tool: &'t Tool, call: &Call) -> Result<Prepared<'t>, CallError> {
         let action = tool.action(&call.action).ok_or_else(|| {
             let names: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
             CallError::new(Kind::Unknown, format!("unknown tool: {}", call.action))
                 .with("actions", names)
         })?;
+        let implementation = self.implementation(tool, action)?;
+        let input = input::read(&call.input, action, tool.package.dialect)?;
+        Ok(Prepared { action, implementation, input })
+    }
+
+    fn implementation<'t>(
+        &self,
+        tool: &'t Tool,
+        action: &Action,
+    ) -> Result<&'t Implementation, CallError> {
         let search = &self.settings.search_path;
         let has_program = |name: &OsStr| runtime::find(name, search, &tool.root).is_ok();
         let machine = Machine { platform: PLATFORM, has_program: &has_program };
-        let implementation = choose::implementation(&tool.package, action, &machine)?;
-        let input = input::read(&call.input, action, tool.package.dialect)?;
-        Ok(Prepared { action, implementation, input })
+        choose::implementation(&tool.package, action, &machine)
     }
 
     fn decide(

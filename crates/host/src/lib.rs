@@ -35,10 +35,12 @@ mod run;
 pub mod secrets;
 mod template;
 
-pub use call::{Call, Output, Reply, Tool};
+pub use call::{Advance, Call, Output, Progress, Reply, Tool};
 pub use error::{CallError, Kind};
 pub use host::{Host, Made, Settings};
 pub use plan::Plan;
 pub use records::Records;
 pub use run::Blocked;
+pub use run::mcp::assumed;
+pub use run::mcp::era::{Era, Eras, InMemory};
 pub use run::worker::Warmth;

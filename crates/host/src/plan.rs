@@ -1,5 +1,7 @@
 //! Exactly what a call would run, and with what.
 
+pub(crate) mod mcp;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
@@ -16,6 +18,7 @@ use crate::host::Settings;
 use crate::input::Input;
 use crate::request::{self, Http, Sources};
 use crate::template::{self, Values, Variable};
+use mcp::{Mcp, Place};
 
 /// Exactly what a call would run, and with what.
 #[derive(Clone, Debug)]
@@ -34,6 +37,10 @@ impl Plan {
         let (argv, walls) = match &self.way {
             Way::Process(one) => (&one.shown, &one.walls),
             Way::Worker(one) => (&one.shown, &one.walls),
+            Way::Mcp(one) => match &one.place {
+                Place::Process { walls, .. } => (&one.shown, walls),
+                Place::Url { .. } | Place::Registry { .. } => return (one.shown.clone(), Vec::new()),
+            },
             Way::Http(one) => {
                 return (vec![one.method.to_string(), one.shown.clone()], Vec::new());
             }
@@ -63,6 +70,14 @@ impl Plan {
             Way::Worker(one) => {
                 self.process_to_value("a process that serves calls", &one.shown, &one.walls)
             }
+            Way::Mcp(one) => match &one.place {
+                Place::Process { walls, .. } => {
+                    self.process_to_value("an MCP server", &one.shown, walls)
+                }
+                Place::Url { .. } | Place::Registry { .. } => {
+                    one.to_value(&self.decision.allowance)
+                }
+            },
             Way::Http(one) => self.request_to_value(one),
         };
         if let (Value::Object(members), Value::Object(more)) = (&mut document, told) {
@@ -125,6 +140,8 @@ pub(crate) enum Way {
     Process(Process),
     /// A request to a process that may serve many calls.
     Worker(Worker),
+    /// A request to an MCP server.
+    Mcp(Box<Mcp>),
     /// A request to a server.
     Http(Box<Http>),
 }
@@ -199,8 +216,11 @@ impl Asked<'_> {
                 worker.request["env"] = self.context();
                 Ok(Way::Worker(worker))
             }
-            Entry::McpStdio { .. }
-            | Entry::McpHttp { .. }
+            Entry::McpStdio { argv, cwd, env } => {
+                let request = self.mcp_process(argv, cwd.as_deref(), env)?;
+                Ok(Way::Mcp(Box::new(request)))
+            }
+            Entry::McpHttp { .. }
             | Entry::Http { .. }
             | Entry::McpTool { .. }
             | Entry::KnownServer { .. }
@@ -209,7 +229,16 @@ impl Asked<'_> {
                     let message = "network denied by capability permissions";
                     return Err(CallError::new(Kind::Denied, message));
                 }
-                self.request()
+                match (&self.implementation.entry, &self.action.invocation) {
+                    (Entry::McpHttp { url }, Invocation::McpTool { .. }) => {
+                        Ok(Way::Mcp(Box::new(self.mcp_url(url)?)))
+                    }
+                    (Entry::McpTool { registry_url, server_id, .. }, _) => {
+                        let request = self.mcp_registry(registry_url, server_id.as_deref())?;
+                        Ok(Way::Mcp(Box::new(request)))
+                    }
+                    _ => self.request(),
+                }
             }
             Entry::Undeclared => Err(unavailable("it does not say how it is run")),
         }

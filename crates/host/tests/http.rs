@@ -212,6 +212,7 @@ fn call(tool: &Tool, input: &Value) -> Call {
         surface: Surface::Terminal,
         answer: None,
         folder: "/".into(),
+        progress: None,
     }
 }
 

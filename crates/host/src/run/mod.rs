@@ -1,6 +1,7 @@
 //! The ways to run.
 
 pub(crate) mod http;
+pub(crate) mod mcp;
 mod oauth;
 pub(crate) mod process;
 pub(crate) mod worker;
@@ -61,7 +62,8 @@ impl Network {
     }
 }
 
-fn note(blocked: &Mutex<Vec<Blocked>>, attempt: &Attempt) {
+/// Remembers an attempt that was refused.
+pub(crate) fn note(blocked: &Mutex<Vec<Blocked>>, attempt: &Attempt) {
     let Stage::Ended { outcome: Outcome::Refused(refusal), .. } = &attempt.stage else { return };
     let one = Blocked { asked: attempt.asked.clone(), why: refusal.to_string() };
     let mut blocked = blocked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,252 @@
+//! A call of a tool of an MCP server, as it is planned.
+
+use std::ffi::OsString;
+use std::path::{MAIN_SEPARATOR, Path};
+
+use egress::Rules;
+use egress::http::{HeaderMap, HeaderValue, Url};
+use manifest::dialect::Dialect;
+use manifest::model::{AuthKind, Entry, Invocation};
+use policy::Allowance;
+use serde_json::{Map, Value, json};
+
+use super::{Asked, unavailable};
+use crate::confine::{self, Inside, Walls};
+use crate::error::{CallError, Kind};
+use crate::template::Variable;
+
+/// A request to an MCP server.
+#[derive(Clone, Debug)]
+pub(crate) struct Mcp {
+    /// Where the server is.
+    pub(crate) place: Place,
+    /// The name of the tool there.
+    pub(crate) tool: String,
+    /// What it is called with.
+    pub(crate) arguments: Map<String, Value>,
+    /// Bytes of one message.
+    pub(crate) longest: u64,
+    /// What may be written down of how it is started or reached.
+    pub(crate) shown: Vec<String>,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// In a process inside the walls.
+    Process {
+        /// The program and its arguments.
+        argv: Vec<OsString>,
+        /// The walls.
+        walls: Walls,
+    },
+    /// On the network.
+    Url {
+        /// Its address.
+        url: Url,
+        /// What it is told with every message; secrets among it are marked as such.
+        headers: HeaderMap,
+        /// What may be reached.
+        rules: Rules,
+    },
+    /// Where a registry says.
+    Registry {
+        /// The registry's address.
+        url: Url,
+        /// What the registry calls the server.
+        server: Option<String>,
+        /// What may be reached.
+        rules: Rules,
+    },
+}
+
+impl Mcp {
+    /// Whether the server is nothing that we start.
+    pub(crate) fn is_remote(&self) -> bool {
+        !matches!(self.place, Place::Process { .. })
+    }
+
+    /// A request over the network as one JSON value, for people and programs.
+    pub(super) fn to_value(&self, allowance: &Allowance) -> Value {
+        let (url, names, rules) = match &self.place {
+            Place::Process { .. } => return Value::Null,
+            Place::Url { url, headers, rules } => (url, headers.keys().collect(), rules),
+            Place::Registry { url, rules, .. } => (url, Vec::new(), rules),
+        };
+        let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+        let hosts: Vec<_> = rules.iter().map(ToString::to_string).collect();
+        json!({
+            "runs": "an MCP server on the network",
+            "url": url.as_str(),
+            "tool": self.tool,
+            "headers": names,
+            "hosts": hosts,
+            "timeout_ms": allowance.timeout_ms,
+            "output": allowance.output,
+        })
+    }
+}
+
+impl Asked<'_> {
+    /// Plans a request to a server that is a process.
+    pub(super) fn mcp_process(
+        &self,
+        argv: &[String],
+        cwd: Option<&str>,
+        env: &[(String, String)],
+    ) -> Result<Mcp, CallError> {
+        let name = argv.first().ok_or_else(|| unavailable("its command is empty"))?;
+        let program = self.program(&self.filled(name, Sink::Argument)?.concat())?;
+        let mut whole = vec![program.path.clone().into_os_string()];
+        for argument in &argv[1..] {
+            whole.extend(self.filled(argument, Sink::Argument)?.into_iter().map(OsString::from));
+        }
+        let folder = match cwd {
+            Some(cwd) => self.beneath(cwd)?,
+            None => self.tool.root.clone(),
+        };
+        let own = self.variables.iter().map(|(name, one)| (name.clone(), one.value.clone()));
+        let mut variables: Vec<_> = match self.tool.package.dialect {
+            // The settings of a bundle reach its server only where the manifest puts them.
+            Dialect::Mcpb => Vec::new(),
+            _ => own.collect(),
+        };
+        for (name, template) in env {
+            variables.push((name.clone(), self.filled(template, Sink::Variable)?.join(",")));
+        }
+        let inside = Inside { folder, variables, program: &program };
+        let allowance = &self.decision.allowance;
+        let walls = confine::walls(self.tool, allowance, inside, self.settings)?;
+        self.mcp(Place::Process { argv: whole, walls }, argv.to_vec())
+    }
+
+    /// Plans a request to a server on the network.
+    pub(super) fn mcp_url(&self, url: &str) -> Result<Mcp, CallError> {
+        let (rules, headers) = (confine::rules(&self.decision.allowance)?, self.credentials()?);
+        let shown = vec![url.to_owned()];
+        self.mcp(Place::Url { url: address(url)?, headers, rules }, shown)
+    }
+
+    /// Plans a request to a server that a registry knows.
+    pub(super) fn mcp_registry(&self, url: &str, server: Option<&str>) -> Result<Mcp, CallError> {
+        let rules = confine::rules(&self.decision.allowance)?;
+        let (shown, server) = (vec![url.to_owned()], server.map(str::to_owned));
+        self.mcp(Place::Registry { url: address(url)?, server, rules }, shown)
+    }
+
+    /// What says who is asking.
+    fn credentials(&self) -> Result<HeaderMap, CallError> {
+        let mut headers = HeaderMap::new();
+        let Some(auth) = &self.tool.package.auth else { return Ok(headers) };
+        let held = self.variables.iter().find(|(name, _)| auth.env.contains(name));
+        let Some((name, Variable { value, .. })) = held else { return Ok(headers) };
+        let (header, text) = match auth.kind {
+            AuthKind::None => return Ok(headers),
+            AuthKind::ApiKey => ("x-api-key", value.clone()),
+            AuthKind::Bearer | AuthKind::Oauth2 => ("authorization", format!("Bearer {value}")),
+        };
+        let mut text = HeaderValue::from_str(&text).map_err(|_| {
+            CallError::new(Kind::BadInput, format!("`{name}` holds what no header can hold"))
+        })?;
+        text.set_sensitive(true);
+        headers.insert(header, text);
+        Ok(headers)
+    }
+
+    fn mcp(&self, place: Place, shown: Vec<String>) -> Result<Mcp, CallError> {
+        let tool = match (&self.action.invocation, &self.implementation.entry) {
+            (Invocation::McpTool { tool_name }, _) | (_, Entry::McpTool { tool_name, .. }) => {
+                tool_name.clone()
+            }
+            (other, _) => {
+                let message = format!("a tool of a server cannot be called by {other:?}");
+                return Err(unavailable(&message));
+            }
+        };
+        let arguments = self.input.arguments.value().as_object().cloned().unwrap_or_default();
+        let longest = self.decision.allowance.output;
+        Ok(Mcp { place, tool, arguments, longest, shown })
+    }
+
+    /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it
+    /// stands alone. Other dialects have none.
+    fn filled(&self, template: &str, sink: Sink) -> Result<Vec<String>, CallError> {
+        if self.tool.package.dialect != Dialect::Mcpb {
+            return Ok(vec![template.to_owned()]);
+        }
+        let alone = template.strip_prefix("${user_config.").and_then(|rest| rest.strip_suffix('}'));
+        if let Some(name) = alone.filter(|name| !name.contains('}')) {
+            return self.setting(name, sink);
+        }
+        let mut text = String::new();
+        let mut rest = template;
+        while let Some(start) = rest.find("${") {
+            let Some(length) = rest[start..].find('}') else { break };
+            text.push_str(&rest[..start]);
+            let name = &rest[start + 2..start + length];
+            match (name.strip_prefix("user_config."), self.known(name)) {
+                (Some(setting), _) => text += &self.setting(setting, sink)?.join(","),
+                (None, Some(value)) => text += &value,
+                // What the format does not know stays as it is.
+                (None, None) => text += &rest[start..=start + length],
+            }
+            rest = &rest[start + length + 1..];
+        }
+        text.push_str(rest);
+        Ok(vec![text])
+    }
+
+    /// What the owner set, or the default.
+    fn setting(&self, name: &str, sink: Sink) -> Result<Vec<String>, CallError> {
+        let found = self.variables.iter().find(|(known, _)| known == name);
+        let Some((_, variable)) = found else { return Ok(Vec::new()) };
+        if variable.is_secret && sink == Sink::Argument {
+            let message =
+                format!("`{name}` is a secret, and arguments can be seen by other processes");
+            return Err(CallError::new(Kind::Denied, message));
+        }
+        let is_list = self.tool.package.inputs.iter().any(|one| one.name == name && one.multiple);
+        let listed = is_list.then(|| serde_json::from_str::<Vec<String>>(&variable.value).ok());
+        let values = listed.flatten().unwrap_or_else(|| vec![variable.value.clone()]);
+        // A default may speak of the owner's folders.
+        let fill = |value: String| {
+            ["HOME", "DESKTOP", "DOCUMENTS", "DOWNLOADS"].iter().fold(value, |value, name| {
+                match self.known(name) {
+                    Some(known) => value.replace(&format!("${{{name}}}"), &known),
+                    None => value,
+                }
+            })
+        };
+        Ok(values.into_iter().map(fill).collect())
+    }
+
+    /// What a host fills in by itself.
+    fn known(&self, name: &str) -> Option<String> {
+        let home = self.settings.user_home.as_deref();
+        let text = |path: &Path| path.to_str().map(str::to_owned);
+        let below_home = |name: &str| text(&home?.join(name));
+        match name {
+            "__dirname" => text(&self.tool.root),
+            "HOME" => text(home?),
+            "DESKTOP" => below_home("Desktop"),
+            "DOCUMENTS" => below_home("Documents"),
+            "DOWNLOADS" => below_home("Downloads"),
+            "pathSeparator" | "/" => Some(MAIN_SEPARATOR.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// An address as the package writes it.
+fn address(text: &str) -> Result<Url, CallError> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
+    url.ok_or_else(|| unavailable(&format!("`{text}` is no address of a server")))
+}
+
+/// Where a value goes.
+#[derive(Clone, Copy, PartialEq)]
+enum Sink {
+    Argument,
+    Variable,
+}

@@ -1,0 +1,236 @@
+//! Tools of MCP servers.
+//!
+//! - [`session`]: a conversation with a server, over any wire; the only part that knows the library
+//! - [`said`], [`process`]: a server that is a process inside the walls
+//! - [`remote`], [`registry`]: a server on the network, and where it is
+//! - [`era`]: which of its two eras a server is of
+//! - [`server`]: many calls at a time to one server, each within its time
+//! - [`answer`], [`tools`]: what servers say, as results and actions
+//! - here: the servers that are kept between calls
+
+mod answer;
+pub(crate) mod era;
+mod process;
+mod registry;
+mod remote;
+mod said;
+mod server;
+mod session;
+mod tools;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use egress::http::HeaderMap;
+use manifest::model::{Action, OutputFormat};
+use sandbox::Launcher;
+use tokio::time::timeout_at;
+
+use self::era::Eras;
+use self::process::Order;
+use self::remote::{Line, Target, Way, reach};
+use self::server::{Request, Server};
+use super::Blocked;
+use super::worker::Warmth;
+use crate::call::{Output, Progress};
+use crate::error::{CallError, Kind};
+use crate::plan::mcp::{Mcp, Place};
+
+/// How long a server that has nothing to do is kept.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// How many servers are kept, of all tools together.
+const MOST: usize = 32;
+
+/// The servers that are spoken with.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    kept: Mutex<HashMap<String, Slot>>,
+    eras: Arc<dyn Eras>,
+}
+
+/// The place of one server. Whoever finds it empty fills it, and the others wait for that.
+type Slot = Arc<tokio::sync::Mutex<Option<Arc<Server>>>>;
+
+/// What a server answered, and what it tried to reach meanwhile.
+pub(crate) struct Answered<T> {
+    pub(crate) answer: Result<T, CallError>,
+    pub(crate) blocked: Vec<Blocked>,
+}
+
+/// How a call is made.
+pub(crate) struct Terms {
+    pub(crate) warmth: Warmth,
+    pub(crate) until: Instant,
+    pub(crate) format: Option<OutputFormat>,
+    pub(crate) progress: Option<Arc<dyn Progress>>,
+}
+
+impl Servers {
+    /// A pool whose idle servers end after a while.
+    pub(crate) fn new(eras: Arc<dyn Eras>) -> Arc<Self> {
+        let servers = Arc::new(Self { kept: Mutex::default(), eras });
+        let weak = Arc::downgrade(&servers);
+        // Without the thread they would only be kept longer.
+        let _ = std::thread::Builder::new().name("mcp-idle".into()).spawn(move || tidy(&weak));
+        servers
+    }
+
+    /// Calls a tool of a server, of one that runs or of a new one.
+    pub(crate) async fn call(
+        &self,
+        launcher: &Launcher,
+        plan: &Mcp,
+        terms: Terms,
+    ) -> Answered<Output> {
+        let Terms { warmth, until, format, progress } = terms;
+        let server = match self.server(launcher, plan, warmth, until).await {
+            Ok(server) => server,
+            Err(error) => {
+                let blocked = blocked_by(&error).into_iter().collect();
+                return Answered { answer: Err(error), blocked };
+            }
+        };
+        let (tool, arguments) = (plan.tool.clone(), plan.arguments.clone());
+        let answer = server.call(Request { tool, arguments, format, progress }, until).await;
+        Answered { answer, blocked: server.take_blocked() }
+    }
+
+    /// The tools of a server, as actions.
+    pub(crate) async fn list(
+        &self,
+        launcher: &Launcher,
+        plan: &Mcp,
+        warmth: Warmth,
+        until: Instant,
+    ) -> Result<Vec<Action>, CallError> {
+        let server = self.server(launcher, plan, warmth, until).await?;
+        tools::read(&server.tools(until).await?)
+    }
+
+    async fn server(
+        &self,
+        launcher: &Launcher,
+        plan: &Mcp,
+        warmth: Warmth,
+        until: Instant,
+    ) -> Result<Arc<Server>, CallError> {
+        match &plan.place {
+            Place::Process { argv, walls } => {
+                let order = Order::new(argv, walls, plan.longest);
+                let key = order.key();
+                let start = Server::start(launcher, &order, &key, &*self.eras, until);
+                self.kept_or(&key, warmth, until, Box::pin(start)).await
+            }
+            Place::Url { url, headers, rules } => {
+                let key = format!("{url} {:?} {rules:?} {}", secret_too(headers), plan.longest);
+                let start = async {
+                    let line = Line::new(rules)?;
+                    let (url, way, longest) = (url.clone(), Way::Either, plan.longest);
+                    let target = Target { url, way, headers, longest, key: &key };
+                    reach(line, &target, &*self.eras, until).await
+                };
+                self.kept_or(&key, warmth, until, Box::pin(start)).await
+            }
+            Place::Registry { url, server, rules } => {
+                let (tool, headers) = (&plan.tool, &HeaderMap::new());
+                let key = format!("{url} {server:?} {tool} {rules:?} {}", plan.longest);
+                let start = async {
+                    let line = Line::new(rules)?;
+                    let named = server.as_deref();
+                    let (url, way) = registry::find(&line, url, named, tool, until).await?;
+                    let target = Target { url, way, headers, longest: plan.longest, key: &key };
+                    reach(line, &target, &*self.eras, until).await
+                };
+                self.kept_or(&key, warmth, until, Box::pin(start)).await
+            }
+        }
+    }
+
+    /// The server that is kept under a key, or a new one.
+    async fn kept_or(
+        &self,
+        key: &str,
+        warmth: Warmth,
+        until: Instant,
+        start: impl Future<Output = Result<Server, CallError>>,
+    ) -> Result<Arc<Server>, CallError> {
+        if warmth == Warmth::Cold {
+            return start.await.map(Arc::new);
+        }
+        let slot = Arc::clone(self.lock().entry(key.to_owned()).or_default());
+        let Ok(mut place) = timeout_at(until.into(), slot.lock()).await else {
+            return Err(CallError::new(Kind::TimedOut, "the server did not start in time"));
+        };
+        if let Some(server) = &*place
+            && server.is_well()
+        {
+            return Ok(Arc::clone(server));
+        }
+        *place = None;
+        let server = Arc::new(start.await?);
+        *place = Some(Arc::clone(&server));
+        drop(place);
+        self.make_room();
+        Ok(server)
+    }
+
+    /// Ends those that have been idle longest while there are too many.
+    fn make_room(&self) {
+        let mut kept = self.lock();
+        while kept.len() > MOST {
+            let idle = kept.iter().filter_map(|(key, slot)| Some((idle(slot)?, key.clone())));
+            let Some((_, key)) = idle.max() else { return };
+            kept.remove(&key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What was not reached, where that is why there is no server.
+fn blocked_by(error: &CallError) -> Option<Blocked> {
+    let text = |name: &str| error.details.get(name)?.as_str().map(str::to_owned);
+    (error.kind == Kind::Denied)
+        .then(|| Some(Blocked { asked: text("host")?, why: text("why")? }))?
+}
+
+/// Headers with what is secret in them, because who asks with another is somebody else.
+fn secret_too(headers: &HeaderMap) -> Vec<(&str, &[u8])> {
+    headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
+}
+
+/// An action for a tool that a server was not asked about: it takes anything, and promises nothing.
+pub fn assumed(tool: &str) -> Action {
+    tools::action(tool, &serde_json::Value::Null)
+}
+
+/// How long nobody has needed what is in a slot; `None` while somebody does.
+fn idle(slot: &Slot) -> Option<Duration> {
+    let place = slot.try_lock().ok()?;
+    match &*place {
+        Some(server) if server.is_well() => server.idle(),
+        // One that is gone, or never came.
+        _ => Some(Duration::MAX),
+    }
+}
+
+fn tidy(servers: &Weak<Servers>) {
+    loop {
+        std::thread::sleep(IDLE / 12);
+        let Some(servers) = servers.upgrade() else { return };
+        let mut old = Vec::new();
+        servers.lock().retain(|_, slot| {
+            let is_old = idle(slot).is_some_and(|idle| idle > IDLE);
+            if is_old {
+                old.push(Arc::clone(slot));
+            }
+            !is_old
+        });
+        drop(servers);
+        drop(old);
+    }
+}

@@ -1,0 +1,135 @@
+//! A server on the network.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use egress::Rules;
+use egress::http::{Client, HeaderMap, Settings, Url};
+use egress::resolve::SystemResolver;
+use tokio::time::timeout_at;
+
+use super::era::{Era, Eras};
+use super::server::{Server, why};
+use super::session::{AskError, Opening, Session, http, sse};
+use crate::error::{CallError, Kind};
+use crate::run::{Blocked, note};
+
+/// How long the question for its era may take, where the time of the call is longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Which way a server is spoken with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Every message is a request.
+    Streamable,
+    /// Events over one URL, messages to another.
+    Events,
+    /// Nobody said.
+    Either,
+}
+
+/// What is known of a server on the network.
+pub(super) struct Target<'t> {
+    pub(super) url: Url,
+    pub(super) way: Way,
+    pub(super) headers: &'t HeaderMap,
+    /// Bytes of one message.
+    pub(super) longest: u64,
+    /// What its era is remembered under.
+    pub(super) key: &'t str,
+}
+
+/// Whatever we send on behalf of one server, within the rules.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) client: Client,
+    blocked: Arc<Mutex<Vec<Blocked>>>,
+}
+
+impl Line {
+    /// A line that reaches what the rules allow.
+    pub(super) fn new(rules: &Rules) -> Result<Self, CallError> {
+        let blocked: Arc<Mutex<Vec<Blocked>>> = Arc::default();
+        let told = Arc::clone(&blocked);
+        let settings = Settings {
+            report: Arc::new(move |attempt| note(&told, &attempt)),
+            ..Settings::default()
+        };
+        let made = Client::with(rules.clone(), Arc::new(SystemResolver::default()), settings);
+        let client = made.map_err(|error| CallError::new(Kind::Unavailable, error.to_string()))?;
+        Ok(Self { client, blocked })
+    }
+
+    /// What was refused since the last time.
+    pub(super) fn take_blocked(&self) -> Vec<Blocked> {
+        std::mem::take(&mut *self.blocked.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Says whether a URL may be asked for at all.
+    pub(super) fn check(&self, url: &Url) -> Result<(), CallError> {
+        self.client.check(url).map_err(|refusal| {
+            let port = url.port_or_known_default().unwrap_or_default();
+            let host = format!("{}:{port}", url.host_str().unwrap_or_default());
+            let message = format!("{host} may not be reached: {refusal}");
+            CallError::new(Kind::Denied, message)
+                .with("host", host)
+                .with("why", refusal.to_string())
+        })
+    }
+}
+
+/// Begins to speak with a server on the network.
+pub(super) async fn reach(
+    line: Line,
+    target: &Target<'_>,
+    eras: &dyn Eras,
+    until: Instant,
+) -> Result<Server, CallError> {
+    line.check(&target.url)?;
+    let opened = timeout_at(until.into(), open(&line, target, eras)).await;
+    match opened {
+        Ok(Ok(session)) => {
+            eras.remember(target.key, Some(session.era()));
+            Ok(Server::remote(session, line))
+        }
+        Ok(Err(error)) => {
+            eras.remember(target.key, None);
+            Err(why(error, None, "initialize").await)
+        }
+        Err(_) => Err(CallError::new(Kind::TimedOut, "the server did not greet in time")),
+    }
+}
+
+async fn open(line: &Line, target: &Target<'_>, eras: &dyn Eras) -> Result<Session, AskError> {
+    let events = || async {
+        let wire = sse::Wire::open(&line.client, &target.url, target.headers, target.longest).await;
+        let wire = wire.map_err(|error| AskError::Wire(error.to_string()))?;
+        Session::open(wire, Opening::Known(Era::Handshake)).await
+    };
+    if target.way == Way::Events {
+        return events().await;
+    }
+    let streamable = async |opening| {
+        let (url, headers) = (target.url.as_str(), target.headers);
+        let wire = http::wire(line.client.inner(), url, headers, target.longest);
+        Session::open(wire, opening).await
+    };
+    let first = match eras.known(target.key) {
+        Some(era) => streamable(Opening::Known(era)).await,
+        None => match tokio::time::timeout(PATIENCE, streamable(Opening::Ask)).await {
+            Ok(opened) => opened,
+            Err(_) => streamable(Opening::Known(Era::Handshake)).await,
+        },
+    };
+    match first {
+        Err(error) if target.way == Way::Either && !is_about_login(&error) => {
+            // Those who only know the oldest way refuse what is not theirs in many words.
+            events().await.map_err(|_| error)
+        }
+        first => first,
+    }
+}
+
+fn is_about_login(error: &AskError) -> bool {
+    matches!(error, AskError::Wire(words) if words.contains("HTTP 401") || words.contains("HTTP 403"))
+}

@@ -1,0 +1,275 @@
+//! A server that is spoken with: many calls at a time, each within its time.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use manifest::model::OutputFormat;
+use sandbox::Launcher;
+use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout_at;
+
+use super::answer;
+use super::era::{Era, Eras};
+use super::process::{Order, Process};
+use super::remote::Line;
+use super::session::stdio::Wire;
+use super::session::{AskError, Opening, Session};
+use crate::call::{Output, Progress};
+use crate::error::{CallError, Kind};
+use crate::run::Blocked;
+
+/// How many calls one server works on at a time.
+const AT_A_TIME: usize = 64;
+
+/// How many more may wait for it.
+const MOST_WAITING: usize = 1024;
+
+/// How many tools of one server are read.
+const MOST_TOOLS: usize = 4096;
+
+/// How many pages its list of tools may have.
+const MOST_PAGES: usize = 256;
+
+/// How long a process may keep silent about its era.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A server that is spoken with.
+#[derive(Debug)]
+pub(super) struct Server {
+    session: Session,
+    body: Body,
+    slots: Semaphore,
+    waiting: AtomicUsize,
+    is_retired: AtomicBool,
+    used_at: Mutex<Instant>,
+}
+
+/// What is behind a server.
+#[derive(Debug)]
+enum Body {
+    /// A process of ours.
+    Process(Arc<Process>),
+    /// Somebody on the network.
+    Remote(Line),
+}
+
+/// One call.
+pub(super) struct Request {
+    pub(super) tool: String,
+    pub(super) arguments: Map<String, Value>,
+    pub(super) format: Option<OutputFormat>,
+    pub(super) progress: Option<Arc<dyn Progress>>,
+}
+
+impl Server {
+    /// A server on the network that a conversation was begun with.
+    pub(super) fn remote(session: Session, line: Line) -> Self {
+        Self::new(session, Body::Remote(line))
+    }
+
+    fn new(session: Session, body: Body) -> Self {
+        Self {
+            session,
+            body,
+            slots: Semaphore::new(AT_A_TIME),
+            waiting: AtomicUsize::new(0),
+            is_retired: AtomicBool::new(false),
+            used_at: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Starts a process and begins to speak with it. One that cannot be spoken with as was tried first is
+    /// started anew for another way.
+    pub(super) async fn start(
+        launcher: &Launcher,
+        order: &Order,
+        key: &str,
+        eras: &dyn Eras,
+        until: Instant,
+    ) -> Result<Self, CallError> {
+        let mut opening = eras.known(key).map_or(Opening::Ask, Opening::Known);
+        let mut is_first = true;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let patience = (opening == Opening::Ask).then(|| PATIENCE.min(left / 3));
+            let (process, wire) = spawn(launcher, order, patience).await?;
+            let opened = timeout_at(until.into(), Session::open(wire, opening)).await;
+            let error = match opened {
+                Ok(Ok(session)) => {
+                    eras.remember(key, Some(session.era()));
+                    return Ok(Self::new(session, Body::Process(process)));
+                }
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    process.kill();
+                    let error = CallError::new(Kind::TimedOut, "the server did not greet in time");
+                    return Err(process.with_words(error));
+                }
+            };
+            eras.remember(key, None);
+            opening = match opening {
+                // What was remembered may be of an older release.
+                Opening::Known(_) if is_first => Opening::Ask,
+                // It was only slow, and knows nothing but what it was asked first.
+                Opening::Ask if process.health().kept_silent() => Opening::Known(Era::Stateless),
+                // It could not bear the question.
+                Opening::Ask if !matches!(error, AskError::Refused { .. }) => {
+                    Opening::Known(Era::Handshake)
+                }
+                Opening::Known(_) | Opening::Ask => {
+                    return Err(why(error, Some(&process), "initialize").await);
+                }
+            };
+            is_first = false;
+        }
+    }
+
+    /// Whether it may be asked once more.
+    pub(super) fn is_well(&self) -> bool {
+        !self.is_retired.load(Ordering::Acquire) && !self.session.is_closed()
+    }
+
+    /// How long nobody has asked it anything; `None` while somebody waits.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        let is_free = self.slots.available_permits() == AT_A_TIME
+            && self.waiting.load(Ordering::Acquire) == 0;
+        let used_at = self.used_at.lock().unwrap_or_else(PoisonError::into_inner);
+        is_free.then(|| used_at.elapsed())
+    }
+
+    /// What it tried to reach since the last time.
+    pub(super) fn take_blocked(&self) -> Vec<Blocked> {
+        match &self.body {
+            Body::Process(process) => process.take_blocked(),
+            Body::Remote(line) => line.take_blocked(),
+        }
+    }
+
+    fn process(&self) -> Option<&Arc<Process>> {
+        match &self.body {
+            Body::Process(process) => Some(process),
+            Body::Remote(_) => None,
+        }
+    }
+
+    /// Calls a tool.
+    pub(super) async fn call(&self, request: Request, until: Instant) -> Result<Output, CallError> {
+        let Request { tool, arguments, format, progress } = request;
+        let asking = self.session.call(&tool, arguments, progress);
+        let answer = self.within(asking, &tool, until).await?;
+        answer::read(answer, format).map_err(|error| match (&error.kind, self.process()) {
+            (Kind::BadOutput, Some(process)) => process.with_words(error),
+            _ => error,
+        })
+    }
+
+    /// Its tools, page by page.
+    pub(super) async fn tools(&self, until: Instant) -> Result<Vec<Value>, CallError> {
+        let all = async {
+            let mut tools = Vec::new();
+            let mut cursor = None;
+            for _ in 0..MOST_PAGES {
+                let (page, next) = self.session.tools(cursor).await?;
+                tools.extend(page);
+                if tools.len() > MOST_TOOLS {
+                    break;
+                }
+                if next.is_none() {
+                    return Ok(tools);
+                }
+                cursor = next;
+            }
+            Err(AskError::Odd("it lists too many tools".to_owned()))
+        };
+        self.within(all, "tools/list", until).await
+    }
+
+    /// Waits for a turn, then for an answer.
+    async fn within<T>(
+        &self,
+        asking: impl Future<Output = Result<T, AskError>>,
+        tool: &str,
+        until: Instant,
+    ) -> Result<T, CallError> {
+        let _turn = self.turn(until).await?;
+        let asked_at = Instant::now();
+        let answered = timeout_at(until.into(), asking).await;
+        *self.used_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        match answered {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                if !matches!(error, AskError::Refused { .. }) {
+                    self.is_retired.store(true, Ordering::Release);
+                }
+                Err(why(error, self.process(), tool).await)
+            }
+            Err(_) => {
+                self.retire_if_silent(asked_at);
+                let error = CallError::new(Kind::TimedOut, "the tool took too long");
+                Err(match self.process() {
+                    Some(process) => process.with_words(error),
+                    None => error,
+                })
+            }
+        }
+    }
+
+    /// One that said nothing to anybody meanwhile is not asked again; who still waits for it may.
+    fn retire_if_silent(&self, asked_at: Instant) {
+        let was_silent = self.process().is_some_and(|one| one.health().answered_at() < asked_at);
+        if was_silent {
+            self.is_retired.store(true, Ordering::Release);
+        }
+    }
+
+    async fn turn(&self, until: Instant) -> Result<SemaphorePermit<'_>, CallError> {
+        let before = self.waiting.fetch_add(1, Ordering::AcqRel);
+        let _waits = Waits(&self.waiting);
+        if before >= MOST_WAITING {
+            return Err(CallError::new(Kind::Unavailable, "too many calls wait for this server"));
+        }
+        match timeout_at(until.into(), self.slots.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(CallError::new(Kind::TimedOut, "the call waited for its turn too long")),
+        }
+    }
+}
+
+/// A place in the queue.
+struct Waits<'w>(&'w AtomicUsize);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Starts a process on a thread that may block.
+async fn spawn(
+    launcher: &Launcher,
+    order: &Order,
+    patience: Option<Duration>,
+) -> Result<(Arc<Process>, Wire), CallError> {
+    let (launcher, order) = (launcher.clone(), order.clone());
+    let started = tokio::task::spawn_blocking(move || Process::start(&launcher, &order, patience));
+    let (process, wire) = started.await.unwrap_or_else(|error| {
+        Err(CallError::new(Kind::Unavailable, format!("the start broke off: {error}")))
+    })?;
+    Ok((Arc::new(process), wire))
+}
+
+/// Why there was no answer.
+pub(super) async fn why(error: AskError, process: Option<&Arc<Process>>, tool: &str) -> CallError {
+    let Some(process) = process else { return answer::not_answered(error, tool) };
+    match error {
+        AskError::Closed | AskError::Wire(_) => {
+            let gone = Arc::clone(process);
+            let told = tokio::task::spawn_blocking(move || gone.why_gone()).await;
+            told.unwrap_or_else(|_| answer::not_answered(error, tool))
+        }
+        AskError::Odd(_) => process.with_words(answer::not_answered(error, tool)),
+        AskError::Refused { .. } | AskError::TooMuch => answer::not_answered(error, tool),
+    }
+}

@@ -1,0 +1,219 @@
+//! A conversation with an MCP server, over any wire. This module and those below it are the only
+//! ones that know the library.
+
+mod events;
+mod face;
+pub(super) mod http;
+pub(super) mod line;
+pub(super) mod sse;
+pub(super) mod stdio;
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
+    ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId,
+    ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
+    RoleClient, RunningService, ServiceError,
+};
+use rmcp::transport::Transport;
+use serde_json::{Map, Value};
+
+use self::face::{Face, Listeners};
+use super::era::Era;
+use crate::call::Progress;
+
+/// A conversation with a server. It ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Session {
+    service: RunningService<RoleClient, Face>,
+    listeners: Listeners,
+}
+
+/// How a conversation is begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// As the server's era is known.
+    Known(Era),
+    /// By asking the server for its era.
+    Ask,
+}
+
+/// Why a conversation gave no answer.
+#[derive(Debug)]
+pub(super) enum AskError {
+    /// The server refused, with an error of the protocol.
+    Refused { code: i32, message: String, data: Option<Value> },
+    /// The wire is gone.
+    Closed,
+    /// The wire failed.
+    Wire(String),
+    /// The answer is longer than it may be.
+    TooMuch,
+    /// The server said something that is no answer to what was asked.
+    Odd(String),
+}
+
+impl Session {
+    /// Begins a conversation.
+    pub(super) async fn open(
+        transport: impl Transport<RoleClient> + 'static,
+        opening: Opening,
+    ) -> Result<Self, AskError> {
+        let modern = || vec![ProtocolVersion::V_2026_07_28];
+        let lifecycle = match opening {
+            Opening::Known(Era::Stateless) => {
+                ClientLifecycleMode::Discover { preferred_versions: modern() }
+            }
+            Opening::Known(Era::Handshake) => ClientLifecycleMode::Initialize,
+            Opening::Ask => ClientLifecycleMode::Auto {
+                preferred_versions: modern(),
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        };
+        let listeners = Listeners::default();
+        let face = Face::new(listeners.clone());
+        let opened = face.serve_with_lifecycle(transport, lifecycle).await;
+        let service = opened.map_err(of_opening)?;
+        Ok(Self { service, listeners })
+    }
+
+    /// The server's era.
+    pub(super) fn era(&self) -> Era {
+        let info = self.service.peer().peer_info();
+        if info.is_some_and(|info| info.protocol_version.has_initialize()) {
+            Era::Handshake
+        } else {
+            Era::Stateless
+        }
+    }
+
+    /// Whether the wire is gone.
+    pub(super) fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// Calls a tool. Whoever stops waiting has the server told so.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        progress: Option<Arc<dyn Progress>>,
+    ) -> Result<Value, AskError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        self.ask(request, progress).await
+    }
+
+    /// A page of its tools, and where the next one begins.
+    pub(super) async fn tools(
+        &self,
+        cursor: Option<String>,
+    ) -> Result<(Vec<Value>, Option<String>), AskError> {
+        let mut request = ListToolsRequest::default();
+        if cursor.is_some() {
+            request.params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+        }
+        let mut page = self.ask(ClientRequest::ListToolsRequest(request), None).await?;
+        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        match page.get_mut("tools").map(Value::take) {
+            Some(Value::Array(tools)) => Ok((tools, next)),
+            _ => Err(AskError::Odd("its list of tools is none".to_owned())),
+        }
+    }
+
+    async fn ask(
+        &self,
+        request: ClientRequest,
+        progress: Option<Arc<dyn Progress>>,
+    ) -> Result<Value, AskError> {
+        let peer = self.service.peer();
+        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let handle = sent.map_err(of_asking)?;
+        let _listening = progress.map(|one| self.listeners.add(&handle.progress_token, one));
+        let mut waiting = Waiting { peer, id: Some(handle.id.clone()) };
+        let answered = handle.await_response().await;
+        waiting.id = None;
+        let result: ServerResult = answered.map_err(of_asking)?;
+        serde_json::to_value(result).map_err(|error| AskError::Odd(error.to_string()))
+    }
+}
+
+/// A request that is waited for. When nobody does any more, the server is told.
+struct Waiting<'w> {
+    peer: &'w Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let reason = Some("nobody waits for it any more".to_owned());
+            let params = CancelledNotificationParam::new(Some(id), reason);
+            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
+        });
+    }
+}
+
+fn of_asking(error: ServiceError) -> AskError {
+    match error {
+        ServiceError::McpError(error) => AskError::Refused {
+            code: error.code.0,
+            message: error.message.into_owned(),
+            data: error.data,
+        },
+        ServiceError::TransportClosed => AskError::Closed,
+        ServiceError::TransportSend(error) => of_wire(&*error.error),
+        other => AskError::Odd(other.to_string()),
+    }
+}
+
+fn of_opening(error: ClientInitializeError) -> AskError {
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => AskError::Closed,
+        ClientInitializeError::TransportError { error, .. } => of_wire(&*error.error),
+        ClientInitializeError::JsonRpcError(error) => AskError::Refused {
+            code: error.code.0,
+            message: error.message.into_owned(),
+            data: error.data,
+        },
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => of_opening(*fallback),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<_> = server_supported.iter().map(ProtocolVersion::as_str).collect();
+            AskError::Odd(format!("it only speaks other revisions: {}", versions.join(", ")))
+        }
+        // The others print what the server sent, which is for nobody's terminal.
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            AskError::Odd("its greeting is none".to_owned())
+        }
+        other => AskError::Odd(other.to_string()),
+    }
+}
+
+/// What an error says, and what its causes say that it does not.
+fn of_wire(error: &(dyn std::error::Error + 'static)) -> AskError {
+    let mut words = error.to_string();
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let own = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        if own == Some(io::ErrorKind::FileTooLarge) {
+            return AskError::TooMuch;
+        }
+        let says = cause.to_string();
+        if !words.contains(&says) {
+            words = format!("{words}: {says}");
+        }
+        next = cause.source();
+    }
+    AskError::Wire(words)
+}

@@ -1,0 +1,189 @@
+//! One line of a server's output: what it is, and whether there is too much of it.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead};
+
+use rmcp::model::{JsonRpcMessage, RequestId};
+use rmcp::service::{RoleClient, RxJsonRpcMessage};
+use serde_json::Value;
+
+/// A message from a server.
+pub(super) type Message = RxJsonRpcMessage<RoleClient>;
+
+/// How many lines that are no messages a server may write between two answers.
+const MOST_NOISE: usize = 1000;
+
+/// What is wrong with a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::run::mcp) enum Fault {
+    /// It says what is not of the protocol.
+    Garbled(&'static str),
+    /// It says more than it may.
+    TooMuch,
+}
+
+/// What a line is.
+#[derive(Debug)]
+pub(super) enum Line {
+    /// Messages; one, or those of a batch.
+    Messages(Vec<Message>),
+    /// Nothing of the protocol: some servers greet on the wrong stream.
+    Noise,
+}
+
+/// Reads a line of at most so many bytes, without its end; `None` at the end of all.
+pub(super) fn read(reader: &mut impl BufRead, longest: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    io::Read::take(&mut *reader, longest.saturating_add(1)).read_until(b'\n', &mut line)?;
+    match line.pop() {
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) if line.len() as u64 >= longest => Err(io::ErrorKind::FileTooLarge.into()),
+        // A line that was not finished is none.
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// Says what a line is.
+pub(super) fn understand(line: &[u8]) -> Result<Line, Fault> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    let parsed = match line.first() {
+        Some(b'[') => serde_json::from_slice(line),
+        Some(b'{') => serde_json::from_slice(line).map(|one| vec![one]),
+        _ => return Ok(Line::Noise),
+    };
+    let value: Option<Value> = match parsed {
+        Ok(messages) => return Ok(Line::Messages(messages)),
+        Err(_) => serde_json::from_slice(line).ok(),
+    };
+    match value {
+        None => Ok(Line::Noise),
+        // A notification of another protocol asks nothing of us.
+        Some(value) if value.get("method").is_some() && value.get("id").is_none() => {
+            Ok(Line::Noise)
+        }
+        Some(_) => Err(Fault::Garbled("it sent JSON that is no message")),
+    }
+}
+
+/// Counts what a server says that nobody asked for. An answer to a question sets it back.
+#[derive(Debug)]
+pub(super) struct Tally {
+    most: u64,
+    bytes: u64,
+    noise: usize,
+}
+
+impl Tally {
+    /// A count that goes to so many bytes.
+    pub(super) fn new(most: u64) -> Self {
+        Self { most, bytes: 0, noise: 0 }
+    }
+
+    /// Counts a line. Says whether an answer was among it.
+    pub(super) fn count(
+        &mut self,
+        length: usize,
+        line: &Line,
+        asked: &mut HashSet<RequestId>,
+    ) -> Result<bool, Fault> {
+        let is_answer = match line {
+            Line::Messages(messages) => {
+                let answers = messages.iter().filter_map(answered);
+                answers.filter(|id| asked.remove(*id)).count() > 0
+            }
+            Line::Noise => {
+                self.noise += 1;
+                false
+            }
+        };
+        if is_answer {
+            (self.bytes, self.noise) = (0, 0);
+            return Ok(true);
+        }
+        self.bytes += length as u64 + 1;
+        if self.bytes > self.most {
+            return Err(Fault::TooMuch);
+        }
+        if self.noise > MOST_NOISE {
+            return Err(Fault::Garbled("its output is not of the protocol"));
+        }
+        Ok(false)
+    }
+}
+
+/// Which request a message answers.
+pub(super) fn answered(message: &Message) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: i64) -> RequestId {
+        RequestId::Number(number)
+    }
+
+    #[test]
+    fn lines_are_bounded_and_an_unfinished_one_is_none() {
+        let mut text = &b"one\n\ntwo\nlonger than ten\n"[..];
+        assert_eq!(read(&mut text, 10).unwrap().unwrap(), b"one");
+        assert_eq!(read(&mut text, 10).unwrap().unwrap(), b"");
+        assert_eq!(read(&mut text, 10).unwrap().unwrap(), b"two");
+        assert_eq!(read(&mut text, 10).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read(&mut &b"unfinished"[..], 100).unwrap(), None);
+        assert_eq!(read(&mut &b"exactly10!\n"[..], 10).unwrap().unwrap(), b"exactly10!");
+    }
+
+    #[test]
+    fn noise_is_told_from_messages_and_from_what_pretends_to_be_one() {
+        for noise in [
+            "",
+            "ready on port 7",
+            "{ broken",
+            "[1, 2",
+            "[2026-11-15 10:00] up",
+            "\u{1b}[32mok",
+            "7",
+            "null",
+        ] {
+            assert!(matches!(understand(noise.as_bytes()), Ok(Line::Noise)), "{noise}");
+        }
+        let one = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#;
+        for (text, count) in [
+            (one.to_owned(), 1),
+            (format!("\u{feff}{one}\r"), 1),
+            (format!("[{one},{one}]"), 2),
+            (r#"{"jsonrpc":"2.0","method":"notifications/odd","params":{"x":[1]}}"#.to_owned(), 1),
+        ] {
+            match understand(text.as_bytes()) {
+                Ok(Line::Messages(messages)) => assert_eq!(messages.len(), count, "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        for bad in [r#"{"id":1}"#, r#"{"jsonrpc":"1.0","id":1,"result":{}}"#, "[1]"] {
+            assert!(understand(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_answers_that_were_asked_for_set_the_count_back() {
+        let line = |number: i64| {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
+            understand(text.as_bytes()).unwrap()
+        };
+        let mut asked = HashSet::from([id(1), id(2)]);
+        let mut tally = Tally::new(100);
+        assert_eq!(tally.count(60, &line(9), &mut asked), Ok(false));
+        assert_eq!(tally.count(60, &line(1), &mut asked), Ok(true));
+        assert_eq!(tally.count(60, &line(1), &mut asked), Ok(false));
+        assert_eq!(tally.count(60, &line(1), &mut asked), Err(Fault::TooMuch));
+        let mut tally = Tally::new(u64::MAX);
+        let counted = (0..=MOST_NOISE).map(|_| tally.count(1, &Line::Noise, &mut asked));
+        assert!(matches!(counted.last(), Some(Err(Fault::Garbled(_)))));
+    }
+}

@@ -1,0 +1,99 @@
+//! A server behind two URLs, as the revision of 2024-11-05 has it: events come over one, and the first
+//! of them names the other, which messages are sent to.
+
+use std::io;
+
+use egress::http::{Client, HeaderMap, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use rmcp::service::{RoleClient, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+
+use super::events::Events;
+use super::line::{self, Line, Message};
+
+/// A wire to a server behind two URLs.
+#[derive(Debug)]
+pub(in crate::run::mcp) struct Wire {
+    client: Client,
+    headers: HeaderMap,
+    messages: Url,
+    events: Events,
+    /// Messages of a batch that were not taken yet, the last first.
+    rest: Vec<Message>,
+}
+
+impl Wire {
+    /// Opens the stream of events, and waits for the first.
+    pub(in crate::run::mcp) async fn open(
+        client: &Client,
+        url: &Url,
+        headers: &HeaderMap,
+        longest: u64,
+    ) -> io::Result<Self> {
+        let request = client.inner().get(url.clone()).headers(headers.clone());
+        let sent = request.header(ACCEPT, "text/event-stream").send().await;
+        let response = sent.map_err(io::Error::other)?;
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if !response.status().is_success()
+            || !kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
+        {
+            return Err(io::Error::other(format!("HTTP {}", response.status())));
+        }
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+        let mut events = Events::of(response, longest);
+        let first = events.next().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        if first.name.as_deref() != Some("endpoint") {
+            return Err(io::Error::other("its first event names no endpoint"));
+        }
+        let messages = url.join(&first.data).map_err(io::Error::other)?;
+        // A server must not have us carry its credentials to somebody else.
+        if messages.origin() != url.origin() {
+            return Err(io::Error::other("its endpoint is of another origin"));
+        }
+        Ok(Self {
+            client: client.clone(),
+            headers: headers.clone(),
+            messages,
+            events,
+            rest: Vec::new(),
+        })
+    }
+}
+
+impl Transport<RoleClient> for Wire {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let request = self.client.inner().post(self.messages.clone()).headers(self.headers.clone());
+        async move {
+            let request = request.header(CONTENT_TYPE, "application/json");
+            let sent = request.body(serde_json::to_vec(&message)?).send().await;
+            let status = sent.map_err(io::Error::other)?.status();
+            if status.is_success() {
+                Ok(())
+            } else {
+                Err(io::Error::other(format!("HTTP {status}")))
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        loop {
+            if let Some(message) = self.rest.pop() {
+                return Some(message);
+            }
+            let event = self.events.next().await.ok()??;
+            if let Ok(Line::Messages(mut messages)) = line::understand(event.data.as_bytes()) {
+                messages.reverse();
+                self.rest = messages;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
