@@ -1,0 +1,11 @@
+//! Tools of MCP servers: real ones, inside the walls, and some that mean no good.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "the helpers are tests too")]
+
+mod everything;
+mod filesystem;
+mod hostile;
+mod python;
+mod remote;
+mod support;

@@ -1,0 +1,262 @@
+//! Servers on the network: each way of speaking over it, with real ones.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use host::{Era, Kind, Known, Output};
+use manifest::document::{Options, read};
+use policy::{Grant, GrantKind, Grants};
+use serde_json::{Value, json};
+
+use crate::support::{Bench, node_servers, python_library, tool};
+
+/// A server of somebody else's, outside the walls.
+struct Site {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Site {
+    /// Starts one that takes its port from `PORT`, and waits until somebody listens there.
+    fn start(root: &Path, argv: &[&str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut child = Command::new(argv[0])
+            .args(&argv[1..])
+            .current_dir(root)
+            .env("PORT", port.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let errors = child.stderr.take().unwrap();
+        std::thread::spawn(move || BufReader::new(errors).lines().for_each(drop));
+        let until = Instant::now() + Duration::from_mins(1);
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < until, "nobody listens");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self { child, port }
+    }
+
+    fn everything(way: &str) -> Self {
+        let index = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+        Self::start(&node_servers(), &["node", index, way])
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    fn grants(&self) -> Grants {
+        let value = format!("127.0.0.1:{}", self.port);
+        Grants::from_iter([Grant { kind: GrantKind::Host, value }])
+    }
+
+    fn bench(&self, path: &str) -> Bench {
+        let runtime = json!({
+            "kind": "mcp-http",
+            "install": { "method": "npm", "package": "trial", "version_spec": "1.0.0" },
+            "endpoint_url": self.url(path),
+        });
+        let bench = Bench::of(tool(Path::new("/var/tmp"), &runtime));
+        bench.granting(self.grants()).within(Duration::from_mins(1))
+    }
+}
+
+async fn answers(mut bench: Bench) {
+    let names = bench.discover().await;
+    assert!(names.iter().any(|name| name == "echo"), "{names:?}");
+    for turn in 0..3 {
+        let echoed = bench.call("echo", json!({ "message": turn.to_string() })).await.unwrap();
+        assert_eq!(echoed, Output::Text(format!("Echo: {turn}")));
+    }
+    let calls = (0..16).map(|number| bench.call("get-sum", json!({ "a": number, "b": 1 })));
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!(bench.eras.last(), Some(Era::Handshake));
+    let bench = bench.declaring("no-such-tool");
+    assert!(bench.call("no-such-tool", json!({})).await.is_err());
+}
+
+#[tokio::test]
+async fn one_that_answers_requests_is_spoken_with() {
+    let site = Site::everything("streamableHttp");
+    answers(site.bench("/mcp")).await;
+}
+
+#[tokio::test]
+async fn one_that_only_knows_the_oldest_way_is_spoken_with() {
+    let site = Site::everything("sse");
+    answers(site.bench("/sse")).await;
+}
+
+#[tokio::test]
+async fn one_of_the_newer_era_is_spoken_with() {
+    let text = r#"
+import os
+from mcp.server import MCPServer
+server = MCPServer("trial")
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    return a + b
+
+server.run(transport="streamable-http", host="127.0.0.1", port=int(os.environ["PORT"]))
+"#;
+    let site = Site::start(&python_library("2"), &["python3", "-c", text]);
+    let mut bench = site.bench("/mcp");
+    bench.discover().await;
+    let sum = bench.call("add", json!({ "a": 2, "b": 40 })).await.unwrap();
+    assert_eq!(sum, Output::Json(json!({ "result": 42 })));
+    assert_eq!(bench.eras.last(), Some(Era::Stateless));
+}
+
+#[tokio::test]
+async fn a_server_that_was_not_granted_is_not_reached() {
+    let site = Site::everything("streamableHttp");
+    let mut bench = site.bench("/mcp").declaring("echo");
+    bench.known = Known::default();
+    let (reply, blocked) =
+        bench.ask("echo", json!({ "message": "x" }), host::Warmth::Warm, None).await;
+    assert_eq!(reply.unwrap_err().kind, Kind::Denied);
+    assert_eq!(blocked[0].asked, format!("127.0.0.1:{}", site.port));
+}
+
+#[tokio::test]
+async fn a_registry_leads_to_the_server_that_has_the_tool() {
+    let site = Site::everything("streamableHttp");
+    let server = json!({ "server": {
+        "name": "example/everything",
+        "remotes": [{ "type": "streamable-http", "url": site.url("/mcp") }],
+    } });
+    let registry = registry(&json!({ "servers": [server], "metadata": {} }), &server);
+    let port = registry.port;
+    let url = registry.url("");
+    for (registry_url, server_id) in [
+        (url.clone(), Some("example/everything")),
+        (url, None),
+        // A registry that is no registry but a server.
+        (site.url("/mcp"), None),
+    ] {
+        let bench = of_registry(&registry_url, server_id, &[site.port, port]);
+        let echoed = bench.call("trial.echo", json!({ "message": "x" })).await;
+        assert_eq!(echoed.unwrap(), Output::Text("Echo: x".into()), "{registry_url} {server_id:?}");
+    }
+    let bench = of_registry(&registry.url(""), Some("example/other"), &[port]);
+    let error = bench.call("trial.echo", json!({ "message": "x" })).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Unknown, "{error:?}");
+}
+
+/// A site that answers as the text of its handler says.
+fn site(handler: &str) -> Site {
+    let text = format!(
+        "import http.server, json, os\nclass Handler(http.server.BaseHTTPRequestHandler):\n{handler}\nhttp.server.ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT'])), Handler).serve_forever()\n"
+    );
+    Site::start(Path::new("/var/tmp"), &["python3", "-c", &text])
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_cut_off() {
+    for kind in ["application/json", "text/event-stream"] {
+        let site = site(&format!(
+            r#"
+    def do_POST(self):
+        self.send_response(200)
+        self.send_header("content-type", "{kind}")
+        self.end_headers()
+        while True:
+            self.wfile.write(b"data: " + b"x" * 1000000)
+"#
+        ));
+        let bench = site.bench("/mcp").declaring("act").within(Duration::from_secs(20));
+        let error = bench.call("act", json!({})).await.unwrap_err();
+        assert_ne!(error.kind, Kind::TimedOut, "{kind}: {error:?}");
+        assert_ne!(error.kind, Kind::Denied, "{kind}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_cannot_send_our_messages_to_somebody_else() {
+    let site = site(
+        r#"
+    def do_POST(self):
+        self.send_error(404)
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b"event: endpoint\ndata: http://127.0.0.1:1/elsewhere\n\n")
+"#,
+    );
+    let bench = site.bench("/sse").declaring("act").within(Duration::from_secs(20));
+    let error = bench.call("act", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Unavailable, "{error:?}");
+}
+
+/// A registry that knows one server.
+fn registry(list: &Value, one: &Value) -> Site {
+    site(&format!(
+        r#"
+    def do_GET(self):
+        path = self.path.split("?")[0]
+        body = {{
+            "/v0.1/servers": {list:?},
+            "/v0.1/servers/example%2Feverything/versions/latest": {one:?},
+        }}.get(path)
+        self.send_response(200 if body else 404)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write((body or "{{}}").encode())
+"#,
+        list = list.to_string(),
+        one = one.to_string(),
+    ))
+}
+
+fn of_registry(url: &str, server: Option<&str>, ports: &[u16]) -> Bench {
+    let mut mcp = json!({ "registry_url": url, "tool_name": "echo" });
+    if let Some(server) = server {
+        mcp["server_id"] = server.into();
+    }
+    let capability = json!({
+        "id": "trial.echo",
+        "type": "tool",
+        "version": "1.0.0",
+        "description": "Says it again.",
+        "origin": { "source": "local", "digest": "0".repeat(64) },
+        "interfaces": { "inputs": { "type": "object" }, "outputs": {} },
+        "permissions": {
+            "network": "allowlist",
+            "network_allowlist": ["registry.example.com"],
+            "filesystem": "none",
+            "devices": [],
+        },
+        "runtime": {
+            "sandbox": "process",
+            "resources": { "cpu": "1", "memory": "256Mi" },
+            "timeout_seconds": 60,
+        },
+        "trust_level": "local",
+        "implementation": { "kind": "mcp_tool", "mcp": mcp },
+    });
+    let text = capability.to_string();
+    let (checked, mut packages) = read(text.as_bytes(), &Options::default()).unwrap();
+    assert!(!packages.is_empty(), "{checked:?}");
+    let grants = ports
+        .iter()
+        .map(|port| Grant { kind: GrantKind::Host, value: format!("127.0.0.1:{port}") });
+    let mut bench = Bench::script("");
+    bench.tool.package = packages.remove(0);
+    bench.granting(grants.collect()).within(Duration::from_mins(1))
+}
