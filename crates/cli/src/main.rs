@@ -17,6 +17,7 @@ mod output;
 mod owner;
 mod printer;
 mod program;
+mod progress;
 #[cfg(unix)]
 mod terminal;
 mod time;

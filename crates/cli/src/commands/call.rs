@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use host::{Blocked, Call, CallError, Host, Kind, Output, Plan, Reply, Settings, Tool, Warmth};
 use manifest::dialect::Dialect;
+use manifest::model::Entry;
 use policy::{Answer, Surface};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, escaped, line};
-use crate::{owner, tools, walls};
+use crate::{owner, progress, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
@@ -56,8 +57,7 @@ pub(crate) fn run(
 ) -> Outcome {
     let input = input(args.input.as_deref())?;
     let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
-    let found = tools::at(&args.from, loading, home, printer)?;
-    let tool = choose(&found.tools, &args.name)?;
+    let mut found = tools::at(&args.from, loading, home, printer)?;
     let settings = settings(home)?;
     let runtime = owner::runtime()?;
     let records = owner::records(home, &runtime)?;
@@ -65,8 +65,24 @@ pub(crate) fn run(
     let folder = std::env::current_dir().map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
     })?;
-    let mut call =
-        Call { action: args.name.clone(), input, surface: Surface::Terminal, answer: None, folder };
+    let is_declared = found.tools.iter().any(|tool| tool.action(&args.name).is_some());
+    if !is_declared && args.explain {
+        // To ask a server would be to run it.
+        for tool in found.tools.iter_mut().filter(|tool| is_server(tool)) {
+            tool.package.actions.push(host::assumed(&args.name));
+        }
+    } else if !is_declared {
+        runtime.block_on(discover(&mut found.tools, &host))?;
+    }
+    let tool = choose(&found.tools, &args.name)?;
+    let mut call = Call {
+        action: args.name.clone(),
+        input,
+        surface: Surface::Terminal,
+        answer: None,
+        folder,
+        progress: std::io::stderr().is_terminal().then(|| progress::on_terminal(printer)),
+    };
     if args.explain {
         let plan = runtime.block_on(host.plan(tool, &call));
         let plan = plan.map_err(|error| failure(&error, &[], tool))?;
@@ -102,6 +118,23 @@ pub(crate) fn run(
         printer.note(&blocked_words(one, tool));
     }
     show(&reply, printer)
+}
+
+/// Asks those that say only when they run what they can do: MCP servers.
+async fn discover(tools: &mut [Tool], host: &Host) -> Result<(), Failure> {
+    for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
+        let found = host.discover(tool).await;
+        let found = found.map_err(|error| failure(&error, &[], tool))?;
+        let declared: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
+        tool.package.actions.extend(found.into_iter().filter(|one| !declared.contains(&one.name)));
+    }
+    Ok(())
+}
+
+/// Whether a tool is an MCP server, which may have more tools than its package says.
+fn is_server(tool: &Tool) -> bool {
+    let mut entries = tool.package.implementations.iter().map(|one| &one.entry);
+    entries.any(|entry| matches!(entry, Entry::McpStdio { .. } | Entry::McpHttp { .. }))
 }
 
 /// The tool that is meant by a name.
