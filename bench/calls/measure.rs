@@ -46,6 +46,7 @@ fn main() {
             surface: Surface::Terminal,
             answer: None,
             folder: "/".into(),
+            progress: None,
         };
         let made = runtime.block_on(host.call(tool, &call, Warmth::Warm));
         made.reply.unwrap_or_else(|error| panic!("{error} {}", error.details));

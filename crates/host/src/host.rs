@@ -21,7 +21,7 @@ use crate::output;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
 use crate::run::http::Web;
-use crate::run::mcp::era::InMemory;
+use crate::run::mcp::era::{Eras, InMemory};
 use crate::run::mcp::{Servers, Terms, assumed};
 use crate::run::worker::{Warmth, Workers};
 use crate::run::{Blocked, process};
@@ -90,6 +90,13 @@ impl Host {
         let servers = Servers::new(Arc::new(InMemory::default()));
         let (workers, web) = (Workers::new(), Web::new());
         Self { settings: Arc::new(settings), launcher, workers, servers, web, vault, records }
+    }
+
+    /// The same host, with a memory of its own for the eras of MCP servers.
+    #[must_use]
+    pub fn remembering(mut self, eras: Arc<dyn Eras>) -> Self {
+        self.servers = Servers::new(eras);
+        self
     }
 
     /// What the walls of this machine are worth.

@@ -39,7 +39,9 @@ impl Plan {
             Way::Worker(one) => (&one.shown, &one.walls),
             Way::Mcp(one) => match &one.place {
                 Place::Process { walls, .. } => (&one.shown, walls),
-                Place::Url { .. } | Place::Registry { .. } => return (one.shown.clone(), Vec::new()),
+                Place::Url { .. } | Place::Registry { .. } => {
+                    return (one.shown.clone(), Vec::new());
+                }
             },
             Way::Http(one) => {
                 return (vec![one.method.to_string(), one.shown.clone()], Vec::new());

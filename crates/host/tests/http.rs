@@ -9,15 +9,17 @@
     reason = "a test may panic, and reads better without `&json!`"
 )]
 
+mod kit;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use host::{Blocked, Call, CallError, Host, Kind, Known, Output, Reply, Settings, Tool, Warmth};
+use host::{Blocked, Call, CallError, Host, Kind, Output, Records, Reply, Settings, Tool, Warmth};
 use manifest::document::{self, Options};
 use manifest::model::Trust;
-use policy::{Consent, Grant, GrantKind, Policy, Surface};
+use policy::{Consent, Grant, GrantKind, Grants, Policy, Surface};
 use sandbox::Launcher;
 use serde_json::{Value, json};
 
@@ -26,7 +28,8 @@ struct Site {
     server: Child,
     origin: String,
     host: Host,
-    known: Known,
+    records: std::sync::Arc<Records>,
+    grants: Grants,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -89,17 +92,18 @@ impl Site {
             .map(|value| Grant { kind: GrantKind::Environment, value })
             .chain([Grant { kind: GrantKind::Host, value: format!("127.0.0.1:{port}") }])
             .collect();
+        let (home, vault, records) = kit::stores();
         let settings = Settings {
             policy: Policy::default(),
-            home: "/nonexistent".into(),
+            home: home.clone(),
             user_home: None,
             search_path: "/usr/bin:/bin".into(),
             environment,
         };
         let launcher = Launcher::start(env!("CARGO_BIN_EXE_host-launcher").as_ref()).unwrap();
-        let known = Known { grants, ..Known::default() };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        Self { server, origin, host: Host::new(settings, launcher), known, runtime }
+        let host = Host::new(settings, launcher, vault, std::sync::Arc::clone(&records));
+        Self { server, origin, host, records, grants, runtime }
     }
 
     /// An mcpkg tool of this site.
@@ -164,17 +168,21 @@ impl Site {
     }
 
     fn call(&self, tool: &Tool, input: Value) -> (Result<Reply, CallError>, Vec<Blocked>) {
-        self.call_knowing(tool, &input, &self.known)
+        self.call_granting(tool, &input, &self.grants)
     }
 
-    fn call_knowing(
+    fn call_granting(
         &self,
         tool: &Tool,
         input: &Value,
-        known: &Known,
+        grants: &Grants,
     ) -> (Result<Reply, CallError>, Vec<Blocked>) {
         let call = call(tool, input);
-        self.runtime.block_on(self.host.call(tool, &call, known, Warmth::Cold))
+        self.runtime.block_on(async {
+            kit::set_grants(&self.records, &tool.package.canonical_id(), grants).await;
+            let made = self.host.call(tool, &call, Warmth::Cold).await;
+            (made.reply, made.blocked)
+        })
     }
 
     fn ok(&self, tool: &Tool, input: Value) -> Reply {
@@ -478,7 +486,7 @@ fn nobody_is_reached_whom_the_owner_did_not_allow() {
     let site = Site::open();
     let echo = site.mcpkg("GET", "/echo", json!({}));
     // The package's own word leads nowhere private.
-    let (reply, blocked) = site.call_knowing(&echo, &json!({}), &Known::default());
+    let (reply, blocked) = site.call_granting(&echo, &json!({}), &Grants::default());
     let error = reply.unwrap_err();
     let asked = site.origin.strip_prefix("http://").unwrap();
     assert_eq!((&error.kind, &error.details["host"]), (&Kind::Denied, &json!(asked)));
@@ -498,8 +506,8 @@ fn nobody_is_reached_whom_the_owner_did_not_allow() {
         json!({ "endpoint": { "type": "http", "method": "GET", "url": "http://127.0.0.1:9/" } }),
     );
     let grant = Grant { kind: GrantKind::Host, value: "127.0.0.1:9".to_owned() };
-    let known = Known { grants: [grant].into_iter().collect(), ..Known::default() };
-    let error = site.call_knowing(&nobody, &json!({}), &known).0.unwrap_err();
+    let grants = [grant].into_iter().collect();
+    let error = site.call_granting(&nobody, &json!({}), &grants).0.unwrap_err();
     assert_eq!(error.kind, Kind::Unavailable);
     assert!(error.message.starts_with("no connection was made: "), "{}", error.message);
 }
@@ -508,7 +516,10 @@ fn nobody_is_reached_whom_the_owner_did_not_allow() {
 fn a_plan_shows_the_request_and_no_secret() {
     let site = Site::open();
     let shown = |tool: &Tool, input: Value| {
-        let plan = site.host.plan(tool, &call(tool, &input), &site.known).unwrap();
+        let plan = site.runtime.block_on(async {
+            kit::set_grants(&site.records, &tool.package.canonical_id(), &site.grants).await;
+            site.host.plan(tool, &call(tool, &input)).await.unwrap()
+        });
         assert!(!format!("{plan:?}").contains("s3cret-key"));
         plan.to_value()
     };

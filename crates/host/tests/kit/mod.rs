@@ -97,6 +97,42 @@ pub async fn host_with(policy: &str) -> Host {
     host_in(&home, policy).await
 }
 
+/// Waits for something, also where a runtime is waiting already.
+pub fn wait_for<T: Send>(future: impl Future<Output = T> + Send) -> T {
+    let wait = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(future)
+    };
+    std::thread::scope(|scope| scope.spawn(wait).join().unwrap())
+}
+
+/// The vault and the ledger of a new home, which is left to the test's end.
+pub fn stores() -> (std::path::PathBuf, Arc<vault::FileVault>, Arc<Records>) {
+    let home = home().keep();
+    let vault = vault::FileVault::open(home.join("vault"), || None).unwrap();
+    let records = wait_for(Records::open(&home)).unwrap();
+    (home, Arc::new(vault), Arc::new(records))
+}
+
+/// Grants exactly this to a package.
+pub async fn set_grants(records: &Records, package: &str, grants: &policy::Grants) {
+    use ledger::state::grants::{Grant, GrantKind};
+    for one in records.state.grants(Some(package)).await.unwrap() {
+        records.state.revoke(package, one.kind, &one.value).await.unwrap();
+    }
+    for one in grants.iter() {
+        let kind = GrantKind::ALL.into_iter().find(|kind| kind.name() == one.kind.name()).unwrap();
+        let grant = Grant {
+            package: package.to_owned(),
+            kind,
+            value: one.value.clone(),
+            by: "test".to_owned(),
+            created: host::records::now(),
+        };
+        records.state.grant(&grant).await.unwrap();
+    }
+}
+
 /// A host with a home and a policy.
 pub async fn host_in(home: &Path, policy: &str) -> Host {
     let launcher =
@@ -125,6 +161,7 @@ pub fn call_of(tool: &Tool, input: &Value) -> Call {
         surface: Surface::Terminal,
         answer: None,
         folder: "/".into(),
+        progress: None,
     }
 }
 

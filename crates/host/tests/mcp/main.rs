@@ -6,6 +6,8 @@
 mod everything;
 mod filesystem;
 mod hostile;
+#[path = "../kit/mod.rs"]
+mod kit;
 mod python;
 mod remote;
 mod support;

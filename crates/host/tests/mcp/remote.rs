@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use host::{Era, Kind, Known, Output};
+use host::{Era, Kind, Output};
 use manifest::document::{Options, read};
 use policy::{Grant, GrantKind, Grants};
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ server.run(transport="streamable-http", host="127.0.0.1", port=int(os.environ["P
 async fn a_server_that_was_not_granted_is_not_reached() {
     let site = Site::everything("streamableHttp");
     let mut bench = site.bench("/mcp").declaring("echo");
-    bench.known = Known::default();
+    bench.grants = Grants::default();
     let (reply, blocked) =
         bench.ask("echo", json!({ "message": "x" }), host::Warmth::Warm, None).await;
     assert_eq!(reply.unwrap_err().kind, Kind::Denied);

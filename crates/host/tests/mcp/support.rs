@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use host::{
-    Blocked, Call, CallError, Era, Eras, Host, Known, Output, Progress, Reply, Settings, Tool,
+    Blocked, Call, CallError, Era, Eras, Host, Output, Progress, Records, Reply, Settings, Tool,
     Warmth,
 };
 use manifest::document::{Options, read};
@@ -14,11 +14,14 @@ use policy::{Consent, Grants, Policy, Surface};
 use sandbox::Launcher;
 use serde_json::{Value, json};
 
+use crate::kit;
+
 /// A server, and the host that calls its tools.
 pub(crate) struct Bench {
     pub(crate) host: Host,
     pub(crate) tool: Tool,
-    pub(crate) known: Known,
+    pub(crate) records: Arc<Records>,
+    pub(crate) grants: Grants,
     pub(crate) eras: Arc<Found>,
 }
 
@@ -49,16 +52,18 @@ impl Eras for Found {
 }
 
 /// A host that knows nothing of this machine but where programs are.
-pub(crate) fn host(eras: &Arc<Found>) -> Host {
+pub(crate) fn host(eras: &Arc<Found>) -> (Host, Arc<Records>) {
+    let (home, vault, records) = kit::stores();
     let launcher = Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap();
     let settings = Settings {
         policy: Policy::default(),
-        home: PathBuf::from("/nonexistent/.mcp"),
+        home,
         user_home: None,
         search_path: std::env::var_os("PATH").unwrap(),
         environment: Vec::new(),
     };
-    Host::remembering(settings, launcher, Arc::<Found>::clone(eras))
+    let host = Host::new(settings, launcher, vault, Arc::clone(&records));
+    (host.remembering(Arc::<Found>::clone(eras)), records)
 }
 
 /// A manifest that says how a server is run and no more, in the folder with its files.
@@ -103,7 +108,8 @@ impl Bench {
     /// A package, and a host that knows nothing yet.
     pub(crate) fn of(tool: Tool) -> Self {
         let eras = Arc::<Found>::default();
-        Self { host: host(&eras), tool, known: Known::default(), eras }
+        let (host, records) = host(&eras);
+        Self { host, tool, records, grants: Grants::default(), eras }
     }
 
     /// A server that is a command, with its files in a folder.
@@ -131,13 +137,14 @@ impl Bench {
 
     /// What the owner granted.
     pub(crate) fn granting(mut self, grants: Grants) -> Self {
-        self.known.grants = grants;
+        self.grants = grants;
         self
     }
 
     /// Asks the server for its tools, which can then be called.
     pub(crate) async fn discover(&mut self) -> Vec<String> {
-        let found = self.host.discover(&self.tool, &self.known).await;
+        kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;
+        let found = self.host.discover(&self.tool).await;
         self.tool.package.actions = found.unwrap_or_else(|error| panic!("{}", error.to_value()));
         self.tool.package.actions.iter().map(|one| one.name.clone()).collect()
     }
@@ -178,7 +185,9 @@ impl Bench {
             folder: PathBuf::from("/"),
             progress,
         };
-        self.host.call(&self.tool, &call, &self.known, warmth).await
+        kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;
+        let made = self.host.call(&self.tool, &call, warmth).await;
+        (made.reply, made.blocked)
     }
 }
 
