@@ -468,12 +468,12 @@ fn check_allowed(decision: &Decision, considered: &Considered) -> Result<(), Cal
 
 /// Hosts of its own endpoints.
 fn endpoints(implementation: &Implementation) -> Vec<String> {
-    let url = match &implementation.entry {
-        Entry::Http { base: url, .. }
-        | Entry::McpHttp { url }
-        | Entry::A2a { endpoint: url }
-        | Entry::McpTool { registry_url: url, .. } => url,
-        _ => return Vec::new(),
+    let (Entry::Http { base: url, .. }
+    | Entry::McpHttp { url }
+    | Entry::A2a { endpoint: url }
+    | Entry::McpTool { registry_url: url, .. }) = &implementation.entry
+    else {
+        return Vec::new();
     };
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

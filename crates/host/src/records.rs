@@ -91,7 +91,8 @@ impl Records {
                     "your policy allows {most} calls a minute; try again in {} s",
                     time.as_secs() + 1
                 );
-                return Err(denied(&message).with("retry_after_ms", time.as_millis() as u64));
+                let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+                return Err(denied(&message).with("retry_after_ms", time));
             }
         }
         let budget = |one: policy::policy::Budget| Budget {

@@ -1,5 +1,4 @@
 //! What a Node tool says before it is called, and in what order things are asked.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod kit;
 

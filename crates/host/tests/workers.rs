@@ -1,5 +1,4 @@
 //! Python functions and Node tools: warm, walled, and ended by anything that is not an answer.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod kit;
 

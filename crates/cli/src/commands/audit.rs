@@ -65,10 +65,10 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
         outcome: args.outcome.clone(),
         ..Filter::default()
     };
-    let mut follow = match args.follow {
-        true => Some(Follow::from_end(&folder).map_err(failed)?),
-        false => None,
-    };
+    let mut follow = None;
+    if args.follow {
+        follow = Some(Follow::from_end(&folder).map_err(failed)?);
+    }
     let page = page(&folder, &filter, None, args.limit).map_err(failed)?;
     for record in page.records.iter().rev() {
         show(record, json_wanted, printer)?;

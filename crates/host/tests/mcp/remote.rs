@@ -92,13 +92,13 @@ async fn answers(mut bench: Bench) {
 #[tokio::test]
 async fn one_that_answers_requests_is_spoken_with() {
     let site = Site::everything("streamableHttp");
-    answers(site.bench("/mcp")).await;
+    Box::pin(answers(site.bench("/mcp"))).await;
 }
 
 #[tokio::test]
 async fn one_that_only_knows_the_oldest_way_is_spoken_with() {
     let site = Site::everything("sse");
-    answers(site.bench("/sse")).await;
+    Box::pin(answers(site.bench("/sse"))).await;
 }
 
 #[tokio::test]

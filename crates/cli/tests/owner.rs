@@ -1,0 +1,294 @@
+//! What the owner allows and keeps: grants, secrets, approvals, the policy and the log.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Ran, repository, run_in};
+use serde_json::{Value, json};
+
+/// A home of its own, and a folder for packages.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(tempfile::Builder::new().prefix("haft-owner-").tempdir_in("/var/tmp").unwrap())
+    }
+
+    fn home(&self) -> PathBuf {
+        self.0.path().join("home")
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn run(&self, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {
+        let home = self.home();
+        let mut all = vec!["--home", home.to_str().unwrap(), "--non-interactive"];
+        all.extend(arguments);
+        run_in(&repository(), &all, stdin)
+    }
+
+    fn done(&self, arguments: &[&str]) -> Ran {
+        let ran = self.run(arguments, None);
+        assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        ran
+    }
+
+    /// A capability whose command is a shell script, with these permissions and secrets.
+    fn capability(&self, script: &str, permissions: &Value, secrets: &Value) -> String {
+        let manifest = json!({
+            "id": "demo.tool", "type": "tool", "version": "1.0.0", "description": "A test",
+            "origin": {"source": "local", "digest": "0".repeat(64)},
+            "interfaces": {"inputs": {"type": "object"}, "outputs": {}},
+            "permissions": permissions,
+            "runtime": {"sandbox": "process", "resources": {"cpu": "1", "memory": "256Mi"},
+                "timeout_seconds": 20},
+            "trust_level": "local",
+            "secrets": secrets,
+            "implementation": {"kind": "command", "command": {"argv": ["sh", "-c", script]}}
+        });
+        self.write("pkg/manifest.json", &manifest.to_string())
+    }
+
+    fn call(&self, manifest: &str) -> Ran {
+        self.run(&["call", "--from", manifest, "demo.tool", "{}"], None)
+    }
+}
+
+const PACKAGE: &str = "capability:demo.tool";
+
+fn closed() -> Value {
+    json!({"network": "deny", "filesystem": "none", "devices": []})
+}
+
+fn open() -> Value {
+    json!({"network": "allowlist", "network_allowlist": ["api.example.com"],
+        "filesystem": "write", "devices": []})
+}
+
+#[test]
+fn a_folder_is_there_while_it_is_granted() {
+    let desk = Desk::new();
+    let file = desk.write("data/note.txt", "hello");
+    let folder = Path::new(&file).parent().unwrap().to_str().unwrap().to_owned();
+    let script = format!("cat {file} | sed 's/.*/\"&\"/'");
+    let manifest = desk.capability(&script, &open(), &json!([]));
+    assert_eq!(desk.call(&manifest).code, 1);
+    desk.done(&["grant", PACKAGE, "--read", &folder]);
+    assert_eq!(desk.call(&manifest).json(), json!("hello"));
+    assert_eq!(desk.done(&["grant", PACKAGE]).stdout, format!("read {folder}\n"));
+    desk.done(&["ungrant", PACKAGE, "--read", &folder]);
+    assert_eq!(desk.call(&manifest).code, 1);
+    // What the package says it does not need, it does not get.
+    desk.done(&["grant", PACKAGE, "--read", &folder]);
+    let modest = desk.capability(&script, &closed(), &json!([]));
+    assert_eq!(desk.call(&modest).code, 1);
+}
+
+#[test]
+fn what_was_blocked_is_told_with_the_command_that_allows_it() {
+    let desk = Desk::new();
+    let script = "curl -sS -m 5 http://127.0.0.1:9/ >/dev/null 2>&1; curl -sS -m 5 https://other.example.net/ >/dev/null 2>&1; echo '{}'";
+    let manifest = desk.capability(script, &open(), &json!([]));
+    let ran = desk.call(&manifest);
+    let wanted = format!("haft grant {PACKAGE} --host other.example.net:443");
+    assert!(ran.stderr.contains(&wanted), "{}{}", ran.stdout, ran.stderr);
+    let learned = desk.done(&["grant", "--learn", PACKAGE]).stdout;
+    assert!(learned.lines().any(|line| line == wanted), "{learned}");
+    let record = desk.done(&["audit", "--json"]).stdout;
+    let record: Value = serde_json::from_str(record.lines().last().unwrap()).unwrap();
+    assert_eq!(record["blocked"][0]["value"], "other.example.net:443", "{record}");
+}
+
+#[test]
+fn grants_are_checked_before_they_are_kept() {
+    let desk = Desk::new();
+    for (arguments, code, words) in [
+        (vec!["grant", "demo.tool", "--env", "X"], 2, "write the dialect and the id"),
+        (vec!["grant", PACKAGE, "--host", "https://x.example/"], 2, "is a URL"),
+        (vec!["grant", PACKAGE, "--read", "/no/such/place"], 3, "failed to find"),
+        (vec!["grant", PACKAGE, "--write", "/"], 2, "cannot be granted"),
+        (vec!["grant", PACKAGE, "--device", "/etc/passwd"], 2, "no device"),
+        (vec!["grant", PACKAGE, "--env", "A=b"], 2, "no name of a variable"),
+        (vec!["ungrant", PACKAGE, "--host", "x.example"], 3, "is not granted"),
+        (vec!["ungrant", PACKAGE], 2, "nothing to take back"),
+    ] {
+        let ran = desk.run(&arguments, None);
+        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
+    }
+    assert_eq!(desk.done(&["grant", PACKAGE]).stdout, "");
+}
+
+/// A value that must be found nowhere.
+const CANARY: &str = "c4n4ry-7Zq!x/9Kp";
+
+#[test]
+fn a_secret_reaches_its_tool_and_nothing_else() {
+    let desk = Desk::new();
+    let secrets = json!([{"name": "TOKEN", "ref": "secret://TOKEN"}]);
+    let script = "printf '{\"length\":%s,\"said\":\"%s\",\"coded\":\"%s\"}' ${#TOKEN} \"$TOKEN\" $(printf %s \"$TOKEN\" | base64)";
+    let manifest = desk.capability(script, &closed(), &secrets);
+    let missing = desk.call(&manifest);
+    assert_eq!(missing.code, 2, "{}", missing.stderr);
+    assert!(missing.stderr.contains("Missing required secret: TOKEN"), "{}", missing.stderr);
+    let hint = format!("`haft secret set {PACKAGE} TOKEN` keeps it");
+    assert!(missing.stderr.contains(&hint), "{}", missing.stderr);
+
+    let kept =
+        desk.run(&["secret", "set", PACKAGE, "TOKEN"], Some(format!("{CANARY}\n").as_bytes()));
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    let listed = desk.done(&["secret", "list"]).stdout;
+    assert!(listed.starts_with(&format!("{PACKAGE} TOKEN 20")), "{listed}");
+    let result = desk.call(&manifest).json();
+    assert_eq!(result["length"], CANARY.len());
+    assert_eq!(
+        (&result["said"], &result["coded"]),
+        (&json!("[secret TOKEN]"), &json!("[secret TOKEN]"))
+    );
+    // Another package is not given it.
+    let text = std::fs::read_to_string(&manifest).unwrap().replace("demo.tool", "demo.other");
+    let other = desk.write("other/manifest.json", &text);
+    let denied = desk.run(&["call", "--from", &other, "demo.other", "{}"], None);
+    assert_eq!(denied.code, 2, "{}", denied.stderr);
+
+    desk.done(&["secret", "rotate"]);
+    assert_eq!(desk.call(&manifest).json()["length"], CANARY.len());
+    let told = desk.done(&["audit", "--json"]).stdout;
+    assert!(!told.contains(CANARY));
+    assert_nowhere(&desk.home());
+    desk.done(&["secret", "rm", PACKAGE, "TOKEN"]);
+    assert_eq!(desk.call(&manifest).code, 2);
+}
+
+/// Looks through every file of a folder for the canary, as it is and in hexadecimal and base64.
+fn assert_nowhere(folder: &Path) {
+    use std::fmt::Write;
+    let hex = CANARY.bytes().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    // The middle of its base64, whatever it is aligned to, is among these.
+    let coded = ["YzRuNHJ5LTdacSF4LzlL", "M0bjRyeS03WnEheC85S", "jNG40cnktN1pxIXgvOU"];
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            assert_nowhere(&path);
+            continue;
+        }
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap_or_default()).into_owned();
+        for form in [CANARY, &hex].into_iter().chain(coded) {
+            assert!(!text.contains(form), "{form} in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn references_outside_the_vault_need_the_owners_word() {
+    let desk = Desk::new();
+    let file = desk.write("token.txt", CANARY);
+    for (reference, words) in [
+        ("env://HOME".to_owned(), "your policy does not name it"),
+        (format!("file://{file}"), "was not granted for reading"),
+        ("vault://kv/a#b".to_owned(), "no Vault server is set up"),
+        ("keyring://a/b".to_owned(), "no keyring"),
+    ] {
+        let secrets = json!([{"name": "TOKEN", "ref": reference}]);
+        let manifest = desk.capability("echo '{}'", &closed(), &secrets);
+        let ran = desk.call(&manifest);
+        assert_eq!(ran.code, 4, "{reference}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{reference}: {}", ran.stderr);
+    }
+    let secrets = json!([{"name": "TOKEN", "ref": format!("file://{file}")}]);
+    let manifest = desk.capability("printf %s ${#TOKEN}", &closed(), &secrets);
+    desk.done(&["grant", PACKAGE, "--read", &file]);
+    assert_eq!(desk.call(&manifest).json(), json!(CANARY.len()));
+}
+
+#[test]
+fn a_rule_spares_the_question_it_is_about() {
+    let desk = Desk::new();
+    let manifest = desk.capability("cat", &closed(), &json!([]));
+    desk.write("home/policy.toml", "[package.\"demo.tool\"]\napproval = \"ask\"\n");
+    let call = |input: &str| desk.run(&["call", "--from", &manifest, "demo.tool", input], None);
+    assert_eq!(call(r#"{"to":"a@example.com"}"#).code, 4);
+    desk.done(&["approve", "always", PACKAGE, "demo.tool", r#"{"to":"*@example.com"}"#]);
+    assert_eq!(call(r#"{"to":"a@example.com"}"#).code, 0);
+    assert_eq!(call(r#"{"to":"a@example.org"}"#).code, 4);
+    let rules = desk.done(&["approve", "rules"]).stdout;
+    let number = rules.split(' ').next().unwrap().to_owned();
+    desk.done(&["approve", "forget", &number]);
+    assert_eq!(call(r#"{"to":"a@example.com"}"#).code, 4);
+    assert_eq!(desk.run(&["approve", "forget", "99"], None).code, 3);
+}
+
+#[test]
+fn a_budget_is_used_up() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    desk.write("home/policy.toml", "[package.\"demo.tool\"]\nbudget.calls_per_day = 2\n");
+    assert_eq!(desk.call(&manifest).code, 0);
+    assert_eq!(desk.call(&manifest).code, 0);
+    let third = desk.call(&manifest);
+    assert_eq!(third.code, 4);
+    assert!(third.stderr.contains("for today are used up"), "{}", third.stderr);
+    desk.write("home/policy.toml", "[budget]\ncalls_per_minute = 1\n");
+    assert_eq!(desk.call(&manifest).code, 0);
+    assert!(desk.call(&manifest).stderr.contains("calls a minute"));
+}
+
+#[test]
+fn every_call_and_every_refusal_is_in_the_log_and_a_change_is_found() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    assert_eq!(desk.call(&manifest).code, 0);
+    desk.write("home/policy.toml", "[package.\"demo.tool\"]\nallow = false\n");
+    assert_eq!(desk.call(&manifest).code, 4);
+    let lines = desk.done(&["audit", "--json"]).stdout;
+    let records: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records.len(), 2);
+    assert_eq!(
+        (&records[0]["decision"], &records[1]["decision"]),
+        (&json!("allowed"), &json!("denied"))
+    );
+    assert_eq!(records[0]["package"], PACKAGE);
+    assert!(records[0]["sandbox"].as_str().unwrap().starts_with('L'));
+    assert_eq!(desk.done(&["audit", "verify"]).stdout, "");
+    let log = std::fs::read_dir(desk.home().join("audit")).unwrap().flatten();
+    let log =
+        log.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|e| e == "log"));
+    let log = log.unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, text.replacen("denied", "allowd", 1)).unwrap();
+    let broken = desk.run(&["audit", "verify"], None);
+    assert_eq!(broken.code, 1, "{}", broken.stdout);
+    assert!(broken.stdout.contains(":2"), "{}", broken.stdout);
+}
+
+#[test]
+fn a_passphrase_guards_what_the_policy_says() {
+    let desk = Desk::new();
+    desk.write("home/policy.toml", "[approval]\nowner_presence = \"passphrase\"\n");
+    for arguments in [
+        vec!["grant", PACKAGE, "--env", "X"],
+        vec!["approve", "always", PACKAGE, "demo.tool"],
+        vec!["secret", "rm", PACKAGE, "X"],
+    ] {
+        let ran = desk.run(&arguments, None);
+        assert!(ran.code == 2 || ran.code == 4, "{arguments:?}: {} {}", ran.code, ran.stderr);
+    }
+    assert_eq!(desk.done(&["grant", PACKAGE]).stdout, "");
+    assert_eq!(desk.run(&["policy", "check"], None).code, 0);
+    desk.write("home/policy.toml", "[aproval]\n");
+    let bad = desk.run(&["policy", "check"], None);
+    assert_eq!(bad.code, 2);
+    assert!(bad.stderr.contains("line 1: unknown field `aproval`"), "{}", bad.stderr);
+}
