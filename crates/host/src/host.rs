@@ -251,8 +251,12 @@ impl Host {
 
     /// What is written down of a call, as far as it is known before anything was looked at.
     fn record_of(&self, tool: &Tool, call: &Call) -> audit::Call {
+        let name = match tool.package.dialect {
+            Dialect::Agentcli => call.action.clone(),
+            _ => tool.package.name.clone().unwrap_or_else(|| tool.package.id.clone()),
+        };
         audit::Call {
-            tool: tool.package.name.clone().unwrap_or_else(|| tool.package.id.clone()),
+            tool: name,
             package: tool.package.canonical_id(),
             package_digest: tool.package.raw_sha256.clone(),
             action: call.action.clone(),

@@ -23,6 +23,8 @@ use mcp::{Mcp, Place};
 /// Exactly what a call would run, and with what.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// The package, as grants and secrets name it.
+    pub package: String,
     /// What was decided, and why.
     pub decision: Decision,
     /// Which implementation was chosen.
@@ -60,6 +62,7 @@ impl Plan {
         };
         let reasons: Vec<_> = self.decision.reasons.iter().map(ToString::to_string).collect();
         let mut document = json!({
+            "package": self.package,
             "decision": verdict,
             "because": why,
             "reasons": reasons,
@@ -191,7 +194,8 @@ pub(crate) struct Asked<'p> {
 pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
     let way = asked.way()?;
     let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
-    Ok(Plan { decision, implementation, way })
+    let package = asked.tool.package.canonical_id();
+    Ok(Plan { package, decision, implementation, way })
 }
 
 impl Asked<'_> {

@@ -53,8 +53,8 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
                 printer.result(&format!("{}\n", line(&finding.to_string())))?;
             }
             printer.note(&format!(
-                "{} records, {}",
-                report.lines,
+                "{}, {}",
+                super::count(usize::try_from(report.lines).unwrap_or(usize::MAX), "record"),
                 if report.is_sound() { "unbroken" } else { "not as they were written" }
             ));
         }

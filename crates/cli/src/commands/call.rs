@@ -357,6 +357,7 @@ fn write_lines(value: &Value, at: &Path, text: &mut String) {
                     *text += &format!("{indent}  - {}\n", line(&words));
                 }
             }
+            Value::Null => {}
             Value::String(words) => *text += &format!("{indent}{name}: {}\n", line(words)),
             other => *text += &format!("{indent}{name}: {other}\n"),
         }
