@@ -1,6 +1,6 @@
 //! What a tool may do, and why.
 //!
-//! [`decide`] is a pure function of the call, the owner's [`Policy`], the [`Grants`] of the package
+//! [`decide()`] is a pure function of the call, the owner's [`Policy`], the [`Grants`] of the package
 //! and what the owner has [answered](Memory) before. It always explains: every rule that had a
 //! say is in the [`Decision`], in the order it was asked.
 //!

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`secret`] | a value that is cleared and never shown |
 //! | [`place`] | whose secret it is, and its name |
-//! | [`reference`] | what a manifest writes instead of a value |
+//! | [`mod@reference`] | what a manifest writes instead of a value |
 //! | [`file`](mod@file) | our own vault: one sealed file in a folder of its own |
 //! | [`outside`] | values that somebody else keeps: variables and files |
 //! | [`kv`] | values that a Vault server keeps |

@@ -23,7 +23,7 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Let an action be called without asking, with all arguments or with those that fit a pattern
+    /// Let an action be called without asking, where its arguments fit
     Always {
         /// The package, with its dialect: mcpkg:acme.mail
         #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]

@@ -29,7 +29,7 @@
 //! | `error` | why the log cannot be written or read |
 //! | [`record`] | what is written of a call, and how much of it |
 //! | [`shape`] | what arguments look like, without what they say |
-//! | [`line`] | a record as the bytes of a line, hashed; and back |
+//! | [`mod@line`] | a record as the bytes of a line, hashed; and back |
 //! | `lines`, `folder` | lines in both directions; the files of a log, and its lock |
 //! | `key`, [`head`] | the key of the home, and the signed end of the chain |
 //! | `end` | where the chain goes on, and what is wrong there |
