@@ -292,7 +292,7 @@ fn an_action_fills_its_path_its_headers_and_its_body() {
     let input = json!({ "id": "a/../b?c#d", "who": { "name": "x y", "age": 3 }, "trace": 7 });
     let said = site.json(&demo, input);
     assert_eq!(said["path"], "/echo/items/a%2F..%2Fb%3Fc%23d/x%20y");
-    assert_eq!(said["headers"]["authorization"], "Bearer s3cret-key");
+    assert_eq!(said["headers"]["authorization"], "Bearer [secret DEMO_KEY]");
     assert_eq!(
         (&said["headers"]["x-trace"], &said["headers"]["x-left-out"]),
         (&json!("t-7"), &json!(null))
@@ -320,9 +320,12 @@ fn keys_are_sent_as_the_package_wants_them_and_nothing_else_is() {
         let tool = site.mcpkg("GET", "/echo", auth(kind, names));
         site.json(&tool, json!({}))["headers"][name].clone()
     };
-    assert_eq!(header("bearer", &["UNSET", "DEMO_KEY"], "authorization"), "Bearer s3cret-key");
-    assert_eq!(header("api_key", &["DEMO_KEY"], "x-api-key"), "s3cret-key");
-    assert_eq!(header("oauth2", &["DEMO_KEY"], "authorization"), "Bearer s3cret-key");
+    assert_eq!(
+        header("bearer", &["UNSET", "DEMO_KEY"], "authorization"),
+        "Bearer [secret DEMO_KEY]"
+    );
+    assert_eq!(header("api_key", &["DEMO_KEY"], "x-api-key"), "[secret DEMO_KEY]");
+    assert_eq!(header("oauth2", &["DEMO_KEY"], "authorization"), "Bearer [secret DEMO_KEY]");
     assert_eq!(header("none", &["DEMO_KEY"], "authorization"), json!(null));
     // What was not granted is not sent, whatever the package lists.
     for (kind, name) in [("bearer", "UNSET"), ("api_key", "SECRET_OF_THE_OWNER")] {
@@ -342,7 +345,7 @@ fn a_token_is_fetched_kept_and_renewed_once() {
     let said = first.output.clone().into_value();
     assert_eq!(
         said["as"],
-        json!({ "client": "me", "grant": "client_credentials", "scope": "read write" })
+        json!({ "client": "[secret ME_CLIENT_ID]", "grant": "client_credentials", "scope": "read write" })
     );
     assert_eq!(first.attempts, 1);
     assert_eq!(site.json(&me, json!({}))["token"], said["token"], "it is kept");
@@ -358,7 +361,7 @@ fn a_token_is_fetched_kept_and_renewed_once() {
     assert_eq!(site.json(&owner, json!({}))["as"]["grant"], "refresh_token");
     let poster = ["POSTER_TOKEN_URL", "POSTER_CLIENT_ID", "POSTER_CLIENT_SECRET"];
     let poster = site.mcpkg("GET", "/private", auth("oauth2", &poster));
-    assert_eq!(site.json(&poster, json!({}))["as"]["client"], "poster");
+    assert_eq!(site.json(&poster, json!({}))["as"]["client"], "[secret POSTER_CLIENT_ID]");
     let public = ["PUBLIC_TOKEN_URL", "PUBLIC_CLIENT_ID", "ME_REFRESH_TOKEN"];
     let public = site.mcpkg("GET", "/private", auth("oauth2", &public));
     let spent = site.error(&public, json!({}));
@@ -552,7 +555,7 @@ fn servers_of_others_understand_us() {
         site.json(&site.mcpkg("GET", "/get", json!({})), json!({ "a": ["x", "y"], "b": "ü &" }));
     assert_eq!(said["args"], json!({ "a": ["x", "y"], "b": "ü &" }));
     let bearer = site.mcpkg("GET", "/bearer", auth("bearer", &["DEMO_KEY"]));
-    assert_eq!(site.json(&bearer, json!({}))["token"], "s3cret-key");
+    assert_eq!(site.json(&bearer, json!({}))["token"], "[secret DEMO_KEY]");
     assert_eq!(
         site.error(&site.mcpkg("GET", "/bearer", json!({})), json!({})).details["status"],
         401

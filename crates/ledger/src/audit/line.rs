@@ -161,6 +161,8 @@ pub fn link(line: &[u8]) -> Result<Link, LineError> {
     let prev = prev.and_then(Hash::parse).ok_or(LineError::NoHashes)?;
     let hash = hash.and_then(Hash::parse).ok_or(LineError::NoHashes)?;
     let members: Members = serde_json::from_slice(line).map_err(|_| LineError::NoRecord)?;
+    // Members that are not looked at are not read above, and may hold what is no text.
+    let _: serde_json::Value = serde_json::from_slice(line).map_err(|_| LineError::NoRecord)?;
     // The end of the line could lie inside of a text; then the members are others.
     if Hash::parse(members.prev.as_bytes()) != Some(prev)
         || Hash::parse(members.hash.as_bytes()) != Some(hash)
