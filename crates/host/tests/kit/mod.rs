@@ -88,7 +88,8 @@ pub fn python_tool(text: &str) -> Folder {
 
 /// A home of its own; gone with it.
 pub fn home() -> tempfile::TempDir {
-    tempfile::Builder::new().prefix("haft-home-").tempdir_in("/var/tmp").unwrap()
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    tempfile::Builder::new().prefix("haft-home-").tempdir_in(folder).unwrap()
 }
 
 /// A host with a policy, and a home that is left to the test's end.

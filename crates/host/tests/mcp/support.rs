@@ -124,7 +124,7 @@ impl Bench {
 
     /// A server in Python, by its text.
     pub(crate) fn script(text: &str) -> Self {
-        let folder = std::env::temp_dir();
+        let folder = env!("CARGO_TARGET_TMPDIR");
         let empty = tempfile::tempdir_in(folder).unwrap().keep();
         Self::command(&empty, &["python3", "-c", text])
     }
