@@ -16,10 +16,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use host::{Blocked, Call, CallError, Host, Kind, Output, Records, Reply, Settings, Tool, Warmth};
+use host::{Blocked, CallError, Host, Kind, Output, Records, Reply, Settings, Tool, Warmth};
+use kit::call_of;
 use manifest::document::{self, Options};
 use manifest::model::Trust;
-use policy::{Consent, Grant, GrantKind, Grants, Policy, Surface};
+use policy::{Consent, Grant, GrantKind, Grants, Policy};
 use sandbox::Launcher;
 use serde_json::{Value, json};
 
@@ -177,7 +178,7 @@ impl Site {
         input: &Value,
         grants: &Grants,
     ) -> (Result<Reply, CallError>, Vec<Blocked>) {
-        let call = call(tool, input);
+        let call = call_of(tool, input);
         self.runtime.block_on(async {
             kit::set_grants(&self.records, &tool.package.canonical_id(), grants).await;
             let made = self.host.call(tool, &call, Warmth::Cold).await;
@@ -210,17 +211,6 @@ impl Drop for Site {
     fn drop(&mut self) {
         drop(self.server.stdin.take());
         let _ = self.server.wait();
-    }
-}
-
-fn call(tool: &Tool, input: &Value) -> Call {
-    Call {
-        action: tool.package.actions[0].name.clone(),
-        input: input.to_string(),
-        surface: Surface::Terminal,
-        answer: None,
-        folder: "/".into(),
-        progress: None,
     }
 }
 
@@ -521,7 +511,7 @@ fn a_plan_shows_the_request_and_no_secret() {
     let shown = |tool: &Tool, input: Value| {
         let plan = site.runtime.block_on(async {
             kit::set_grants(&site.records, &tool.package.canonical_id(), &site.grants).await;
-            site.host.plan(tool, &call(tool, &input)).await.unwrap()
+            site.host.plan(tool, &call_of(tool, &input)).await.unwrap()
         });
         assert!(!format!("{plan:?}").contains("s3cret-key"));
         plan.to_value()
