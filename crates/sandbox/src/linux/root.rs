@@ -168,11 +168,11 @@ impl Root {
         mounts::put(mount.as_fd(), place.as_fd()).doing(doing).map_err(Failure::Wall)?;
         self.placed.push((path.to_owned(), placement.access));
         if placement.access != Access::Hide && shape == Shape::Folder {
-            let empty = self.empty_file().doing(doing).map_err(Failure::Wall)?;
+            let empty = self.nothing().doing(doing).map_err(Failure::Wall)?;
             protect::cover_sockets(mount.as_fd(), empty.as_fd()).map_err(Failure::Wall)?;
         }
         if (placement.access, shape) == (Access::Write, Shape::Folder) {
-            let empty = self.empty_file().doing(doing).map_err(Failure::Wall)?;
+            let empty = self.nothing().doing(doing).map_err(Failure::Wall)?;
             protect::cover(mount.as_fd(), path, empty.as_fd(), &mut self.covers)
                 .map_err(Failure::Wall)?;
         }
@@ -191,7 +191,7 @@ impl Root {
         };
         self.pin_above(path)?;
         let parent = self.top.place(parent, Shape::Folder).doing(doing)?;
-        let empty = self.empty_file().doing(doing)?;
+        let empty = self.nothing().doing(doing)?;
         protect::cover_one(parent.as_fd(), path, empty.as_fd(), &mut self.covers)
     }
 
@@ -223,7 +223,12 @@ impl Root {
 
     /// An empty file that nobody can write.
     fn empty_file(&self) -> Result<OwnedFd, Errno> {
-        mounts::take(self.top.top.as_fd(), Path::new("etc/.empty"))
+        mounts::take(self.nothing()?.as_fd(), Path::new(""))
+    }
+
+    /// The file that is empty, in its place: of what has none, only kernels from 6.15 on make another view.
+    fn nothing(&self) -> Result<OwnedFd, Errno> {
+        mounts::name(self.top.top.as_fd(), "etc/.empty")
     }
 
     /// Closes what was open for building, and leaves the host's root behind. `processes` is
