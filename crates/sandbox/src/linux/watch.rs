@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::bare;
 use super::groups;
@@ -14,8 +14,10 @@ use super::wire::{Bounds, Cause};
 /// About as fast as a machine fills memory, in bytes a second. From it follows how long one may look away.
 const FILL_RATE: u64 = 2 << 30;
 
-/// How often in a row a process may be in a moment in which it cannot be looked at.
-const MOST_UNSEEN: u32 = 3;
+/// How much of the processors a tree may use, and how long it may go on, while a process in it cannot be
+/// looked at. That is so for a moment when a program begins, and longest where it waits its turn.
+const MOST_UNSEEN: Duration = Duration::from_millis(50);
+const LONGEST_UNSEEN: Duration = Duration::from_secs(1);
 
 /// How often to look at most and at least.
 const SHORTEST: Duration = Duration::from_millis(4);
@@ -31,8 +33,8 @@ pub(crate) struct Watch {
     unnamed: Option<u64>,
     /// A control group's count of the processor time.
     time: Option<OwnedFd>,
-    /// How often in a row there was a process that cannot be looked at.
-    unseen: u32,
+    /// Since when there has been a process that cannot be looked at, and the processor time used by then.
+    unseen: Option<(Instant, u64)>,
     /// The most memory seen.
     pub(crate) peak: u64,
 }
@@ -55,7 +57,7 @@ impl Watch {
             ticks: rustix::param::clock_ticks_per_second(),
             unnamed: None,
             time,
-            unseen: 0,
+            unseen: None,
             peak: 0,
         }
     }
@@ -86,10 +88,16 @@ impl Watch {
             if used > most {
                 return Err(Cause::Memory);
             }
-            // A process can close itself to others, and would then be a place to hide memory in.
-            self.unseen = if seen.is_partial { self.unseen + 1 } else { 0 };
-            if self.unseen > MOST_UNSEEN {
-                return Err(Cause::Memory);
+            // A process can close itself to others, and would then be a place to hide memory in. It
+            // takes time to fill it.
+            if seen.is_partial {
+                let (since, spent) = *self.unseen.get_or_insert((Instant::now(), seen.cpu_ms));
+                let spent = Duration::from_millis(seen.cpu_ms.saturating_sub(spent));
+                if spent > MOST_UNSEEN || since.elapsed() > LONGEST_UNSEEN {
+                    return Err(Cause::Memory);
+                }
+            } else {
+                self.unseen = None;
             }
             let room = most.saturating_sub(used);
             let micros = room.saturating_mul(1_000_000) / FILL_RATE;
