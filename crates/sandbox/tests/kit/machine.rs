@@ -6,7 +6,7 @@ use super::rooms::text;
 
 /// Looks again and again until something holds; `false` if it never did.
 pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
-    let end = Instant::now() + limit;
+    let end = Instant::now() + limit * slowness();
     while !holds() {
         if Instant::now() >= end {
             return false;
@@ -14,6 +14,11 @@ pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(5));
     }
     true
+}
+
+/// How many times slower than any real machine this one is, where it is emulated.
+pub fn slowness() -> u32 {
+    std::env::var("HAFT_TEST_SLOWNESS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// One process as `/proc` shows it.

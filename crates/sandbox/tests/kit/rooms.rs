@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sandbox::{Confinement, Exit, Finished, Launcher, Level, Limits};
 
+use super::machine::slowness;
 use super::programs::{launcher_program, program};
 
 /// A launcher whose walls are strong enough for these tests.
@@ -31,7 +32,8 @@ pub fn walled() -> Confinement {
 
 /// The same, with other limits.
 pub fn with_limits(change: impl FnOnce(&mut Limits)) -> Confinement {
-    let mut limits = Limits { deadline: Some(Duration::from_secs(20)), ..Limits::default() };
+    let deadline = Some(Duration::from_secs(20) * slowness());
+    let mut limits = Limits { deadline, ..Limits::default() };
     change(&mut limits);
     Confinement { limits, ..Confinement::default() }
 }
