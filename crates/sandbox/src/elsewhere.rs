@@ -112,6 +112,15 @@ impl Child {
     pub fn finish(self, _input: &[u8]) -> io::Result<Finished> {
         match self.0 {}
     }
+
+    /// The same, while somebody is told what it writes to its standard output as it comes.
+    pub fn finish_hearing(
+        self,
+        _input: &[u8],
+        _heard: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<Finished> {
+        match self.0 {}
+    }
 }
 
 #[cfg(unix)]

@@ -258,7 +258,16 @@ impl Child {
 
     /// Gives it its whole input, takes all its output, and waits for its end. What was read
     /// when it went over a limit is kept.
-    pub fn finish(mut self, input: &[u8]) -> io::Result<Finished> {
+    pub fn finish(self, input: &[u8]) -> io::Result<Finished> {
+        self.finish_hearing(input, &mut |_| {})
+    }
+
+    /// The same, while somebody is told what it writes to its standard output as it comes.
+    pub fn finish_hearing(
+        mut self,
+        input: &[u8],
+        heard: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<Finished> {
         let mut rest = input;
         let mut stdin = self.stdin.take();
         let (mut stdout, mut stderr) = (self.stdout.take(), self.stderr.take());
@@ -289,7 +298,9 @@ impl Child {
                 feed(&mut stdin, &mut rest);
             }
             if may_read {
+                let before = output.len();
                 drain(&mut stdout, &mut output, &mut buffer);
+                heard(&output[before..]);
             }
             if may_read_errors {
                 drain(&mut stderr, &mut errors, &mut buffer);

@@ -212,7 +212,16 @@ impl Child {
 
     /// Gives it its whole input, takes all its output, and waits for its end. What was read
     /// when it went over a limit is kept.
-    pub fn finish(mut self, input: &[u8]) -> io::Result<Finished> {
+    pub fn finish(self, input: &[u8]) -> io::Result<Finished> {
+        self.finish_hearing(input, &mut |_| {})
+    }
+
+    /// The same, while somebody is told what it wrote to its standard output: here, at the end.
+    pub fn finish_hearing(
+        mut self,
+        input: &[u8],
+        heard: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<Finished> {
         if let Some(mut stdin) = self.stdin.take() {
             let input = input.to_vec();
             // Nobody need read it.
@@ -222,6 +231,7 @@ impl Child {
         let stderr = Gathering::start(self.stderr.take())?;
         let over = self.life.wait_until(None).map_or_else(Instant::now, |(over, _)| over.at);
         let (stdout, stderr) = (stdout.take(over + AFTERMATH), stderr.take(over + AFTERMATH));
+        heard(&stdout);
         Ok(Finished { stdout, stderr, ended: self.wait() })
     }
 }
