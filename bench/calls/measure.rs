@@ -47,6 +47,7 @@ fn main() {
             answer: None,
             folder: "/".into(),
             progress: None,
+            called_off: host::CancellationToken::new(),
         };
         let made = runtime.block_on(host.call(tool, &call, Warmth::Warm));
         made.reply.unwrap_or_else(|error| panic!("{error} {}", error.details));

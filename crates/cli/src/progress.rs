@@ -1,11 +1,14 @@
-//! How far a call is, on the terminal.
+//! How far a call is, on the terminal, and its records as they come.
 
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use host::{Advance, Progress};
+use host::{Advance, CancellationToken, Progress};
+use serde_json::Value;
 
-use crate::printer::{Printer, line};
+use crate::printer::{Printer, escaped, line};
 
 /// A tool may say how far it is a thousand times a second; a person reads slower.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -13,27 +16,69 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The longest message of a tool that is shown.
 const LONGEST: usize = 200;
 
-/// Prints a line now and then.
+/// Shows a call while it runs.
 #[derive(Debug)]
-struct OnTerminal {
-    printer: Printer,
+pub(crate) struct Watcher {
+    /// Says how far it is, now and then, where somebody reads it.
+    notes: Option<Printer>,
     last: Mutex<Option<Instant>>,
+    /// Where records go.
+    records: Records,
+    is_shown: AtomicBool,
+    /// Whoever no longer reads does not want the rest.
+    called_off: CancellationToken,
 }
 
-/// Somebody who prints a line now and then.
-pub(crate) fn on_terminal(printer: Printer) -> Arc<dyn Progress> {
-    Arc::new(OnTerminal { printer, last: Mutex::new(None) })
+/// Where records go as they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Records {
+    /// To standard output, each on a line.
+    Output,
+    /// The same, where that is a terminal, which nothing of it may steer.
+    Terminal,
+    /// Nowhere: they are shown with the result.
+    Nowhere,
 }
 
-impl Progress for OnTerminal {
+impl Watcher {
+    pub(crate) fn new(
+        notes: Option<Printer>,
+        records: Records,
+        called_off: CancellationToken,
+    ) -> Arc<Self> {
+        let (last, is_shown) = (Mutex::new(None), AtomicBool::new(false));
+        Arc::new(Self { notes, last, records, is_shown, called_off })
+    }
+
+    /// Whether the records of the call were shown already.
+    pub(crate) fn has_shown(&self) -> bool {
+        self.is_shown.load(Ordering::Relaxed)
+    }
+}
+
+impl Progress for Watcher {
     fn advanced(&self, advance: &Advance) {
+        let Some(printer) = self.notes else { return };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_last = advance.total.is_some_and(|total| advance.done >= total);
         if !is_last && last.is_some_and(|last| last.elapsed() < PAUSE) {
             return;
         }
         *last = Some(Instant::now());
-        self.printer.note(&words(advance));
+        printer.note(&words(advance));
+    }
+
+    fn recorded(&self, record: &Value) {
+        let text = match self.records {
+            Records::Output => format!("{record}\n"),
+            Records::Terminal => escaped(&record.to_string()) + "\n",
+            Records::Nowhere => return,
+        };
+        self.is_shown.store(true, Ordering::Relaxed);
+        let mut out = std::io::stdout().lock();
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            self.called_off.cancel();
+        }
     }
 }
 

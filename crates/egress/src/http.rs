@@ -112,6 +112,15 @@ impl Client {
 
     /// Sends a request, follows redirects as far as the request and the rules allow, and reads the response.
     pub async fn send(&self, request: Request) -> Result<Response, SendError> {
+        self.send_hearing(request, &mut |_, _| {}).await
+    }
+
+    /// The same, while somebody is told the body of the last response as it comes, and how it went.
+    pub async fn send_hearing(
+        &self,
+        request: Request,
+        heard: &mut (dyn FnMut(StatusCode, &[u8]) + Send),
+    ) -> Result<Response, SendError> {
         request.check_headers()?;
         let deadline = Instant::now() + request.within;
         let mut request = request;
@@ -122,7 +131,7 @@ impl Client {
                 SendError::Refused { asked, refusal }
             })?;
             let mut record = self.guard.record(&target);
-            let exchange = self.exchange(&request, &target, redirects, &mut record);
+            let exchange = self.exchange(&request, &target, redirects, &mut record, heard);
             let ended = timeout_at(deadline, exchange).await;
             let next = match ended.unwrap_or(Err(SendError::TimedOut)) {
                 Ok(next) => next,
@@ -147,6 +156,7 @@ impl Client {
         target: &Target,
         redirects: u32,
         record: &mut Record,
+        heard: &mut (dyn FnMut(StatusCode, &[u8]) + Send),
     ) -> Result<Next, SendError> {
         let sending = self.inner.request(request.method.clone(), request.url.clone());
         let sending = sending.headers(request.headers.clone());
@@ -165,7 +175,8 @@ impl Client {
         if let Some(next) = redirect::next(request, status, &headers, redirects)? {
             return Ok(Next::Elsewhere(Box::new(next)));
         }
-        let body = read(response, request.most, record).await?;
+        let mut heard = |piece: &[u8]| heard(status, piece);
+        let body = read(response, request.most, record, &mut heard).await?;
         let url = request.url.clone();
         Ok(Next::Done(Box::new(Response { status, headers, body, url, redirects })))
     }
@@ -176,6 +187,7 @@ async fn read(
     mut response: reqwest::Response,
     most: u64,
     record: &Record,
+    heard: &mut (dyn FnMut(&[u8]) + Send),
 ) -> Result<Vec<u8>, SendError> {
     let too_large = || SendError::TooLarge { most };
     if response.content_length().is_some_and(|length| length > most) {
@@ -187,6 +199,7 @@ async fn read(
         if body.len() as u64 + piece.len() as u64 > most {
             return Err(too_large());
         }
+        heard(&piece);
         body.extend_from_slice(&piece);
     }
     Ok(body)

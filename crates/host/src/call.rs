@@ -8,6 +8,7 @@ use std::time::Duration;
 use manifest::model::{Action, Package, Trust};
 use policy::{Answer, Consent, Surface};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 /// A package that can be called, and where its files lie.
 #[derive(Clone, Debug)]
@@ -68,6 +69,8 @@ pub struct Call {
     pub folder: PathBuf,
     /// Who is told how far it is, where the tool says so.
     pub progress: Option<Arc<dyn Progress>>,
+    /// With it the caller calls it off.
+    pub called_off: CancellationToken,
 }
 
 /// Is told how far a call is. Each face brings its own: a line on the terminal, a notification.
@@ -75,6 +78,10 @@ pub trait Progress: fmt::Debug + Send + Sync {
     /// Is told once more. It is called between messages of the tool, so it must return soon; what it is
     /// told is the tool's word.
     fn advanced(&self, advance: &Advance);
+
+    /// Is told the next record of a tool that answers with a stream of them. All of them are in the result
+    /// too, if there is one in the end.
+    fn recorded(&self, record: &Value);
 }
 
 /// How far a call is, as the tool says.

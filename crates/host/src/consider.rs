@@ -3,6 +3,7 @@
 //!
 //! The hooks are the tool's own code, so they run inside the walls, with neither network nor secrets.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use manifest::model::{Entry, Input};
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::error::CallError;
 use crate::plan::{self, Asked, Way, Worker};
+use crate::run::leash::Leash;
 use crate::run::worker::{Warmth, Workers};
 
 /// How long a tool may take to say it.
@@ -36,7 +38,8 @@ pub(crate) fn question(asked: &Asked<'_>) -> Result<Option<Worker>, CallError> {
     let mut decision = asked.decision.clone();
     close(&mut decision.allowance);
     let plan = plan::make(&Asked { decision, ..asked.clone() })?;
-    let Way::Worker(mut worker) = plan.way else { return Ok(None) };
+    let Way::Worker(worker) = plan.way else { return Ok(None) };
+    let mut worker = Arc::unwrap_or_clone(worker);
     worker.request["do"] = "consider".into();
     Ok(Some(worker))
 }
@@ -49,7 +52,7 @@ pub(crate) fn consider(
     warmth: Warmth,
 ) -> Result<Considered, CallError> {
     let until = Instant::now() + PATIENCE;
-    let said = workers.ask(launcher, question, warmth, until).answer?;
+    let said = workers.ask(launcher, question, warmth, until, &Leash::default()).answer?;
     let names = said["requiredSecrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(Considered {
         wants_approval: said["requiresApproval"] != false,

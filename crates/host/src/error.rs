@@ -14,6 +14,8 @@ pub struct CallError {
     pub message: String,
     /// What else is known, for programs: an object.
     pub details: Value,
+    /// After how many seconds the same may well succeed, where the failure looks like one that passes.
+    pub passes_after: Option<u32>,
 }
 
 /// What kind of failure it is. Each face maps it once: to an exit code, a status, a code of its protocol.
@@ -65,7 +67,14 @@ impl Kind {
 impl CallError {
     /// A failure without details.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), details: json!({}) }
+        Self { kind, message: message.into(), details: json!({}), passes_after: None }
+    }
+
+    /// The same, of which it is known that it may be gone the next time.
+    #[must_use]
+    pub fn passing(mut self) -> Self {
+        self.passes_after = Some(0);
+        self
     }
 
     /// The same, with one more detail.

@@ -1,5 +1,7 @@
 //! The path of a call as a whole.
 
+mod running;
+
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,21 +12,23 @@ use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
 use policy::{Decision, Grants, Memory, Policy, Surface, Verdict, decide};
 use sandbox::{Launcher, runtime};
+use tokio_util::sync::CancellationToken;
 use vault::{FileVault, Redactor};
 
-use crate::call::{Call, Output, Progress, Reply, Tool};
+use self::running::{Ran, Running};
+
+use crate::call::{Call, Reply, Tool};
 use crate::choose::{self, Machine, PLATFORM};
 use crate::consider::{Considered, consider, question};
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
-use crate::output;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
+use crate::run::Blocked;
 use crate::run::http::Web;
 use crate::run::mcp::era::{Eras, InMemory};
-use crate::run::mcp::{Servers, Terms, assumed};
+use crate::run::mcp::{Servers, assumed};
 use crate::run::worker::{Warmth, Workers};
-use crate::run::{Blocked, process};
 use crate::secrets::{self, Collector};
 use crate::template::Variable;
 
@@ -122,8 +126,15 @@ impl Host {
         let (answered, begun) = match self.ready(tool, call, warmth, &mut record).await {
             Ok(ready) => {
                 let Ready { plan, action, redactor, begun } = ready;
-                let progress = call.progress.clone();
-                let mut ran = self.run(plan, action, tool.package.dialect, warmth, progress).await;
+                let running = Running {
+                    plan: &plan,
+                    action: Arc::new(action),
+                    dialect: tool.package.dialect,
+                    warmth,
+                    call,
+                    redactor: &redactor,
+                };
+                let mut ran = self.run(&running).await;
                 ran.redact(&redactor);
                 (ran, begun)
             }
@@ -188,67 +199,6 @@ impl Host {
         })
     }
 
-    async fn run(
-        &self,
-        plan: Plan,
-        action: Action,
-        dialect: Dialect,
-        warmth: Warmth,
-        progress: Option<Arc<dyn Progress>>,
-    ) -> Ran {
-        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
-        match plan.way {
-            Way::Process(one) => {
-                self.on_a_thread(move |host| match process::run(&host.launcher, &one, |_| {}) {
-                    Ok((finished, blocked)) => {
-                        let exit = match finished.ended.exit {
-                            sandbox::Exit::Code(code) => Some(code),
-                            _ => None,
-                        };
-                        let written = (finished.stdout.len() as u64, finished.stderr.len() as u64);
-                        let output = output::read(&finished, &action, dialect);
-                        Ran { exit, written, ..Ran::of(output, blocked) }
-                    }
-                    Err(error) => Ran::failed(error),
-                })
-                .await
-            }
-            Way::Worker(one) => {
-                self.on_a_thread(move |host| {
-                    let answered = host.workers.ask(&host.launcher, &one, warmth, until);
-                    let output = answered.answer.map(Output::Json);
-                    let output = output.and_then(|output| output::check_promise(output, &action));
-                    Ran::of(output, answered.blocked)
-                })
-                .await
-            }
-            Way::Mcp(one) => {
-                // Only there the author says what a tool of a server answers with.
-                let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
-                let is_walled = !one.is_remote();
-                let terms = Terms { warmth, until, format, progress };
-                let answered = Box::pin(self.servers.call(&self.launcher, &one, terms)).await;
-                let output = answered.answer;
-                let output = output.and_then(|output| output::check_promise(output, &action));
-                Ran { is_walled, ..Ran::of(output, answered.blocked) }
-            }
-            Way::Http(one) => {
-                let answered = self.web.call(&one, &action, until).await;
-                let ran = Ran::of(answered.output, answered.blocked);
-                Ran { attempts: answered.attempts, is_walled: false, ..ran }
-            }
-        }
-    }
-
-    /// Waits for something that blocks.
-    async fn on_a_thread(&self, run: impl FnOnce(&Self) -> Ran + Send + 'static) -> Ran {
-        let host = self.clone();
-        tokio::task::spawn_blocking(move || run(&host)).await.unwrap_or_else(|error| {
-            let message = format!("the call broke off: {error}");
-            Ran::failed(CallError::new(Kind::Unavailable, message))
-        })
-    }
-
     /// What is written down of a call, as far as it is known before anything was looked at.
     fn record_of(&self, tool: &Tool, call: &Call) -> audit::Call {
         let name = match tool.package.dialect {
@@ -285,6 +235,7 @@ impl Host {
             answer: None,
             folder: tool.root.clone(),
             progress: None,
+            called_off: CancellationToken::new(),
         };
         let input = input::read(&call.input, &action, tool.package.dialect)?;
         let prepared = Prepared { action: &action, implementation, input };
@@ -390,68 +341,6 @@ struct Ready {
     action: Action,
     redactor: Redactor,
     begun: Option<audit::Begun>,
-}
-
-/// A call that was run.
-struct Ran {
-    output: Result<Output, CallError>,
-    blocked: Vec<Blocked>,
-    exit: Option<i32>,
-    /// Bytes of standard output and of standard error.
-    written: (u64, u64),
-    attempts: u32,
-    /// Whether something ran inside our walls.
-    is_walled: bool,
-}
-
-impl Ran {
-    fn failed(error: CallError) -> Self {
-        Self::of(Err(error), Vec::new())
-    }
-
-    /// One try, inside the walls.
-    fn of(output: Result<Output, CallError>, blocked: Vec<Blocked>) -> Self {
-        Self { output, blocked, exit: None, written: (0, 0), attempts: 1, is_walled: true }
-    }
-
-    /// Takes the secrets of the call out of all that is told of it.
-    fn redact(&mut self, redactor: &Redactor) {
-        match &mut self.output {
-            Ok(Output::Json(value)) => redactor.json(value),
-            Ok(Output::Text(text)) => *text = redactor.text(text),
-            Ok(Output::Binary { bytes, .. }) => *bytes = redactor.bytes(bytes),
-            Ok(Output::Records(records)) => records.iter_mut().for_each(|one| redactor.json(one)),
-            Ok(Output::Nothing) => {}
-            Err(error) => {
-                error.message = redactor.text(&error.message);
-                redactor.json(&mut error.details);
-            }
-        }
-        for one in &mut self.blocked {
-            one.asked = redactor.text(&one.asked);
-        }
-    }
-
-    fn ending(&self, took: Duration) -> audit::Ending {
-        let outcome = match &self.output {
-            Ok(_) => audit::Outcome::Ok,
-            Err(error) => audit::Outcome::Error(error.kind.code().to_owned()),
-        };
-        let blocked = |one: &Blocked| audit::Blocked {
-            kind: audit::BlockedKind::Host,
-            value: one.asked.clone(),
-        };
-        audit::Ending {
-            truncated: self.output.as_ref().is_err_and(|error| error.kind == Kind::TooMuchOutput),
-            outcome,
-            exit: self.exit,
-            ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            stdout_bytes: self.written.0,
-            stderr_bytes: self.written.1,
-            attempts: self.attempts,
-            blocked: self.blocked.iter().map(blocked).collect(),
-        }
-    }
 }
 
 /// Refuses what may not go ahead, or not yet.

@@ -14,7 +14,7 @@
 //! | [`plan`] | exactly what would be run, and with what |
 //! | [`secrets`] | the values a call is given |
 //! | `confine` | what was allowed, as walls |
-//! | `output` | from bytes to a result |
+//! | `output`, `stream` | from bytes to a result, at the end or as it comes |
 //! | `run` | the ways to run |
 //! | `consider` | what a Node tool says of a call before it is made |
 //! | [`records`] | what is known before a call and written down after it |
@@ -33,6 +33,7 @@ pub mod records;
 mod request;
 mod run;
 pub mod secrets;
+mod stream;
 mod template;
 
 pub use call::{Advance, Call, Output, Progress, Reply, Tool};
@@ -44,3 +45,4 @@ pub use run::Blocked;
 pub use run::mcp::assumed;
 pub use run::mcp::era::{Era, Eras, InMemory};
 pub use run::worker::Warmth;
+pub use tokio_util::sync::CancellationToken;

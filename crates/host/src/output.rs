@@ -10,6 +10,9 @@ use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::input::check_output;
 
+/// With this code programs say that the same may well succeed later (`EX_TEMPFAIL` of `sysexits.h`).
+const TRY_AGAIN: i32 = 75;
+
 /// How much of what a tool said on standard error is told.
 const MOST_TOLD: usize = 4096;
 
@@ -22,7 +25,10 @@ pub(crate) fn read(
     let Finished { stdout, stderr, ended } = finished;
     match ended.exit {
         Exit::Code(0) => {}
-        Exit::Code(code) => return Err(failed(code, stdout, stderr, action, dialect)),
+        Exit::Code(code) => {
+            let error = failed(code, stdout, stderr, action, dialect);
+            return Err(if code == TRY_AGAIN { error.passing() } else { error });
+        }
         exit => return Err(ended_by(exit, stderr, dialect)),
     }
     if dialect == Dialect::Agentcli {

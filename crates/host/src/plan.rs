@@ -4,6 +4,7 @@ pub(crate) mod mcp;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
@@ -142,9 +143,9 @@ impl Plan {
 #[derive(Clone, Debug)]
 pub(crate) enum Way {
     /// A process for this call.
-    Process(Process),
+    Process(Arc<Process>),
     /// A request to a process that may serve many calls.
-    Worker(Worker),
+    Worker(Arc<Worker>),
     /// A request to an MCP server.
     Mcp(Box<Mcp>),
     /// A request to a server.
@@ -210,17 +211,19 @@ impl Asked<'_> {
             return Err(unavailable("a pack of skills is read, not called"));
         }
         match &self.implementation.entry {
-            Entry::Argv { argv, cwd, .. } => self.process(argv, cwd.as_deref()).map(Way::Process),
+            Entry::Argv { argv, cwd, .. } => {
+                self.process(argv, cwd.as_deref()).map(|one| Way::Process(Arc::new(one)))
+            }
             Entry::PythonCallable { callable } => {
                 let load = json!({ "root": self.tool.root, "callable": callable });
-                self.worker("python3", PYTHON, load).map(Way::Worker)
+                self.worker("python3", PYTHON, load).map(|one| Way::Worker(Arc::new(one)))
             }
             Entry::NodeModule { main, export } => {
                 let main = self.beneath(main)?;
                 let load = json!({ "main": main, "export": export, "toolName": package.name });
                 let mut worker = self.worker("node", NODE, load)?;
                 worker.request["env"] = self.context();
-                Ok(Way::Worker(worker))
+                Ok(Way::Worker(Arc::new(worker)))
             }
             Entry::McpStdio { argv, cwd, env } => {
                 let request = self.mcp_process(argv, cwd.as_deref(), env)?;

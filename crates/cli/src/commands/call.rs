@@ -2,9 +2,13 @@
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
-use host::{Blocked, Call, CallError, Host, Kind, Output, Plan, Reply, Settings, Tool, Warmth};
+use host::{
+    Blocked, Call, CallError, CancellationToken, Host, Kind, Output, Plan, Reply, Settings, Tool,
+    Warmth,
+};
 use manifest::dialect::Dialect;
 use manifest::model::Entry;
 use policy::{Answer, Surface};
@@ -15,7 +19,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, escaped, line};
-use crate::{owner, progress, tools, walls};
+use crate::progress::{Records, Watcher};
+use crate::{owner, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
@@ -75,13 +80,22 @@ pub(crate) fn run(
         runtime.block_on(discover(&mut found.tools, &host))?;
     }
     let tool = choose(&found.tools, &args.name)?;
+    let called_off = CancellationToken::new();
+    let records = match (json_wanted, std::io::stdout().is_terminal()) {
+        (true, _) => Records::Nowhere,
+        (false, true) => Records::Terminal,
+        (false, false) => Records::Output,
+    };
+    let notes = std::io::stderr().is_terminal().then_some(printer);
+    let watcher = Watcher::new(notes, records, called_off.clone());
     let mut call = Call {
         action: args.name.clone(),
         input,
         surface: Surface::Terminal,
         answer: None,
         folder,
-        progress: std::io::stderr().is_terminal().then(|| progress::on_terminal(printer)),
+        progress: Some(Arc::<Watcher>::clone(&watcher)),
+        called_off,
     };
     if args.explain {
         let plan = runtime.block_on(host.plan(tool, &call));
@@ -89,7 +103,18 @@ pub(crate) fn run(
         return explain(&plan, json_wanted, printer);
     }
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
-    let make = |call: &Call| runtime.block_on(host.call(tool, call, warmth));
+    let make = |call: &Call| {
+        runtime.block_on(async {
+            let mut made = std::pin::pin!(host.call(tool, call, warmth));
+            tokio::select! {
+                made = &mut made => made,
+                () = interrupted() => {
+                    call.called_off.cancel();
+                    made.await
+                }
+            }
+        })
+    };
     let mut made = make(&call);
     if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &made.reply {
         if args.approve {
@@ -117,7 +142,26 @@ pub(crate) fn run(
     for one in &made.blocked {
         printer.note(&blocked_words(one, tool));
     }
+    if matches!(reply.output, Output::Records(_)) && watcher.has_shown() {
+        return Ok(Exit::Done);
+    }
     show(&reply, printer)
+}
+
+/// Waits until somebody wants us to end.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminated.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
 }
 
 /// Asks those that say only when they run what they can do: MCP servers.

@@ -1,4 +1,4 @@
-//! A request to a server, sent again where that is safe.
+//! A request to a server.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,15 +14,10 @@ use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::output;
 use crate::request::{Http, put_bearer};
+use crate::stream::Stream;
 
-/// How often a request is sent at most.
-const MOST_ATTEMPTS: u32 = 3;
-
-/// How long to wait before the second attempt; before the third twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-
-/// The longest wait a server may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// The longest wait a server may ask for, in seconds.
+const LONGEST_WAIT: u32 = 10;
 
 /// How many clients are kept: one for each set of rules.
 const MOST_CLIENTS: usize = 32;
@@ -55,14 +50,16 @@ impl Web {
     }
 
     /// Sends a request, and reads the response as the action promises.
-    pub(crate) async fn call(&self, plan: &Http, action: &Action, until: Instant) -> Answered {
+    pub(crate) async fn call(
+        &self,
+        plan: &Http,
+        action: &Action,
+        until: Instant,
+        stream: Option<&Stream>,
+    ) -> Answered {
         let mut attempts = 0;
-        let answered = self.attempt(plan, action, until, &mut attempts).await;
+        let answered = self.attempt(plan, until, stream, &mut attempts).await;
         let output = answered.and_then(|response| read(response, action));
-        let output = output.map_err(|error| match attempts {
-            0 | 1 => error,
-            attempts => error.with("attempts", attempts),
-        });
         let blocked = match &output {
             Err(CallError { kind: Kind::Denied, details, .. }) => {
                 let text = |name: &str| details[name].as_str().map(str::to_owned);
@@ -77,34 +74,29 @@ impl Web {
     async fn attempt(
         &self,
         plan: &Http,
-        action: &Action,
         until: Instant,
+        stream: Option<&Stream>,
         attempts: &mut u32,
     ) -> Result<Response, CallError> {
         let client = self.client(&plan.rules)?;
-        // What is not said to be idempotent is never sent twice.
-        let most = if action.idempotent == Some(true) { MOST_ATTEMPTS } else { 1 };
         let mut may_renew = plan.account.is_some();
-        let mut tries = 0;
         loop {
             let request = self.request(plan, &client, until).await?;
             *attempts += 1;
-            tries += 1;
-            let sent = client.send(request).await;
-            let wait = match &sent {
+            let mut heard = |status: StatusCode, bytes: &[u8]| {
+                stream.iter().filter(|_| status.is_success()).for_each(|stream| stream.hear(bytes));
+            };
+            match client.send_hearing(request, &mut heard).await {
                 // It was not listened to, so this is the same attempt with another token.
                 Ok(response) if response.status == StatusCode::UNAUTHORIZED && may_renew => {
                     may_renew = false;
-                    tries -= 1;
                     plan.account.iter().for_each(|account| self.tokens.forget(account));
-                    continue;
                 }
-                Ok(response) => wait_after(response, tries),
-                Err(error) => error.is_transient().then(|| backoff(tries)),
-            };
-            match wait {
-                Some(wait) if tries < most && wait < left(until) => tokio::time::sleep(wait).await,
-                _ => return sent.map_err(|error| not_sent(&error)),
+                Ok(response) => return Ok(response),
+                Err(error) if error.is_transient() => {
+                    return Err(not_sent(&error).passing());
+                }
+                Err(error) => return Err(not_sent(&error)),
             }
         }
     }
@@ -158,21 +150,14 @@ fn left(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now())
 }
 
-fn backoff(tries: u32) -> Duration {
-    FIRST_WAIT * 2_u32.pow(tries.saturating_sub(1))
-}
-
-/// How long to wait before the same may be asked again, if it is worth it.
-fn wait_after(response: &Response, tries: u32) -> Option<Duration> {
+/// After how many seconds the same may be asked again, if it is worth it.
+fn passes_after(response: &Response) -> Option<u32> {
     if !matches!(response.status.as_u16(), 429 | 502 | 503 | 504) {
         return None;
     }
     let asked = response.header(&HeaderName::from_static("retry-after"));
-    match asked.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs) {
-        Some(asked) if asked > LONGEST_WAIT => None,
-        Some(asked) => Some(asked.max(backoff(tries))),
-        None => Some(backoff(tries)),
-    }
+    let asked: Option<u32> = asked.and_then(|text| text.trim().parse().ok());
+    Some(asked.unwrap_or_default()).filter(|asked| *asked <= LONGEST_WAIT)
 }
 
 /// Why there is no response.
@@ -214,7 +199,8 @@ fn read(response: Response, action: &Action) -> Result<Output, CallError> {
         return Err(CallError::new(Kind::BadOutput, message));
     }
     if !response.status.is_success() {
-        return Err(failed(&response, action));
+        let error = failed(&response, action);
+        return Err(CallError { passes_after: passes_after(&response), ..error });
     }
     let media_type = response.header(&HeaderName::from_static("content-type")).map(str::to_owned);
     let output = match action.output_format {

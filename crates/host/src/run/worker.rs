@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use manifest::dialect::Dialect;
 use sandbox::{Child, Ended, Exit, Launcher};
 use serde_json::{Value, json};
 
+use super::leash::Leash;
 use super::{Blocked, Network, not_started};
 use crate::error::{CallError, Kind};
 use crate::output::{clip, ended_by, strict};
@@ -24,16 +25,23 @@ const IDLE: Duration = Duration::from_mins(1);
 /// How many workers that have nothing to do are kept, of all tools together.
 const MOST_IDLE: usize = 32;
 
+/// How many workers of one tool run at a time; whoever comes later waits.
+const MOST_OF_ONE: usize = 8;
+
 /// What fits into a pipe that is empty, whoever reads.
 const FITS: usize = 32 << 10;
 
 /// How much of what a worker said on standard error is kept.
 const MOST_SAID: usize = 16 << 10;
 
-/// The workers that have nothing to do.
+/// The workers of all tools.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
+    /// Those that have nothing to do.
     idle: Mutex<HashMap<String, Vec<Idle>>>,
+    /// How many there are of each tool that serve a call.
+    busy: Mutex<HashMap<String, usize>>,
+    one_is_free: Condvar,
 }
 
 #[derive(Debug)]
@@ -74,8 +82,14 @@ impl Workers {
         plan: &Worker,
         warmth: Warmth,
         until: Instant,
+        leash: &Leash,
     ) -> Answered {
         let key = key(plan);
+        let Some(_turn) = self.turn(&key, until) else {
+            let message = "the call waited for its turn too long";
+            let error = CallError::new(Kind::TimedOut, message);
+            return Answered { answer: Err(error), blocked: Vec::new() };
+        };
         let mut taken = match warmth {
             Warmth::Warm => self.take(&key),
             Warmth::Cold => None,
@@ -86,13 +100,15 @@ impl Workers {
         }
         let started = match taken {
             Some(worker) => Ok(worker),
-            None => Running::start(launcher, plan, until),
+            None => Running::start(launcher, plan, until, leash),
         };
         let mut worker = match started {
             Ok(worker) => worker,
             Err(error) => return Answered { answer: Err(error), blocked: Vec::new() },
         };
+        leash.hold(worker.child.killer());
         let asked = worker.ask(&plan.request, until);
+        leash.release();
         let blocked = worker.network.take_blocked();
         let answer = match asked {
             Ok(answer) => {
@@ -105,6 +121,18 @@ impl Workers {
             Err(error) => Err(error),
         };
         Answered { answer, blocked }
+    }
+
+    /// Waits until a tool has fewer workers that serve a call than it may.
+    fn turn(&self, key: &str, until: Instant) -> Option<Turn<'_>> {
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        while busy.get(key).is_some_and(|count| *count >= MOST_OF_ONE) {
+            let left = until.checked_duration_since(Instant::now())?;
+            let waited = self.one_is_free.wait_timeout(busy, left);
+            busy = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *busy.entry(key.to_owned()).or_default() += 1;
+        Some(Turn { workers: self, key: key.to_owned() })
     }
 
     fn take(&self, key: &str) -> Option<Running> {
@@ -126,6 +154,25 @@ impl Workers {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<Idle>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that is served; the next may be when it is dropped.
+struct Turn<'w> {
+    workers: &'w Workers,
+    key: String,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut busy = self.workers.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = busy.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                busy.remove(&self.key);
+            }
+        }
+        self.workers.one_is_free.notify_all();
     }
 }
 
@@ -161,13 +208,19 @@ struct Running {
 }
 
 impl Running {
-    fn start(launcher: &Launcher, plan: &Worker, until: Instant) -> Result<Self, CallError> {
+    fn start(
+        launcher: &Launcher,
+        plan: &Worker,
+        until: Instant,
+        leash: &Leash,
+    ) -> Result<Self, CallError> {
         let mut confinement = plan.walls.confinement.clone();
         // Its time and its answers are counted by call, not for as long as it lives.
         confinement.limits.deadline = None;
         let longest = confinement.limits.output.take().unwrap_or(u64::MAX);
         let spawned = launcher.spawn(&confinement, &plan.argv);
         let mut child = spawned.map_err(|error| not_started(&error))?;
+        leash.hold(child.killer());
         let network = Network::open(&mut child, &plan.walls.rules)?;
         let stdin = child.take_stdin();
         let (sender, lines) = mpsc::sync_channel(4);
@@ -290,6 +343,7 @@ impl Running {
                 CallError::new(Kind::Failed, message)
                     .with("exit", code)
                     .with("stderr", clip(&self.said(), MOST_SAID))
+                    .passing()
             }
             Some(Ended { exit, .. }) => ended_by(exit, &self.said(), Dialect::Jumith),
             None => self.garbled("it closed its output"),

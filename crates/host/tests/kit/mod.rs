@@ -163,6 +163,7 @@ pub fn call_of(tool: &Tool, input: &Value) -> Call {
         answer: None,
         folder: "/".into(),
         progress: None,
+        called_off: host::CancellationToken::new(),
     }
 }
 

@@ -96,6 +96,10 @@ impl Progress for Heard {
     fn advanced(&self, advance: &Advance) {
         self.0.lock().unwrap().push(advance.clone());
     }
+
+    fn recorded(&self, record: &serde_json::Value) {
+        panic!("an MCP server has no records: {record}");
+    }
 }
 
 #[tokio::test]

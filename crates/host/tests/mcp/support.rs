@@ -184,6 +184,7 @@ impl Bench {
             answer: None,
             folder: PathBuf::from("/"),
             progress,
+            called_off: host::CancellationToken::new(),
         };
         kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;
         let made = self.host.call(&self.tool, &call, warmth).await;

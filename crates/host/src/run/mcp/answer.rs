@@ -125,9 +125,10 @@ pub(super) fn not_answered(error: AskError, tool: &str) -> CallError {
                 None => error,
             }
         }
-        AskError::Closed => CallError::new(Kind::Unavailable, "the server is gone"),
+        AskError::Closed => CallError::new(Kind::Unavailable, "the server is gone").passing(),
         AskError::Wire(words) => {
             CallError::new(Kind::Unavailable, format!("the server was not reached: {words}"))
+                .passing()
         }
         AskError::TooMuch => {
             CallError::new(Kind::TooMuchOutput, "the tool wrote more output than it may")

@@ -117,7 +117,8 @@ impl Process {
         match ended {
             Some(Ended { exit: Exit::Code(code), .. }) => {
                 let message = format!("the server ended with code {code} instead of answering");
-                self.with_words(CallError::new(Kind::Failed, message).with("exit", code))
+                let error = CallError::new(Kind::Failed, message).with("exit", code);
+                self.with_words(error).passing()
             }
             Some(Ended { exit, .. }) => ended_by(exit, &self.said.bytes(), Dialect::Jumith),
             None => self.with_words(super::answer::odd("it closed its output")),

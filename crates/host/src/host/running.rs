@@ -1,0 +1,219 @@
+//! From a plan to a result: tried once, and again where that is safe.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ledger::audit;
+use manifest::dialect::Dialect;
+use manifest::model::{Action, OutputFormat};
+use vault::Redactor;
+
+use super::Host;
+use crate::call::{Call, Output};
+use crate::error::{CallError, Kind};
+use crate::output;
+use crate::plan::{Plan, Way};
+use crate::run::Blocked;
+use crate::run::leash::Leash;
+use crate::run::mcp::Terms;
+use crate::run::process;
+use crate::run::worker::Warmth;
+use crate::stream::Stream;
+
+/// How often a call is tried at most.
+const MOST_ATTEMPTS: u32 = 3;
+
+/// How long to wait before the second attempt; before the third twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+
+/// What is to be run.
+pub(super) struct Running<'r> {
+    pub(super) plan: &'r Plan,
+    pub(super) action: Arc<Action>,
+    pub(super) dialect: Dialect,
+    pub(super) warmth: Warmth,
+    pub(super) call: &'r Call,
+    pub(super) redactor: &'r Redactor,
+}
+
+impl Running<'_> {
+    /// Who is told the records of this call as they come.
+    fn stream(&self) -> Option<Stream> {
+        let told = self.call.progress.as_ref()?;
+        (self.action.output_format == Some(OutputFormat::NdjsonStream))
+            .then(|| Stream::new(Arc::clone(told), &self.action, self.redactor.clone()))
+    }
+}
+
+impl Host {
+    /// Runs a plan until there is a result, its time is over, or it is called off. What is not said to be
+    /// idempotent is tried once, and so is what somebody was already told a part of.
+    pub(super) async fn run(&self, running: &Running<'_>) -> Ran {
+        let allowed = Duration::from_millis(running.plan.decision.allowance.timeout_ms);
+        let until = Instant::now() + allowed;
+        let most = if running.action.idempotent == Some(true) { MOST_ATTEMPTS } else { 1 };
+        let (mut tries, mut attempts, mut blocked) = (0, 0, Vec::new());
+        loop {
+            let stream = running.stream();
+            let mut ran = tokio::select! {
+                ran = self.attempt(running, until, stream.as_ref()) => ran,
+                () = running.call.called_off.cancelled() => {
+                    Ran::failed(CallError::new(Kind::Cancelled, "the call was called off"))
+                }
+            };
+            tries += 1;
+            attempts += ran.attempts;
+            blocked.append(&mut ran.blocked);
+            if let Some(stream) = &stream {
+                stream.finish(ran.output.is_ok());
+            }
+            let wait = ran.output.as_ref().err().and_then(|error| error.passes_after);
+            let wait = wait.map(|asked| {
+                Duration::from_secs(asked.into()).max(FIRST_WAIT * 2_u32.pow(tries - 1))
+            });
+            let is_told = stream.is_some_and(|stream| stream.is_told());
+            match wait {
+                Some(wait) if tries < most && !is_told && Instant::now() + wait < until => {
+                    tokio::time::sleep(wait).await;
+                }
+                _ => {
+                    blocked.dedup();
+                    let output = match attempts {
+                        0 | 1 => ran.output,
+                        _ => ran.output.map_err(|error| error.with("attempts", attempts)),
+                    };
+                    return Ran { output, blocked, attempts, ..ran };
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, running: &Running<'_>, until: Instant, stream: Option<&Stream>) -> Ran {
+        let Running { plan, action, dialect, warmth, call, .. } = running;
+        let (dialect, warmth) = (*dialect, *warmth);
+        match &plan.way {
+            Way::Process(one) => {
+                let (one, action) = (Arc::clone(one), Arc::clone(action));
+                let stream = stream.cloned();
+                self.on_a_thread(move |host, leash| {
+                    let mut heard = |bytes: &[u8]| {
+                        if let Some(stream) = &stream {
+                            stream.hear(bytes);
+                        }
+                    };
+                    match process::run(&host.launcher, &one, leash, &mut heard) {
+                        Ok((finished, blocked)) => {
+                            let exit = match finished.ended.exit {
+                                sandbox::Exit::Code(code) => Some(code),
+                                _ => None,
+                            };
+                            let (stdout, stderr) = (&finished.stdout, &finished.stderr);
+                            let written = (stdout.len() as u64, stderr.len() as u64);
+                            let output = output::read(&finished, &action, dialect);
+                            Ran { exit, written, ..Ran::of(output, blocked) }
+                        }
+                        Err(error) => Ran::failed(error),
+                    }
+                })
+                .await
+            }
+            Way::Worker(one) => {
+                let (one, action) = (Arc::clone(one), Arc::clone(action));
+                self.on_a_thread(move |host, leash| {
+                    let answered = host.workers.ask(&host.launcher, &one, warmth, until, leash);
+                    let output = answered.answer.map(Output::Json);
+                    let output = output.and_then(|output| output::check_promise(output, &action));
+                    Ran::of(output, answered.blocked)
+                })
+                .await
+            }
+            Way::Mcp(one) => {
+                // Only there the author says what a tool of a server answers with.
+                let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
+                let is_walled = !one.is_remote();
+                let terms = Terms { warmth, until, format, progress: call.progress.clone() };
+                let answered = Box::pin(self.servers.call(&self.launcher, one, terms)).await;
+                let output = answered.answer;
+                let output = output.and_then(|output| output::check_promise(output, action));
+                Ran { is_walled, ..Ran::of(output, answered.blocked) }
+            }
+            Way::Http(one) => {
+                let answered = self.web.call(one, action, until, stream).await;
+                let ran = Ran::of(answered.output, answered.blocked);
+                Ran { attempts: answered.attempts, is_walled: false, ..ran }
+            }
+        }
+    }
+
+    /// Waits for something that blocks. It is ended when nobody waits any more.
+    async fn on_a_thread(&self, run: impl FnOnce(&Self, &Leash) -> Ran + Send + 'static) -> Ran {
+        let (host, leash) = (self.clone(), Leash::default());
+        let _guard = leash.guard();
+        tokio::task::spawn_blocking(move || run(&host, &leash)).await.unwrap_or_else(|error| {
+            let message = format!("the call broke off: {error}");
+            Ran::failed(CallError::new(Kind::Unavailable, message))
+        })
+    }
+}
+
+/// A call that was run.
+pub(super) struct Ran {
+    pub(super) output: Result<Output, CallError>,
+    pub(super) blocked: Vec<Blocked>,
+    pub(super) exit: Option<i32>,
+    /// Bytes of standard output and of standard error.
+    pub(super) written: (u64, u64),
+    pub(super) attempts: u32,
+    /// Whether something ran inside our walls.
+    pub(super) is_walled: bool,
+}
+
+impl Ran {
+    pub(super) fn failed(error: CallError) -> Self {
+        Self::of(Err(error), Vec::new())
+    }
+
+    /// One try, inside the walls.
+    fn of(output: Result<Output, CallError>, blocked: Vec<Blocked>) -> Self {
+        Self { output, blocked, exit: None, written: (0, 0), attempts: 1, is_walled: true }
+    }
+
+    /// Takes the secrets of the call out of all that is told of it.
+    pub(super) fn redact(&mut self, redactor: &Redactor) {
+        match &mut self.output {
+            Ok(Output::Json(value)) => redactor.json(value),
+            Ok(Output::Text(text)) => *text = redactor.text(text),
+            Ok(Output::Binary { bytes, .. }) => *bytes = redactor.bytes(bytes),
+            Ok(Output::Records(records)) => records.iter_mut().for_each(|one| redactor.json(one)),
+            Ok(Output::Nothing) => {}
+            Err(error) => {
+                error.message = redactor.text(&error.message);
+                redactor.json(&mut error.details);
+            }
+        }
+        for one in &mut self.blocked {
+            one.asked = redactor.text(&one.asked);
+        }
+    }
+
+    pub(super) fn ending(&self, took: Duration) -> audit::Ending {
+        let outcome = match &self.output {
+            Ok(_) => audit::Outcome::Ok,
+            Err(error) => audit::Outcome::Error(error.kind.code().to_owned()),
+        };
+        let blocked = |one: &Blocked| audit::Blocked {
+            kind: audit::BlockedKind::Host,
+            value: one.asked.clone(),
+        };
+        audit::Ending {
+            truncated: self.output.as_ref().is_err_and(|error| error.kind == Kind::TooMuchOutput),
+            outcome,
+            exit: self.exit,
+            ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            stdout_bytes: self.written.0,
+            stderr_bytes: self.written.1,
+            attempts: self.attempts,
+            blocked: self.blocked.iter().map(blocked).collect(),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A call while it runs: records as they come, failures that pass, calls that are called off.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod kit;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use host::{Advance, Call, Host, Kind, Output, Progress, Tool, Warmth};
+use kit::{Folder, call_of, host, python_tool};
+use serde_json::{Value, json};
+
+/// An action of a shell script, with more said about it.
+fn script(text: &str, more: Value) -> (Folder, Tool) {
+    let mut action = json!({
+        "name": "do", "summary": "Does it.",
+        "invocation": { "kind": "subcommand", "argv_template": ["go"] },
+        "input": { "type": "object" },
+        "output": { "format": "json" },
+        "side_effects": "none",
+    });
+    if let (Value::Object(members), Value::Object(more)) = (&mut action, more) {
+        members.extend(more);
+    }
+    let manifest = json!({
+        "manifest_version": "0.2",
+        "tool": {
+            "id": "demo-tool", "version": "1.0.0", "name": "Demo Tool", "summary": "A test.",
+            "homepage": "https://example.com/",
+        },
+        "runtime": {
+            "kind": "shell-binary",
+            "install": {
+                "method": "url", "url": "https://example.com/run", "sha256": "5f".repeat(32),
+            },
+            "entrypoint": { "command": ["sh", "run"] },
+        },
+        "env": [{ "name": "DEMO_KEY", "required": false, "secret": true, "prompt": "The key." }],
+        "actions": [action],
+        "smoke": { "kind": "http", "url": "https://example.com/", "success": { "http_status": 200 } },
+        "kill_switch": { "kind": "manual", "instructions_url": "https://example.com/" },
+    });
+    let folder = Folder::with(&[("agent.json", &manifest.to_string()), ("run", text)]);
+    let tool = folder.tool("agent.json");
+    (folder, tool)
+}
+
+/// Remembers what it is told, and when.
+#[derive(Debug)]
+struct Heard {
+    began: Instant,
+    records: Mutex<Vec<(Duration, Value)>>,
+}
+
+impl Heard {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { began: Instant::now(), records: Mutex::default() })
+    }
+
+    fn values(&self) -> Vec<Value> {
+        self.records.lock().unwrap().iter().map(|(_, value)| value.clone()).collect()
+    }
+}
+
+impl Progress for Heard {
+    fn advanced(&self, advance: &Advance) {
+        panic!("a command does not say how far it is: {advance:?}");
+    }
+
+    fn recorded(&self, record: &Value) {
+        self.records.lock().unwrap().push((self.began.elapsed(), record.clone()));
+    }
+}
+
+fn listening(tool: &Tool, heard: &Arc<Heard>) -> Call {
+    let progress: Arc<dyn Progress> = Arc::<Heard>::clone(heard);
+    Call { progress: Some(progress), ..call_of(tool, &json!({})) }
+}
+
+#[tokio::test]
+async fn records_are_told_as_they_come() {
+    let stream = json!({ "output": { "format": "ndjson-stream" } });
+    let text = "#!/bin/sh\necho '{\"n\":1}'\nsleep 1\nprintf '{\"n\":2}\\n\\n{\"n\"'\nsleep 0.2\nprintf ':3}'\n";
+    let (_folder, tool) = script(text, stream);
+    let (host, heard) = (host().await, Heard::new());
+    let reply = host.call(&tool, &listening(&tool, &heard), Warmth::Warm).await.reply.unwrap();
+    let all = vec![json!({"n": 1}), json!({"n": 2}), json!({"n": 3})];
+    assert_eq!((heard.values(), reply.output), (all.clone(), Output::Records(all)));
+    let records = heard.records.lock().unwrap();
+    assert!(records[1].0 > records[0].0 + Duration::from_millis(500), "{records:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_record_ends_the_stream_and_the_call_fails() {
+    let schema = json!({ "type": "object", "required": ["n"] });
+    for (bad, promise) in [("nonsense", json!({})), ("{\"m\":1}", schema)] {
+        let output = json!({ "output": { "format": "ndjson-stream", "schema": promise } });
+        let text = format!("#!/bin/sh\necho '{{\"n\":1}}'\necho '{bad}'\necho '{{\"n\":2}}'\n");
+        let (_folder, tool) = script(&text, output);
+        let (host, heard) = (host().await, Heard::new());
+        let made = host.call(&tool, &listening(&tool, &heard), Warmth::Warm).await;
+        assert_eq!(made.reply.unwrap_err().kind, Kind::BadOutput);
+        assert_eq!(heard.values(), [json!({"n": 1})]);
+    }
+}
+
+/// A script that fails with this code until it has run so often; it counts in a folder it may write.
+fn flaky(code: i32, times: u32, more: Value) -> (Folder, Tool, tempfile::TempDir) {
+    let counts = tempfile::Builder::new().prefix("haft-count-").tempdir_in("/var/tmp").unwrap();
+    let path = counts.path().display();
+    let text = format!(
+        "#!/bin/sh\necho x >> {path}/count\n[ $(wc -l < {path}/count) -gt {times} ] || exit {code}\necho '{{\"n\":1}}'\n"
+    );
+    let (folder, tool) = script(&text, more);
+    (folder, tool, counts)
+}
+
+async fn made(host: &Host, tool: &Tool, counts: &tempfile::TempDir) -> (Result<u32, Value>, usize) {
+    let made = host.call(tool, &call_of(tool, &json!({})), Warmth::Warm).await;
+    let count = std::fs::read_to_string(counts.path().join("count")).unwrap().lines().count();
+    (made.reply.map(|reply| reply.attempts).map_err(|error| error.details), count)
+}
+
+#[tokio::test]
+async fn a_command_that_says_try_again_is_run_again_where_that_is_safe() {
+    for (code, times, idempotent, succeeds, runs) in [
+        (75, 2, true, true, 3),
+        (75, 9, true, false, 3),
+        (75, 1, false, false, 1),
+        (1, 1, true, false, 1),
+    ] {
+        let (_folder, tool, counts) = flaky(code, times, json!({ "idempotent": idempotent }));
+        let (home, _, records) = kit::stores();
+        let value = counts.path().to_str().unwrap().to_owned();
+        let grants =
+            [policy::Grant { kind: policy::GrantKind::Write, value }].into_iter().collect();
+        kit::set_grants(&records, &tool.package.canonical_id(), &grants).await;
+        let host = kit::host_in(&home, "").await;
+        let (reply, count) = made(&host, &tool, &counts).await;
+        assert_eq!((reply.is_ok(), count), (succeeds, runs), "{code} {idempotent}: {reply:?}");
+        match reply {
+            Ok(attempts) => assert_eq!(attempts, 3),
+            Err(details) if runs > 1 => assert_eq!(details["attempts"], json!(runs)),
+            Err(details) => assert_eq!(details.get("attempts"), None),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_has_told_records_is_not_run_again() {
+    let more = json!({ "idempotent": true, "output": { "format": "ndjson-stream" } });
+    let (_folder, tool) = script("#!/bin/sh\necho '{\"n\":1}'\nexit 75\n", more);
+    let (host, heard) = (host().await, Heard::new());
+    let made = host.call(&tool, &listening(&tool, &heard), Warmth::Warm).await;
+    assert_eq!(made.reply.unwrap_err().kind, Kind::Failed);
+    assert_eq!(heard.values(), [json!({"n": 1})]);
+}
+
+#[tokio::test]
+async fn a_worker_that_died_is_asked_anew_where_that_is_safe() {
+    let text = "import os\ncount = 0\ndef run(input):\n    global count\n    count += 1\n    if count > 1: os._exit(3)\n    return {'count': count}\n";
+    for (idempotent, attempts) in [(Some(true), Some(2)), (None, None)] {
+        let folder = python_tool(text);
+        let mut tool = folder.tool("manifest.json");
+        tool.package.actions[0].idempotent = idempotent;
+        let host = host().await;
+        let ask = || async {
+            let call = call_of(&tool, &json!({}));
+            host.call(&tool, &call, Warmth::Warm).await.reply.map(|reply| reply.attempts).ok()
+        };
+        assert_eq!((ask().await, ask().await), (Some(1), attempts));
+    }
+}
+
+/// So many seconds nobody else sleeps.
+const MARK: &str = "61.734";
+
+/// The words of all processes.
+fn processes() -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| {
+        let words = std::fs::read(entry.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&words).replace('\0', " "))
+    })
+}
+
+/// All that was written down in a home.
+fn log_of(home: &std::path::Path) -> String {
+    let files = std::fs::read_dir(home.join("audit")).unwrap().flatten();
+    files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).collect()
+}
+
+#[tokio::test]
+async fn a_call_that_is_called_off_ends_what_runs_and_is_written_down() {
+    let (_script, sleeping) = script(&format!("#!/bin/sh\nsleep {MARK}\n"), json!({}));
+    let folder = python_tool(&format!(
+        "import subprocess\ndef run(input):\n    subprocess.run(['sleep', '{MARK}'])\n"
+    ));
+    for tool in [sleeping, folder.tool("manifest.json")] {
+        let home = kit::home();
+        let host = kit::host_in(home.path(), "").await;
+        let call = call_of(&tool, &json!({}));
+        let off = call.called_off.clone();
+        let began = Instant::now();
+        let (made, ()) = tokio::join!(host.call(&tool, &call, Warmth::Warm), async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            off.cancel();
+        });
+        assert_eq!(made.reply.unwrap_err().kind, Kind::Cancelled);
+        assert!(began.elapsed() < Duration::from_secs(4));
+        let log = log_of(home.path());
+        assert!(log.contains("cancelled"), "{log}");
+        let is_gone = || processes().all(|words| !words.contains(MARK));
+        let end = Instant::now() + Duration::from_secs(4);
+        while !is_gone() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(is_gone(), "it still runs");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_tool_has_so_many_workers_at_a_time_and_the_rest_wait() {
+    let folder = python_tool(
+        "import os, time\ndef run(input):\n    time.sleep(0.4)\n    return {'pid': os.readlink('/proc/self/ns/pid')}\n",
+    );
+    let mut tool = folder.tool("manifest.json");
+    tool.package.timeout_ms = Some(60_000);
+    let host = host().await;
+    let callers: Vec<_> = (0..24)
+        .map(|_| {
+            let (host, tool) = (host.clone(), tool.clone());
+            tokio::spawn(async move { kit::result(&host, &tool, json!({})).await["pid"].clone() })
+        })
+        .collect();
+    let mut rooms = std::collections::BTreeSet::new();
+    for caller in callers {
+        rooms.insert(caller.await.unwrap().to_string());
+    }
+    assert!(rooms.len() <= 8, "{rooms:?}");
+}
