@@ -41,7 +41,10 @@ const fn aimed(inside: &'static str, outside: &'static str) -> Row {
     Row { inside, outside: Outside::Root(outside) }
 }
 
-/// Other processes: their memory, their descriptors, their signals.
+/// Signals to other processes.
+pub(crate) const SIGNALS: &[Row] = &[aimed("signal 1", "signal parent"), anybody("signal-parent")];
+
+/// Other processes: their memory, their descriptors.
 pub(crate) const PROCESSES: &[Row] = &[
     anybody("list-processes 3"),
     aimed("read-proc 1 mem", "read-proc parent mem"),
@@ -57,9 +60,7 @@ pub(crate) const PROCESSES: &[Row] = &[
     aimed("proc-exe-write 1", "proc-exe-write parent"),
     aimed("ptrace-attach 1", "ptrace-attach parent"),
     aimed("process-vm-readv 1", "process-vm-readv parent"),
-    aimed("signal 1", "signal parent"),
     aimed("meddle 1", "meddle parent"),
-    anybody("signal-parent"),
     root("kcmp"),
     aimed("kcmp 1", "kcmp parent"),
     aimed("pidfd-getfd 1", "pidfd-getfd parent"),
@@ -170,7 +171,7 @@ const ELSEWHERE: [&str; 11] = [
 /// Not even tried where there is no room.
 const ONLY_INSIDE: [&str; 1] = ["signal-every"];
 
-const ALL: [&[Row]; 6] = [PROCESSES, NAMESPACES, KERNEL, IDENTITY, MADE_UP_FILES, SOCKETS];
+const ALL: [&[Row]; 7] = [PROCESSES, SIGNALS, NAMESPACES, KERNEL, IDENTITY, MADE_UP_FILES, SOCKETS];
 
 /// Expects each row to be held.
 pub(crate) fn assert_all_held(confinement: &Confinement, rows: &[Row]) {
