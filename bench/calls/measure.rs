@@ -45,6 +45,7 @@ fn main() {
             input: r#"{"n":1}"#.into(),
             surface: Surface::Terminal,
             answer: None,
+            ticket: None,
             folder: "/".into(),
             progress: None,
             called_off: host::CancellationToken::new(),

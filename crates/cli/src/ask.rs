@@ -19,6 +19,17 @@ pub(crate) enum Ask {
     Nobody,
 }
 
+/// What the owner says to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Yes, this time.
+    Once,
+    /// Yes, whenever its arguments are these.
+    Always,
+    /// No.
+    No,
+}
+
 impl Ask {
     pub(crate) fn new(non_interactive: bool) -> Self {
         if non_interactive { Ask::Nobody } else { Ask::Terminal }
@@ -67,8 +78,8 @@ impl Ask {
         Ok(line)
     }
 
-    /// Asks for a yes. Anything else is a no, and nobody to ask is a failure.
-    pub(crate) fn yes_or_no(self, question: &str) -> Result<bool, Failure> {
+    /// Asks about a call. Anything that is no clear yes is a no, and nobody to ask is a failure.
+    pub(crate) fn choose(self, question: &str, may_be_always: bool) -> Result<Choice, Failure> {
         use std::io::{BufRead, Write};
         let nobody = || {
             Failure::new(Exit::Denied, "the owner has to be asked, and nobody can be")
@@ -78,11 +89,20 @@ impl Ask {
         // The input of the call may be on standard input, so the answer is not.
         let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty");
         let mut terminal = terminal.map_err(|_| nobody())?;
-        write!(terminal, "{question} [y/N] ").map_err(|_| nobody())?;
+        let choices = if may_be_always {
+            "y: once, a: always with these arguments, N: no"
+        } else {
+            "y: once, N: no"
+        };
+        write!(terminal, "{question} [{choices}] ").map_err(|_| nobody())?;
         let mut answer = String::new();
         let read = std::io::BufReader::new(terminal).take(64).read_line(&mut answer);
         read.map_err(|_| nobody())?;
-        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+        Ok(match answer.trim() {
+            "y" | "Y" | "yes" => Choice::Once,
+            "a" | "A" | "always" if may_be_always => Choice::Always,
+            _ => Choice::No,
+        })
     }
 
     fn secret(self, prompt: &str, hint: &str) -> Result<Zeroizing<String>, Failure> {

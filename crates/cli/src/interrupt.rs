@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use sandbox::Killer;
-
 /// The code we end with when we are told to stop.
 pub(crate) const CODE: u8 = 130;
 
@@ -23,8 +21,8 @@ static CARE: Mutex<Care> = Mutex::new(Care { folders: Vec::new(), program: None,
 struct Care {
     /// Folders in which something of ours may stand.
     folders: Vec<PathBuf>,
-    /// A program that runs inside walls of ours.
-    program: Option<Killer>,
+    /// What ends a program that runs inside walls of ours.
+    program: Option<Box<dyn FnOnce() + Send>>,
     #[cfg(unix)]
     terminal: Option<rustix::termios::Termios>,
     #[cfg(not(unix))]
@@ -48,9 +46,9 @@ pub(crate) fn listen() {
     });
 }
 
-/// A program runs. When we are told to stop it is ended first, and whoever waits for it has the last word.
-pub(crate) fn end_first(program: Killer) {
-    CARE.lock().unwrap_or_else(PoisonError::into_inner).program = Some(program);
+/// A program runs. When we are told to stop it is ended first, so, and whoever waits for it has the last word.
+pub(crate) fn end_first(end: impl FnOnce() + Send + 'static) {
+    CARE.lock().unwrap_or_else(PoisonError::into_inner).program = Some(Box::new(end));
 }
 
 /// Whether a program was ended because we were told to stop.
@@ -63,7 +61,7 @@ fn end_program() {
     let program = CARE.lock().unwrap_or_else(PoisonError::into_inner).program.take();
     if let Some(program) = program {
         IS_STOPPING.store(true, Ordering::Release);
-        program.kill();
+        program();
         // The process ends meanwhile. If it does not, somebody reads nothing of what we write.
         std::thread::sleep(PATIENCE);
     }

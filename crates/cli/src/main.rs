@@ -76,7 +76,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, printer),
         Command::Approve(args) => commands::approve::run(args, &home()?, ask, json, printer),
         Command::Secret(args) => commands::secret::run(args, &home()?, ask, json, printer),
-        Command::Policy(args) => commands::policy::run(args, &home()?, json, printer),
+        Command::Policy(args) => commands::policy::run(args, &home()?, ask, json, printer),
         Command::Audit(args) => commands::audit::run(args, &home()?, json, printer),
         Command::Sandbox(args) => commands::sandbox::run(args, &home()?, json, printer),
         Command::Doctor(args) => commands::doctor::run(args, &home()?, json, printer),

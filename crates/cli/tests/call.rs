@@ -237,3 +237,77 @@ fn a_capability_trusted_too_little_is_refused_in_the_fixed_words() {
     assert_eq!(ran.code, 4);
     assert!(ran.stderr.contains("trust_level not allowed by policy: community"), "{}", ran.stderr);
 }
+
+/// An install-manifest with one action, a shell script that answers with a stream of records.
+fn stream(desk: &Desk, script: &str) -> String {
+    desk.write("pkg/run", script);
+    let manifest = json!({
+        "manifest_version": "0.2",
+        "tool": {
+            "id": "demo-tool", "version": "1.0.0", "name": "Demo Tool", "summary": "A test.",
+            "homepage": "https://example.com/",
+        },
+        "runtime": {
+            "kind": "shell-binary",
+            "install": {
+                "method": "url", "url": "https://example.com/run", "sha256": "5f".repeat(32),
+            },
+            "entrypoint": { "command": ["sh", "run"] },
+        },
+        "actions": [{
+            "name": "count", "summary": "Counts.",
+            "invocation": { "kind": "subcommand", "argv_template": ["go"] },
+            "input": { "type": "object" },
+            "output": { "format": "ndjson-stream" },
+            "side_effects": "none",
+        }],
+        "smoke": { "kind": "http", "url": "https://example.com/", "success": { "http_status": 200 } },
+        "kill_switch": { "kind": "manual", "instructions_url": "https://example.com/" },
+    });
+    desk.write("pkg/agent.json", &manifest.to_string())
+}
+
+#[test]
+fn records_are_printed_as_they_come_and_once() {
+    use std::io::{BufRead, BufReader};
+    let desk = Desk::new();
+    let tool = stream(&desk, "echo '{\"n\":1}'\nsleep 2\necho '{\"n\":2}'\n");
+    let ran = desk.call(&[&tool, "count"]);
+    assert_eq!((ran.code, &*ran.stdout), (0, "{\"n\":1}\n{\"n\":2}\n"), "{}", ran.stderr);
+    let home = desk.path().join("home");
+    let json = ["--home", home.to_str().unwrap(), "--json", "call", "--from", &tool, "count"];
+    let ran = run_in(&repository(), &json, None);
+    assert_eq!(ran.json()["result"], json!([{"n": 1}, {"n": 2}]));
+    let tool = stream(&desk, "echo '{\"n\":1}'\nsleep 1\necho '{\"n\":2}'\nsleep 60\n");
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
+    command.arg("--home").arg(home).args(["call", "--from", &tool, "count"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "{\"n\":1}");
+    assert!(child.try_wait().unwrap().is_none(), "the first comes before the end");
+    // Whoever stops reading does not want the rest.
+    drop(lines);
+    let began = std::time::Instant::now();
+    assert!(!child.wait().unwrap().success());
+    assert!(began.elapsed().as_secs() < 20);
+}
+
+#[test]
+fn a_call_that_is_interrupted_ends_and_is_written_down() {
+    let desk = Desk::new();
+    let tool = stream(&desk, "echo '{\"n\":1}'\nsleep 63.217\n");
+    let home = desk.path().join("home");
+    for signal in ["INT", "TERM"] {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
+        command.arg("--home").arg(&home).args(["call", "--from", &tool, "count"]);
+        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut first = [0; 8];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(130), "{signal}");
+    }
+    let ran = run_in(&repository(), &["--home", home.to_str().unwrap(), "audit"], None);
+    assert_eq!(ran.stdout.matches("cancelled").count(), 2, "{}", ran.stdout);
+}

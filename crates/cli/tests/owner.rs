@@ -229,6 +229,95 @@ fn a_rule_spares_the_question_it_is_about() {
 }
 
 #[test]
+fn the_owner_answers_at_the_terminal_for_once_or_for_good() {
+    let desk = Desk::new();
+    let manifest = desk.capability("cat", &closed(), &json!([]));
+    desk.write("home/policy.toml", "[package.\"demo.tool\"]\napproval = \"ask\"\n");
+    let script = repository().join("crates/cli/tests/terminal.py");
+    let home = desk.home();
+    let at_terminal = |answers: &[&str], input: &str| {
+        let mut command = std::process::Command::new("python3");
+        command.arg(&script).args(answers).arg("--").arg(assert_cmd::cargo::cargo_bin("haft"));
+        command.arg("--home").arg(&home);
+        let output = command.args(["call", "--from", &manifest, "demo.tool", input]).output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let input = r#"{"to":"a@example.com"}"#;
+    let (code, screen) = at_terminal(&["n"], input);
+    assert_eq!(code, Some(4), "{screen}");
+    assert!(screen.contains(input) && screen.contains("your policy asks for it"), "{screen}");
+    let (code, screen) = at_terminal(&["y"], input);
+    assert_eq!(code, Some(0), "{screen}");
+    let (code, _) = at_terminal(&["a"], input);
+    assert_eq!(code, Some(0), "it was asked again");
+    let (code, screen) = at_terminal(&[], input);
+    assert!(code == Some(0) && !screen.contains("Allow it?"), "{screen}");
+    assert_eq!(at_terminal(&["n"], r#"{"to":"b@example.com"}"#).0, Some(4));
+    // What would stand for more than it says is not offered for good.
+    let (code, screen) = at_terminal(&["a"], r#"{"to":"*"}"#);
+    assert!(code == Some(4) && !screen.contains("always"), "{screen}");
+}
+
+/// Leaves a question as an agent's call does; its ticket.
+fn leave(home: &Path, action: &str) -> String {
+    use ledger::state::approvals::{Asked, Shown};
+    std::fs::create_dir_all(home).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let records = host::Records::open(home).await.unwrap();
+        let asked = Asked {
+            package: "sha256:1".into(),
+            action: action.into(),
+            arguments: "sha256:2".into(),
+            surface: "mcp".into(),
+        };
+        let text = json!({"package": PACKAGE, "input": {"to": "a\u{1b}[2J"}, "because": "of this"});
+        let shown = Shown { text: text.to_string(), session: "s1".into() };
+        let now = host::records::now();
+        let expires = now.plus(std::time::Duration::from_mins(10));
+        records.state.ask(&asked, &shown, now, expires).await.unwrap().to_string()
+    })
+}
+
+#[test]
+fn questions_of_agents_are_shown_and_answered() {
+    let desk = Desk::new();
+    assert!(desk.done(&["approve", "waiting"]).stderr.contains("nothing waits"));
+    let [first, second, third] = ["one", "two", "three"].map(|name| leave(&desk.home(), name));
+    let shown = desk.done(&["approve", "waiting"]).stdout;
+    assert!(shown.contains(&first) && shown.contains("because of this"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "nothing of it steers the terminal");
+    let listed = desk.done(&["--json", "approve", "waiting"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 3);
+    desk.done(&["approve", "allow", &first[..12]]);
+    desk.done(&["approve", "allow", &second, "--session"]);
+    desk.done(&["approve", "refuse", &third]);
+    assert!(desk.done(&["approve", "waiting"]).stdout.is_empty());
+    assert_eq!(desk.run(&["approve", "allow", &first], None).code, 3, "it is answered already");
+    let rules = desk.done(&["--json", "approve", "rules"]).json();
+    assert_eq!((&rules[0]["action"], &rules[0]["session"]), (&json!("two"), &json!("s1")));
+    let fourth = leave(&desk.home(), "four");
+    desk.done(&["approve", "allow", &fourth, "--always", r#"{"to":"*@example.com"}"#]);
+    let rules = desk.done(&["approve", "rules"]).stdout;
+    assert!(rules.contains("four {\"to\":\"*@example.com\"}"), "{rules}");
+    assert_eq!(desk.run(&["approve", "allow", "zz"], None).code, 3);
+    assert_eq!(desk.run(&["approve", "allow", "x", "--always", "no"], None).code, 2);
+}
+
+#[test]
+fn a_policy_is_explained_for_the_owner_and_for_an_agent() {
+    let desk = Desk::new();
+    let explain = |caller: &str| {
+        let example = "examples/jumith/dice.bundle.json";
+        let words = ["--json", "policy", "explain", "--from", example, "demo.dice", "--as", caller];
+        desk.done(&words).json()
+    };
+    assert_eq!(explain("owner")["decision"], "allowed");
+    assert_eq!(explain("agent")["decision"], "ask");
+}
+
+#[test]
 fn a_budget_is_used_up() {
     let desk = Desk::new();
     let manifest = desk.capability("echo '{}'", &closed(), &json!([]));

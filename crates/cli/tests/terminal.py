@@ -31,9 +31,11 @@ while time.monotonic() < deadline:
         if not piece:
             break
         screen += piece
-    # A question ends in a colon and a blank; it is answered once the terminal no longer echoes.
+    # A question for a secret ends in a colon and a blank; it is answered once the terminal no longer
+    # echoes. One with choices ends in a bracket and a blank.
     echoes = termios.tcgetattr(terminal)[3] & termios.ECHO
-    if screen.endswith(b": ") and answers and not echoes:
+    is_asked = screen.endswith(b"] ") or (screen.endswith(b": ") and not echoes)
+    if is_asked and answers:
         os.write(terminal, answers.pop(0).encode() + b"\n")
         screen += b"\n"
 _, status = os.waitpid(child, 0)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ledger::state::approvals::TicketId;
 use manifest::model::{Action, Package, Trust};
 use policy::{Answer, Consent, Surface};
 use serde_json::Value;
@@ -65,6 +66,8 @@ pub struct Call {
     pub surface: Surface,
     /// What the owner said to a question about this very call.
     pub answer: Option<Answer>,
+    /// The ticket of a question that an earlier call of an agent raised, once the owner has answered.
+    pub ticket: Option<TicketId>,
     /// The caller's folder.
     pub folder: PathBuf,
     /// Who is told how far it is, where the tool says so.

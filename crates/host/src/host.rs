@@ -1,5 +1,6 @@
 //! The path of a call as a whole.
 
+mod asking;
 mod running;
 
 use std::ffi::{OsStr, OsString};
@@ -103,6 +104,11 @@ impl Host {
         self
     }
 
+    /// The ledger of the owner's home.
+    pub fn records(&self) -> &Records {
+        &self.records
+    }
+
     /// What the walls of this machine are worth.
     pub fn level(&self) -> sandbox::Level {
         self.launcher.walls().level()
@@ -166,7 +172,7 @@ impl Host {
         let prepared = self.prepare(tool, call)?;
         record.action.clone_from(&prepared.action.name);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
-        let known = self.records.known(tool, call).await?;
+        let mut known = self.records.known(tool, call).await?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         if let Verdict::Denied(denial) = &open.verdict {
             return Err(CallError::new(Kind::Denied, denial.to_string()));
@@ -176,8 +182,14 @@ impl Host {
             Some(question) => self.consider(question, warmth).await?,
             None => Considered::default(),
         };
-        let decision = self.decide(tool, call, &prepared, &known, &considered);
-        check_allowed(&decision, &considered)?;
+        let mut decision = self.decide(tool, call, &prepared, &known, &considered);
+        if let Verdict::Ask(question) = &decision.verdict {
+            let message = considered.message.as_deref();
+            let answer = self.ask_owner(tool, call, &prepared, question, message).await?;
+            known.memory.answer = Some(answer);
+            decision = self.decide(tool, call, &prepared, &known, &considered);
+        }
+        check_allowed(&decision)?;
         self.records.reserve(tool, &self.settings.policy).await?;
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets)?;
@@ -233,6 +245,7 @@ impl Host {
             input: "{}".to_owned(),
             surface: Surface::Test,
             answer: None,
+            ticket: None,
             folder: tool.root.clone(),
             progress: None,
             called_off: CancellationToken::new(),
@@ -344,17 +357,10 @@ struct Ready {
 }
 
 /// Refuses what may not go ahead, or not yet.
-fn check_allowed(decision: &Decision, considered: &Considered) -> Result<(), CallError> {
+fn check_allowed(decision: &Decision) -> Result<(), CallError> {
     match &decision.verdict {
         Verdict::Allowed => Ok(()),
-        Verdict::Ask(question) => {
-            let message = format!("the owner has to be asked, because {}", question.why.words());
-            let error = CallError::new(Kind::NeedsApproval(Box::new(question.clone())), message);
-            Err(match &considered.message {
-                Some(message) => error.with("message", &**message),
-                None => error,
-            })
-        }
+        Verdict::Ask(question) => Err(asking::needed(question, None)),
         Verdict::Denied(denial) => Err(CallError::new(Kind::Denied, denial.to_string())),
     }
 }

@@ -183,6 +183,7 @@ pub fn now() -> Time {
     Time::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-fn broken(error: &StateError) -> CallError {
+/// The state cannot be used.
+pub(crate) fn broken(error: &StateError) -> CallError {
     CallError::new(Kind::Unavailable, format!("the state of the home cannot be used: {error}"))
 }

@@ -3,6 +3,7 @@
 //! A [`Time`] is data: the caller reads the clock, nothing in this crate does.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -22,6 +23,20 @@ impl Time {
     /// Milliseconds since 1970; what lies outside the years 1970 to 9999 is moved to their edge.
     pub fn from_unix_millis(millis: i64) -> Self {
         Self(millis.clamp(0, LAST))
+    }
+
+    /// So much later.
+    #[must_use]
+    pub fn plus(self, time: Duration) -> Self {
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        Self::from_unix_millis(self.unix_millis().saturating_add(millis))
+    }
+
+    /// So much earlier.
+    #[must_use]
+    pub fn minus(self, time: Duration) -> Self {
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        Self::from_unix_millis(self.unix_millis().saturating_sub(millis))
     }
 
     /// Milliseconds since 1970.

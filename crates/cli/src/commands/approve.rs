@@ -1,10 +1,12 @@
 //! `haft approve`: what may be called without being asked again.
 
 use clap::{Args, Subcommand};
+use host::Records;
 use host::records::now;
-use ledger::state::rules::{Lasts, Rule};
+use ledger::state::approvals::{Answer, Ticket};
+use ledger::state::rules::{Lasts, Remembered, Rule};
 use policy::Pattern;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
@@ -14,7 +16,7 @@ use crate::printer::{Printer, line};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  haft approve always mcpkg:acme.mail send '{\"to\":\"*@example.com\"}'\n  haft approve rules\n  haft approve forget 3"
+    after_help = "Examples:\n  haft approve waiting\n  haft approve allow 3f9a --session\n  haft approve always mcpkg:acme.mail send '{\"to\":\"*@example.com\"}'\n  haft approve rules\n  haft approve forget 3"
 )]
 pub(crate) struct ApproveArgs {
     #[command(subcommand)]
@@ -34,6 +36,26 @@ enum What {
         /// A JSON object whose members must fit; `*` in a text stands for any letters
         #[arg(value_name = "PATTERN", default_value = "{}", value_parser = Pattern::parse)]
         pattern: Pattern,
+    },
+    /// Show the calls of agents that wait for your word
+    Waiting,
+    /// Say yes to a call that waits: once, or for longer
+    Allow {
+        /// What `haft approve waiting` shows, or its beginning
+        #[arg(value_name = "TICKET")]
+        ticket: String,
+        /// And to every call of this action by the same client, as long as it is connected
+        #[arg(long, conflicts_with = "always")]
+        session: bool,
+        /// And from now on where the arguments fit: a JSON object, as for `haft approve always`
+        #[arg(long, value_name = "PATTERN", value_parser = Pattern::parse)]
+        always: Option<Pattern>,
+    },
+    /// Say no to a call that waits
+    Refuse {
+        /// What `haft approve waiting` shows, or its beginning
+        #[arg(value_name = "TICKET")]
+        ticket: String,
     },
     /// Show what may be called without asking
     Rules,
@@ -71,30 +93,54 @@ pub(crate) fn run(
                 line(action)
             ));
         }
+        What::Waiting => {
+            let records = owner::records(home, &runtime)?;
+            let tickets = runtime.block_on(records.state.waiting(now())).map_err(failed)?;
+            if json_wanted {
+                printer.json(&json!(tickets.iter().map(to_value).collect::<Vec<_>>()))?;
+                return Ok(Exit::Done);
+            }
+            for ticket in &tickets {
+                printer.result(&words(ticket))?;
+            }
+            if tickets.is_empty() {
+                printer.note("nothing waits for you");
+            }
+        }
+        What::Allow { ticket, session, always } => {
+            owner::check_presence(home, ask)?;
+            let records = owner::records(home, &runtime)?;
+            let ticket = runtime.block_on(find(&records, ticket))?;
+            let lasts = match (session, always) {
+                (true, _) => Some((Lasts::Session(ticket.shown.session.clone()), Pattern::any())),
+                (false, Some(pattern)) => Some((Lasts::Always, pattern.clone())),
+                (false, None) => None,
+            };
+            runtime.block_on(answer(&records, &ticket, Answer::Approved))?;
+            printer.note(&format!("`{}` may be called", line(&ticket.asked.action)));
+            if let Some((lasts, pattern)) = lasts {
+                let rule = Rule {
+                    package: package_of(&ticket),
+                    action: ticket.asked.action.clone(),
+                    arguments: pattern.to_string(),
+                    lasts,
+                    by: "terminal".to_owned(),
+                };
+                let remembered = runtime.block_on(records.state.remember(&rule, now()));
+                let number = remembered.map_err(failed)?;
+                printer.note(&format!("Rule {number}: it is not asked about again"));
+            }
+        }
+        What::Refuse { ticket } => {
+            let records = owner::records(home, &runtime)?;
+            let ticket = runtime.block_on(find(&records, ticket))?;
+            runtime.block_on(answer(&records, &ticket, Answer::Refused))?;
+            printer.note(&format!("`{}` is not called", line(&ticket.asked.action)));
+        }
         What::Rules => {
             let records = owner::records(home, &runtime)?;
             let rules = runtime.block_on(records.state.remembered(None)).map_err(failed)?;
-            if json_wanted {
-                let entry = |one: &ledger::state::rules::Remembered| {
-                    json!({ "number": one.id, "package": one.rule.package, "action": one.rule.action,
-                        "pattern": one.rule.arguments, "by": one.rule.by, "since": one.created.to_string() })
-                };
-                printer.json(&json!(rules.iter().map(entry).collect::<Vec<_>>()))?;
-                return Ok(Exit::Done);
-            }
-            for one in &rules {
-                let rule = &one.rule;
-                printer.result(&format!(
-                    "{} {} {} {}\n",
-                    one.id,
-                    line(&rule.package),
-                    line(&rule.action),
-                    line(&rule.arguments)
-                ))?;
-            }
-            if rules.is_empty() {
-                printer.note("there are no rules: what has to be asked is asked");
-            }
+            return show_rules(&rules, json_wanted, printer);
         }
         What::Forget { number } => {
             let records = owner::records(home, &runtime)?;
@@ -107,4 +153,112 @@ pub(crate) fn run(
         }
     }
     Ok(Exit::Done)
+}
+
+fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outcome {
+    if json_wanted {
+        let entry = |one: &Remembered| {
+            json!({ "number": one.id, "package": one.rule.package, "action": one.rule.action,
+                "pattern": one.rule.arguments, "session": session_of(&one.rule.lasts),
+                "by": one.rule.by, "since": one.created.to_string() })
+        };
+        printer.json(&json!(rules.iter().map(entry).collect::<Vec<_>>()))?;
+        return Ok(Exit::Done);
+    }
+    for one in rules {
+        let rule = &one.rule;
+        printer.result(&format!(
+            "{} {} {} {}{}\n",
+            one.id,
+            line(&rule.package),
+            line(&rule.action),
+            line(&rule.arguments),
+            session_of(&rule.lasts)
+                .map_or(String::new(), |name| format!(" in session {}", line(name)))
+        ))?;
+    }
+    if rules.is_empty() {
+        printer.note("there are no rules: what has to be asked is asked");
+    }
+    Ok(Exit::Done)
+}
+
+/// The session that a rule counts for, if it is for one.
+fn session_of(lasts: &Lasts) -> Option<&str> {
+    match lasts {
+        Lasts::Session(name) => Some(name),
+        Lasts::Once | Lasts::Always => None,
+    }
+}
+
+/// What the asker wrote for the owner.
+fn shown(ticket: &Ticket) -> Value {
+    serde_json::from_str(&ticket.shown.text).unwrap_or_default()
+}
+
+fn package_of(ticket: &Ticket) -> String {
+    shown(ticket)["package"].as_str().unwrap_or_default().to_owned()
+}
+
+fn to_value(ticket: &Ticket) -> Value {
+    let shown = shown(ticket);
+    json!({
+        "ticket": ticket.id.to_string(),
+        "package": shown["package"],
+        "action": ticket.asked.action,
+        "input": shown["input"],
+        "because": shown["because"],
+        "message": shown["message"],
+        "surface": ticket.asked.surface,
+        "session": ticket.shown.session,
+        "since": ticket.created.to_string(),
+        "expires": ticket.expires.to_string(),
+    })
+}
+
+/// Our own words with the whole input; the tool's own are quoted beneath.
+fn words(ticket: &Ticket) -> String {
+    let shown = shown(ticket);
+    let text = |name: &str| line(shown[name].as_str().unwrap_or_default());
+    let quoted = match shown["message"].as_str() {
+        Some(said) => format!("  the tool itself says: \"{}\"\n", line(said)),
+        None => String::new(),
+    };
+    format!(
+        "{} `{}` of {} by {} until {}\n  {}\n{quoted}  because {}\n",
+        ticket.id,
+        line(&ticket.asked.action),
+        text("package"),
+        line(&ticket.asked.surface),
+        ticket.expires,
+        line(&shown["input"].to_string()),
+        text("because"),
+    )
+}
+
+/// The one question that waits under a name, or the beginning of one.
+async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
+    let waiting = records.state.waiting(now()).await;
+    let waiting = waiting.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    let is_meant = |one: &Ticket| !name.is_empty() && one.id.to_string().starts_with(name);
+    let mut found: Vec<_> = waiting.into_iter().filter(is_meant).collect();
+    match (found.pop(), found.len()) {
+        (Some(ticket), 0) => Ok(ticket),
+        (Some(_), _) => {
+            Err(Failure::new(Exit::Conflict, format!("more than one begins with `{}`", line(name))))
+        }
+        (None, _) => {
+            Err(Failure::new(Exit::NotFound, format!("nothing waits as `{}`", line(name)))
+                .hint("`haft approve waiting` shows what does"))
+        }
+    }
+}
+
+async fn answer(records: &Records, ticket: &Ticket, answer: Answer) -> Result<(), Failure> {
+    let counted = records.state.answer(&ticket.id, answer, now()).await;
+    if counted.map_err(|error| Failure::of(Exit::Unavailable, &error))? {
+        Ok(())
+    } else {
+        Err(Failure::new(Exit::Conflict, "it was answered meanwhile, or ran out"))
+    }
 }

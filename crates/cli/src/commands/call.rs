@@ -5,37 +5,33 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use host::records::now;
 use host::{
-    Blocked, Call, CallError, CancellationToken, Host, Kind, Output, Plan, Reply, Settings, Tool,
-    Warmth,
+    Blocked, Call, CallError, CancellationToken, Host, Kind, Output, Reply, Settings, Tool, Warmth,
 };
+use ledger::state::rules::{Lasts, Rule};
 use manifest::dialect::Dialect;
 use manifest::model::Entry;
-use policy::{Answer, Surface};
+use policy::{Answer, Pattern, Surface};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
-use crate::ask::Ask;
+use crate::ask::{Ask, Choice};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, escaped, line};
 use crate::progress::{Records, Watcher};
-use crate::{owner, tools, walls};
+use crate::tools::{self, Tools};
+use crate::{interrupt, owner, walls};
 
 #[derive(Args, Debug)]
 #[command(
     after_help = "The result goes to standard output, everything else to standard error; a call that fails leaves standard output empty, unless --json is given.\n\nExamples:\n  haft call --from examples/agentcli/tools.json get_time '{\"timezone\":\"UTC\"}'\n  haft call --from examples/install-manifest/word-count count @input.json\n  haft call --from examples/jumith/dice.bundle.json dice.roll --explain"
 )]
 pub(crate) struct CallArgs {
-    /// Call what is at this path, without installing it: a manifest, a folder, an archive, a bundle
-    #[arg(long, value_name = "PATH")]
-    from: PathBuf,
-    /// The action, or the id or name of a tool with one action
-    #[arg(value_name = "NAME")]
-    name: String,
-    /// The input: a JSON object, @FILE, or - for standard input [default: {}]
-    #[arg(value_name = "INPUT")]
-    input: Option<String>,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Approve this one call
     #[arg(long)]
     approve: bool,
@@ -45,6 +41,20 @@ pub(crate) struct CallArgs {
     /// Start everything anew for this call
     #[arg(long)]
     cold: bool,
+}
+
+/// Which action, and with what.
+#[derive(Args, Debug)]
+pub(crate) struct Wanted {
+    /// Call what is at this path, without installing it: a manifest, a folder, an archive, a bundle
+    #[arg(long, value_name = "PATH")]
+    from: PathBuf,
+    /// The action, or the id or name of a tool with one action
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The input: a JSON object, @FILE, or - for standard input [default: {}]
+    #[arg(value_name = "INPUT")]
+    input: Option<String>,
     /// The dialect, when it is not to be recognised
     #[arg(long, value_name = "NAME", value_parser = super::dialect)]
     dialect: Option<Dialect>,
@@ -60,26 +70,12 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let input = input(args.input.as_deref())?;
-    let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
-    let mut found = tools::at(&args.from, loading, home, printer)?;
-    let settings = settings(home)?;
-    let runtime = owner::runtime()?;
-    let records = owner::records(home, &runtime)?;
-    let host = Host::new(settings, walls::launcher()?, owner::vault(home, ask)?, records);
-    let folder = std::env::current_dir().map_err(|error| {
-        Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
-    })?;
-    let is_declared = found.tools.iter().any(|tool| tool.action(&args.name).is_some());
-    if !is_declared && args.explain {
-        // To ask a server would be to run it.
-        for tool in found.tools.iter_mut().filter(|tool| is_server(tool)) {
-            tool.package.actions.push(host::assumed(&args.name));
-        }
-    } else if !is_declared {
-        runtime.block_on(discover(&mut found.tools, &host))?;
+    if args.explain {
+        return explain(&args.wanted, Surface::Terminal, home, ask, json_wanted, printer);
     }
-    let tool = choose(&found.tools, &args.name)?;
+    let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
+    runtime.block_on(discover(&mut found.tools, &args.wanted.name, &host))?;
+    let tool = choose(&found.tools, &args.wanted.name)?;
     let called_off = CancellationToken::new();
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
         (true, _) => Records::Nowhere,
@@ -89,51 +85,46 @@ pub(crate) fn run(
     let notes = std::io::stderr().is_terminal().then_some(printer);
     let watcher = Watcher::new(notes, records, called_off.clone());
     let mut call = Call {
-        action: args.name.clone(),
-        input,
-        surface: Surface::Terminal,
-        answer: None,
-        folder,
         progress: Some(Arc::<Watcher>::clone(&watcher)),
         called_off,
+        ..args.wanted.call(Surface::Terminal)?
     };
-    if args.explain {
-        let plan = runtime.block_on(host.plan(tool, &call));
-        let plan = plan.map_err(|error| failure(&error, &[], tool))?;
-        return explain(&plan, json_wanted, printer);
-    }
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
-    let make = |call: &Call| {
-        runtime.block_on(async {
-            let mut made = std::pin::pin!(host.call(tool, call, warmth));
-            tokio::select! {
-                made = &mut made => made,
-                () = interrupted() => {
-                    call.called_off.cancel();
-                    made.await
-                }
-            }
-        })
-    };
+    let off = call.called_off.clone();
+    interrupt::end_first(move || off.cancel());
+    let make = |call: &Call| runtime.block_on(host.call(tool, call, warmth));
     let mut made = make(&call);
     if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &made.reply {
         if args.approve {
             owner::check_presence(home, ask)?;
         }
-        let approved = args.approve || {
+        let answer = if args.approve {
+            Choice::Once
+        } else {
             let quoted = details.get("message").and_then(Value::as_str);
             let words = question_words(tool, &call, question.why.words(), quoted);
-            ask.yes_or_no(&words)?
+            let pattern = pattern_of(&call.input);
+            let choice = ask.choose(&words, pattern.is_some())?;
+            if let (Choice::Always, Some(pattern)) = (choice, pattern) {
+                owner::check_presence(home, ask)?;
+                let remembering = remember(&host, tool, &call.action, pattern);
+                runtime
+                    .block_on(remembering)
+                    .map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+            }
+            choice
         };
-        call.answer = Some(if approved {
-            Answer::Approved { digest: question.digest.clone() }
-        } else {
-            Answer::Refused
+        call.answer = Some(match answer {
+            Choice::Once | Choice::Always => Answer::Approved { digest: question.digest.clone() },
+            Choice::No => Answer::Refused,
         });
         made = make(&call);
     }
     for fault in &made.unwritten {
         printer.warn(&format!("the call could not be written down: {}", line(fault)));
+    }
+    if interrupt::was_told_to_stop() {
+        return Ok(Exit::Of(interrupt::CODE));
     }
     if json_wanted {
         return in_json(&made.reply, &made.blocked, &host, printer);
@@ -148,24 +139,101 @@ pub(crate) fn run(
     show(&reply, printer)
 }
 
-/// Waits until somebody wants us to end.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminated.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
+/// The pattern that these arguments fit. With a `*` in them it would let others through too, so there is none.
+fn pattern_of(input: &str) -> Option<Pattern> {
+    Pattern::parse(input).ok().filter(|_| !input.contains('*') && !input.contains("\\u"))
 }
 
-/// Asks those that say only when they run what they can do: MCP servers.
-async fn discover(tools: &mut [Tool], host: &Host) -> Result<(), Failure> {
+/// Remembers that an action need not be asked about where its arguments fit.
+async fn remember(
+    host: &Host,
+    tool: &Tool,
+    action: &str,
+    pattern: Pattern,
+) -> Result<(), ledger::StateError> {
+    let rule = Rule {
+        package: tool.package.canonical_id(),
+        action: tool.action(action).map_or(action, |one| &one.name).to_owned(),
+        arguments: pattern.to_string(),
+        lasts: Lasts::Always,
+        by: "terminal".to_owned(),
+    };
+    host.records().state.remember(&rule, now()).await.map(drop)
+}
+
+/// All that a call needs.
+struct Ready {
+    runtime: Runtime,
+    host: Host,
+    found: Tools,
+}
+
+impl Ready {
+    fn new(wanted: &Wanted, home: &Home, ask: Ask, printer: Printer) -> Result<Self, Failure> {
+        let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
+        let found = tools::at(&wanted.from, loading, home, printer)?;
+        let settings = settings(home)?;
+        let runtime = owner::runtime()?;
+        let records = owner::records(home, &runtime)?;
+        let host = Host::new(settings, walls::launcher()?, owner::vault(home, ask)?, records);
+        Ok(Self { runtime, host, found })
+    }
+}
+
+impl Wanted {
+    /// The call that is wanted, with nobody who watches it.
+    fn call(&self, surface: Surface) -> Result<Call, Failure> {
+        let folder = std::env::current_dir().map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
+        })?;
+        Ok(Call {
+            action: self.name.clone(),
+            input: input(self.input.as_deref())?,
+            surface,
+            answer: None,
+            ticket: None,
+            folder,
+            progress: None,
+            called_off: CancellationToken::new(),
+        })
+    }
+}
+
+/// Shows what would be run for a caller, with what and why. Nothing is run: to ask a server what it can do
+/// would be to run it, so what it does not declare is taken for granted.
+pub(crate) fn explain(
+    wanted: &Wanted,
+    surface: Surface,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let Ready { runtime, host, mut found } = Ready::new(wanted, home, ask, printer)?;
+    let tools = &mut found.tools;
+    if tools.iter().all(|tool| tool.action(&wanted.name).is_none()) {
+        for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
+            tool.package.actions.push(host::assumed(&wanted.name));
+        }
+    }
+    let tool = choose(tools, &wanted.name)?;
+    let plan = runtime.block_on(host.plan(tool, &wanted.call(surface)?));
+    let document = plan.map_err(|error| failure(&error, &[], tool))?.to_value();
+    if json_wanted {
+        printer.json(&document)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    write_lines(&document, Path::new(""), &mut text);
+    printer.result(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Asks those that say only when they run what they can do, MCP servers, where no other has the action.
+async fn discover(tools: &mut [Tool], name: &str, host: &Host) -> Result<(), Failure> {
+    if tools.iter().any(|tool| tool.action(name).is_some()) {
+        return Ok(());
+    }
     for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
         let found = host.discover(tool).await;
         let found = found.map_err(|error| failure(&error, &[], tool))?;
@@ -254,7 +322,7 @@ fn settings(home: &Home) -> Result<Settings, Failure> {
 fn question_words(tool: &Tool, call: &Call, because: &str, quoted: Option<&str>) -> String {
     let quoted = quoted.map(|text| format!("The tool itself says: \"{}\"\n", line(text)));
     format!(
-        "`{}` of {} is about to be called with\n  {}\n{}You are asked because {because}. Allow this call?",
+        "`{}` of {} is about to be called with\n  {}\n{}You are asked because {because}. Allow it?",
         line(&call.action),
         line(&tool.package.canonical_id()),
         line(&call.input),
@@ -367,19 +435,6 @@ fn show(reply: &Reply, printer: Printer) -> Outcome {
         }
         Output::Nothing => {}
     }
-    Ok(Exit::Done)
-}
-
-/// What would be run, with what and why.
-fn explain(plan: &Plan, json_wanted: bool, printer: Printer) -> Outcome {
-    let document = plan.to_value();
-    if json_wanted {
-        printer.json(&document)?;
-        return Ok(Exit::Done);
-    }
-    let mut text = String::new();
-    write_lines(&document, Path::new(""), &mut text);
-    printer.result(&text)?;
     Ok(Exit::Done)
 }
 

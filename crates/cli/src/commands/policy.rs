@@ -1,8 +1,11 @@
 //! `haft policy`: what your policy says.
 
 use clap::{Args, Subcommand};
+use policy::Surface;
 use serde_json::json;
 
+use super::call::{Wanted, explain};
+use crate::ask::Ask;
 use crate::exit::{Exit, Outcome};
 use crate::home::Home;
 use crate::owner;
@@ -10,7 +13,7 @@ use crate::printer::Printer;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "`haft call … --explain` shows what it means for one call. See docs/policy.md."
+    after_help = "See docs/policy.md.\n\nExamples:\n  haft policy check\n  haft policy explain --from examples/jumith/dice.bundle.json demo.dice --as agent"
 )]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -23,12 +26,33 @@ enum What {
     Show,
     /// Say whether the file can be read, and what is wrong with it
     Check,
+    /// Show what it means for one call: the decision with its reasons, the walls, the plan
+    Explain {
+        #[command(flatten)]
+        wanted: Wanted,
+        /// Who calls: you, or an agent through Haft
+        #[arg(long = "as", value_name = "CALLER", default_value = "owner")]
+        caller: Caller,
+    },
 }
 
-pub(crate) fn run(args: &PolicyArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+/// Who calls.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Caller {
+    Owner,
+    Agent,
+}
+
+pub(crate) fn run(
+    args: &PolicyArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
     let path = home.path().join("policy.toml");
     let policy = owner::policy(home)?;
-    match args.what {
+    match &args.what {
         What::Show => {
             let text = std::fs::read_to_string(&path).unwrap_or_default();
             if json_wanted {
@@ -55,6 +79,13 @@ pub(crate) fn run(args: &PolicyArgs, home: &Home, json_wanted: bool, printer: Pr
             } else {
                 printer.result(&crate::printer::escaped(&text))?;
             }
+        }
+        What::Explain { wanted, caller } => {
+            let surface = match caller {
+                Caller::Owner => Surface::Terminal,
+                Caller::Agent => Surface::Agent { name: "mcp".into(), session: String::new() },
+            };
+            return explain(wanted, surface, home, ask, json_wanted, printer);
         }
         What::Check => {
             if json_wanted {

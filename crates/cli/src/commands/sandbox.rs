@@ -95,7 +95,8 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, json_wanted: bool, printer: P
         printer.warn("below L3 --cpus counts whole processors; `haft doctor` tells what L3 needs");
     }
     let mut child = launcher.spawn(&confinement, &argv).map_err(|error| walls::failure(&error))?;
-    interrupt::end_first(child.killer());
+    let killer = child.killer();
+    interrupt::end_first(move || killer.kill());
     let tried = Arc::new(Mutex::new(Tried::default()));
     let proxy = match child.take_network() {
         Some(listener) => Some(open_proxy(listener, args, &tried, printer)?),

@@ -161,6 +161,7 @@ pub fn call_of(tool: &Tool, input: &Value) -> Call {
         input: input.to_string(),
         surface: Surface::Terminal,
         answer: None,
+        ticket: None,
         folder: "/".into(),
         progress: None,
         called_off: host::CancellationToken::new(),

@@ -182,6 +182,7 @@ impl Bench {
             input: input.to_string(),
             surface: Surface::Terminal,
             answer: None,
+            ticket: None,
             folder: PathBuf::from("/"),
             progress,
             called_off: host::CancellationToken::new(),

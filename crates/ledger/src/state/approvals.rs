@@ -25,6 +25,15 @@ pub struct Asked {
     pub surface: String,
 }
 
+/// What the owner is shown of a question. It is the asker's word and binds nobody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// The package, the arguments and the reason, as the asker writes them.
+    pub text: String,
+    /// The session of the client that called.
+    pub session: String,
+}
+
 /// A question that waits for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
@@ -32,6 +41,8 @@ pub struct Ticket {
     pub id: TicketId,
     /// What it is for.
     pub asked: Asked,
+    /// What is shown of it.
+    pub shown: Shown,
     /// When it was asked.
     pub created: Time,
     /// Until when it counts.
@@ -91,13 +102,15 @@ impl State {
     pub async fn ask(
         &self,
         asked: &Asked,
+        shown: &Shown,
         now: Time,
         expires: Time,
     ) -> Result<TicketId, StateError> {
         let id = TicketId::new()?;
         sqlx::query(
-            "INSERT INTO tickets (id, package, action, arguments, surface, created, expires) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            "INSERT INTO tickets \
+             (id, package, action, arguments, surface, created, expires, shown, session) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         )
         .bind(&id.0)
         .bind(&asked.package)
@@ -106,6 +119,8 @@ impl State {
         .bind(&asked.surface)
         .bind(now.unix_millis())
         .bind(expires.unix_millis())
+        .bind(&shown.text)
+        .bind(&shown.session)
         .execute(&mut *self.connection().await)
         .await
         .map_err(|error| self.failed("ask for approval", error))?;
@@ -138,19 +153,24 @@ impl State {
 
     /// The questions that wait for an answer, the oldest first.
     pub async fn waiting(&self, now: Time) -> Result<Vec<Ticket>, StateError> {
-        let rows: Vec<(String, String, String, String, String, i64, i64)> = sqlx::query_as(
-            "SELECT id, package, action, arguments, surface, created, expires FROM tickets \
-             WHERE answer IS NULL AND expires > $1 ORDER BY created, id",
+        type Row = (String, String, String, String, String, i64, i64, String, String);
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT id, package, action, arguments, surface, created, expires, shown, session \
+             FROM tickets WHERE answer IS NULL AND expires > $1 ORDER BY created, id",
         )
         .bind(now.unix_millis())
         .fetch_all(&mut *self.connection().await)
         .await
         .map_err(|error| self.failed("list questions", error))?;
-        let ticket = |(id, package, action, arguments, surface, created, expires)| Ticket {
-            id: TicketId(id),
-            asked: Asked { package, action, arguments, surface },
-            created: Time::from_unix_millis(created),
-            expires: Time::from_unix_millis(expires),
+        let ticket = |row: Row| {
+            let (id, package, action, arguments, surface, created, expires, text, session) = row;
+            Ticket {
+                id: TicketId(id),
+                asked: Asked { package, action, arguments, surface },
+                shown: Shown { text, session },
+                created: Time::from_unix_millis(created),
+                expires: Time::from_unix_millis(expires),
+            }
         };
         Ok(rows.into_iter().map(ticket).collect())
     }

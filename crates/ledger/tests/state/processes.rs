@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ledger::State;
-use ledger::state::approvals::{Answer, Asked, Taken, TicketId};
+use ledger::state::approvals::{Answer, Asked, Shown, Taken, TicketId};
 use ledger::state::budgets::{Budget, Reserved, Spent};
 use ledger::state::metrics::Went;
 
@@ -103,7 +103,7 @@ fn of_all_processes_one_takes_a_ticket() {
     for _ in 0..5 {
         let id = block_on(async {
             let state = home.open().await;
-            let id = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+            let id = state.ask(&asked(), &Shown::default(), at(0), at(1_000)).await.unwrap();
             state.answer(&id, Answer::Approved, at(0)).await.unwrap();
             id
         });

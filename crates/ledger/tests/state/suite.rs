@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ledger::State;
-use ledger::state::approvals::{Answer, Asked, Taken, TicketId};
+use ledger::state::approvals::{Answer, Asked, Shown, Taken, TicketId};
 use ledger::state::budgets::{Budget, Paced, Rate, Reserved, Scope, Spent};
 use ledger::state::grants::{Grant, GrantKind};
 use ledger::state::metrics::Went;
@@ -57,7 +57,7 @@ fn calls_are_counted_by_package_and_action() {
 #[test]
 fn a_ticket_is_good_for_one_call_once() {
     with(async |state| {
-        let id = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+        let id = state.ask(&asked(), &Shown::default(), at(0), at(1_000)).await.unwrap();
         assert_eq!(TicketId::parse(&id.to_string()).as_ref(), Some(&id));
         assert_eq!(state.waiting(at(1)).await.unwrap()[0].asked, asked());
         assert_eq!(state.take(&id, &asked(), at(1)).await.unwrap(), Taken::Waiting);
@@ -79,13 +79,13 @@ fn a_ticket_is_good_for_one_call_once() {
 #[test]
 fn a_ticket_that_is_refused_late_or_unknown_is_good_for_nothing() {
     with(async |state| {
-        let refused = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+        let refused = state.ask(&asked(), &Shown::default(), at(0), at(1_000)).await.unwrap();
         assert!(state.answer(&refused, Answer::Refused, at(1)).await.unwrap());
         assert_eq!(state.take(&refused, &asked(), at(2)).await.unwrap(), Taken::Refused);
-        let late = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+        let late = state.ask(&asked(), &Shown::default(), at(0), at(1_000)).await.unwrap();
         assert!(!state.answer(&late, Answer::Approved, at(1_000)).await.unwrap());
         assert_eq!(state.take(&late, &asked(), at(1_000)).await.unwrap(), Taken::Expired);
-        let slow = state.ask(&asked(), at(0), at(1_000)).await.unwrap();
+        let slow = state.ask(&asked(), &Shown::default(), at(0), at(1_000)).await.unwrap();
         assert!(state.answer(&slow, Answer::Approved, at(999)).await.unwrap());
         assert_eq!(state.take(&slow, &asked(), at(1_000)).await.unwrap(), Taken::Expired);
         let nobody = TicketId::parse(&"0".repeat(32)).unwrap();

@@ -1,0 +1,109 @@
+//! Questions that an agent's call raises. An agent cannot answer for the owner, so they are left as tickets.
+
+use std::time::Duration;
+
+use ledger::Time;
+use ledger::state::approvals::{Asked, Shown, Taken, TicketId};
+use policy::approval::Why;
+use policy::{Answer, Question, Surface};
+use serde_json::json;
+
+use super::{Host, Prepared};
+use crate::call::{Call, Tool};
+use crate::error::{CallError, Kind};
+use crate::records::{broken, now};
+
+/// How many questions may wait for the owner: nobody reads more, and an agent could ask for ever.
+const MOST_WAITING: usize = 100;
+
+/// How long a ticket that ran out is remembered, so that whoever comes with it is told why.
+const REMEMBERED: Duration = Duration::from_hours(24);
+
+impl Host {
+    /// What the owner answered to an agent's question, by the ticket it came with. Without one, or while
+    /// nobody has answered, the question stands, and the error names its ticket.
+    pub(super) async fn ask_owner(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        prepared: &Prepared<'_>,
+        question: &Question,
+        message: Option<&str>,
+    ) -> Result<Answer, CallError> {
+        let Surface::Agent { session, .. } = &call.surface else {
+            return Err(needed(question, message));
+        };
+        let asked = Asked {
+            package: tool.package.raw_sha256.clone(),
+            action: prepared.action.name.clone(),
+            arguments: question.digest.clone(),
+            surface: call.surface.name().to_owned(),
+        };
+        let Some(ticket) = &call.ticket else {
+            let shown = json!({
+                "package": tool.package.canonical_id(),
+                "input": prepared.input.arguments.value(),
+                "because": question.why.words(),
+                "message": message,
+            });
+            let shown = Shown { text: shown.to_string(), session: session.clone() };
+            let (ticket, expires) = self.leave(&asked, &shown, question).await?;
+            return Err(needed(question, message)
+                .with("ticket", ticket.to_string())
+                .with("expires", expires.to_string()));
+        };
+        let state = &self.records.state;
+        let refused = |words: &str| Err(CallError::new(Kind::Denied, words));
+        match state.take(ticket, &asked, now()).await.map_err(|error| broken(&error))? {
+            Taken::Approved => {
+                if question.why == Why::FirstCall {
+                    let known =
+                        self.records.remember_first(tool, &asked.action, &call.surface).await;
+                    known.map_err(|error| broken(&error))?;
+                }
+                Ok(Answer::Approved { digest: question.digest.clone() })
+            }
+            Taken::Refused => Ok(Answer::Refused),
+            Taken::Waiting => Err(needed(question, message).with("ticket", ticket.to_string())),
+            Taken::Used => refused("this approval was used already"),
+            Taken::Expired => refused("this approval ran out before it was used"),
+            Taken::OtherCall => refused("this approval is for another call"),
+            Taken::Unknown => refused("there is no such approval"),
+        }
+    }
+
+    /// Leaves a question for the owner, or finds the same one, which still waits.
+    async fn leave(
+        &self,
+        asked: &Asked,
+        shown: &Shown,
+        question: &Question,
+    ) -> Result<(TicketId, Time), CallError> {
+        let (state, now) = (&self.records.state, now());
+        let before = |time: Time| now.unix_millis() - time.unix_millis();
+        let waiting = state.waiting(now).await.map_err(|error| broken(&error))?;
+        let same = waiting.iter().find(|one| one.asked == *asked && one.shown == *shown);
+        if let Some(one) = same.filter(|one| before(one.created) >= 0) {
+            return Ok((one.id.clone(), one.expires));
+        }
+        if waiting.len() >= MOST_WAITING {
+            let message = format!("{MOST_WAITING} questions already wait for the owner");
+            return Err(CallError::new(Kind::Denied, message));
+        }
+        let old = now.minus(REMEMBERED);
+        state.forget_tickets(old).await.map_err(|error| broken(&error))?;
+        let expires = now.plus(Duration::from_secs(question.expires_seconds));
+        let id = state.ask(asked, shown, now, expires).await;
+        id.map(|id| (id, expires)).map_err(|error| broken(&error))
+    }
+}
+
+/// The owner has to be asked first.
+pub(super) fn needed(question: &Question, message: Option<&str>) -> CallError {
+    let words = format!("the owner has to be asked, because {}", question.why.words());
+    let error = CallError::new(Kind::NeedsApproval(Box::new(question.clone())), words);
+    match message {
+        Some(message) => error.with("message", message),
+        None => error,
+    }
+}
