@@ -7,7 +7,7 @@ mod kit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use kit::machine::{below, kibibytes, number};
+use kit::machine::{below, kibibytes, number, slowness};
 use kit::rooms::{launcher, ours, python, run, text, with_limits, with_program};
 use kit::users::{as_each_user, in_turn_as_each_user};
 use sandbox::{Confinement, Exit, Finished, Launcher};
@@ -67,7 +67,7 @@ fn check_refused(how: &str) {
     assert!(peak < MEMORY + SLACK, "{how}: the machine used {} MiB", peak / MIB);
     let told = finished.ended.usage.peak_memory;
     assert!(told < MEMORY + SLACK, "{how}: {} MiB are told", told / MIB);
-    assert!(took < Duration::from_secs(10), "{how}: {took:?}");
+    assert!(took < Duration::from_secs(10) * slowness(), "{how}: {took:?}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn available_memory() -> u64 {
 fn a_child_over_the_memory_limit_takes_the_whole_tree_with_it() {
     in_turn_as_each_user(|| {
         let mut confinement = hog();
-        confinement.limits.deadline = Some(Duration::from_secs(5));
+        confinement.limits.deadline = Some(Duration::from_secs(5) * slowness());
         let finished = run(&launcher(), &confinement, &ours("hog", &["child"]));
         assert_eq!(finished.ended.exit, Exit::Memory);
     });
