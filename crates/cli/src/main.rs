@@ -36,6 +36,8 @@ use printer::Printer;
 fn main() -> ExitCode {
     // The launcher of the walls is this program too, and must have one thread only.
     sandbox::enter_if_launcher();
+    // So is the one that holds values against schemas.
+    host::judge::enter_if_judge();
     // Keys and secrets pass through this process; where it cannot be closed, it runs all the same.
     // Inside walls a watchdog would take closed memory for hidden memory, and end it.
     if !sandbox::is_walled() {

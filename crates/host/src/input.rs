@@ -3,11 +3,12 @@
 use manifest::dialect::Dialect;
 use manifest::json::{self, Node};
 use manifest::model::Action;
-use manifest::schema::{Unknowns, judge};
+use manifest::schema::Unknowns;
 use policy::Arguments;
 use serde_json::{Value, json};
 
 use crate::error::{CallError, Kind};
+use crate::judge::{Mismatch, TooLong, mismatches};
 
 /// The longest input.
 const LONGEST: usize = 8 << 20;
@@ -63,23 +64,18 @@ fn object(text: &str) -> Result<Value, CallError> {
     }
 }
 
-fn complete_and_check(
-    mut value: Value,
-    schema: &str,
-    dialect: Dialect,
-) -> Result<Value, CallError> {
-    let parsed = json::parse(schema);
+fn complete_and_check(mut value: Value, text: &str, dialect: Dialect) -> Result<Value, CallError> {
+    let parsed = json::parse(text);
     let Some(schema) = &parsed.root else { return Ok(value) };
     complete(&mut value, schema, 0);
     let unknowns = match dialect {
         Dialect::InstallManifest => Unknowns::Refused,
         _ => Unknowns::AsTheSchemaSays,
     };
-    let text = value.to_string();
-    match mismatches(schema, &text, unknowns) {
-        Some(found) if found.is_empty() => Ok(value),
-        Some(found) => Err(refused("the input does not fit the schema", Kind::BadInput, &found)),
-        None => Err(too_costly(Kind::BadInput)),
+    match mismatches(text, &value.to_string(), unknowns) {
+        Ok(found) if found.is_empty() => Ok(value),
+        Ok(found) => Err(refused("the input does not fit the schema", Kind::BadInput, &found)),
+        Err(TooLong) => Err(too_long(Kind::BadInput)),
     }
 }
 
@@ -103,27 +99,12 @@ fn complete(value: &mut Value, schema: &Node<'_>, depth: usize) {
     }
 }
 
-/// A place, and what is wrong there.
-type Mismatch = (String, String);
-
-/// What of a JSON text does not fit a schema; `None` when it would take for ever to tell.
-fn mismatches(schema: &Node<'_>, text: &str, unknowns: Unknowns) -> Option<Vec<Mismatch>> {
-    let parsed = json::parse(text);
-    let Some(value) = &parsed.root else {
-        return Some(vec![(String::new(), "it is nested too deeply".to_owned())]);
-    };
-    let found = judge(schema, value, unknowns).ok()?;
-    Some(found.into_iter().map(|one| (one.pointer.as_str().to_owned(), one.message)).collect())
-}
-
 /// Holds an answer against the schema it was promised by.
 pub(crate) fn check_output(value: &Value, schema: &str) -> Result<(), CallError> {
-    let parsed = json::parse(schema);
-    let Some(schema) = &parsed.root else { return Ok(()) };
     match mismatches(schema, &value.to_string(), Unknowns::AsTheSchemaSays) {
-        Some(found) if found.is_empty() => Ok(()),
-        Some(found) => Err(refused("the answer does not fit its schema", Kind::BadOutput, &found)),
-        None => Err(too_costly(Kind::BadOutput)),
+        Ok(found) if found.is_empty() => Ok(()),
+        Ok(found) => Err(refused("the answer does not fit its schema", Kind::BadOutput, &found)),
+        Err(TooLong) => Err(too_long(Kind::BadOutput)),
     }
 }
 
@@ -140,6 +121,6 @@ fn refused(message: &str, kind: Kind, found: &[Mismatch]) -> CallError {
     CallError::new(kind, format!("{message}: {}", words.join("; "))).with("errors", said)
 }
 
-fn too_costly(kind: Kind) -> CallError {
-    CallError::new(kind, "to hold this against the schema would take practically for ever")
+fn too_long(kind: Kind) -> CallError {
+    CallError::new(kind, "to hold this against the schema takes too long")
 }

@@ -8,7 +8,7 @@
 //! | [`call`] | a tool, a call, a reply |
 //! | [`error`] | why there is none |
 //! | `choose` | which implementation runs here |
-//! | `input` | defaults, schema |
+//! | `input`, [`judge`] | defaults, schema, a clock for schemas that may take long |
 //! | `template` | `${…}` filled in |
 //! | `request` | a call as an HTTP request |
 //! | [`plan`] | exactly what would be run, and with what |
@@ -27,6 +27,7 @@ mod consider;
 pub mod error;
 pub mod host;
 mod input;
+pub mod judge;
 mod output;
 pub mod plan;
 pub mod records;

@@ -138,6 +138,7 @@ pub async fn set_grants(records: &Records, package: &str, grants: &policy::Grant
 pub async fn host_in(home: &Path, policy: &str) -> Host {
     let launcher =
         sandbox::Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap();
+    host::judge::set_program(env!("CARGO_BIN_EXE_host-launcher").into());
     let settings = Settings {
         policy: Policy::parse(policy).unwrap(),
         home: home.to_owned(),

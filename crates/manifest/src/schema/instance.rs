@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jsonschema::{Draft, PatternOptions, Validator};
 
 use super::keywords::{Kind, kind};
+use super::pattern::may_go_back;
 use super::quick;
 use super::refs::{Home, Refs, Target, for_each_subschema};
 use crate::json::{Member, Node, Pointer, Value};
@@ -15,6 +16,9 @@ const MAX_MISMATCHES: usize = 20;
 
 /// How many steps a check may take before it is called off.
 const MAX_STEPS: usize = 500_000;
+
+/// How many are few.
+const FEW_STEPS: usize = 20_000;
 
 /// How deep one check may call another on the way.
 const MAX_CALLS: usize = 400;
@@ -35,6 +39,15 @@ pub struct Mismatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooCostly;
 
+/// How much work it is to hold a value against a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// It is done at once.
+    Little,
+    /// It may take a while: somebody should look at the clock.
+    Much,
+}
+
 /// What becomes of properties of which the schema says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknowns {
@@ -42,6 +55,18 @@ pub enum Unknowns {
     AsTheSchemaSays,
     /// They are refused where the schema lists properties and is silent about others.
     Refused,
+}
+
+/// How much work it is to hold a value against a schema, by counting and without doing it.
+pub fn effort(schema: &Node<'_>, value: &Node<'_>) -> Result<Effort, TooCostly> {
+    if quick::satisfies(schema, value, schema) == Some(true) {
+        return Ok(Effort::Little);
+    }
+    let refs = Refs::of(schema);
+    let mut steps = Steps { refs: &refs, left: MAX_STEPS, has_pattern: false };
+    steps.walk(schema, Home::ROOT, value, 0)?;
+    let is_little = MAX_STEPS - steps.left <= FEW_STEPS && !steps.has_pattern;
+    Ok(if is_little { Effort::Little } else { Effort::Much })
 }
 
 /// Holds a value against a schema that has passed [`super::check()`].
@@ -58,7 +83,12 @@ pub fn judge(
         return Ok(mismatches);
     }
     let refs = Refs::of(schema);
-    Steps { refs: &refs, left: MAX_STEPS }.walk(schema, Home::ROOT, value, 0)?;
+    Steps { refs: &refs, left: MAX_STEPS, has_pattern: false }.walk(
+        schema,
+        Home::ROOT,
+        value,
+        0,
+    )?;
     let validator = match validator(schema) {
         Ok(validator) => validator,
         Err(reason) => {
@@ -181,6 +211,8 @@ fn strangers(schema: &Node<'_>, value: &Node<'_>) -> Vec<Mismatch> {
 struct Steps<'r, 'n, 't> {
     refs: &'r Refs<'n, 't>,
     left: usize,
+    /// Whether there is a pattern on the way that may go back and forth in its text.
+    has_pattern: bool,
 }
 
 impl<'n, 't> Steps<'_, 'n, 't> {
@@ -195,6 +227,7 @@ impl<'n, 't> Steps<'_, 'n, 't> {
         if calls > MAX_CALLS {
             return Err(TooCostly);
         }
+        self.has_pattern |= schema.text_at("pattern").is_some_and(may_go_back);
         let home = self.refs.home_of(schema, home);
         for reference in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(text) = schema.text_at(reference) else { continue };
@@ -225,6 +258,10 @@ impl<'n, 't> Steps<'_, 'n, 't> {
                     }
                 }
                 "additionalProperties" | "unevaluatedProperties" | "patternProperties" => {
+                    let patterns = schema.get("patternProperties");
+                    self.has_pattern |= patterns.is_some_and(|patterns| {
+                        patterns.members().iter().any(|member| may_go_back(&member.key))
+                    });
                     for member in value.members() {
                         self.walk(sub, home, &member.value, calls + 1)?;
                     }

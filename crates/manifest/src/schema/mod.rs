@@ -13,7 +13,7 @@ mod refs;
 
 pub use check::check;
 pub(crate) use check::{Fault, Surroundings, check_part};
-pub use instance::{Mismatch, TooCostly, Unknowns, judge};
+pub use instance::{Effort, Mismatch, TooCostly, Unknowns, effort, judge};
 pub(crate) use keywords::{Kind, Words};
 pub use pattern::{Budget, EcmaRegex, RegexError, Runaway, check_regex, matches_once};
 pub(crate) use refs::{Home, percent_decoded};

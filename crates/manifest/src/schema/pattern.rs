@@ -139,7 +139,7 @@ pub fn check_regex(pattern: &str, budget: &Budget) -> Result<(), RegexError> {
 
 /// Whether a pattern is valid ECMAScript without groups of a special kind, without references
 /// back, neither deeply nested nor repeating nothing, and too short to grow large.
-fn is_surely_fine(pattern: &str) -> bool {
+pub(super) fn is_surely_fine(pattern: &str) -> bool {
     if pattern.len() > 400 || !jsonschema_regex::is_valid_ecma_regex(pattern) {
         return false;
     }
@@ -167,6 +167,14 @@ fn is_surely_fine(pattern: &str) -> bool {
         }
     }
     growth <= SURELY_SMALL
+}
+
+/// Whether a pattern may go back in its text: it looks around, or for what it has found before. All others
+/// read it once.
+pub(super) fn may_go_back(pattern: &str) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'k';
+    let refers = |pair: &[u8]| pair[0] == b'\\' && is_digit(&pair[1]);
+    pattern.contains("(?") || pattern.as_bytes().windows(2).any(refers)
 }
 
 /// Whether an escape means the same to everybody. `\b` does not: in a class it is a backspace.

@@ -7,6 +7,7 @@
 
 use std::cell::Cell;
 
+use super::pattern::{is_surely_fine, may_go_back};
 use super::refs::follow;
 use crate::json::{Node, Number, Value};
 
@@ -18,6 +19,9 @@ pub(super) fn satisfies(schema: &Node<'_>, value: &Node<'_>, root: &Node<'_>) ->
 
 /// How many subschemas are looked at before the question is left to the library.
 const MAX_STEPS: u32 = 2_000;
+
+/// How many steps it is worth to compile a pattern for one text.
+const COST_OF_A_PATTERN: u32 = 100;
 
 struct Quick<'q, 't> {
     root: &'q Node<'t>,
@@ -80,9 +84,16 @@ impl Quick<'_, '_> {
             "maxItems" => items().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
             "minProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
             "maxProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
-            "pattern" => match value.as_text() {
-                Some(text) => super::matches_once(rule.as_text()?, text)?,
-                None => true,
+            "pattern" => match (rule.as_text()?, value.as_text()) {
+                // Nobody knows how long that takes.
+                (pattern, Some(_)) if may_go_back(pattern) => return None,
+                (pattern, Some(text)) => {
+                    if !is_surely_fine(pattern) {
+                        self.steps.set(self.steps.get().checked_sub(COST_OF_A_PATTERN)?);
+                    }
+                    super::matches_once(pattern, text)?
+                }
+                (_, None) => true,
             },
             "uniqueItems" => rule.as_bool() == Some(false) || are_different(value.items())?,
             "required" => {

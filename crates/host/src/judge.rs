@@ -1,0 +1,138 @@
+//! Holds values against schemas that may take long, in a process of its own, which is ended after a while.
+//!
+//! A schema comes from a stranger. What it may cost is counted before ([`manifest::schema::effort`]), and what
+//! is little is done at once; for the rest nothing counts but a clock. The program is our own, started anew.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{OnceLock, mpsc};
+use std::time::Duration;
+
+use manifest::json;
+use manifest::schema::{Effort, Unknowns, effort, judge};
+use serde_json::{Value, json};
+
+/// How long it may take.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// The same, as the kernel counts it, should nobody be left to look at the clock.
+const PROCESSOR_SECONDS: u64 = 3;
+
+/// How much memory it may take.
+const MEMORY: u64 = 1 << 30;
+
+/// The word by which the program knows what it was started for.
+const WORD: &str = "--haft-judge";
+
+/// A place, and what is wrong there.
+pub(crate) type Mismatch = (String, String);
+
+/// It would take too long to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names the program that is started, where it is not this one. It calls [`enter_if_judge`] first of all.
+pub fn set_program(path: PathBuf) {
+    let _ = PROGRAM.set(path);
+}
+
+/// What of a JSON text does not fit a schema.
+pub(crate) fn mismatches(
+    schema: &str,
+    text: &str,
+    unknowns: Unknowns,
+) -> Result<Vec<Mismatch>, TooLong> {
+    let (schema_node, value) = (json::parse(schema), json::parse(text));
+    let Some(schema_node) = &schema_node.root else { return Ok(Vec::new()) };
+    let Some(value) = &value.root else {
+        return Ok(vec![(String::new(), "it is nested too deeply".to_owned())]);
+    };
+    match effort(schema_node, value).map_err(|_| TooLong)? {
+        Effort::Little => {
+            let found = judge(schema_node, value, unknowns).map_err(|_| TooLong)?;
+            Ok(found.into_iter().map(|one| (one.pointer.as_str().into(), one.message)).collect())
+        }
+        Effort::Much => without_holding_up_others(|| elsewhere(schema, text, unknowns)),
+    }
+}
+
+/// Blocks, and lets the calls that share this thread go on where they can.
+fn without_holding_up_others<T>(run: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(run),
+        _ => run(),
+    }
+}
+
+fn elsewhere(schema: &str, text: &str, unknowns: Unknowns) -> Result<Vec<Mismatch>, TooLong> {
+    let refuse = unknowns == Unknowns::Refused;
+    let order = json!({ "schema": schema, "value": text, "refuse": refuse }).to_string();
+    let program = match PROGRAM.get() {
+        Some(program) => program.clone(),
+        None => std::env::current_exe().map_err(|_| TooLong)?,
+    };
+    let mut command = Command::new(program);
+    command.arg(WORD).env_clear().current_dir("/");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|_| TooLong)?;
+    let (Some(mut stdin), Some(mut stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(TooLong);
+    };
+    let (sender, answer) = mpsc::channel();
+    let spawned = std::thread::Builder::new().name("judge".into()).spawn(move || {
+        let mut said = Vec::new();
+        let _ = stdin.write_all(order.as_bytes());
+        drop(stdin);
+        let _ = stdout.read_to_end(&mut said);
+        let _ = sender.send(said);
+    });
+    let said = spawned.ok().and_then(|_| answer.recv_timeout(DEADLINE).ok());
+    // It has said all it has to say, or takes too long.
+    let _ = child.kill();
+    let _ = child.wait();
+    said.and_then(|said| serde_json::from_slice(&said).ok()).ok_or(TooLong)
+}
+
+/// If this process was started to judge, it does, and ends.
+pub fn enter_if_judge() {
+    if std::env::args_os().nth(1).is_none_or(|word| word != WORD) {
+        return;
+    }
+    #[cfg(unix)]
+    limit();
+    let mut order = Vec::new();
+    let judged = std::io::stdin().lock().read_to_end(&mut order).ok().and_then(|_| decide(&order));
+    let code = match judged {
+        Some(answer) => {
+            let written = std::io::stdout().lock().write_all(answer.to_string().as_bytes());
+            i32::from(written.is_err())
+        }
+        None => 1,
+    };
+    std::process::exit(code);
+}
+
+fn decide(order: &[u8]) -> Option<Value> {
+    let order: Value = serde_json::from_slice(order).ok()?;
+    let (schema, value) =
+        (json::parse(order["schema"].as_str()?), json::parse(order["value"].as_str()?));
+    let refuses = order["refuse"].as_bool()?;
+    let unknowns = if refuses { Unknowns::Refused } else { Unknowns::AsTheSchemaSays };
+    let found = judge(schema.root.as_ref()?, value.root.as_ref()?, unknowns).ok()?;
+    let found = found.into_iter().map(|one| json!([one.pointer.as_str(), one.message]));
+    Some(found.collect())
+}
+
+#[cfg(unix)]
+fn limit() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let to = |most| Rlimit { current: Some(most), maximum: Some(most) };
+    let _ = setrlimit(Resource::Cpu, to(PROCESSOR_SECONDS));
+    let _ = setrlimit(Resource::As, to(MEMORY));
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
