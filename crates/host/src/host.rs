@@ -20,6 +20,7 @@ use crate::input::{self, Input};
 use crate::output;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
+use crate::run::a2a::Agents;
 use crate::run::http::Web;
 use crate::run::mcp::era::{Eras, InMemory};
 use crate::run::mcp::{Servers, Terms, assumed};
@@ -58,6 +59,7 @@ pub struct Host {
     workers: Arc<Workers>,
     servers: Arc<Servers>,
     web: Arc<Web>,
+    agents: Arc<Agents>,
     vault: Arc<FileVault>,
     records: Arc<Records>,
 }
@@ -89,7 +91,9 @@ impl Host {
     ) -> Self {
         let servers = Servers::new(Arc::new(InMemory::default()));
         let (workers, web) = (Workers::new(), Web::new());
-        Self { settings: Arc::new(settings), launcher, workers, servers, web, vault, records }
+        let agents = Agents::new(Arc::clone(&web));
+        let settings = Arc::new(settings);
+        Self { settings, launcher, workers, servers, web, agents, vault, records }
     }
 
     /// The same host, with a memory of its own for the eras of MCP servers.
@@ -236,6 +240,10 @@ impl Host {
                 let answered = self.web.call(&one, &action, until).await;
                 let ran = Ran::of(answered.output, answered.blocked);
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
+            }
+            Way::A2a(one) => {
+                let answered = Box::pin(self.agents.call(&one, &action, until)).await;
+                Ran { is_walled: false, ..Ran::of(answered.output, answered.blocked) }
             }
         }
     }
