@@ -9,6 +9,7 @@ use vault::Secret;
 use super::{Asked, unavailable};
 use crate::confine;
 use crate::error::CallError;
+use crate::request::check_private;
 
 /// A message to an agent on the network.
 #[derive(Clone, Debug)]
@@ -49,10 +50,14 @@ impl Asked<'_> {
         });
         let endpoint =
             url.ok_or_else(|| unavailable(&format!("`{endpoint}` is no address of an agent")))?;
+        let secret = self.only_secret()?;
+        if secret.is_some() {
+            check_private(&endpoint)?;
+        }
         Ok(Agent {
             endpoint,
             input: self.input.arguments.value().as_object().cloned().unwrap_or_default(),
-            secret: self.only_secret()?,
+            secret,
             rules: confine::rules(&self.decision.allowance)?,
             most: self.decision.allowance.output,
         })

@@ -132,6 +132,18 @@ async fn a_look_that_fails_is_taken_again() {
 }
 
 #[tokio::test]
+async fn a_secret_is_not_sent_in_plain_to_another_machine() {
+    let site = Site::answering(|asked| result(asked, &json!(null)));
+    let tool = site.tool(json!({
+        "secrets": [{ "name": "AGENT_TOKEN", "ref": "env://AGENT_TOKEN" }],
+        "implementation": { "kind": "a2a_rpc", "a2a": { "endpoint": "http://192.0.2.1/" } },
+    }));
+    let error = site.call(&tool, &json!({})).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Denied);
+    assert!(error.message.contains("over plain `http`"), "{error}");
+}
+
+#[tokio::test]
 async fn an_answer_must_keep_its_promise() {
     let site = Site::answering(|asked| {
         result(asked, &json!({ "message": { "parts": [{ "data": { "city": 7 } }] } }))
