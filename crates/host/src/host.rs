@@ -26,7 +26,7 @@ use crate::run::mcp::era::{Eras, InMemory};
 use crate::run::mcp::{Servers, Terms, assumed};
 use crate::run::worker::{Warmth, Workers};
 use crate::run::{Blocked, process};
-use crate::secrets::{self, Collector};
+use crate::secrets::{self, Collector, Elsewhere};
 use crate::template::Variable;
 
 /// What a host is told of the world once; it reads nothing of it by itself.
@@ -114,8 +114,8 @@ impl Host {
         let known = self.records.known(tool, call).await?;
         let prepared = self.prepare(tool, call)?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
-        let collected = self.collector(tool, &known).collect(&decision.allowance, &[]);
-        let variables = collected.unwrap_or_default();
+        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
+        let variables = collector.collect(&decision.allowance, &[]).await.unwrap_or_default();
         plan::make(&self.asked(tool, call, &prepared, decision, &variables))
     }
 
@@ -173,7 +173,7 @@ impl Host {
         check_allowed(&decision, &considered)?;
         self.records.reserve(tool, &self.settings.policy).await?;
         let collector = self.collector(tool, &known);
-        let variables = collector.collect(&decision.allowance, &considered.secrets)?;
+        let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
         let redactor = secrets::redactor(&variables);
         (record.argv, record.env_keys) = plan.shown();
@@ -277,7 +277,8 @@ impl Host {
 
     fn collector<'a>(&'a self, tool: &'a Tool, known: &'a Known) -> Collector<'a> {
         let (settings, vault) = (&*self.settings, &*self.vault);
-        Collector { tool, settings, vault, grants: &known.grants }
+        let elsewhere = Elsewhere::Asked;
+        Collector { tool, settings, vault, grants: &known.grants, elsewhere }
     }
 
     /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
@@ -301,7 +302,7 @@ impl Host {
         if let Verdict::Denied(denial) = &decision.verdict {
             return Err(CallError::new(Kind::Denied, denial.to_string()));
         }
-        let variables = self.collector(tool, &known).collect(&decision.allowance, &[])?;
+        let variables = self.collector(tool, &known).collect(&decision.allowance, &[]).await?;
         let plan = plan::make(&self.asked(tool, &call, &prepared, decision, &variables))?;
         let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
