@@ -18,13 +18,16 @@ const PATIENCE: Duration = Duration::from_secs(3);
 static IS_STOPPING: AtomicBool = AtomicBool::new(false);
 
 /// What to put right when we are told to stop.
-static CARE: Mutex<Care> = Mutex::new(Care { folders: Vec::new(), program: None, terminal: None });
+static CARE: Mutex<Care> =
+    Mutex::new(Care { folders: Vec::new(), program: None, farewell: None, terminal: None });
 
 struct Care {
     /// Folders in which something of ours may stand.
     folders: Vec<PathBuf>,
     /// A program that runs inside walls of ours.
     program: Option<Killer>,
+    /// What others have to be told.
+    farewell: Option<Box<dyn FnOnce() + Send>>,
     #[cfg(unix)]
     terminal: Option<rustix::termios::Termios>,
     #[cfg(not(unix))]
@@ -36,6 +39,10 @@ pub(crate) fn listen() {
     // Without a listener the program ends all the same, only less tidily.
     let _ = ctrlc::set_handler(|| {
         end_program();
+        let farewell = CARE.lock().unwrap_or_else(PoisonError::into_inner).farewell.take();
+        if let Some(farewell) = farewell {
+            farewell();
+        }
         let care = CARE.lock().unwrap_or_else(PoisonError::into_inner);
         care.folders.iter().for_each(|folder| sweep(folder));
         #[cfg(unix)]
@@ -51,6 +58,11 @@ pub(crate) fn listen() {
 /// A program runs. When we are told to stop it is ended first, and whoever waits for it has the last word.
 pub(crate) fn end_first(program: Killer) {
     CARE.lock().unwrap_or_else(PoisonError::into_inner).program = Some(program);
+}
+
+/// Others do something for us. When we are told to stop, they are told so.
+pub(crate) fn tell_first(farewell: impl FnOnce() + Send + 'static) {
+    CARE.lock().unwrap_or_else(PoisonError::into_inner).farewell = Some(Box::new(farewell));
 }
 
 /// Whether a program was ended because we were told to stop.

@@ -103,6 +103,12 @@ impl Host {
         self
     }
 
+    /// Calls off what others do for calls that are waited for, before the program ends: the tasks of agents.
+    /// What runs on this machine ends with it anyway.
+    pub async fn call_off(&self) {
+        self.agents.call_off().await;
+    }
+
     /// What the walls of this machine are worth.
     pub fn level(&self) -> sandbox::Level {
         self.launcher.walls().level()

@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, escaped, line};
-use crate::{owner, progress, tools, walls};
+use crate::{interrupt, owner, progress, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
@@ -89,6 +89,8 @@ pub(crate) fn run(
         return explain(&plan, json_wanted, printer);
     }
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
+    let (doing, handle) = (host.clone(), runtime.handle().clone());
+    interrupt::tell_first(move || handle.block_on(doing.call_off()));
     let make = |call: &Call| runtime.block_on(host.call(tool, call, warmth));
     let mut made = make(&call);
     if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &made.reply {

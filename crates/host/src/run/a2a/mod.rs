@@ -54,7 +54,12 @@ const MOST_KNOWN: usize = 1024;
 pub(crate) struct Agents {
     web: Arc<Web>,
     known: Mutex<HashMap<Url, Peer>>,
+    /// Tasks that are waited for.
+    open: Waiting,
 }
+
+/// Tasks that are waited for, by their ids.
+type Waiting = Arc<Mutex<HashMap<String, (Line, Peer)>>>;
 
 /// What came of a message.
 pub(crate) struct Answered {
@@ -65,7 +70,7 @@ pub(crate) struct Answered {
 impl Agents {
     /// Nobody was asked yet.
     pub(crate) fn new(web: Arc<Web>) -> Arc<Self> {
-        Arc::new(Self { web, known: Mutex::default() })
+        Arc::new(Self { web, known: Mutex::default(), open: Waiting::default() })
     }
 
     /// Sends a message, and waits until the task that it becomes has ended. A task that is not waited for
@@ -102,14 +107,23 @@ impl Agents {
         match said {
             Said::Message(parts) => answer::of_parts(parts, action),
             Said::Task(task) => {
-                let task = finish(line, &peer, task, until).await?;
+                let task = finish(line, &peer, task, &self.open, until).await?;
                 answer::of_task(task, action)
             }
         }
     }
 
+    /// Calls off every task that is waited for, because nobody will wait any longer.
+    pub(crate) async fn call_off(&self) {
+        let open = std::mem::take(&mut *lock(&self.open));
+        for (task, (line, peer)) in open {
+            // Whoever does not hear this cannot be told otherwise.
+            let _ = cancel(&line, &peer, &task).await;
+        }
+    }
+
     fn known(&self) -> MutexGuard<'_, HashMap<Url, Peer>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     fn remember(&self, endpoint: &Url, peer: &Peer) {
@@ -157,11 +171,19 @@ fn not_understood(error: AskError) -> CallError {
 }
 
 /// Waits until a task has ended, or waits for somebody.
-async fn finish(line: Line, peer: &Peer, task: Task, until: Instant) -> Result<Task, CallError> {
+async fn finish(
+    line: Line,
+    peer: &Peer,
+    task: Task,
+    waiting: &Waiting,
+    until: Instant,
+) -> Result<Task, CallError> {
     if task.state != State::Open {
         return Ok(task);
     }
-    let open = Open { line, peer: peer.clone(), task: Some(task.id) };
+    lock(waiting).insert(task.id.clone(), (line.clone(), peer.clone()));
+    let waiting = Arc::clone(waiting);
+    let open = Open { line, peer: peer.clone(), task: Some(task.id), waiting };
     match open.watch(until).await {
         Ok(task) => {
             open.leave();
@@ -177,6 +199,7 @@ struct Open {
     peer: Peer,
     /// Its id, as long as somebody may have to call it off.
     task: Option<String>,
+    waiting: Waiting,
 }
 
 impl Open {
@@ -212,7 +235,14 @@ impl Open {
 
     /// The task has ended by itself, or its agent waits for somebody.
     fn leave(mut self) {
-        self.task = None;
+        self.forget();
+    }
+
+    /// Nobody need call the task off any more.
+    fn forget(&mut self) -> Option<String> {
+        let task = self.task.take()?;
+        lock(&self.waiting).remove(&task);
+        Some(task)
     }
 
     /// Calls the task off, and tells in the details whether the agent was heard to agree.
@@ -220,14 +250,14 @@ impl Open {
         let Some(task) = self.task.clone() else { return error };
         let cancelled = cancel(&self.line, &self.peer, &task).await;
         // Only now, because who drops this meanwhile still wants the task to be called off.
-        self.task = None;
+        self.forget();
         error.with("task", task).with("cancelled", cancelled.is_ok())
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let (Some(task), Ok(runtime)) = (self.task.take(), tokio::runtime::Handle::try_current())
+        let (Some(task), Ok(runtime)) = (self.forget(), tokio::runtime::Handle::try_current())
         else {
             return;
         };
@@ -239,6 +269,10 @@ impl Drop for Open {
 async fn cancel(line: &Line, peer: &Peer, task: &str) -> Result<(), AskError> {
     let params = of_task(task, peer.tenant.as_deref());
     line.ask(peer.version, peer.version.cancel(), params, GRACE).await.map(drop)
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn left(until: Instant) -> Duration {
