@@ -68,7 +68,7 @@ fn a_task_is_called_off_when_the_call_is_told_to_stop() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let next = || asked.recv_timeout(Duration::from_secs(60)).expect("the agent is asked");
+    let next = || asked.recv_timeout(Duration::from_mins(1)).expect("the agent is asked");
     while next() != "GetTask" {}
     let id = rustix::process::Pid::from_raw(i32::try_from(call.id()).unwrap()).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
