@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(crate) const CODE: u8 = 130;
 
 /// How long a program of ours may take to end, and we to say what became of it.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether we were told to stop while a program of ours ran.
 static IS_STOPPING: AtomicBool = AtomicBool::new(false);

@@ -196,8 +196,8 @@ fn references_outside_the_vault_need_the_owners_word() {
     for (reference, words) in [
         ("env://HOME".to_owned(), "your policy does not name it"),
         (format!("file://{file}"), "was not granted for reading"),
-        ("vault://kv/a#b".to_owned(), "no Vault server is set up"),
-        ("keyring://a/b".to_owned(), "no keyring"),
+        ("vault://kv/a#b".to_owned(), "your policy does not name it"),
+        ("keyring://a/b".to_owned(), "your policy does not name it"),
     ] {
         let secrets = json!([{"name": "TOKEN", "ref": reference}]);
         let manifest = desk.capability("echo '{}'", &closed(), &secrets);

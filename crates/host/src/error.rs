@@ -77,6 +77,11 @@ impl CallError {
         self
     }
 
+    /// Nobody waits for it any more.
+    pub(crate) fn called_off() -> Self {
+        Self::new(Kind::Cancelled, "the call was called off")
+    }
+
     /// The same, with one more detail.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {

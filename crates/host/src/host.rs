@@ -26,11 +26,12 @@ use crate::input::{self, Input};
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
 use crate::run::Blocked;
+use crate::run::a2a::Agents;
 use crate::run::http::Web;
 use crate::run::mcp::era::{Eras, InMemory};
 use crate::run::mcp::{Servers, assumed};
 use crate::run::worker::{Warmth, Workers};
-use crate::secrets::{self, Collector};
+use crate::secrets::{self, Collector, Elsewhere};
 use crate::template::Variable;
 
 /// What a host is told of the world once; it reads nothing of it by itself.
@@ -63,6 +64,7 @@ pub struct Host {
     workers: Arc<Workers>,
     servers: Arc<Servers>,
     web: Arc<Web>,
+    agents: Arc<Agents>,
     vault: Arc<FileVault>,
     records: Arc<Records>,
 }
@@ -94,7 +96,9 @@ impl Host {
     ) -> Self {
         let servers = Servers::new(Arc::new(InMemory::default()));
         let (workers, web) = (Workers::new(), Web::new());
-        Self { settings: Arc::new(settings), launcher, workers, servers, web, vault, records }
+        let agents = Agents::new(Arc::clone(&web));
+        let settings = Arc::new(settings);
+        Self { settings, launcher, workers, servers, web, agents, vault, records }
     }
 
     /// The same host, with a memory of its own for the eras of MCP servers.
@@ -120,8 +124,8 @@ impl Host {
         let known = self.records.known(tool, call).await?;
         let prepared = self.prepare(tool, call)?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
-        let collected = self.collector(tool, &known).collect(&decision.allowance, &[]);
-        let variables = collected.unwrap_or_default();
+        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
+        let variables = collector.collect(&decision.allowance, &[]).await.unwrap_or_default();
         plan::make(&self.asked(tool, call, &prepared, decision, &variables))
     }
 
@@ -192,7 +196,7 @@ impl Host {
         check_allowed(&decision)?;
         self.records.reserve(tool, &self.settings.policy).await?;
         let collector = self.collector(tool, &known);
-        let variables = collector.collect(&decision.allowance, &considered.secrets)?;
+        let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
         let redactor = secrets::redactor(&variables);
         (record.argv, record.env_keys) = plan.shown();
@@ -231,7 +235,8 @@ impl Host {
 
     fn collector<'a>(&'a self, tool: &'a Tool, known: &'a Known) -> Collector<'a> {
         let (settings, vault) = (&*self.settings, &*self.vault);
-        Collector { tool, settings, vault, grants: &known.grants }
+        let elsewhere = Elsewhere::Asked;
+        Collector { tool, settings, vault, grants: &known.grants, elsewhere }
     }
 
     /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
@@ -257,7 +262,7 @@ impl Host {
         if let Verdict::Denied(denial) = &decision.verdict {
             return Err(CallError::new(Kind::Denied, denial.to_string()));
         }
-        let variables = self.collector(tool, &known).collect(&decision.allowance, &[])?;
+        let variables = self.collector(tool, &known).collect(&decision.allowance, &[]).await?;
         let plan = plan::make(&self.asked(tool, &call, &prepared, decision, &variables))?;
         let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {

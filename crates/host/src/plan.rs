@@ -1,5 +1,6 @@
 //! Exactly what a call would run, and with what.
 
+pub(crate) mod a2a;
 pub(crate) mod mcp;
 
 use std::ffi::{OsStr, OsString};
@@ -19,6 +20,7 @@ use crate::host::Settings;
 use crate::input::Input;
 use crate::request::{self, Http, Sources};
 use crate::template::{self, Values, Variable};
+use a2a::Agent;
 use mcp::{Mcp, Place};
 
 /// Exactly what a call would run, and with what.
@@ -49,6 +51,7 @@ impl Plan {
             Way::Http(one) => {
                 return (vec![one.method.to_string(), one.shown.clone()], Vec::new());
             }
+            Way::A2a(one) => return (vec![one.endpoint.to_string()], Vec::new()),
         };
         let names = walls.confinement.environment.iter();
         (argv.clone(), names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
@@ -85,6 +88,7 @@ impl Plan {
                 }
             },
             Way::Http(one) => self.request_to_value(one),
+            Way::A2a(one) => one.to_value(&self.decision.allowance),
         };
         if let (Value::Object(members), Value::Object(more)) = (&mut document, told) {
             members.extend(more);
@@ -150,6 +154,8 @@ pub(crate) enum Way {
     Mcp(Box<Mcp>),
     /// A request to a server.
     Http(Box<Http>),
+    /// A message to an agent.
+    A2a(Box<Agent>),
 }
 
 /// A process for one call.
@@ -246,6 +252,7 @@ impl Asked<'_> {
                         let request = self.mcp_registry(registry_url, server_id.as_deref())?;
                         Ok(Way::Mcp(Box::new(request)))
                     }
+                    (Entry::A2a { endpoint }, _) => Ok(Way::A2a(Box::new(self.agent(endpoint)?))),
                     _ => self.request(),
                 }
             }

@@ -1,19 +1,21 @@
 //! A call as an HTTP request: what is sent where, and who it says is asking.
 
 mod login;
+mod plain;
 
 use std::collections::BTreeSet;
 
 use egress::Rules;
 use egress::http::{HeaderMap, HeaderName, HeaderValue, Method, Url};
 use manifest::dialect::install_manifest::{Piece, Reference, pieces};
-use manifest::model::{Auth, OutputFormat};
+use manifest::model::{Auth, AuthKind, OutputFormat};
 use serde_json::{Map, Value};
 
 use crate::error::{CallError, Kind};
 use crate::template::{self, Values};
 
 pub(crate) use login::{Account, put_bearer};
+pub(crate) use plain::check_private;
 
 /// A request that is ready to be sent, but for a token that has to be fetched first.
 #[derive(Clone, Debug)]
@@ -78,6 +80,14 @@ pub(crate) fn make(of: Sources<'_>) -> Result<Http, CallError> {
         Some(auth) => login::sign_in(auth, &of.values, &mut headers)?,
         None => None,
     };
+    let templates = of.headers.iter().map(|(_, template)| template.as_str()).chain([of.path]);
+    let signs_in = of.auth.is_some_and(|auth| auth.kind != AuthKind::None);
+    if signs_in || templates.into_iter().any(|template| holds_secret(template, &of.values)) {
+        check_private(&url)?;
+    }
+    if let Some(account) = &account {
+        check_private(&account.token_url)?;
+    }
     Ok(Http { method, url, shown, headers, body, account, rules: of.rules, most: of.most })
 }
 
@@ -184,6 +194,16 @@ fn is_secret(template: &str) -> bool {
         .any(|piece| matches!(piece, Piece::Reference(Reference::Env(_) | Reference::Bare(_))))
 }
 
+/// Whether a template is filled in with what is secret, where that is set.
+fn holds_secret(template: &str, values: &Values<'_>) -> bool {
+    pieces(template).iter().any(|piece| match piece {
+        Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => {
+            values.variables.iter().any(|(known, one)| known == name && one.is_secret)
+        }
+        _ => false,
+    })
+}
+
 fn header_name(name: &str) -> Result<HeaderName, CallError> {
     HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| unavailable(format!("`{name}` is no name of a header")))
@@ -205,7 +225,6 @@ fn unavailable(why: impl Into<String>) -> CallError {
 
 #[cfg(test)]
 mod tests {
-    use manifest::model::AuthKind;
     use serde_json::json;
 
     use super::*;

@@ -1,5 +1,8 @@
 //! The values a call is given: variables, and secrets from where the owner keeps them.
 
+mod desktop;
+pub mod server;
+
 use std::path::Path;
 use std::str::FromStr;
 
@@ -22,11 +25,21 @@ pub(crate) struct Collector<'c> {
     pub(crate) settings: &'c Settings,
     pub(crate) vault: &'c FileVault,
     pub(crate) grants: &'c Grants,
+    pub(crate) elsewhere: Elsewhere,
+}
+
+/// What is done about secrets that others keep.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Elsewhere {
+    /// They are asked for.
+    Asked,
+    /// They are left alone, because nothing is run.
+    Left,
 }
 
 impl Collector<'_> {
     /// What the tool declares, what the call turned out to need, and the variables that were granted.
-    pub(crate) fn collect(
+    pub(crate) async fn collect(
         &self,
         allowance: &Allowance,
         more: &[Input],
@@ -45,7 +58,7 @@ impl Collector<'_> {
             if is_there || input.source == InputSource::Caller {
                 continue;
             }
-            match self.value(input)? {
+            match self.value(input).await? {
                 Some(value) => {
                     let variable = Variable { value, is_secret: input.secret };
                     variables.push((input.name.clone(), variable));
@@ -57,9 +70,9 @@ impl Collector<'_> {
         Ok(variables)
     }
 
-    fn value(&self, input: &Input) -> Result<Option<String>, CallError> {
+    async fn value(&self, input: &Input) -> Result<Option<String>, CallError> {
         let kept = match &input.reference {
-            Some(reference) => self.refer(reference)?,
+            Some(reference) => self.refer(reference).await?,
             None => self.keep(&place(&self.tool.package, &input.name)?)?,
         };
         if let Some(secret) = kept {
@@ -76,7 +89,7 @@ impl Collector<'_> {
 
     /// What a reference leads to. A manifest can name anything, so what lies outside our own vault
     /// is given only where the owner said so.
-    fn refer(&self, reference: &str) -> Result<Option<Secret>, CallError> {
+    async fn refer(&self, reference: &str) -> Result<Option<Secret>, CallError> {
         let parsed = Reference::from_str(reference)
             .map_err(|error| CallError::new(Kind::Unavailable, error.to_string()))?;
         let refused = |how: &str| {
@@ -106,9 +119,36 @@ impl Collector<'_> {
                 }
                 outside::from_file(path).map(Some).map_err(|error| unavailable(reference, &error))
             }
-            Reference::Vault { .. } => Err(refused("no Vault server is set up")),
-            Reference::Keyring { .. } => Err(refused("this build has no keyring")),
+            Reference::Vault { .. } | Reference::Keyring { .. } => {
+                if !self.settings.policy.secrets.references.iter().any(|one| one == reference) {
+                    return Err(refused("your policy does not name it in [secrets] references"));
+                }
+                match self.elsewhere {
+                    Elsewhere::Left => Ok(None),
+                    Elsewhere::Asked => self.ask(&parsed).await.map_err(|mut error| {
+                        error.message = format!("`{reference}` is not to be had: {error}");
+                        error
+                    }),
+                }
+            }
         }
+    }
+
+    async fn ask(&self, reference: &Reference) -> Result<Option<Secret>, CallError> {
+        let asked = match reference {
+            Reference::Vault { mount, path, field } => {
+                let server = self.settings.policy.secrets.server.as_ref().ok_or_else(|| {
+                    let message = "your policy has no [secrets] vault_address";
+                    CallError::new(Kind::Unavailable, message)
+                })?;
+                server::ask(server, self.settings, self.vault, (mount, path, field)).await
+            }
+            Reference::Keyring { service, account } => desktop::ask(service, account).await,
+            Reference::Secret { .. } | Reference::Environment { .. } | Reference::File { .. } => {
+                return Ok(None);
+            }
+        };
+        asked.map(Some)
     }
 }
 

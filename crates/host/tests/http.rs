@@ -327,6 +327,34 @@ fn keys_are_sent_as_the_package_wants_them_and_nothing_else_is() {
 }
 
 #[test]
+fn a_key_is_not_sent_in_plain_to_another_machine() {
+    let site = Site::open();
+    let at = |url: &str, auth: Value| {
+        let endpoint = json!({ "type": "http", "method": "GET", "url": url });
+        let mut more = auth;
+        more["endpoint"] = endpoint;
+        site.error(&site.mcpkg("GET", "/", more), json!({}))
+    };
+    for url in ["http://api.example.invalid/x", "http://192.0.2.1/x"] {
+        let error = at(url, auth("bearer", &["DEMO_KEY"]));
+        assert_eq!(error.kind, Kind::Denied);
+        assert!(error.message.contains("over plain `http`"), "{error}");
+        let without = at(url, json!({}));
+        assert!(!without.message.contains("over plain `http`"), "{without}");
+    }
+    let invocation =
+        json!({ "method": "GET", "path": "/x", "headers": { "X-Key": "${env.DEMO_KEY}" } });
+    let mut action = site.manifest(&invocation, json!({}));
+    let manifest::model::Entry::McpHttp { url } = &mut action.package.implementations[0].entry
+    else {
+        panic!("another kind of entry")
+    };
+    "http://192.0.2.1".clone_into(url);
+    let error = site.error(&action, json!({}));
+    assert!(error.message.contains("over plain `http`"), "{error}");
+}
+
+#[test]
 fn a_token_is_fetched_kept_and_renewed_once() {
     let site = Site::open();
     let names = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET"];

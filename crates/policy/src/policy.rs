@@ -197,10 +197,32 @@ pub struct SecretRules {
     pub backend: Backend,
     /// Variables of the owner's environment that `env://` may name.
     pub environment: Vec<String>,
-    /// The server that `vault://` names.
-    pub vault_address: Option<String>,
-    /// The variable that holds the token for it.
-    pub vault_token_env: String,
+    /// References to what others keep, `vault://…` and `keyring://…`, that packages may name.
+    pub references: Vec<String>,
+    /// The server that `vault://` leads to.
+    pub server: Option<VaultServer>,
+}
+
+/// A Vault server of the owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultServer {
+    /// Its address.
+    pub address: String,
+    /// The file with the token for it; without one, the token is in the owner's own vault.
+    pub token_file: Option<String>,
+    /// The namespace, where the server has several.
+    pub namespace: Option<String>,
+    /// What its key-value stores are like.
+    pub store: Store,
+}
+
+/// What a key-value store of a Vault server is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// Version 1: one value for each path.
+    First,
+    /// Version 2: versions of each value, of which the latest counts.
+    Second,
 }
 
 /// A place for secrets.
@@ -261,8 +283,8 @@ impl Default for Policy {
             secrets: SecretRules {
                 backend: Backend::File,
                 environment: Vec::new(),
-                vault_address: None,
-                vault_token_env: "VAULT_TOKEN".to_owned(),
+                references: Vec::new(),
+                server: None,
             },
             packages: BTreeMap::new(),
         }

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Read};
 
 use clap::{Args, Subcommand};
+use host::secrets::server::TOKEN_OWNER;
 use manifest::dialect::Dialect;
 use serde_json::json;
 use vault::{Owner, Place, Secret};
@@ -44,11 +45,19 @@ enum What {
 #[derive(Args, Debug)]
 struct Named {
     /// The package, with its dialect: mcpkg:acme.weather
-    #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]
+    #[arg(value_name = "PACKAGE", value_parser = holder)]
     package: String,
     /// The name of the secret, as the package calls it
     #[arg(value_name = "NAME")]
     name: String,
+}
+
+/// A package, or we ourselves.
+fn holder(text: &str) -> Result<String, String> {
+    match text {
+        TOKEN_OWNER => Ok(text.to_owned()),
+        _ => owner::package_id(text),
+    }
 }
 
 impl Named {

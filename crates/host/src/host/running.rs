@@ -26,6 +26,9 @@ const MOST_ATTEMPTS: u32 = 3;
 /// How long to wait before the second attempt; before the third twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 
+/// How long it may take to tell others that a call was called off.
+const FAREWELL: Duration = Duration::from_secs(4);
+
 /// What is to be run.
 pub(super) struct Running<'r> {
     pub(super) plan: &'r Plan,
@@ -43,6 +46,14 @@ impl Running<'_> {
         (self.action.output_format == Some(OutputFormat::NdjsonStream))
             .then(|| Stream::new(Arc::clone(told), &self.action, self.redactor.clone()))
     }
+
+    /// Waits until the call is called off, and those who have to tell somebody else so have had their time.
+    async fn called_off(&self) {
+        self.call.called_off.cancelled().await;
+        if let Way::A2a(_) = self.plan.way {
+            tokio::time::sleep(FAREWELL).await;
+        }
+    }
 }
 
 impl Host {
@@ -57,9 +68,7 @@ impl Host {
             let stream = running.stream();
             let mut ran = tokio::select! {
                 ran = self.attempt(running, until, stream.as_ref()) => ran,
-                () = running.call.called_off.cancelled() => {
-                    Ran::failed(CallError::new(Kind::Cancelled, "the call was called off"))
-                }
+                () = running.called_off() => Ran::failed(CallError::called_off()),
             };
             tries += 1;
             attempts += ran.attempts;
@@ -141,6 +150,11 @@ impl Host {
                 let answered = self.web.call(one, action, until, stream).await;
                 let ran = Ran::of(answered.output, answered.blocked);
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
+            }
+            Way::A2a(one) => {
+                let off = &call.called_off;
+                let answered = Box::pin(self.agents.call(one, action, until, off)).await;
+                Ran { is_walled: false, ..Ran::of(answered.output, answered.blocked) }
             }
         }
     }

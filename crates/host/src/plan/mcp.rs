@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{Asked, unavailable};
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
+use crate::request::check_private;
 use crate::template::Variable;
 
 /// A request to an MCP server.
@@ -123,8 +124,11 @@ impl Asked<'_> {
     /// Plans a request to a server on the network.
     pub(super) fn mcp_url(&self, url: &str) -> Result<Mcp, CallError> {
         let (rules, headers) = (confine::rules(&self.decision.allowance)?, self.credentials()?);
-        let shown = vec![url.to_owned()];
-        self.mcp(Place::Url { url: address(url)?, headers, rules }, shown)
+        let (shown, url) = (vec![url.to_owned()], address(url)?);
+        if !headers.is_empty() {
+            check_private(&url)?;
+        }
+        self.mcp(Place::Url { url, headers, rules }, shown)
     }
 
     /// Plans a request to a server that a registry knows.

@@ -60,14 +60,7 @@ impl Web {
         let mut attempts = 0;
         let answered = self.attempt(plan, until, stream, &mut attempts).await;
         let output = answered.and_then(|response| read(response, action));
-        let blocked = match &output {
-            Err(CallError { kind: Kind::Denied, details, .. }) => {
-                let text = |name: &str| details[name].as_str().map(str::to_owned);
-                let (asked, why) = (text("host"), text("why"));
-                asked.zip(why).map(|(asked, why)| Blocked { asked, why }).into_iter().collect()
-            }
-            _ => Vec::new(),
-        };
+        let blocked = output.as_ref().err().and_then(Blocked::of).into_iter().collect();
         Answered { output, attempts, blocked }
     }
 
@@ -125,7 +118,7 @@ impl Web {
     }
 
     /// The client of these rules; connections are shared among the calls that have the same.
-    fn client(&self, rules: &Rules) -> Result<Client, CallError> {
+    pub(super) fn client(&self, rules: &Rules) -> Result<Client, CallError> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = clients.iter().find(|(known, _)| known == rules) {
             return Ok(client.clone());

@@ -1,5 +1,6 @@
 //! The ways to run.
 
+pub(crate) mod a2a;
 pub(crate) mod http;
 pub(crate) mod leash;
 pub(crate) mod mcp;
@@ -23,6 +24,17 @@ pub struct Blocked {
     pub asked: String,
     /// Why not.
     pub why: String,
+}
+
+impl Blocked {
+    /// What a refusal of ours was about.
+    pub(crate) fn of(error: &CallError) -> Option<Self> {
+        let text = |name: &str| error.details[name].as_str().map(str::to_owned);
+        match error.kind {
+            Kind::Denied => Some(Self { asked: text("host")?, why: text("why")? }),
+            _ => None,
+        }
+    }
 }
 
 /// The network of one process: what it asks for goes through us.

@@ -6,7 +6,7 @@ use std::fmt;
 use manifest::model::Trust;
 use serde::Deserialize;
 
-use super::{Backend, Budget, Level, PackageRules, Policy, Presence, Rule};
+use super::{Backend, Budget, Level, PackageRules, Policy, Presence, Rule, Store, VaultServer};
 
 /// The largest policy that is read.
 const LARGEST: usize = 256 * 1024;
@@ -110,8 +110,11 @@ struct EnvironmentTable {
 struct SecretTable {
     backend: Option<toml::Spanned<String>>,
     environment: Vec<String>,
-    vault_address: Option<String>,
-    vault_token_env: Option<String>,
+    references: Vec<toml::Spanned<String>>,
+    vault_address: Option<toml::Spanned<String>>,
+    vault_token_file: Option<toml::Spanned<String>>,
+    vault_namespace: Option<toml::Spanned<String>>,
+    vault_version: Option<toml::Spanned<u8>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -182,11 +185,9 @@ impl Reader<'_> {
                     _ => return Err(self.unknown(word, "file, keyring")),
                 };
             }
+            policy.secrets.references = self.references(&secrets.references)?;
+            policy.secrets.server = self.vault_server(&secrets)?;
             policy.secrets.environment = secrets.environment;
-            policy.secrets.vault_address = secrets.vault_address;
-            if let Some(name) = secrets.vault_token_env {
-                policy.secrets.vault_token_env = name;
-            }
         }
         for (id, table) in file.package {
             let rules = self.package(&table)?;
@@ -251,6 +252,48 @@ impl Reader<'_> {
             rules.processes = *number.get_ref();
         }
         Ok(())
+    }
+
+    /// References are compared as texts, so those that can never be asked for are told here.
+    fn references(&self, words: &[toml::Spanned<String>]) -> Read<Vec<String>> {
+        let check = |word: &toml::Spanned<String>| {
+            let text = word.get_ref();
+            if ["vault://", "keyring://"].iter().any(|scheme| text.starts_with(scheme)) {
+                return Ok(text.clone());
+            }
+            let message = format!("`{text}` begins with neither `vault://` nor `keyring://`");
+            Err(self.at(word.span().start, message))
+        };
+        words.iter().map(check).collect()
+    }
+
+    fn vault_server(&self, table: &SecretTable) -> Read<Option<VaultServer>> {
+        let (file, namespace) = (&table.vault_token_file, &table.vault_namespace);
+        let version = &table.vault_version;
+        let Some(address) = &table.vault_address else {
+            let spans = [
+                file.as_ref().map(toml::Spanned::span),
+                namespace.as_ref().map(toml::Spanned::span),
+            ];
+            let span =
+                spans.into_iter().flatten().chain(version.as_ref().map(toml::Spanned::span)).next();
+            return match span {
+                Some(span) => Err(self.at(span.start, "there is no `vault_address`".to_owned())),
+                None => Ok(None),
+            };
+        };
+        let store = match version.as_ref().map(|word| (*word.get_ref(), word.span().start)) {
+            Some((1, _)) => Store::First,
+            Some((2, _)) | None => Store::Second,
+            Some((_, at)) => return Err(self.at(at, "write 1 or 2".to_owned())),
+        };
+        let files = self.folders(file.as_slice())?;
+        Ok(Some(VaultServer {
+            address: address.get_ref().clone(),
+            token_file: files.into_iter().next(),
+            namespace: namespace.as_ref().map(|word| word.get_ref().clone()),
+            store,
+        }))
     }
 
     fn package(&self, table: &PackageTable) -> Read<PackageRules> {
@@ -395,8 +438,11 @@ mod tests {
             [secrets]
             backend = "keyring"
             environment = ["TOKEN"]
+            references = ["vault://kv/a#b", "keyring://a/b"]
             vault_address = "https://vault.example"
-            vault_token_env = "T"
+            vault_token_file = "~/.vault-token"
+            vault_namespace = "team"
+            vault_version = 1
             [package."mcpkg:demo.echo"]
             allow = true
             level = "L2"
@@ -417,6 +463,11 @@ mod tests {
         assert_eq!(policy.sandbox.output, 1 << 20);
         assert_eq!(policy.budget.cents_per_day, Some(50));
         assert_eq!(policy.secrets.backend, Backend::Keyring);
+        assert_eq!(policy.secrets.references, ["vault://kv/a#b", "keyring://a/b"]);
+        let server = policy.secrets.server.as_ref().unwrap();
+        assert_eq!(server.address, "https://vault.example");
+        assert_eq!(server.token_file.as_deref(), Some("~/.vault-token"));
+        assert_eq!((server.namespace.as_deref(), server.store), (Some("team"), Store::First));
         let echo = policy.of("mcpkg:demo.echo", "demo.echo").unwrap();
         assert_eq!(echo.actions["send"], Rule::Deny);
         assert_eq!(echo.budget.calls_per_day, Some(3));
@@ -431,7 +482,7 @@ mod tests {
             .skip(1)
             .map(|rest| rest.split("```").next().expect("a block has an end"))
             .collect();
-        assert_eq!(blocks.len(), 3);
+        assert_eq!(blocks.len(), 4);
         assert_eq!(parse(blocks[0]).unwrap(), Policy::default(), "the page shows the defaults");
         for block in blocks {
             parse(block).unwrap_or_else(|error| panic!("{error}: {block}"));
@@ -447,6 +498,14 @@ mod tests {
             ("[sandbox]\nmemory = \"0M\"", 2, "write a size such as"),
             ("[sandbox]\nprocesses = 0", 2, "from 1 to 32000"),
             ("[folders]\nread = [\"data\"]", 2, "no absolute path"),
+            ("[secrets]\nreferences = [\"env://A\"]", 2, "begins with neither"),
+            ("[secrets]\nvault_version = 2", 2, "there is no `vault_address`"),
+            ("[secrets]\nvault_address = \"https://v\"\nvault_version = 3", 3, "write 1 or 2"),
+            (
+                "[secrets]\nvault_address = \"https://v\"\nvault_token_file = \"t\"",
+                3,
+                "no absolute path",
+            ),
             ("[folders]\nread = [\"/a/../b\"]", 2, "no absolute path"),
             ("[approval]\nwrite = \"maybe\"", 2, "`maybe` is none of: allow, first, ask, deny"),
             ("[trust]\nallow = [\"all\"]", 2, "`all` is none of"),
