@@ -5,24 +5,31 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use egress::Rules;
+use egress::http::Url;
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
-use policy::{Decision, Grants, Memory, Policy, Surface, Verdict, decide};
+use policy::{Decision, Denial, Grants, Memory, Policy, Surface, Verdict, decide};
 use sandbox::{Launcher, runtime};
-use vault::{FileVault, Redactor};
+use vault::{FileVault, Redactor, Secret};
 
 use crate::call::{Call, Output, Progress, Reply, Tool};
 use crate::choose::{self, Machine, PLATFORM};
+use crate::confine;
 use crate::consider::{Considered, consider, question};
+use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
+use crate::login::{self, Logins};
 use crate::output;
+use crate::plan::mcp::Mcp;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
 use crate::run::http::Web;
-use crate::run::mcp::era::{Eras, InMemory};
-use crate::run::mcp::{Servers, Terms, assumed};
+use crate::run::mcp::era::Eras;
+use crate::run::mcp::{Answered, Servers, Terms, assumed};
+use crate::run::signed::Signer;
 use crate::run::worker::{Warmth, Workers};
 use crate::run::{Blocked, process};
 use crate::secrets::{self, Collector};
@@ -58,6 +65,7 @@ pub struct Host {
     workers: Arc<Workers>,
     servers: Arc<Servers>,
     web: Arc<Web>,
+    signer: Arc<Signer>,
     vault: Arc<FileVault>,
     records: Arc<Records>,
 }
@@ -69,6 +77,8 @@ pub struct Known {
     pub grants: Grants,
     /// What was answered.
     pub memory: Memory,
+    /// Whether they are signed in for it.
+    pub is_signed_in: bool,
 }
 
 /// A call and all that is known about it.
@@ -87,9 +97,12 @@ impl Host {
         vault: Arc<FileVault>,
         records: Arc<Records>,
     ) -> Self {
-        let servers = Servers::new(Arc::new(InMemory::default()));
-        let (workers, web) = (Workers::new(), Web::new());
-        Self { settings: Arc::new(settings), launcher, workers, servers, web, vault, records }
+        let servers = Servers::new(Arc::new(InHome::new(Arc::clone(&records))));
+        let web = Web::new(Arc::clone(&vault), &settings.home);
+        let logins = Logins::new(Arc::clone(&vault), &settings.home);
+        let signer = Arc::new(Signer { logins, web: Arc::clone(&web) });
+        let (settings, workers) = (Arc::new(settings), Workers::new());
+        Self { settings, launcher, workers, servers, web, signer, vault, records }
     }
 
     /// The same host, with a memory of its own for the eras of MCP servers.
@@ -107,7 +120,7 @@ impl Host {
     /// Says exactly what a call would run and whether it may, and runs nothing: not even the hooks of the
     /// tool, so it may want more than this.
     pub async fn plan(&self, tool: &Tool, call: &Call) -> Result<Plan, CallError> {
-        let known = self.records.known(tool, call).await?;
+        let known = self.known(tool, call).await?;
         let prepared = self.prepare(tool, call)?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
         let collected = self.collector(tool, &known).collect(&decision.allowance, &[]);
@@ -128,7 +141,7 @@ impl Host {
                 (ran, begun)
             }
             Err(error) => {
-                if matches!(error.kind, Kind::Denied | Kind::NeedsApproval(_)) {
+                if matches!(error.kind, Kind::Denied | Kind::NeedsApproval(_) | Kind::NeedsLogin) {
                     record.decision = audit::Decision::Denied(error.message.clone());
                 }
                 (Ran::failed(error), None)
@@ -155,10 +168,10 @@ impl Host {
         let prepared = self.prepare(tool, call)?;
         record.action.clone_from(&prepared.action.name);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
-        let known = self.records.known(tool, call).await?;
+        let known = self.known(tool, call).await?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         if let Verdict::Denied(denial) = &open.verdict {
-            return Err(CallError::new(Kind::Denied, denial.to_string()));
+            return Err(denied(denial, tool));
         }
         let hooks = self.asked(tool, call, &prepared, open, &[]);
         let considered = match question(&hooks)? {
@@ -222,19 +235,25 @@ impl Host {
                 })
                 .await
             }
-            Way::Mcp(one) => {
+            Way::Mcp(mut one) => {
                 // Only there the author says what a tool of a server answers with.
                 let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
                 let is_walled = !one.is_remote();
                 let terms = Terms { warmth, until, format, progress };
-                let answered = Box::pin(self.servers.call(&self.launcher, &one, terms)).await;
+                let ask =
+                    async |one: &Mcp| self.servers.call(&self.launcher, one, terms.clone()).await;
+                let asked = self.signer.ask(&plan.package, &mut one, until, ask);
+                let (answered, told) = Box::pin(asked).await;
                 let output = answered.answer;
                 let output = output.and_then(|output| output::check_promise(output, &action));
-                Ran { is_walled, ..Ran::of(output, answered.blocked) }
+                let mut ran = Ran { is_walled, ..Ran::of(output, answered.blocked) };
+                ran.redact(&tokens(&told));
+                ran
             }
             Way::Http(one) => {
                 let answered = self.web.call(&one, &action, until).await;
-                let ran = Ran::of(answered.output, answered.blocked);
+                let mut ran = Ran::of(answered.output, answered.blocked);
+                ran.redact(&tokens(&answered.told));
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
             }
         }
@@ -276,33 +295,70 @@ impl Host {
     /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied.
     pub async fn discover(&self, tool: &Tool) -> Result<Vec<Action>, CallError> {
         let began = Instant::now();
-        let action = assumed("tools/list");
-        let implementation = self.implementation(tool, &action)?;
-        let call = Call {
-            action: action.name.clone(),
-            input: "{}".to_owned(),
-            surface: Surface::Test,
-            answer: None,
-            folder: tool.root.clone(),
-            progress: None,
-        };
-        let input = input::read(&call.input, &action, tool.package.dialect)?;
-        let prepared = Prepared { action: &action, implementation, input };
-        let known = self.records.known(tool, &call).await?;
-        let decision = self.decide(tool, &call, &prepared, &known, &Considered::default());
-        if let Verdict::Denied(denial) = &decision.verdict {
-            return Err(CallError::new(Kind::Denied, denial.to_string()));
-        }
-        let variables = self.collector(tool, &known).collect(&decision.allowance, &[])?;
-        let plan = plan::make(&self.asked(tool, &call, &prepared, decision, &variables))?;
+        let known = self.known(tool, &listing(tool)).await?;
+        let plan = self.plan_of_listing(tool, &known)?;
         let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
-            Way::Mcp(one) => {
-                let listed = self.servers.list(&self.launcher, &one, Warmth::Warm, until);
-                Box::pin(listed).await
+            Way::Mcp(mut one) => {
+                let ask = async |one: &Mcp| {
+                    let listed = self.servers.list(&self.launcher, one, Warmth::Warm, until);
+                    Answered { answer: listed.await, blocked: Vec::new() }
+                };
+                let asked = self.signer.ask(&plan.package, &mut one, until, ask);
+                let (answered, told) = Box::pin(asked).await;
+                answered.answer.map_err(|mut error| {
+                    redact_error(&mut error, &tokens(&told));
+                    error
+                })
             }
             _ => Ok(tool.package.actions.clone()),
         }
+    }
+
+    /// The address of a tool's server on the network, and what may be reached on its behalf: what the
+    /// owner would sign in for.
+    pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
+        let mut known = self.known(tool, &listing(tool)).await?;
+        known.is_signed_in = true;
+        let plan = self.plan_of_listing(tool, &known)?;
+        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        let rules = confine::rules(&plan.decision.allowance)?;
+        let address = match &plan.way {
+            Way::Mcp(one) => Servers::address(one, until).await?,
+            _ => None,
+        };
+        let address = address.ok_or_else(|| {
+            let message = "it is no MCP server on the network, so nobody signs in for it";
+            CallError::new(Kind::BadInput, message)
+        })?;
+        Ok((address, rules))
+    }
+
+    /// The sign-ins of this home.
+    pub fn logins(&self) -> &Logins {
+        &self.signer.logins
+    }
+
+    /// What the owner has said about a package before.
+    async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
+        let mut known = self.records.known(tool, call).await?;
+        known.is_signed_in = self.logins().is_signed_in(&tool.package.canonical_id());
+        Ok(known)
+    }
+
+    /// How a tool would be asked for its actions.
+    fn plan_of_listing(&self, tool: &Tool, known: &Known) -> Result<Plan, CallError> {
+        let action = assumed("tools/list");
+        let implementation = self.implementation(tool, &action)?;
+        let call = listing(tool);
+        let input = input::read(&call.input, &action, tool.package.dialect)?;
+        let prepared = Prepared { action: &action, implementation, input };
+        let decision = self.decide(tool, &call, &prepared, known, &Considered::default());
+        if let Verdict::Denied(denial) = &decision.verdict {
+            return Err(denied(denial, tool));
+        }
+        let variables = self.collector(tool, known).collect(&decision.allowance, &[])?;
+        plan::make(&self.asked(tool, &call, &prepared, decision, &variables))
     }
 
     fn prepare<'t>(&self, tool: &'t Tool, call: &Call) -> Result<Prepared<'t>, CallError> {
@@ -347,7 +403,7 @@ impl Host {
             surface: &call.surface,
             arguments: &prepared.input.arguments,
             wants_approval: considered.wants_approval,
-            is_signed_in: false,
+            is_signed_in: known.is_signed_in,
         };
         decide(&asked, &self.settings.policy, &known.grants, &memory)
     }
@@ -422,10 +478,7 @@ impl Ran {
             Ok(Output::Binary { bytes, .. }) => *bytes = redactor.bytes(bytes),
             Ok(Output::Records(records)) => records.iter_mut().for_each(|one| redactor.json(one)),
             Ok(Output::Nothing) => {}
-            Err(error) => {
-                error.message = redactor.text(&error.message);
-                redactor.json(&mut error.details);
-            }
+            Err(error) => redact_error(error, redactor),
         }
         for one in &mut self.blocked {
             one.asked = redactor.text(&one.asked);
@@ -451,6 +504,37 @@ impl Ran {
             attempts: self.attempts,
             blocked: self.blocked.iter().map(blocked).collect(),
         }
+    }
+}
+
+/// The call that asks a tool for its actions.
+fn listing(tool: &Tool) -> Call {
+    Call {
+        action: "tools/list".to_owned(),
+        input: "{}".to_owned(),
+        surface: Surface::Test,
+        answer: None,
+        folder: tool.root.clone(),
+        progress: None,
+    }
+}
+
+/// Takes tokens out of whatever is shown of a call.
+fn tokens(told: &[Secret]) -> Redactor {
+    Redactor::new(told.iter().map(|secret| (login::NAME, secret)))
+}
+
+fn redact_error(error: &mut CallError, redactor: &Redactor) {
+    error.message = redactor.text(&error.message);
+    redactor.json(&mut error.details);
+}
+
+/// Why a call may not go ahead.
+fn denied(denial: &Denial, tool: &Tool) -> CallError {
+    match denial {
+        Denial::Login => CallError::new(Kind::NeedsLogin, denial.to_string())
+            .with("package", tool.package.canonical_id()),
+        _ => CallError::new(Kind::Denied, denial.to_string()),
     }
 }
 

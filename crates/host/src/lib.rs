@@ -12,21 +12,25 @@
 //! | `template` | `${…}` filled in |
 //! | `request` | a call as an HTTP request |
 //! | [`plan`] | exactly what would be run, and with what |
+//! | [`login`] | signing in to servers on the network |
 //! | [`secrets`] | the values a call is given |
 //! | `confine` | what was allowed, as walls |
 //! | `output` | from bytes to a result |
 //! | `run` | the ways to run |
 //! | `consider` | what a Node tool says of a call before it is made |
 //! | [`records`] | what is known before a call and written down after it |
+//! | `eras` | which era of the protocol servers speak, remembered |
 //! | [`host`] | the path as a whole |
 
 pub mod call;
 mod choose;
 mod confine;
 mod consider;
+mod eras;
 pub mod error;
 pub mod host;
 mod input;
+pub mod login;
 mod output;
 pub mod plan;
 pub mod records;
@@ -36,6 +40,7 @@ pub mod secrets;
 mod template;
 
 pub use call::{Advance, Call, Output, Progress, Reply, Tool};
+pub use eras::InHome;
 pub use error::{CallError, Kind};
 pub use host::{Host, Made, Settings};
 pub use plan::Plan;

@@ -1,5 +1,6 @@
 //! A request to a server, sent again where that is safe.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -7,13 +8,14 @@ use egress::Rules;
 use egress::http::{Client, HeaderName, Request, Response, SendError, StatusCode};
 use egress::resolve::{Resolve, SystemResolver};
 use manifest::model::{Action, OutputFormat};
+use vault::{FileVault, Secret};
 
 use super::Blocked;
 use super::oauth::Tokens;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::output;
-use crate::request::{Http, put_bearer};
+use crate::request::{Account, Http, put_bearer};
 
 /// How often a request is sent at most.
 const MOST_ATTEMPTS: u32 = 3;
@@ -42,14 +44,16 @@ pub(crate) struct Answered {
     pub(crate) output: Result<Output, CallError>,
     pub(crate) attempts: u32,
     pub(crate) blocked: Vec<Blocked>,
+    /// The tokens it was asked with.
+    pub(crate) told: Vec<Secret>,
 }
 
 impl Web {
-    /// Nothing was asked yet.
-    pub(crate) fn new() -> Arc<Self> {
+    /// Nothing was asked yet; tokens that change are kept in the vault of a home.
+    pub(crate) fn new(vault: Arc<FileVault>, home: &Path) -> Arc<Self> {
         Arc::new(Self {
             clients: Mutex::default(),
-            tokens: Tokens::default(),
+            tokens: Tokens::new(vault, home),
             resolver: Arc::new(SystemResolver::default()),
         })
     }
@@ -57,7 +61,8 @@ impl Web {
     /// Sends a request, and reads the response as the action promises.
     pub(crate) async fn call(&self, plan: &Http, action: &Action, until: Instant) -> Answered {
         let mut attempts = 0;
-        let answered = self.attempt(plan, action, until, &mut attempts).await;
+        let mut told = Vec::new();
+        let answered = self.attempt(plan, action, until, &mut attempts, &mut told).await;
         let output = answered.and_then(|response| read(response, action));
         let output = output.map_err(|error| match attempts {
             0 | 1 => error,
@@ -71,7 +76,7 @@ impl Web {
             }
             _ => Vec::new(),
         };
-        Answered { output, attempts, blocked }
+        Answered { output, attempts, blocked, told }
     }
 
     async fn attempt(
@@ -80,6 +85,7 @@ impl Web {
         action: &Action,
         until: Instant,
         attempts: &mut u32,
+        told: &mut Vec<Secret>,
     ) -> Result<Response, CallError> {
         let client = self.client(&plan.rules)?;
         // What is not said to be idempotent is never sent twice.
@@ -87,7 +93,7 @@ impl Web {
         let mut may_renew = plan.account.is_some();
         let mut tries = 0;
         loop {
-            let request = self.request(plan, &client, until).await?;
+            let request = self.request(plan, &client, until, told).await?;
             *attempts += 1;
             tries += 1;
             let sent = client.send(request).await;
@@ -114,6 +120,7 @@ impl Web {
         plan: &Http,
         client: &Client,
         until: Instant,
+        told: &mut Vec<Secret>,
     ) -> Result<Request, CallError> {
         let mut request = Request::new(plan.method.clone(), plan.url.clone());
         request.headers.extend(plan.headers.clone());
@@ -127,9 +134,25 @@ impl Web {
             })?;
             let token = self.tokens.of(account, client, left(until)).await?;
             put_bearer(&mut request.headers, &token)?;
+            told.extend(Secret::new(token).ok());
         }
         request.within = left(until);
         Ok(request)
+    }
+
+    /// A token for an account, for requests within these rules.
+    pub(super) async fn token(
+        &self,
+        account: &Account,
+        rules: &Rules,
+        until: Instant,
+    ) -> Result<String, CallError> {
+        self.tokens.of(account, &self.client(rules)?, left(until)).await
+    }
+
+    /// The token of an account was refused, so it is not used again.
+    pub(super) fn forget(&self, account: &Account) {
+        self.tokens.forget(account);
     }
 
     /// The client of these rules; connections are shared among the calls that have the same.

@@ -4,6 +4,7 @@ pub(crate) mod http;
 pub(crate) mod mcp;
 mod oauth;
 pub(crate) mod process;
+pub(crate) mod signed;
 pub(crate) mod worker;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, FutureExt};
 use host::{
     Blocked, Call, CallError, Era, Eras, Host, Output, Progress, Records, Reply, Settings, Tool,
     Warmth,
@@ -37,17 +38,19 @@ impl Found {
 }
 
 impl Eras for Found {
-    fn known(&self, server: &str) -> Option<Era> {
+    fn known<'e>(&'e self, server: &'e str) -> BoxFuture<'e, Option<Era>> {
         let found = self.0.lock().unwrap();
-        found.iter().rev().find(|(known, _)| known == server).map(|(_, era)| *era)
+        let known = found.iter().rev().find(|(known, _)| known == server).map(|(_, era)| *era);
+        std::future::ready(known).boxed()
     }
 
-    fn remember(&self, server: &str, era: Option<Era>) {
+    fn remember<'e>(&'e self, server: &'e str, era: Option<Era>) -> BoxFuture<'e, ()> {
         let mut found = self.0.lock().unwrap();
         match era {
             Some(era) => found.push((server.to_owned(), era)),
             None => found.retain(|(known, _)| known != server),
         }
+        std::future::ready(()).boxed()
     }
 }
 
