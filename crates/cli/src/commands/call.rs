@@ -72,7 +72,9 @@ pub(crate) fn run(
             tool.package.actions.push(host::assumed(&args.name));
         }
     } else if !is_declared {
-        runtime.block_on(discover(&mut found.tools, &host))?;
+        let signing_in = |error: &CallError| login_words(error, &args.from);
+        let found = runtime.block_on(discover(&mut found.tools, &host, &signing_in));
+        found?;
     }
     let tool = choose(&found.tools, &args.name)?;
     let mut call = Call {
@@ -113,7 +115,13 @@ pub(crate) fn run(
     if json_wanted {
         return in_json(&made.reply, &made.blocked, &host, printer);
     }
-    let reply = made.reply.map_err(|error| failure(&error, &made.blocked, tool))?;
+    let reply = made.reply.map_err(|error| {
+        let failure = failure(&error, &made.blocked, tool);
+        match login_words(&error, &args.from) {
+            Some(words) => failure.hint(words),
+            None => failure,
+        }
+    })?;
     for one in &made.blocked {
         printer.note(&blocked_words(one, tool));
     }
@@ -121,10 +129,20 @@ pub(crate) fn run(
 }
 
 /// Asks those that say only when they run what they can do: MCP servers.
-async fn discover(tools: &mut [Tool], host: &Host) -> Result<(), Failure> {
+async fn discover(
+    tools: &mut [Tool],
+    host: &Host,
+    signing_in: &dyn Fn(&CallError) -> Option<String>,
+) -> Result<(), Failure> {
     for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
         let found = host.discover(tool).await;
-        let found = found.map_err(|error| failure(&error, &[], tool))?;
+        let found = found.map_err(|error| {
+            let failure = failure(&error, &[], tool);
+            match signing_in(&error) {
+                Some(words) => failure.hint(words),
+                None => failure,
+            }
+        })?;
         let declared: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
         tool.package.actions.extend(found.into_iter().filter(|one| !declared.contains(&one.name)));
     }
@@ -192,7 +210,7 @@ fn input(typed: Option<&str>) -> Result<String, Failure> {
 }
 
 /// What the host has to know of this process and its owner.
-fn settings(home: &Home) -> Result<Settings, Failure> {
+pub(super) fn settings(home: &Home) -> Result<Settings, Failure> {
     let policy = owner::policy(home)?;
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -218,6 +236,29 @@ fn question_words(tool: &Tool, call: &Call, because: &str, quoted: Option<&str>)
     )
 }
 
+/// The command that signs in for what a call needs. A server says which scopes, so each is one word to the
+/// shell whatever is in it.
+fn login_words(error: &CallError, from: &Path) -> Option<String> {
+    if error.kind != Kind::NeedsLogin {
+        return None;
+    }
+    let scopes = error.details.get("scopes").and_then(Value::as_array);
+    let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
+    let scopes: String =
+        scopes.map(|scope| format!(" --scope {}", shell_word(&line(scope)))).collect();
+    let from = shell_word(&line(&from.display().to_string()));
+    Some(format!("`haft login --from {from}{scopes}` signs in"))
+}
+
+/// A text that a shell takes for one word.
+fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,@+=".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     let (asked, id) = (line(&one.asked), line(&tool.package.canonical_id()));
     format!(
@@ -227,7 +268,7 @@ fn blocked_words(one: &Blocked, tool: &Tool) -> String {
 }
 
 /// Why there is no result, as the person sees it.
-fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
+pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
     let mut failure = Failure::new(exit_of(&error.kind), line(&error.message));
     let said = error.details.get("stderr").or_else(|| error.details.get("body"));
     if let Some(said) = said.and_then(Value::as_str)
@@ -250,14 +291,14 @@ fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
     failure
 }
 
-fn exit_of(kind: &Kind) -> Exit {
+pub(super) fn exit_of(kind: &Kind) -> Exit {
     match kind {
         Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
             Exit::Failed
         }
         Kind::BadInput | Kind::MissingInput => Exit::Invalid,
         Kind::Unknown => Exit::NotFound,
-        Kind::Denied | Kind::NeedsApproval(_) => Exit::Denied,
+        Kind::Denied | Kind::NeedsApproval(_) | Kind::NeedsLogin => Exit::Denied,
         Kind::Unavailable => Exit::Unavailable,
     }
 }

@@ -60,10 +60,10 @@ impl Agreed {
     /// The rule that lets it be reached; a private place only where the owner typed it.
     pub fn rule(&self) -> Option<egress::Rule> {
         let rule = rule_of(&self.host)?;
-        match self.is_typed {
-            true => Some(rule.reaching_private()),
-            false => Some(rule).filter(|rule| !rule.names_private()),
+        if self.is_typed {
+            return Some(rule.reaching_private());
         }
+        Some(rule).filter(|rule| !rule.names_private())
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
             hosts: vec![Agreed { host: "as.test:443".to_owned(), is_typed: false }],
             scopes: vec!["a".to_owned()],
             access: Secret::new("t0ken".to_owned()).unwrap(),
-            refresh: Secret::new("fresh".to_owned()).ok(),
+            refresh: Secret::new("l0ng".to_owned()).ok(),
             until: 7,
         }
     }
@@ -254,7 +254,7 @@ mod tests {
         let again = Kept::of_secret(&kept.to_secret().unwrap()).unwrap();
         assert_eq!(again.to_secret().unwrap().expose(), kept.to_secret().unwrap().expose());
         let shown = format!("{again:?} {:?}", again.bearer());
-        for secret in ["s3cret", "t0ken", "fresh"] {
+        for secret in ["s3cret", "t0ken", "l0ng"] {
             assert!(!shown.contains(secret), "{shown}");
         }
         for text in ["{}", "nonsense", r#"{"resource":"http://a.test"}"#] {
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(granted.until, 100 + 3570);
         let renewed = kept().renewed(granted);
         assert_eq!(renewed.access.expose(), "n");
-        assert_eq!(renewed.refresh.unwrap().expose(), "fresh");
+        assert_eq!(renewed.refresh.unwrap().expose(), "l0ng");
         assert_eq!(renewed.scopes, ["a"]);
         for said in [
             json!({}),

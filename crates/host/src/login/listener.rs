@@ -102,7 +102,8 @@ fn target<'h>(head: &'h str, own: &str) -> Option<&'h str> {
     let (method, target, version) = (words.next()?, words.next()?, words.next()?);
     let mut hosts = lines
         .filter_map(|line| line.split_once(':'))
-        .filter_map(|(name, value)| name.eq_ignore_ascii_case("host").then(|| value.trim()));
+        .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
+        .map(|(_, value)| value.trim());
     let is_ours = method == "GET"
         && version.starts_with("HTTP/1.")
         && target.split('?').next() == Some(PATH)

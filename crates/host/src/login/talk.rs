@@ -60,17 +60,17 @@ pub(super) async fn post_form(
     what: &'static str,
 ) -> Result<Response, LoginError> {
     let secret = known.secret.as_ref().map(vault::Secret::expose);
+    // Some servers look for the name in the form only, also where the header has it.
+    pairs.push(("client_id", &known.id));
     let authorization = match (known.method, secret) {
         (register::Method::Basic, Some(secret)) => {
             Some(basic(&encoded(&known.id), &encoded(secret)))
         }
-        (method, secret) => {
-            pairs.push(("client_id", &known.id));
-            if method == register::Method::Post {
-                pairs.extend(secret.map(|secret| ("client_secret", secret)));
-            }
+        (register::Method::Post, Some(secret)) => {
+            pairs.push(("client_secret", secret));
             None
         }
+        (register::Method::None, _) | (_, None) => None,
     };
     let body = form(pairs).into_bytes();
     post(client, url, body, "application/x-www-form-urlencoded", authorization, what).await

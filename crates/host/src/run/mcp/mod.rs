@@ -112,7 +112,9 @@ impl Servers {
         let mut listed = server.tools(until).await?;
         if let Some(bearer) = &plan.bearer {
             let redactor = Redactor::new([(login::NAME, bearer.secret())]);
-            listed.iter_mut().for_each(|tool| redactor.json(tool));
+            for tool in &mut listed {
+                redactor.json(tool);
+            }
         }
         tools::read(&listed)
     }
