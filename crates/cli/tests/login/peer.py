@@ -43,7 +43,7 @@ SETUP = {
 port, auth_port = int(os.environ["PORT"]), int(os.environ["AUTH_PORT"])
 issuer = f"http://127.0.0.1:{auth_port}"
 resource = f"http://127.0.0.1:{port}/mcp"
-log = {"registered": 0, "codes": 0, "refreshes": 0, "reused": 0, "revoked": 0, "asked": [], "tokens": []}
+log = {"registered": 0, "codes": 0, "refreshes": 0, "reused": 0, "revoked": 0, "sleeping": 0, "asked": [], "tokens": []}
 
 
 class Store:
@@ -184,6 +184,7 @@ def tell() -> str:
 @server.tool()
 async def sleep(seconds: float) -> str:
     """Sleeps."""
+    log["sleeping"] += 1
     await asyncio.sleep(seconds)
     return "awake"
 

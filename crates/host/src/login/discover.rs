@@ -86,7 +86,7 @@ async fn ask(client: &Client, endpoint: &Url) -> Result<Asked, LoginError> {
     });
     request.body = Some(greeting.to_string().into_bytes());
     request.most = 256 << 10;
-    request.within = Duration::from_secs(20);
+    request.within = Duration::from_secs(10);
     request.redirects = 0;
     let response = send(client, request, "server").await?;
     let mut asked = Asked { wants_login: response.status == 401, metadata: None, scopes: None };

@@ -72,6 +72,8 @@ impl Agreed {
 pub struct Bearer {
     resource: Url,
     access: Secret,
+    /// What else is to be taken out of what is shown.
+    others: Vec<Secret>,
 }
 
 impl Bearer {
@@ -83,9 +85,14 @@ impl Bearer {
         Some(value)
     }
 
-    /// The token itself, to be taken out of what is shown.
+    /// The token itself.
     pub fn secret(&self) -> &Secret {
         &self.access
+    }
+
+    /// All that is to be taken out of what is shown.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        [&self.access].into_iter().chain(&self.others)
     }
 }
 
@@ -136,7 +143,8 @@ impl Kept {
 
     /// The token for requests to its resource.
     pub fn bearer(&self) -> Bearer {
-        Bearer { resource: self.resource.clone(), access: self.access.clone() }
+        let others = self.refresh.iter().chain(&self.client.secret).cloned().collect();
+        Bearer { resource: self.resource.clone(), access: self.access.clone(), others }
     }
 
     /// The same sign-in with newer tokens. Where nothing new is said, the old holds.

@@ -105,7 +105,7 @@ async fn register(
 ) -> Result<Known, LoginError> {
     const WHAT: &str = "registration endpoint";
     let endpoint = server.registration.as_ref().ok_or(LoginError::NoClient)?;
-    let method = Method::taken_by(server, &[Method::None, Method::Basic, Method::Post]);
+    let method = Method::taken_by(server, &[Method::None, Method::Post, Method::Basic]);
     let method = method.unwrap_or(Method::None);
     let mut about = json!({
         "client_name": "Haft",

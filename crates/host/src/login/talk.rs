@@ -15,7 +15,7 @@ use crate::output::strict;
 const MOST: u64 = 256 << 10;
 
 /// How long one request may take.
-const WITHIN: Duration = Duration::from_secs(20);
+const WITHIN: Duration = Duration::from_secs(10);
 
 /// Asks for a document; `None` where there is none.
 pub(super) async fn get(

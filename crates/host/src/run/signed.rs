@@ -33,7 +33,7 @@ impl Signer {
         let failed = |error: CallError| Answered { answer: Err(error), blocked: Vec::new() };
         let mut told = Vec::new();
         match self.sign(package, plan, Wanted::Any, until).await {
-            Ok(token) => told.extend(token),
+            Ok(tokens) => told.extend(tokens),
             Err(error) => return (failed(with_package(error, package)), told),
         }
         let answered = ask(plan).await;
@@ -42,8 +42,8 @@ impl Signer {
             return (answered.naming(package), told);
         };
         match self.sign(package, plan, Wanted::Another(&used), until).await {
-            Ok(Some(token)) => told.push(token),
-            Ok(None) => return (answered.naming(package), told),
+            Ok(tokens) if !tokens.is_empty() => told.extend(tokens),
+            Ok(_) => return (answered.naming(package), told),
             // The server's own words say more than that there is nothing to renew.
             Err(error) if error.kind == Kind::NeedsLogin => {
                 return (answered.naming(package), told);
@@ -53,31 +53,34 @@ impl Signer {
         (ask(plan).await.naming(package), told)
     }
 
-    /// Puts a token into a plan, where there is one.
+    /// Puts a token into a plan, where there is one; gives it, and then what else is secret about it.
     async fn sign(
         &self,
         package: &str,
         plan: &mut Mcp,
         wanted: Wanted<'_>,
         until: Instant,
-    ) -> Result<Option<Secret>, CallError> {
+    ) -> Result<Vec<Secret>, CallError> {
         let rules = match &mut plan.place {
-            Place::Process { .. } => return Ok(None),
+            Place::Process { .. } => return Ok(Vec::new()),
             Place::Url { headers, account: Some(account), rules, .. } => {
                 if let Wanted::Another(_) = wanted {
                     self.web.forget(account);
                 }
                 let token = self.web.token(account, rules, until).await?;
                 put_bearer(headers, &token)?;
-                return Ok(Secret::new(token).ok());
+                return Ok(Secret::new(token).into_iter().collect());
             }
-            Place::Url { headers, .. } if headers.contains_key("authorization") => return Ok(None),
+            Place::Url { headers, .. } if headers.contains_key("authorization") => {
+                return Ok(Vec::new());
+            }
             Place::Url { rules, .. } | Place::Registry { rules, .. } => rules,
         };
         let bearer = self.logins.bearer(package, wanted, rules);
         let late = |_| CallError::from(LoginError::TimedOut);
         plan.bearer = tokio::time::timeout_at(until.into(), bearer).await.map_err(late)??;
-        Ok(plan.bearer.as_ref().map(|bearer| bearer.secret().clone()))
+        let bearer = plan.bearer.as_ref();
+        Ok(bearer.map(|one| one.secrets().cloned().collect()).unwrap_or_default())
     }
 }
 

@@ -111,7 +111,8 @@ impl Servers {
         let server = self.server(launcher, plan, warmth, until).await?;
         let mut listed = server.tools(until).await?;
         if let Some(bearer) = &plan.bearer {
-            let redactor = Redactor::new([(login::NAME, bearer.secret())]);
+            let secrets = bearer.secrets().map(|secret| (login::NAME, secret));
+            let redactor = Redactor::new(secrets);
             for tool in &mut listed {
                 redactor.json(tool);
             }
