@@ -21,7 +21,7 @@ use crate::consider::{Considered, consider, question};
 use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
-use crate::login::{self, Logins};
+use crate::login::Logins;
 use crate::output;
 use crate::plan::mcp::Mcp;
 use crate::plan::{self, Plan, Way, Worker};
@@ -240,10 +240,9 @@ impl Host {
                 let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
                 let is_walled = !one.is_remote();
                 let terms = Terms { warmth, until, format, progress };
-                let ask =
-                    async |one: &Mcp| self.servers.call(&self.launcher, one, terms.clone()).await;
-                let asked = self.signer.ask(&plan.package, &mut one, until, ask);
-                let (answered, told) = Box::pin(asked).await;
+                let mut told = Vec::new();
+                let asked = self.ask_signed(&plan.package, &mut one, &terms, &mut told);
+                let answered = Box::pin(asked).await;
                 let output = answered.answer;
                 let output = output.and_then(|output| output::check_promise(output, &action));
                 let mut ran = Ran { is_walled, ..Ran::of(output, answered.blocked) };
@@ -256,6 +255,49 @@ impl Host {
                 ran.redact(&tokens(&answered.told));
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
             }
+        }
+    }
+
+    /// Calls a tool of a server as whoever is signed in; once more where a token has to be renewed.
+    async fn ask_signed(
+        &self,
+        package: &str,
+        plan: &mut Mcp,
+        terms: &Terms,
+        told: &mut Vec<Secret>,
+    ) -> Answered<Output> {
+        let failed = |error| Answered { answer: Err(error), blocked: Vec::new() };
+        if let Err(error) = self.signer.sign(package, plan, told, terms.until).await {
+            return failed(error);
+        }
+        let first = self.servers.call(&self.launcher, plan, terms.clone()).await;
+        match first.answer {
+            Err(error) if error.kind == Kind::NeedsLogin => {
+                let again = self.signer.sign_again(package, plan, error, told, terms.until);
+                match again.await {
+                    Ok(()) => self.servers.call(&self.launcher, plan, terms.clone()).await,
+                    Err(error) => failed(error),
+                }
+            }
+            answer => Answered { answer, ..first },
+        }
+    }
+
+    /// Asks a server for its tools as whoever is signed in; once more where a token has to be renewed.
+    async fn list_signed(
+        &self,
+        package: &str,
+        plan: &mut Mcp,
+        told: &mut Vec<Secret>,
+        until: Instant,
+    ) -> Result<Vec<Action>, CallError> {
+        self.signer.sign(package, plan, told, until).await?;
+        match self.servers.list(&self.launcher, plan, Warmth::Warm, until).await {
+            Err(error) if error.kind == Kind::NeedsLogin => {
+                self.signer.sign_again(package, plan, error, told, until).await?;
+                self.servers.list(&self.launcher, plan, Warmth::Warm, until).await
+            }
+            listed => listed,
         }
     }
 
@@ -300,13 +342,9 @@ impl Host {
         let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
             Way::Mcp(mut one) => {
-                let ask = async |one: &Mcp| {
-                    let listed = self.servers.list(&self.launcher, one, Warmth::Warm, until);
-                    Answered { answer: listed.await, blocked: Vec::new() }
-                };
-                let asked = self.signer.ask(&plan.package, &mut one, until, ask);
-                let (answered, told) = Box::pin(asked).await;
-                answered.answer.map_err(|mut error| {
+                let mut told = Vec::new();
+                let listed = self.list_signed(&plan.package, &mut one, &mut told, until);
+                Box::pin(listed).await.map_err(|mut error| {
                     redact_error(&mut error, &tokens(&told));
                     error
                 })
@@ -521,7 +559,7 @@ fn listing(tool: &Tool) -> Call {
 
 /// Takes tokens out of whatever is shown of a call.
 fn tokens(told: &[Secret]) -> Redactor {
-    Redactor::new(told.iter().map(|secret| (login::NAME, secret)))
+    Redactor::new(told.iter().map(|secret| ("token", secret)))
 }
 
 fn redact_error(error: &mut CallError, redactor: &Redactor) {

@@ -13,7 +13,8 @@ pub(crate) fn form<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> S
 /// One value as forms have it.
 pub(crate) fn encoded(value: &str) -> String {
     let pair = form([("v", value)]);
-    pair.strip_prefix("v=").unwrap_or_default().to_owned()
+    // Not everybody takes `+` for a blank; a plus itself is escaped already.
+    pair.strip_prefix("v=").unwrap_or_default().replace('+', "%20")
 }
 
 /// A name and a secret in a header.

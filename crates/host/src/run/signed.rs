@@ -6,7 +6,6 @@ use std::time::Instant;
 use vault::Secret;
 
 use super::http::Web;
-use super::mcp::Answered;
 use crate::error::{CallError, Kind};
 use crate::login::logins::Wanted;
 use crate::login::{LoginError, Logins};
@@ -21,40 +20,46 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// Asks a server. One that does not take the token is asked once more with a new one: what it refused
-    /// so, it did not do. Gives the tokens that were told along with the answer.
-    pub(crate) async fn ask<T>(
+    /// Puts a token into a plan, where there is one. Whatever is secret about it is added to what was told.
+    pub(crate) async fn sign(
         &self,
         package: &str,
         plan: &mut Mcp,
+        told: &mut Vec<Secret>,
         until: Instant,
-        ask: impl AsyncFn(&Mcp) -> Answered<T>,
-    ) -> (Answered<T>, Vec<Secret>) {
-        let failed = |error: CallError| Answered { answer: Err(error), blocked: Vec::new() };
-        let mut told = Vec::new();
-        match self.sign(package, plan, Wanted::Any, until).await {
-            Ok(tokens) => told.extend(tokens),
-            Err(error) => return (failed(with_package(error, package)), told),
-        }
-        let answered = ask(plan).await;
-        let is_refused = matches!(&answered.answer, Err(error) if is_unauthorized(error));
-        let Some(used) = told.first().cloned().filter(|_| is_refused) else {
-            return (answered.naming(package), told);
-        };
-        match self.sign(package, plan, Wanted::Another(&used), until).await {
-            Ok(tokens) if !tokens.is_empty() => told.extend(tokens),
-            Ok(_) => return (answered.naming(package), told),
-            // The server's own words say more than that there is nothing to renew.
-            Err(error) if error.kind == Kind::NeedsLogin => {
-                return (answered.naming(package), told);
-            }
-            Err(error) => return (failed(error), told),
-        }
-        (ask(plan).await.naming(package), told)
+    ) -> Result<(), CallError> {
+        let signed = self.signed(package, plan, Wanted::Any, until).await;
+        told.extend(signed.map_err(|error| naming(error, package))?);
+        Ok(())
     }
 
-    /// Puts a token into a plan, where there is one; gives it, and then what else is secret about it.
-    async fn sign(
+    /// Puts another token into a plan whose server did not take the first, so that it can be asked once
+    /// more: what it refused so, it did not do. Else says why there is no answer.
+    pub(crate) async fn sign_again(
+        &self,
+        package: &str,
+        plan: &mut Mcp,
+        refusal: CallError,
+        told: &mut Vec<Secret>,
+        until: Instant,
+    ) -> Result<(), CallError> {
+        let Some(used) = told.first().cloned().filter(|_| is_unauthorized(&refusal)) else {
+            return Err(naming(refusal, package));
+        };
+        match self.signed(package, plan, Wanted::Another(&used), until).await {
+            Ok(tokens) if !tokens.is_empty() => {
+                told.extend(tokens);
+                Ok(())
+            }
+            Ok(_) => Err(naming(refusal, package)),
+            // The server's own words say more than that there is nothing to renew.
+            Err(error) if error.kind == Kind::NeedsLogin => Err(naming(refusal, package)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts a token into a plan; gives it, and then what else is secret about it.
+    async fn signed(
         &self,
         package: &str,
         plan: &mut Mcp,
@@ -88,15 +93,8 @@ fn is_unauthorized(error: &CallError) -> bool {
     error.kind == Kind::NeedsLogin && error.details["status"] == 401
 }
 
-impl<T> Answered<T> {
-    /// The same, and a failure names the package that is to be signed in for.
-    fn naming(mut self, package: &str) -> Self {
-        self.answer = self.answer.map_err(|error| with_package(error, package));
-        self
-    }
-}
-
-fn with_package(error: CallError, package: &str) -> CallError {
+/// A failure that names the package that is to be signed in for.
+fn naming(error: CallError, package: &str) -> CallError {
     match error.kind {
         Kind::NeedsLogin => error.with("package", package),
         _ => error,

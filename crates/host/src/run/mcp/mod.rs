@@ -36,7 +36,7 @@ use super::Blocked;
 use super::worker::Warmth;
 use crate::call::{Output, Progress};
 use crate::error::{CallError, Kind};
-use crate::login::{self, Bearer};
+use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
 
 /// How long a server that has nothing to do is kept.
@@ -111,7 +111,7 @@ impl Servers {
         let server = self.server(launcher, plan, warmth, until).await?;
         let mut listed = server.tools(until).await?;
         if let Some(bearer) = &plan.bearer {
-            let secrets = bearer.secrets().map(|secret| (login::NAME, secret));
+            let secrets = bearer.secrets().map(|secret| ("token", secret));
             let redactor = Redactor::new(secrets);
             for tool in &mut listed {
                 redactor.json(tool);
