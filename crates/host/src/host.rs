@@ -386,8 +386,12 @@ impl Host {
 
     /// How a tool would be asked for its actions.
     fn plan_of_listing(&self, tool: &Tool, known: &Known) -> Result<Plan, CallError> {
-        let action = assumed("tools/list");
+        let mut action = assumed("tools/list");
         let implementation = self.implementation(tool, &action)?;
+        if let Entry::McpTool { tool_name, .. } = &implementation.entry {
+            // A registry may be asked which server has it.
+            action = assumed(tool_name);
+        }
         let call = listing(tool);
         let input = input::read(&call.input, &action, tool.package.dialect)?;
         let prepared = Prepared { action: &action, implementation, input };

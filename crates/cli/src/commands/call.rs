@@ -404,3 +404,19 @@ fn write_lines(value: &Value, at: &Path, text: &mut String) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_of_a_stranger_is_one_word_of_the_command_that_is_shown() {
+        let error = CallError::new(Kind::NeedsLogin, "no")
+            .with("scopes", vec!["files:read", "$(rm)", "a;b'c", "-x\u{1b}"]);
+        assert_eq!(
+            login_words(&error, Path::new("my tools")).unwrap(),
+            r"`haft login --from 'my tools' --scope files:read --scope '$(rm)' --scope 'a;b'\''c' --scope '-x\u{1b}'` signs in"
+        );
+        assert_eq!(login_words(&CallError::new(Kind::Denied, "no"), Path::new("x")), None);
+    }
+}

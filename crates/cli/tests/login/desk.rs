@@ -55,6 +55,14 @@ impl Desk {
         self.folder.path().join("install.json").to_str().unwrap().to_owned()
     }
 
+    /// A file beside the home.
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
     fn arguments<'a>(&'a self, home: &'a Path, arguments: &[&'a str]) -> Vec<&'a str> {
         let mut all = vec!["--home", home.to_str().unwrap(), "--non-interactive"];
         all.extend(arguments);

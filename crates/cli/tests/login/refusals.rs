@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::desk::{Desk, ended};
 
 /// A server that answers every path as it was told, and remembers what it was asked.
 struct Site {
@@ -195,4 +195,54 @@ fn one_that_wants_nobody_to_sign_in_is_told_so() {
         _ => Some((404, String::new(), String::new())),
     }));
     site.refuses(2, "does not ask anybody");
+}
+
+#[test]
+fn the_document_about_us_is_our_name_where_the_server_reads_such() {
+    let document = "https://haft.example/client.json";
+    let reads = json!({ "client_id_metadata_document_supported": true });
+    for (change, name) in [(reads, "https%3A%2F%2Fhaft.example%2Fclient.json"), (json!({}), "x")] {
+        let site = Site::honest_but(json!({}), change);
+        let desk = site.desk();
+        let waiting = desk.begin(&["--no-browser", "--client-id", document]);
+        assert!(waiting.page.contains(&format!("client_id={name}&")), "{}", waiting.page);
+        waiting.end();
+    }
+}
+
+#[test]
+fn a_registry_leads_to_the_server_that_is_signed_in_for() {
+    let site = Site::honest_but(json!({}), json!({}));
+    let desk = site.desk();
+    let host = format!("127.0.0.1:{}", site.port);
+    let capability = json!({
+        "id": "trial.echo", "type": "tool", "version": "1.0.0", "description": "Says it again.",
+        "origin": { "source": "local", "digest": "0".repeat(64) },
+        "interfaces": { "inputs": { "type": "object" }, "outputs": {} },
+        "permissions": {
+            "network": "allowlist", "network_allowlist": ["registry.example.com"],
+            "filesystem": "none", "devices": [],
+        },
+        "runtime": {
+            "sandbox": "process", "timeout_seconds": 20,
+            "resources": { "cpu": "1", "memory": "256Mi" },
+        },
+        "trust_level": "local", "requires_oauth": true,
+        "implementation": {
+            "kind": "mcp_tool",
+            "mcp": { "registry_url": format!("http://{host}/mcp"), "tool_name": "echo" },
+        },
+    });
+    let path = desk.write("capability/manifest.json", &capability.to_string());
+    assert_eq!(desk.run(&["grant", "capability:trial.echo", "--host", &host]).code, 0);
+    let ran = desk.run(&["call", "--from", &path, "trial.echo", "{}"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("haft login --from {path}")), "{}", ran.stderr);
+    let mut child = desk.start(&["login", "--from", &path, "--no-browser"]);
+    let mut page = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.as_mut().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut page).unwrap();
+    let resource = format!("resource=http%3A%2F%2F127.0.0.1%3A{}%2Fmcp", site.port);
+    assert!(page.contains(&resource), "{page}");
+    ended(child);
 }
