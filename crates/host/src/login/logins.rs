@@ -24,9 +24,6 @@ pub const NAME: &str = "(login)";
 /// How often one who waits for another's renewal looks again.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// How long somebody waits for another's renewal at most.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// The sign-ins of a home.
 #[derive(Clone, Debug)]
 pub struct Logins {
@@ -73,23 +70,27 @@ impl Logins {
     }
 
     /// The token for a package, where the owner is signed in: the one that is kept, or a new one. Of all
-    /// who need a new one at the same time, in this program or another, one fetches it.
+    /// who need a new one at the same time, in this program or another, one fetches it. The others wait as
+    /// long as they may; one that is being fetched is not given up, because it takes the old one's place.
     pub async fn bearer(
         &self,
         package: &str,
         wanted: Wanted<'_>,
         rules: &Rules,
+        until: Instant,
     ) -> Result<Option<Bearer>, LoginError> {
         let is_good = |kept: &Kept| match wanted {
             Wanted::Any => !kept.is_over(now()),
-            Wanted::Another(refused) => kept.access.expose() != refused.expose(),
+            Wanted::Another(refused) => {
+                kept.access.expose() != refused.expose() && !kept.is_over(now())
+            }
         };
         match self.kept(package)? {
             None => return Ok(None),
             Some(kept) if is_good(&kept) => return Ok(Some(kept.bearer())),
             Some(_) => {}
         }
-        let _lock = lock(&self.locks, package).await?;
+        let _lock = lock(&self.locks, package, until).await?;
         // Somebody else may have fetched one, or signed out, while this one waited.
         let Some(kept) = self.kept(package)? else { return Ok(None) };
         if is_good(&kept) {
@@ -115,13 +116,12 @@ fn place(package: &str) -> Result<Place, LoginError> {
 }
 
 /// Waits until nobody else renews the tokens of a package. The lock ends with the program, however it ends.
-pub(crate) async fn lock(folder: &Path, package: &str) -> Result<File, LoginError> {
+pub(crate) async fn lock(folder: &Path, package: &str, until: Instant) -> Result<File, LoginError> {
     let digest = Sha256::digest(package.as_bytes());
     let name: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
     std::fs::create_dir_all(folder).map_err(LoginError::Lock)?;
     let file = File::options().create(true).append(true).open(folder.join(name));
     let file = file.map_err(LoginError::Lock)?;
-    let until = Instant::now() + PATIENCE;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),

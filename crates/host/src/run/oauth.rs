@@ -75,7 +75,7 @@ impl Tokens {
             return self.fetched(account, renewed, client, within).await;
         };
         // Another program may use the same refresh token, and each of them is good for one use only.
-        let _alone = logins::lock(&self.locks, &place.to_string()).await?;
+        let _alone = logins::lock(&self.locks, &place.to_string(), Instant::now() + within).await?;
         let kept = self.vault.get(place).map_err(LoginError::Vault)?;
         let kept = kept.map(|secret| secret.expose().to_owned());
         self.fetched(account, kept.or(renewed), client, within).await

@@ -7,8 +7,8 @@ use vault::Secret;
 
 use super::http::Web;
 use crate::error::{CallError, Kind};
+use crate::login::Logins;
 use crate::login::logins::Wanted;
-use crate::login::{LoginError, Logins};
 use crate::plan::mcp::{Mcp, Place};
 use crate::request::put_bearer;
 
@@ -81,9 +81,7 @@ impl Signer {
             }
             Place::Url { rules, .. } | Place::Registry { rules, .. } => rules,
         };
-        let bearer = self.logins.bearer(package, wanted, rules);
-        let late = |_| CallError::from(LoginError::TimedOut);
-        plan.bearer = tokio::time::timeout_at(until.into(), bearer).await.map_err(late)??;
+        plan.bearer = self.logins.bearer(package, wanted, rules, until).await?;
         let bearer = plan.bearer.as_ref();
         Ok(bearer.map(|one| one.secrets().cloned().collect()).unwrap_or_default())
     }
