@@ -63,7 +63,7 @@ impl Desk {
         path.to_str().unwrap().to_owned()
     }
 
-    fn arguments<'a>(&'a self, home: &'a Path, arguments: &[&'a str]) -> Vec<&'a str> {
+    fn arguments<'a>(home: &'a Path, arguments: &[&'a str]) -> Vec<&'a str> {
         let mut all = vec!["--home", home.to_str().unwrap(), "--non-interactive"];
         all.extend(arguments);
         all
@@ -71,7 +71,7 @@ impl Desk {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let home = self.home();
-        run_in(&repository(), &self.arguments(&home, arguments), None)
+        run_in(&repository(), &Self::arguments(&home, arguments), None)
     }
 
     /// Calls a tool of the server.
@@ -83,7 +83,7 @@ impl Desk {
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {
         let home = self.home();
         Command::new(env!("CARGO_BIN_EXE_haft"))
-            .args(self.arguments(&home, arguments))
+            .args(Self::arguments(&home, arguments))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

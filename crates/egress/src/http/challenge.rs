@@ -209,7 +209,7 @@ mod tests {
     fn what_is_shown_reads_as_the_same() {
         for text in [r#"Bearer a="x \\ \" y", b=c"#, "Basic", "Digest realm=r"] {
             for challenge in challenges(text) {
-                assert_eq!(challenges(&challenge.to_string()), [challenge.clone()], "{text}");
+                assert_eq!(challenges(&challenge.to_string()), vec![challenge], "{text}");
             }
         }
     }
