@@ -83,6 +83,10 @@ pub(crate) enum Command {
     Approve(commands::approve::ApproveArgs),
     /// Keep values that tools need and nobody else may see
     Secret(commands::secret::SecretArgs),
+    /// Sign in to an MCP server on the network, for one package
+    Login(commands::login::LoginArgs),
+    /// Sign out, and give the tokens back
+    Logout(commands::login::LogoutArgs),
     /// Show and check your policy
     Policy(commands::policy::PolicyArgs),
     /// Show what was called, and check that the log of it is whole

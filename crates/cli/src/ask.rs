@@ -80,29 +80,38 @@ impl Ask {
 
     /// Asks about a call. Anything that is no clear yes is a no, and nobody to ask is a failure.
     pub(crate) fn choose(self, question: &str, may_be_always: bool) -> Result<Choice, Failure> {
-        use std::io::{BufRead, Write};
-        let nobody = || {
-            Failure::new(Exit::Denied, "the owner has to be asked, and nobody can be")
-                .hint("--approve approves this one call")
-        };
-        let Ask::Terminal = self else { return Err(nobody()) };
-        // The input of the call may be on standard input, so the answer is not.
-        let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty");
-        let mut terminal = terminal.map_err(|_| nobody())?;
         let choices = if may_be_always {
             "y: once, a: always with these arguments, N: no"
         } else {
             "y: once, N: no"
         };
-        write!(terminal, "{question} [{choices}] ").map_err(|_| nobody())?;
-        let mut answer = String::new();
-        let read = std::io::BufReader::new(terminal).take(64).read_line(&mut answer);
-        read.map_err(|_| nobody())?;
-        Ok(match answer.trim() {
+        let answer = self.line(&format!("{question} [{choices}] "));
+        let answer = answer.map_err(|failure| failure.hint("--approve approves this one call"))?;
+        Ok(match answer.as_str() {
             "y" | "Y" | "yes" => Choice::Once,
             "a" | "A" | "always" if may_be_always => Choice::Always,
             _ => Choice::No,
         })
+    }
+
+    /// Asks for a yes. Anything else is a no, and nobody to ask is a failure.
+    pub(crate) fn yes_or_no(self, question: &str) -> Result<bool, Failure> {
+        let answer = self.line(&format!("{question} [y/N] "))?;
+        Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
+    }
+
+    /// Asks for a line. What is worked on may be on standard input, so the answer is not.
+    fn line(self, question: &str) -> Result<String, Failure> {
+        use std::io::{BufRead, Write};
+        let nobody = || Failure::new(Exit::Denied, "the owner has to be asked, and nobody can be");
+        let Ask::Terminal = self else { return Err(nobody()) };
+        let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty");
+        let mut terminal = terminal.map_err(|_| nobody())?;
+        write!(terminal, "{question}").map_err(|_| nobody())?;
+        let mut answer = String::new();
+        let read = std::io::BufReader::new(terminal).take(64).read_line(&mut answer);
+        read.map_err(|_| nobody())?;
+        Ok(answer.trim().to_owned())
     }
 
     fn secret(self, prompt: &str, hint: &str) -> Result<Zeroizing<String>, Failure> {

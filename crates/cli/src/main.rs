@@ -78,6 +78,8 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, printer),
         Command::Approve(args) => commands::approve::run(args, &home()?, ask, json, printer),
         Command::Secret(args) => commands::secret::run(args, &home()?, ask, json, printer),
+        Command::Login(args) => commands::login::run(args, &home()?, ask, json, printer),
+        Command::Logout(args) => commands::login::logout(args, &home()?, ask, printer),
         Command::Policy(args) => commands::policy::run(args, &home()?, ask, json, printer),
         Command::Audit(args) => commands::audit::run(args, &home()?, json, printer),
         Command::Sandbox(args) => commands::sandbox::run(args, &home()?, json, printer),

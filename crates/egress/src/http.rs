@@ -6,6 +6,7 @@
 //! no redirect that leads elsewhere than the rules allow, takes no credentials along to
 //! another origin, knows no proxies, keeps no cookies and unpacks no bodies.
 
+pub mod challenge;
 mod error;
 mod guard;
 mod message;
@@ -18,6 +19,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Proxy};
 use tokio::time::{Instant, timeout_at};
 
+pub use challenge::{Challenge, challenges};
 pub use error::{SendError, SetupError};
 pub use message::{Request, Response};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

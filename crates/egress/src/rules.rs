@@ -71,6 +71,13 @@ impl Rules {
         self
     }
 
+    /// The same rules, and more that are allowed; what is refused stays refused.
+    #[must_use]
+    pub fn allowing(mut self, more: impl IntoIterator<Item = Rule>) -> Self {
+        self.allowed.extend(more);
+        self
+    }
+
     /// What is allowed, in the order it was given.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.allowed.iter()

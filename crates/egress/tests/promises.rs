@@ -95,6 +95,39 @@ fn joined(pieces: &'static [&'static str], most: usize) -> impl Strategy<Value =
     vec(piece, 0..most).prop_map(|pieces| pieces.concat())
 }
 
+/// Pieces that challenges are made of, and some that they must not be.
+const CHALLENGE: &[&str] = &[
+    "Bearer",
+    "Basic",
+    "bearer ",
+    "Negotiate dGVzdA==",
+    " ",
+    "\t",
+    ",",
+    ", ",
+    "=",
+    " = ",
+    "realm",
+    "scope",
+    "error",
+    "resource_metadata",
+    "realm=\"a, b=c\"",
+    "scope=\"a b\"",
+    "error=insufficient_scope",
+    "error=\"invalid_token\", ",
+    "\"",
+    "\\",
+    "\\\"",
+    "\"x\"",
+    "https://a.test/.well-known/x?y=z",
+    "a",
+    "A=1",
+    "~+/",
+    "(",
+    "\r\n",
+    "ü",
+];
+
 /// A sound head with some pieces put into it.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let sound = select(
@@ -121,4 +154,9 @@ fn every_promise_is_kept_for_targets_and_rules() {
 fn every_promise_is_kept_for_heads() {
     holds(CASES, &joined(HEAD, 8), |bytes| fuzz::head(&bytes));
     holds(CASES, &damaged(), |bytes| fuzz::head(&bytes));
+}
+
+#[test]
+fn every_promise_is_kept_for_challenges() {
+    holds(CASES, &joined(CHALLENGE, 12), |bytes| fuzz::challenge(&bytes));
 }

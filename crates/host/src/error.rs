@@ -39,6 +39,8 @@ pub enum Kind {
     Denied,
     /// The owner has to be asked first.
     NeedsApproval(Box<Question>),
+    /// The owner has to sign in first, or to sign in for more.
+    NeedsLogin,
     /// What it needs to run is not there: a runtime, an engine, walls, the network.
     Unavailable,
     /// It was called off.
@@ -58,6 +60,7 @@ impl Kind {
             Self::Unknown => "unknown_tool",
             Self::Denied => "denied",
             Self::NeedsApproval(_) => "needs_approval",
+            Self::NeedsLogin => "needs_login",
             Self::Unavailable => "unavailable",
             Self::Cancelled => "cancelled",
         }

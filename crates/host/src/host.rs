@@ -2,34 +2,42 @@
 
 mod asking;
 mod running;
+mod signing;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use egress::Rules;
+use egress::http::Url;
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
-use policy::{Decision, Grants, Memory, Policy, Surface, Verdict, decide};
+use policy::{Decision, Denial, Grants, Memory, Policy, Surface, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::{FileVault, Redactor};
 
-use self::running::{Ran, Running};
+use self::running::{Ran, Running, redact_error};
+use self::signing::tokens;
 
 use crate::call::{Call, Reply, Tool};
 use crate::choose::{self, Machine, PLATFORM};
+use crate::confine;
 use crate::consider::{Considered, consider, question};
+use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
+use crate::login::Logins;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
 use crate::run::Blocked;
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
-use crate::run::mcp::era::{Eras, InMemory};
+use crate::run::mcp::era::Eras;
 use crate::run::mcp::{Servers, assumed};
+use crate::run::signed::Signer;
 use crate::run::worker::{Warmth, Workers};
 use crate::secrets::{self, Collector, Elsewhere};
 use crate::template::Variable;
@@ -65,6 +73,7 @@ pub struct Host {
     servers: Arc<Servers>,
     web: Arc<Web>,
     agents: Arc<Agents>,
+    signer: Arc<Signer>,
     vault: Arc<FileVault>,
     records: Arc<Records>,
 }
@@ -76,6 +85,8 @@ pub struct Known {
     pub grants: Grants,
     /// What was answered.
     pub memory: Memory,
+    /// Whether they are signed in for it.
+    pub is_signed_in: bool,
 }
 
 /// A call and all that is known about it.
@@ -94,11 +105,13 @@ impl Host {
         vault: Arc<FileVault>,
         records: Arc<Records>,
     ) -> Self {
-        let servers = Servers::new(Arc::new(InMemory::default()));
-        let (workers, web) = (Workers::new(), Web::new());
+        let servers = Servers::new(Arc::new(InHome::new(Arc::clone(&records))));
+        let web = Web::new(Arc::clone(&vault), &settings.home);
         let agents = Agents::new(Arc::clone(&web));
-        let settings = Arc::new(settings);
-        Self { settings, launcher, workers, servers, web, agents, vault, records }
+        let logins = Logins::new(Arc::clone(&vault), &settings.home);
+        let signer = Arc::new(Signer { logins, web: Arc::clone(&web) });
+        let (settings, workers) = (Arc::new(settings), Workers::new());
+        Self { settings, launcher, workers, servers, web, agents, signer, vault, records }
     }
 
     /// The same host, with a memory of its own for the eras of MCP servers.
@@ -121,7 +134,7 @@ impl Host {
     /// Says exactly what a call would run and whether it may, and runs nothing: not even the hooks of the
     /// tool, so it may want more than this.
     pub async fn plan(&self, tool: &Tool, call: &Call) -> Result<Plan, CallError> {
-        let known = self.records.known(tool, call).await?;
+        let known = self.known(tool, call).await?;
         let prepared = self.prepare(tool, call)?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
         let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
@@ -149,7 +162,7 @@ impl Host {
                 (ran, begun)
             }
             Err(error) => {
-                if matches!(error.kind, Kind::Denied | Kind::NeedsApproval(_)) {
+                if matches!(error.kind, Kind::Denied | Kind::NeedsApproval(_) | Kind::NeedsLogin) {
                     record.decision = audit::Decision::Denied(error.message.clone());
                 }
                 (Ran::failed(error), None)
@@ -176,10 +189,10 @@ impl Host {
         let prepared = self.prepare(tool, call)?;
         record.action.clone_from(&prepared.action.name);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
-        let mut known = self.records.known(tool, call).await?;
+        let mut known = self.known(tool, call).await?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         if let Verdict::Denied(denial) = &open.verdict {
-            return Err(CallError::new(Kind::Denied, denial.to_string()));
+            return Err(denied(denial, tool));
         }
         let hooks = self.asked(tool, call, &prepared, open, &[]);
         let considered = match question(&hooks)? {
@@ -193,7 +206,7 @@ impl Host {
             known.memory.answer = Some(answer);
             decision = self.decide(tool, call, &prepared, &known, &considered);
         }
-        check_allowed(&decision)?;
+        check_allowed(&decision, tool)?;
         self.records.reserve(tool, &self.settings.policy).await?;
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
@@ -243,35 +256,70 @@ impl Host {
     /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied.
     pub async fn discover(&self, tool: &Tool) -> Result<Vec<Action>, CallError> {
         let began = Instant::now();
-        let action = assumed("tools/list");
-        let implementation = self.implementation(tool, &action)?;
-        let call = Call {
-            action: action.name.clone(),
-            input: "{}".to_owned(),
-            surface: Surface::Test,
-            answer: None,
-            ticket: None,
-            folder: tool.root.clone(),
-            progress: None,
-            called_off: CancellationToken::new(),
-        };
-        let input = input::read(&call.input, &action, tool.package.dialect)?;
-        let prepared = Prepared { action: &action, implementation, input };
-        let known = self.records.known(tool, &call).await?;
-        let decision = self.decide(tool, &call, &prepared, &known, &Considered::default());
-        if let Verdict::Denied(denial) = &decision.verdict {
-            return Err(CallError::new(Kind::Denied, denial.to_string()));
-        }
-        let variables = self.collector(tool, &known).collect(&decision.allowance, &[]).await?;
-        let plan = plan::make(&self.asked(tool, &call, &prepared, decision, &variables))?;
+        let known = self.known(tool, &listing(tool)).await?;
+        let plan = self.plan_of_listing(tool, &known).await?;
         let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
-            Way::Mcp(one) => {
-                let listed = self.servers.list(&self.launcher, &one, Warmth::Warm, until);
-                Box::pin(listed).await
+            Way::Mcp(mut one) => {
+                let mut told = Vec::new();
+                let listed = self.list_signed(&plan.package, &mut one, &mut told, until);
+                Box::pin(listed).await.map_err(|mut error| {
+                    redact_error(&mut error, &tokens(&told));
+                    error
+                })
             }
             _ => Ok(tool.package.actions.clone()),
         }
+    }
+
+    /// The address of a tool's server on the network, and what may be reached on its behalf: what the
+    /// owner would sign in for.
+    pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
+        let mut known = self.known(tool, &listing(tool)).await?;
+        known.is_signed_in = true;
+        let plan = self.plan_of_listing(tool, &known).await?;
+        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        let rules = confine::rules(&plan.decision.allowance)?;
+        let address = match &plan.way {
+            Way::Mcp(one) => Servers::address(one, until).await?,
+            _ => None,
+        };
+        let address = address.ok_or_else(|| {
+            let message = "it is no MCP server on the network, so nobody signs in for it";
+            CallError::new(Kind::BadInput, message)
+        })?;
+        Ok((address, rules))
+    }
+
+    /// The sign-ins of this home.
+    pub fn logins(&self) -> &Logins {
+        &self.signer.logins
+    }
+
+    /// What the owner has said about a package before.
+    async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
+        let mut known = self.records.known(tool, call).await?;
+        known.is_signed_in = self.logins().is_signed_in(&tool.package.canonical_id());
+        Ok(known)
+    }
+
+    /// How a tool would be asked for its actions.
+    async fn plan_of_listing(&self, tool: &Tool, known: &Known) -> Result<Plan, CallError> {
+        let mut action = assumed("tools/list");
+        let implementation = self.implementation(tool, &action)?;
+        if let Entry::McpTool { tool_name, .. } = &implementation.entry {
+            // A registry may be asked which server has it.
+            action = assumed(tool_name);
+        }
+        let call = listing(tool);
+        let input = input::read(&call.input, &action, tool.package.dialect)?;
+        let prepared = Prepared { action: &action, implementation, input };
+        let decision = self.decide(tool, &call, &prepared, known, &Considered::default());
+        if let Verdict::Denied(denial) = &decision.verdict {
+            return Err(denied(denial, tool));
+        }
+        let variables = self.collector(tool, known).collect(&decision.allowance, &[]).await?;
+        plan::make(&self.asked(tool, &call, &prepared, decision, &variables))
     }
 
     fn prepare<'t>(&self, tool: &'t Tool, call: &Call) -> Result<Prepared<'t>, CallError> {
@@ -316,7 +364,7 @@ impl Host {
             surface: &call.surface,
             arguments: &prepared.input.arguments,
             wants_approval: considered.wants_approval,
-            is_signed_in: false,
+            is_signed_in: known.is_signed_in,
         };
         decide(&asked, &self.settings.policy, &known.grants, &memory)
     }
@@ -361,12 +409,35 @@ struct Ready {
     begun: Option<audit::Begun>,
 }
 
+/// The call that asks a tool for its actions.
+fn listing(tool: &Tool) -> Call {
+    Call {
+        action: "tools/list".to_owned(),
+        input: "{}".to_owned(),
+        surface: Surface::Test,
+        answer: None,
+        ticket: None,
+        folder: tool.root.clone(),
+        progress: None,
+        called_off: CancellationToken::new(),
+    }
+}
+
+/// Why a call may not go ahead.
+fn denied(denial: &Denial, tool: &Tool) -> CallError {
+    match denial {
+        Denial::Login => CallError::new(Kind::NeedsLogin, denial.to_string())
+            .with("package", tool.package.canonical_id()),
+        _ => CallError::new(Kind::Denied, denial.to_string()),
+    }
+}
+
 /// Refuses what may not go ahead, or not yet.
-fn check_allowed(decision: &Decision) -> Result<(), CallError> {
+fn check_allowed(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
     match &decision.verdict {
         Verdict::Allowed => Ok(()),
         Verdict::Ask(question) => Err(asking::needed(question, None)),
-        Verdict::Denied(denial) => Err(CallError::new(Kind::Denied, denial.to_string())),
+        Verdict::Denied(denial) => Err(denied(denial, tool)),
     }
 }
 

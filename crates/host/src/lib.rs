@@ -12,22 +12,26 @@
 //! | `template` | `${…}` filled in |
 //! | `request` | a call as an HTTP request |
 //! | [`plan`] | exactly what would be run, and with what |
+//! | [`login`] | signing in to servers on the network |
 //! | [`secrets`] | the values a call is given |
 //! | `confine` | what was allowed, as walls |
 //! | `output`, `stream` | from bytes to a result, at the end or as it comes |
 //! | `run` | the ways to run |
 //! | `consider` | what a Node tool says of a call before it is made |
 //! | [`records`] | what is known before a call and written down after it |
+//! | `eras` | which era of the protocol servers speak, remembered |
 //! | [`host`] | the path as a whole |
 
 pub mod call;
 mod choose;
 mod confine;
 mod consider;
+mod eras;
 pub mod error;
 pub mod host;
 mod input;
 pub mod judge;
+pub mod login;
 mod output;
 pub mod plan;
 pub mod records;
@@ -38,6 +42,7 @@ mod stream;
 mod template;
 
 pub use call::{Advance, Call, Output, Progress, Reply, Tool};
+pub use eras::InHome;
 pub use error::{CallError, Kind};
 pub use host::{Host, Made, Settings};
 pub use plan::Plan;

@@ -18,7 +18,8 @@ use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
 use crate::input::Input;
-use crate::request::{self, Http, Sources};
+use crate::request::{self, Account, Http, Sources};
+use crate::secrets;
 use crate::template::{self, Values, Variable};
 use a2a::Agent;
 use mcp::{Mcp, Place};
@@ -271,7 +272,7 @@ impl Asked<'_> {
                 ) => (base, method, path.as_str(), headers),
                 _ => return Err(unavailable("this kind of tool cannot be called yet")),
             };
-        let request = request::make(Sources {
+        let mut request = request::make(Sources {
             base,
             method,
             path,
@@ -282,7 +283,17 @@ impl Asked<'_> {
             rules: confine::rules(&self.decision.allowance)?,
             most: self.decision.allowance.output,
         })?;
+        request.account = request.account.map(|account| self.keeping(account));
         Ok(Way::Http(Box::new(request)))
+    }
+
+    /// An account that knows where the vault keeps its refresh token, if it does.
+    fn keeping(&self, mut account: Account) -> Account {
+        let name = account.refresh_name.as_ref().filter(|_| account.refresh_token.is_some());
+        let is_given = |name: &&String| self.decision.allowance.environment.contains(name);
+        let name = name.filter(|name| !is_given(name));
+        account.kept_at = name.and_then(|name| secrets::kept_at(&self.tool.package, name));
+        account
     }
 
     fn process(&self, argv: &[String], cwd: Option<&str>) -> Result<Process, CallError> {

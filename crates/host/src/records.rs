@@ -70,7 +70,7 @@ impl Records {
                 memory.remembered.push(Remembered { action: one.rule.action, pattern, session });
             }
         }
-        Ok(Known { grants, memory })
+        Ok(Known { grants, memory, is_signed_in: false })
     }
 
     /// Counts a call against what may be spent, where there is a limit.

@@ -14,6 +14,7 @@ use vault::{FileVault, Owner, Place, Redactor, Reference, Secret, outside};
 use crate::call::Tool;
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
+use crate::login;
 use crate::template::Variable;
 
 /// What a call is given, by name.
@@ -152,8 +153,22 @@ impl Collector<'_> {
     }
 }
 
+/// Where the vault keeps the value of a variable, where it is the vault that does.
+pub(crate) fn kept_at(package: &Package, name: &str) -> Option<Place> {
+    let input = package.inputs.iter().find(|input| input.name == name)?;
+    match input.reference.as_deref().map(Reference::from_str) {
+        None => place(package, name).ok(),
+        Some(Ok(Reference::Secret { name })) => place(package, &name).ok(),
+        Some(_) => None,
+    }
+}
+
 /// Where a secret of a package is kept. In the dialect whose names may be shared, a name with a dot is.
 pub fn place(package: &Package, name: &str) -> Result<Place, CallError> {
+    if name == login::NAME {
+        let message = format!("`{name}` is no name of a secret: a sign-in is kept there");
+        return Err(CallError::new(Kind::Denied, message));
+    }
     let owner = match package.dialect {
         Dialect::Jumith if name.contains('.') => Owner::Shared,
         _ => Owner::Package(package.canonical_id()),

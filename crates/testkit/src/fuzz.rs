@@ -26,7 +26,7 @@ use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 pub use archive::archive;
 pub use audit::audit_line;
 pub use bundle::bundle;
-pub use egress::{authority, head};
+pub use egress::{authority, challenge, head};
 pub use vault::{redaction, reference, vault};
 
 /// Whether every promise is kept, and which one is not.

@@ -74,7 +74,7 @@ pub(crate) fn run(
         return explain(&args.wanted, Surface::Terminal, home, ask, json_wanted, printer);
     }
     let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
-    runtime.block_on(discover(&mut found.tools, &args.wanted.name, &host))?;
+    runtime.block_on(discover(&mut found.tools, &args.wanted, &host))?;
     let tool = choose(&found.tools, &args.wanted.name)?;
     let called_off = CancellationToken::new();
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
@@ -129,7 +129,13 @@ pub(crate) fn run(
     if json_wanted {
         return in_json(&made.reply, &made.blocked, &host, printer);
     }
-    let reply = made.reply.map_err(|error| failure(&error, &made.blocked, tool))?;
+    let reply = made.reply.map_err(|error| {
+        let failure = failure(&error, &made.blocked, tool);
+        match login_words(&error, &args.wanted.from) {
+            Some(words) => failure.hint(words),
+            None => failure,
+        }
+    })?;
     for one in &made.blocked {
         printer.note(&blocked_words(one, tool));
     }
@@ -230,13 +236,19 @@ pub(crate) fn explain(
 }
 
 /// Asks those that say only when they run what they can do, MCP servers, where no other has the action.
-async fn discover(tools: &mut [Tool], name: &str, host: &Host) -> Result<(), Failure> {
-    if tools.iter().any(|tool| tool.action(name).is_some()) {
+async fn discover(tools: &mut [Tool], wanted: &Wanted, host: &Host) -> Result<(), Failure> {
+    if tools.iter().any(|tool| tool.action(&wanted.name).is_some()) {
         return Ok(());
     }
     for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
         let found = host.discover(tool).await;
-        let found = found.map_err(|error| failure(&error, &[], tool))?;
+        let found = found.map_err(|error| {
+            let failure = failure(&error, &[], tool);
+            match login_words(&error, &wanted.from) {
+                Some(words) => failure.hint(words),
+                None => failure,
+            }
+        })?;
         let declared: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
         tool.package.actions.extend(found.into_iter().filter(|one| !declared.contains(&one.name)));
     }
@@ -304,7 +316,7 @@ fn input(typed: Option<&str>) -> Result<String, Failure> {
 }
 
 /// What the host has to know of this process and its owner.
-fn settings(home: &Home) -> Result<Settings, Failure> {
+pub(super) fn settings(home: &Home) -> Result<Settings, Failure> {
     let policy = owner::policy(home)?;
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -330,6 +342,29 @@ fn question_words(tool: &Tool, call: &Call, because: &str, quoted: Option<&str>)
     )
 }
 
+/// The command that signs in for what a call needs. A server says which scopes, so each is one word to the
+/// shell whatever is in it.
+fn login_words(error: &CallError, from: &Path) -> Option<String> {
+    if error.kind != Kind::NeedsLogin {
+        return None;
+    }
+    let scopes = error.details.get("scopes").and_then(Value::as_array);
+    let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
+    let scopes: String =
+        scopes.map(|scope| format!(" --scope {}", shell_word(&line(scope)))).collect();
+    let from = shell_word(&line(&from.display().to_string()));
+    Some(format!("`haft login --from {from}{scopes}` signs in"))
+}
+
+/// A text that a shell takes for one word.
+fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,@+=".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     let (asked, id) = (line(&one.asked), line(&tool.package.canonical_id()));
     format!(
@@ -339,7 +374,7 @@ fn blocked_words(one: &Blocked, tool: &Tool) -> String {
 }
 
 /// Why there is no result, as the person sees it.
-fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
+pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
     let mut failure = Failure::new(exit_of(&error.kind), line(&error.message));
     let said = error.details.get("stderr").or_else(|| error.details.get("body"));
     if let Some(said) = said.and_then(Value::as_str)
@@ -362,14 +397,14 @@ fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
     failure
 }
 
-fn exit_of(kind: &Kind) -> Exit {
+pub(super) fn exit_of(kind: &Kind) -> Exit {
     match kind {
         Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
             Exit::Failed
         }
         Kind::BadInput | Kind::MissingInput => Exit::Invalid,
         Kind::Unknown => Exit::NotFound,
-        Kind::Denied | Kind::NeedsApproval(_) => Exit::Denied,
+        Kind::Denied | Kind::NeedsApproval(_) | Kind::NeedsLogin => Exit::Denied,
         Kind::Unavailable => Exit::Unavailable,
     }
 }
@@ -460,5 +495,21 @@ fn write_lines(value: &Value, at: &Path, text: &mut String) {
             Value::String(words) => *text += &format!("{indent}{name}: {}\n", line(words)),
             other => *text += &format!("{indent}{name}: {other}\n"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_of_a_stranger_is_one_word_of_the_command_that_is_shown() {
+        let error = CallError::new(Kind::NeedsLogin, "no")
+            .with("scopes", vec!["files:read", "$(rm)", "a;b'c", "-x\u{1b}"]);
+        assert_eq!(
+            login_words(&error, Path::new("my tools")).unwrap(),
+            r"`haft login --from 'my tools' --scope files:read --scope '$(rm)' --scope 'a;b'\''c' --scope '-x\u{1b}'` signs in"
+        );
+        assert_eq!(login_words(&CallError::new(Kind::Denied, "no"), Path::new("x")), None);
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod key;
+pub(crate) mod login;
 pub(crate) mod pack;
 pub(crate) mod policy;
 pub(crate) mod sandbox;

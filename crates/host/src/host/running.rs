@@ -9,6 +9,7 @@ use manifest::model::{Action, OutputFormat};
 use vault::Redactor;
 
 use super::Host;
+use super::signing::tokens;
 use crate::call::{Call, Output};
 use crate::error::{CallError, Kind};
 use crate::output;
@@ -141,14 +142,19 @@ impl Host {
                 let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
                 let is_walled = !one.is_remote();
                 let terms = Terms { warmth, until, format, progress: call.progress.clone() };
-                let answered = Box::pin(self.servers.call(&self.launcher, one, terms)).await;
+                let (mut one, mut told) = (one.clone(), Vec::new());
+                let asked = self.ask_signed(&plan.package, &mut one, &terms, &mut told);
+                let answered = Box::pin(asked).await;
                 let output = answered.answer;
                 let output = output.and_then(|output| output::check_promise(output, action));
-                Ran { is_walled, ..Ran::of(output, answered.blocked) }
+                let mut ran = Ran { is_walled, ..Ran::of(output, answered.blocked) };
+                ran.redact(&tokens(&told));
+                ran
             }
             Way::Http(one) => {
                 let answered = self.web.call(one, action, until, stream).await;
-                let ran = Ran::of(answered.output, answered.blocked);
+                let mut ran = Ran::of(answered.output, answered.blocked);
+                ran.redact(&tokens(&answered.told));
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
             }
             Way::A2a(one) => {
@@ -200,10 +206,7 @@ impl Ran {
             Ok(Output::Binary { bytes, .. }) => *bytes = redactor.bytes(bytes),
             Ok(Output::Records(records)) => records.iter_mut().for_each(|one| redactor.json(one)),
             Ok(Output::Nothing) => {}
-            Err(error) => {
-                error.message = redactor.text(&error.message);
-                redactor.json(&mut error.details);
-            }
+            Err(error) => redact_error(error, redactor),
         }
         for one in &mut self.blocked {
             one.asked = redactor.text(&one.asked);
@@ -230,4 +233,10 @@ impl Ran {
             blocked: self.blocked.iter().map(blocked).collect(),
         }
     }
+}
+
+/// Takes secrets out of an error.
+pub(super) fn redact_error(error: &mut CallError, redactor: &Redactor) {
+    error.message = redactor.text(&error.message);
+    redactor.json(&mut error.details);
 }

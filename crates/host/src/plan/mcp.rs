@@ -4,23 +4,27 @@ use std::ffi::OsString;
 use std::path::{MAIN_SEPARATOR, Path};
 
 use egress::Rules;
-use egress::http::{HeaderMap, HeaderValue, Url};
+use egress::http::{HeaderMap, Url};
 use manifest::dialect::Dialect;
-use manifest::model::{AuthKind, Entry, Invocation};
+use manifest::model::{Entry, Invocation};
 use policy::Allowance;
 use serde_json::{Map, Value, json};
 
 use super::{Asked, unavailable};
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
-use crate::request::check_private;
-use crate::template::Variable;
+use crate::login::Bearer;
+use crate::request::{self, Account, check_private};
 
 /// A request to an MCP server.
 #[derive(Clone, Debug)]
 pub(crate) struct Mcp {
     /// Where the server is.
     pub(crate) place: Place,
+    /// What the server is remembered under; no secret is in it.
+    pub(crate) name: String,
+    /// Who the owner signed in as, once that is known.
+    pub(crate) bearer: Option<Bearer>,
     /// The name of the tool there.
     pub(crate) tool: String,
     /// What it is called with.
@@ -47,6 +51,8 @@ pub(crate) enum Place {
         url: Url,
         /// What it is told with every message; secrets among it are marked as such.
         headers: HeaderMap,
+        /// Where a token comes from, where the package says so.
+        account: Option<Account>,
         /// What may be reached.
         rules: Rules,
     },
@@ -71,7 +77,7 @@ impl Mcp {
     pub(super) fn to_value(&self, allowance: &Allowance) -> Value {
         let (url, names, rules) = match &self.place {
             Place::Process { .. } => return Value::Null,
-            Place::Url { url, headers, rules } => (url, headers.keys().collect(), rules),
+            Place::Url { url, headers, rules, .. } => (url, headers.keys().collect(), rules),
             Place::Registry { url, rules, .. } => (url, Vec::new(), rules),
         };
         let names: Vec<_> = names.iter().map(ToString::to_string).collect();
@@ -123,12 +129,13 @@ impl Asked<'_> {
 
     /// Plans a request to a server on the network.
     pub(super) fn mcp_url(&self, url: &str) -> Result<Mcp, CallError> {
-        let (rules, headers) = (confine::rules(&self.decision.allowance)?, self.credentials()?);
+        let rules = confine::rules(&self.decision.allowance)?;
         let (shown, url) = (vec![url.to_owned()], address(url)?);
-        if !headers.is_empty() {
+        let (headers, account) = self.credentials()?;
+        if !headers.is_empty() || account.is_some() {
             check_private(&url)?;
         }
-        self.mcp(Place::Url { url, headers, rules }, shown)
+        self.mcp(Place::Url { url, headers, account, rules }, shown)
     }
 
     /// Plans a request to a server that a registry knows.
@@ -138,23 +145,16 @@ impl Asked<'_> {
         self.mcp(Place::Registry { url: address(url)?, server, rules }, shown)
     }
 
-    /// What says who is asking.
-    fn credentials(&self) -> Result<HeaderMap, CallError> {
+    /// What says who is asking. Whoever has nothing to say it with may have signed in.
+    fn credentials(&self) -> Result<(HeaderMap, Option<Account>), CallError> {
         let mut headers = HeaderMap::new();
-        let Some(auth) = &self.tool.package.auth else { return Ok(headers) };
-        let held = self.variables.iter().find(|(name, _)| auth.env.contains(name));
-        let Some((name, Variable { value, .. })) = held else { return Ok(headers) };
-        let (header, text) = match auth.kind {
-            AuthKind::None => return Ok(headers),
-            AuthKind::ApiKey => ("x-api-key", value.clone()),
-            AuthKind::Bearer | AuthKind::Oauth2 => ("authorization", format!("Bearer {value}")),
+        let Some(auth) = &self.tool.package.auth else { return Ok((headers, None)) };
+        let is_set = self.variables.iter().any(|(name, _)| auth.env.contains(name));
+        let account = match auth.kind {
+            _ if !is_set => None,
+            _ => request::sign_in(auth, &self.values(), &mut headers)?,
         };
-        let mut text = HeaderValue::from_str(&text).map_err(|_| {
-            CallError::new(Kind::BadInput, format!("`{name}` holds what no header can hold"))
-        })?;
-        text.set_sensitive(true);
-        headers.insert(header, text);
-        Ok(headers)
+        Ok((headers, account.map(|account| self.keeping(account))))
     }
 
     fn mcp(&self, place: Place, shown: Vec<String>) -> Result<Mcp, CallError> {
@@ -169,7 +169,15 @@ impl Asked<'_> {
         };
         let arguments = self.input.arguments.value().as_object().cloned().unwrap_or_default();
         let longest = self.decision.allowance.output;
-        Ok(Mcp { place, tool, arguments, longest, shown })
+        let package = &self.tool.package;
+        let name = match &place {
+            Place::Process { .. } => {
+                format!("{} {} {shown:?}", package.canonical_id(), package.raw_sha256)
+            }
+            Place::Url { url, .. } => url.to_string(),
+            Place::Registry { url, server, .. } => format!("{url} {server:?} {tool}"),
+        };
+        Ok(Mcp { place, name, bearer: None, tool, arguments, longest, shown })
     }
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it

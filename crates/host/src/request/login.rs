@@ -4,6 +4,7 @@ use std::fmt;
 
 use egress::http::{HeaderMap, Url};
 use manifest::model::{Auth, AuthKind};
+use vault::Place;
 
 use super::{header_name, header_value, unavailable};
 use crate::error::{CallError, Kind};
@@ -17,6 +18,10 @@ pub(crate) struct Account {
     pub(crate) client_secret: Option<String>,
     pub(crate) refresh_token: Option<String>,
     pub(crate) scopes: Vec<String>,
+    /// The variable that holds the refresh token.
+    pub(crate) refresh_name: Option<String>,
+    /// Where the vault keeps it, so that a newer one can take its place.
+    pub(crate) kept_at: Option<Place>,
 }
 
 /// How the names of the variables end that an account at a token endpoint has.
@@ -26,7 +31,7 @@ const CLIENT_SECRET: &str = "CLIENT_SECRET";
 const REFRESH_TOKEN: &str = "REFRESH_TOKEN";
 
 /// Says who is asking: in a header, or by an account to fetch a token with.
-pub(super) fn sign_in(
+pub(crate) fn sign_in(
     auth: &Auth,
     values: &Values<'_>,
     headers: &mut HeaderMap,
@@ -83,7 +88,16 @@ fn oauth(
         return Err(missing(named(CLIENT_SECRET).or(named(REFRESH_TOKEN))));
     }
     let scopes = auth.scopes.clone();
-    Ok(Some(Account { token_url, client_id, client_secret, refresh_token, scopes }))
+    let refresh_name = named(REFRESH_TOKEN).cloned();
+    Ok(Some(Account {
+        token_url,
+        client_id,
+        client_secret,
+        refresh_token,
+        scopes,
+        refresh_name,
+        kept_at: None,
+    }))
 }
 
 fn has_role(name: &str, role: &str) -> bool {

@@ -1,5 +1,6 @@
 //! A request to a server.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -7,13 +8,14 @@ use egress::Rules;
 use egress::http::{Client, HeaderName, Request, Response, SendError, StatusCode};
 use egress::resolve::{Resolve, SystemResolver};
 use manifest::model::{Action, OutputFormat};
+use vault::{FileVault, Secret};
 
 use super::Blocked;
 use super::oauth::Tokens;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::output;
-use crate::request::{Http, put_bearer};
+use crate::request::{Account, Http, put_bearer};
 use crate::stream::Stream;
 
 /// The longest wait a server may ask for, in seconds.
@@ -37,14 +39,16 @@ pub(crate) struct Answered {
     pub(crate) output: Result<Output, CallError>,
     pub(crate) attempts: u32,
     pub(crate) blocked: Vec<Blocked>,
+    /// The tokens it was asked with.
+    pub(crate) told: Vec<Secret>,
 }
 
 impl Web {
-    /// Nothing was asked yet.
-    pub(crate) fn new() -> Arc<Self> {
+    /// Nothing was asked yet; tokens that change are kept in the vault of a home.
+    pub(crate) fn new(vault: Arc<FileVault>, home: &Path) -> Arc<Self> {
         Arc::new(Self {
             clients: Mutex::default(),
-            tokens: Tokens::default(),
+            tokens: Tokens::new(vault, home),
             resolver: Arc::new(SystemResolver::default()),
         })
     }
@@ -58,10 +62,11 @@ impl Web {
         stream: Option<&Stream>,
     ) -> Answered {
         let mut attempts = 0;
-        let answered = self.attempt(plan, until, stream, &mut attempts).await;
+        let mut told = Vec::new();
+        let answered = self.attempt(plan, until, stream, &mut attempts, &mut told).await;
         let output = answered.and_then(|response| read(response, action));
         let blocked = output.as_ref().err().and_then(Blocked::of).into_iter().collect();
-        Answered { output, attempts, blocked }
+        Answered { output, attempts, blocked, told }
     }
 
     async fn attempt(
@@ -70,11 +75,12 @@ impl Web {
         until: Instant,
         stream: Option<&Stream>,
         attempts: &mut u32,
+        told: &mut Vec<Secret>,
     ) -> Result<Response, CallError> {
         let client = self.client(&plan.rules)?;
         let mut may_renew = plan.account.is_some();
         loop {
-            let request = self.request(plan, &client, until).await?;
+            let request = self.request(plan, &client, until, told).await?;
             *attempts += 1;
             let mut heard = |status: StatusCode, bytes: &[u8]| {
                 stream.iter().filter(|_| status.is_success()).for_each(|stream| stream.hear(bytes));
@@ -99,6 +105,7 @@ impl Web {
         plan: &Http,
         client: &Client,
         until: Instant,
+        told: &mut Vec<Secret>,
     ) -> Result<Request, CallError> {
         let mut request = Request::new(plan.method.clone(), plan.url.clone());
         request.headers.extend(plan.headers.clone());
@@ -112,9 +119,25 @@ impl Web {
             })?;
             let token = self.tokens.of(account, client, left(until)).await?;
             put_bearer(&mut request.headers, &token)?;
+            told.extend(Secret::new(token).ok());
         }
         request.within = left(until);
         Ok(request)
+    }
+
+    /// A token for an account, for requests within these rules.
+    pub(super) async fn token(
+        &self,
+        account: &Account,
+        rules: &Rules,
+        until: Instant,
+    ) -> Result<String, CallError> {
+        self.tokens.of(account, &self.client(rules)?, left(until)).await
+    }
+
+    /// The token of an account was refused, so it is not used again.
+    pub(super) fn forget(&self, account: &Account) {
+        self.tokens.forget(account);
     }
 
     /// The client of these rules; connections are shared among the calls that have the same.

@@ -6,6 +6,7 @@ pub(crate) mod leash;
 pub(crate) mod mcp;
 mod oauth;
 pub(crate) mod process;
+pub(crate) mod signed;
 pub(crate) mod worker;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,15 +1,18 @@
 //! Tokens of OAuth 2: fetched when they are needed, kept in memory until shortly before they end.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response, Url};
+use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response};
 use serde_json::Value;
+use vault::{FileVault, Secret};
 
 use super::http::not_sent;
 use crate::error::{CallError, Kind};
+use crate::login::form::{basic, encoded, form};
+use crate::login::{LoginError, logins};
 use crate::output::strict;
 use crate::request::Account;
 
@@ -25,9 +28,12 @@ const MOST: u64 = 256 << 10;
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
 /// The tokens that are known.
-#[derive(Default)]
 pub(crate) struct Tokens {
     known: Mutex<HashMap<Account, Token>>,
+    /// One for each account: whoever fetches a token has it.
+    turns: Mutex<HashMap<Account, Arc<tokio::sync::Mutex<()>>>>,
+    vault: Arc<FileVault>,
+    locks: PathBuf,
 }
 
 struct Token {
@@ -37,37 +43,99 @@ struct Token {
     until: Instant,
 }
 
+/// How many accounts are known at a time.
+const MOST_ACCOUNTS: usize = 1024;
+
 impl Tokens {
-    /// A token for an account: one that is known, or a new one.
+    /// Nothing is known yet. Refresh tokens are kept in the vault of a home.
+    pub(crate) fn new(vault: Arc<FileVault>, home: &Path) -> Self {
+        let locks = home.join("locks");
+        Self { known: Mutex::default(), turns: Mutex::default(), vault, locks }
+    }
+
+    /// A token for an account: one that is known, or a new one. Of those who need a new one at the same
+    /// time, one fetches it.
     pub(crate) async fn of(
         &self,
         account: &Account,
         client: &Client,
         within: Duration,
     ) -> Result<String, CallError> {
-        let renewed = {
-            let known = self.lock();
-            match known.get(account) {
-                Some(token) if token.until > Instant::now() => return Ok(token.access.clone()),
-                known => known.and_then(|token| token.refresh.clone()),
-            }
+        if let Some(access) = self.current(account) {
+            return Ok(access);
+        }
+        let turn = Arc::clone(lock(&self.turns).entry(account.clone()).or_default());
+        let late = |_| CallError::new(Kind::TimedOut, "a token was waited for too long");
+        let _turn = tokio::time::timeout(within, turn.lock()).await.map_err(late)?;
+        if let Some(access) = self.current(account) {
+            return Ok(access);
+        }
+        let renewed = lock(&self.known).get(account).and_then(|token| token.refresh.clone());
+        let Some(place) = &account.kept_at else {
+            return self.fetched(account, renewed, client, within).await;
         };
+        // Another program may use the same refresh token, and each of them is good for one use only.
+        let _alone = logins::lock(&self.locks, &place.to_string(), Instant::now() + within).await?;
+        let kept = self.vault.get(place).map_err(LoginError::Vault)?;
+        let kept = kept.map(|secret| secret.expose().to_owned());
+        self.fetched(account, kept.or(renewed), client, within).await
+    }
+
+    async fn fetched(
+        &self,
+        account: &Account,
+        renewed: Option<String>,
+        client: &Client,
+        within: Duration,
+    ) -> Result<String, CallError> {
+        let used = renewed.clone().or_else(|| account.refresh_token.clone());
         let token = fetch(account, renewed, client, within).await?;
         let access = token.access.clone();
-        self.lock().insert(account.clone(), token);
+        let mut later = account.clone();
+        if let (Some(place), Some(next)) = (&account.kept_at, &token.refresh)
+            && used.as_ref() != Some(next)
+        {
+            // It is written before anything is done with what came along with it.
+            let secret = Secret::new(next.clone());
+            let secret = secret.map_err(|_| bad("the token endpoint gave a token without end"))?;
+            self.vault.set(place, &secret).map_err(LoginError::Vault)?;
+            later.refresh_token = Some(next.clone());
+        }
+        let mut known = lock(&self.known);
+        if known.len() >= MOST_ACCOUNTS {
+            known.clear();
+            lock(&self.turns).clear();
+        }
+        if later != *account {
+            // The next call finds the newer one in the vault.
+            let Token { access, refresh, until } = &token;
+            let same = Token { access: access.clone(), refresh: refresh.clone(), until: *until };
+            known.insert(later, same);
+        }
+        known.insert(account.clone(), token);
         Ok(access)
+    }
+
+    fn current(&self, account: &Account) -> Option<String> {
+        let known = lock(&self.known);
+        let token = known.get(account).filter(|token| token.until > Instant::now());
+        token.map(|token| token.access.clone())
     }
 
     /// A token was refused, so it is not used again.
     pub(crate) fn forget(&self, account: &Account) {
-        if let Some(token) = self.lock().get_mut(account) {
+        if let Some(token) = lock(&self.known).get_mut(account) {
             token.until = Instant::now();
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Account, Token>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bad(message: &str) -> CallError {
+    CallError::new(Kind::BadOutput, message)
 }
 
 impl std::fmt::Debug for Tokens {
@@ -89,7 +157,7 @@ async fn fetch(
         let request = request(account, refresh.as_deref(), way, left);
         client.send(request).await.map_err(|error| not_sent(&error))
     };
-    let mut response = ask(Secret::Header).await?;
+    let mut response = ask(SecretIn::Header).await?;
     for other in other_ways(account) {
         let is_unknown = matches!(response.status.as_u16(), 400 | 401)
             && said(&response)["error"] == "invalid_client";
@@ -104,25 +172,25 @@ async fn fetch(
 /// Where a secret is put. Servers must understand the first way; some do not decode what is encoded, and
 /// some look into the body only.
 #[derive(Clone, Copy)]
-enum Secret {
+enum SecretIn {
     Header,
     HeaderAsItIs,
     Body,
 }
 
-fn other_ways(account: &Account) -> &'static [Secret] {
+fn other_ways(account: &Account) -> &'static [SecretIn] {
     match &account.client_secret {
         None => &[],
         Some(secret)
             if encoded(secret) == *secret && encoded(&account.client_id) == account.client_id =>
         {
-            &[Secret::Body]
+            &[SecretIn::Body]
         }
-        Some(_) => &[Secret::HeaderAsItIs, Secret::Body],
+        Some(_) => &[SecretIn::HeaderAsItIs, SecretIn::Body],
     }
 }
 
-fn request(account: &Account, refresh: Option<&str>, way: Secret, within: Duration) -> Request {
+fn request(account: &Account, refresh: Option<&str>, way: SecretIn, within: Duration) -> Request {
     let mut pairs = match refresh {
         Some(token) => vec![("grant_type", "refresh_token"), ("refresh_token", token)],
         None => vec![("grant_type", "client_credentials")],
@@ -134,11 +202,11 @@ fn request(account: &Account, refresh: Option<&str>, way: Secret, within: Durati
     }
     let mut request = Request::new(Method::POST, account.token_url.clone());
     match (&account.client_secret, way) {
-        (Some(secret), Secret::Header) => {
+        (Some(secret), SecretIn::Header) => {
             let (id, secret) = (encoded(&account.client_id), encoded(secret));
             request.headers.insert(AUTHORIZATION, basic(&id, &secret));
         }
-        (Some(secret), Secret::HeaderAsItIs) => {
+        (Some(secret), SecretIn::HeaderAsItIs) => {
             request.headers.insert(AUTHORIZATION, basic(&account.client_id, secret));
         }
         (secret, _) => {
@@ -159,27 +227,6 @@ fn request(account: &Account, refresh: Option<&str>, way: Secret, within: Durati
     request
 }
 
-fn basic(id: &str, secret: &str) -> HeaderValue {
-    let words = base64::engine::general_purpose::STANDARD.encode(format!("{id}:{secret}"));
-    let value = HeaderValue::from_str(&format!("Basic {words}"));
-    let mut value = value.expect("base64 is of letters that a header may have");
-    value.set_sensitive(true);
-    value
-}
-
-/// Pairs as forms have them.
-fn form<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> String {
-    let mut url = Url::parse("http://form.invalid").expect("it is a URL");
-    url.query_pairs_mut().extend_pairs(pairs);
-    url.query().unwrap_or_default().to_owned()
-}
-
-/// One value as forms have it.
-fn encoded(value: &str) -> String {
-    let pair = form([("v", value)]);
-    pair.strip_prefix("v=").unwrap_or_default().to_owned()
-}
-
 fn said(response: &Response) -> Value {
     std::str::from_utf8(&response.body).ok().and_then(strict).unwrap_or_default()
 }
@@ -196,7 +243,6 @@ fn read(response: &Response, refresh: Option<String>) -> Result<Token, CallError
             None => error,
         });
     }
-    let bad = |message: &str| CallError::new(Kind::BadOutput, message);
     let Some(access) = said["access_token"].as_str().filter(|token| !token.is_empty()) else {
         return Err(bad("the token endpoint answered without a token"));
     };

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::support::{Bench, node_servers, python_library, tool};
 
 /// A server of somebody else's, outside the walls.
-struct Site {
+pub(crate) struct Site {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Drop for Site {
@@ -28,8 +28,13 @@ impl Drop for Site {
 
 impl Site {
     /// Starts one that takes its port from `PORT`, and waits until somebody listens there.
-    fn start(root: &Path, argv: &[&str]) -> Self {
+    pub(crate) fn start(root: &Path, argv: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self::at(port, root, argv)
+    }
+
+    /// The same, on a port.
+    pub(crate) fn at(port: u16, root: &Path, argv: &[&str]) -> Self {
         let mut child = Command::new(argv[0])
             .args(&argv[1..])
             .current_dir(root)
@@ -53,7 +58,7 @@ impl Site {
         Self::start(&node_servers(), &["node", index, way])
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
@@ -62,7 +67,7 @@ impl Site {
         Grants::from_iter([Grant { kind: GrantKind::Host, value }])
     }
 
-    fn bench(&self, path: &str) -> Bench {
+    pub(crate) fn bench(&self, path: &str) -> Bench {
         let runtime = json!({
             "kind": "mcp-http",
             "install": { "method": "npm", "package": "trial", "version_spec": "1.0.0" },

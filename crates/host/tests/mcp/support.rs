@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, FutureExt};
 use host::{
     Blocked, Call, CallError, Era, Eras, Host, Output, Progress, Records, Reply, Settings, Tool,
     Warmth,
@@ -23,6 +24,8 @@ pub(crate) struct Bench {
     pub(crate) records: Arc<Records>,
     pub(crate) grants: Grants,
     pub(crate) eras: Arc<Found>,
+    pub(crate) vault: Arc<vault::FileVault>,
+    pub(crate) home: PathBuf,
 }
 
 /// What eras were found, in that order.
@@ -37,33 +40,34 @@ impl Found {
 }
 
 impl Eras for Found {
-    fn known(&self, server: &str) -> Option<Era> {
+    fn known<'e>(&'e self, server: &'e str) -> BoxFuture<'e, Option<Era>> {
         let found = self.0.lock().unwrap();
-        found.iter().rev().find(|(known, _)| known == server).map(|(_, era)| *era)
+        let known = found.iter().rev().find(|(known, _)| known == server).map(|(_, era)| *era);
+        std::future::ready(known).boxed()
     }
 
-    fn remember(&self, server: &str, era: Option<Era>) {
+    fn remember<'e>(&'e self, server: &'e str, era: Option<Era>) -> BoxFuture<'e, ()> {
         let mut found = self.0.lock().unwrap();
         match era {
             Some(era) => found.push((server.to_owned(), era)),
             None => found.retain(|(known, _)| known != server),
         }
+        std::future::ready(()).boxed()
     }
 }
 
-/// A host that knows nothing of this machine but where programs are.
-pub(crate) fn host(eras: &Arc<Found>) -> (Host, Arc<Records>) {
-    let (home, vault, records) = kit::stores();
+/// A host that knows nothing of this machine but where programs are, and finds eras as its home remembers
+/// them.
+pub(crate) fn host_of(home: &Path, vault: &Arc<vault::FileVault>, records: &Arc<Records>) -> Host {
     let launcher = Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap();
     let settings = Settings {
         policy: Policy::default(),
-        home,
+        home: home.to_owned(),
         user_home: None,
         search_path: std::env::var_os("PATH").unwrap(),
         environment: Vec::new(),
     };
-    let host = Host::new(settings, launcher, vault, Arc::clone(&records));
-    (host.remembering(Arc::<Found>::clone(eras)), records)
+    Host::new(settings, launcher, Arc::clone(vault), Arc::clone(records))
 }
 
 /// A manifest that says how a server is run and no more, in the folder with its files.
@@ -108,8 +112,9 @@ impl Bench {
     /// A package, and a host that knows nothing yet.
     pub(crate) fn of(tool: Tool) -> Self {
         let eras = Arc::<Found>::default();
-        let (host, records) = host(&eras);
-        Self { host, tool, records, grants: Grants::default(), eras }
+        let (home, vault, records) = kit::stores();
+        let host = host_of(&home, &vault, &records).remembering(Arc::<Found>::clone(&eras));
+        Self { host, tool, records, grants: Grants::default(), eras, vault, home }
     }
 
     /// A server that is a command, with its files in a folder.

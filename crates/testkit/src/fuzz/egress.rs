@@ -1,4 +1,4 @@
-//! What must hold for any bytes that may be a target, a rule or the head of a request.
+//! What must hold for any bytes that may be a target, a rule, a challenge or the head of a request.
 
 use std::net::IpAddr;
 
@@ -6,6 +6,7 @@ use egress::address::{range_of, stands_for};
 use egress::escape::{SHOWN_BYTES, escaped};
 use egress::head::{Fields, HeadError, Request, Response, Wanted};
 use egress::host::{Host, Port};
+use egress::http::challenge::{LONGEST, MOST, challenges};
 use egress::{Decision, Limits, Rule, Rules, Target};
 use proptest::prelude::{prop_assert, prop_assert_eq};
 
@@ -31,6 +32,39 @@ pub fn authority(bytes: &[u8]) -> Kept {
             let reached = rules.check_address(&stranger, address).is_ok();
             prop_assert!(!reached, "{} reaches {} (granted: {})", text, private, granted);
         }
+    }
+    Ok(())
+}
+
+/// What a server says of who should ask: bounded, each name once, and read again as it is written.
+pub fn challenge(bytes: &[u8]) -> Kept {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
+    let found = challenges(text);
+    prop_assert!(found.len() <= MOST);
+    prop_assert!(text.len() <= LONGEST || found.is_empty());
+    for one in &found {
+        let is_word = |word: &str| {
+            let is_letter = |byte: u8| byte.is_ascii_graphic() && !b"\",=".contains(&byte);
+            !word.is_empty() && word.bytes().all(is_letter) && *word == word.to_ascii_lowercase()
+        };
+        prop_assert!(is_word(&one.scheme) && one.parameters.len() <= MOST, "{:?}", one);
+        for (at, (name, value)) in one.parameters.iter().enumerate() {
+            prop_assert!(is_word(name), "{:?}", one);
+            prop_assert_eq!(one.parameter(name), Some(&**value));
+            prop_assert!(one.parameters[..at].iter().all(|(before, _)| before != name));
+            // Nothing is made up: every letter of a value was sent.
+            prop_assert!(value.chars().all(|letter| text.contains(letter)));
+        }
+        let written = one.to_string();
+        if written.len() <= LONGEST {
+            prop_assert_eq!(challenges(&written), vec![one.clone()], "{}", written);
+        }
+    }
+    // All of them together mean the same as each by itself.
+    let together: Vec<_> = found.iter().map(ToString::to_string).collect();
+    let together = together.join(", ");
+    if together.len() <= LONGEST {
+        prop_assert_eq!(challenges(&together), found, "{}", together);
     }
     Ok(())
 }

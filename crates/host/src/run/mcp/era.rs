@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use futures_util::future::{BoxFuture, FutureExt};
+
 /// An era of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
@@ -13,16 +15,29 @@ pub enum Era {
     Handshake,
 }
 
-/// Remembers the era of each server, because to ask one that keeps silent costs seconds.
-///
-/// A home that keeps it between runs brings its own. Keys are long and may hold what nobody should
-/// read, so what is written down should be a digest of them.
+impl Era {
+    /// Its name, as it is written down.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stateless => "stateless",
+            Self::Handshake => "handshake",
+        }
+    }
+
+    /// The era of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Stateless, Self::Handshake].into_iter().find(|era| era.name() == name)
+    }
+}
+
+/// Remembers the era of each server, because to ask one that keeps silent costs seconds. No secret is in
+/// what a server is called here.
 pub trait Eras: fmt::Debug + Send + Sync {
     /// What is known of a server.
-    fn known(&self, server: &str) -> Option<Era>;
+    fn known<'e>(&'e self, server: &'e str) -> BoxFuture<'e, Option<Era>>;
 
     /// Remembers what was found, or forgets what was wrong.
-    fn remember(&self, server: &str, era: Option<Era>);
+    fn remember<'e>(&'e self, server: &'e str, era: Option<Era>) -> BoxFuture<'e, ()>;
 }
 
 /// Eras for as long as the program runs.
@@ -33,11 +48,12 @@ pub struct InMemory(Mutex<HashMap<String, Era>>);
 const MOST: usize = 4096;
 
 impl Eras for InMemory {
-    fn known(&self, server: &str) -> Option<Era> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(server).copied()
+    fn known<'e>(&'e self, server: &'e str) -> BoxFuture<'e, Option<Era>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(server).copied();
+        std::future::ready(known).boxed()
     }
 
-    fn remember(&self, server: &str, era: Option<Era>) {
+    fn remember<'e>(&'e self, server: &'e str, era: Option<Era>) -> BoxFuture<'e, ()> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match era {
             Some(era) => {
@@ -50,5 +66,6 @@ impl Eras for InMemory {
                 known.remove(server);
             }
         }
+        std::future::ready(()).boxed()
     }
 }

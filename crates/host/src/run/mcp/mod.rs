@@ -22,10 +22,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use egress::http::HeaderMap;
+use egress::http::{HeaderMap, Url};
 use manifest::model::{Action, OutputFormat};
 use sandbox::Launcher;
 use tokio::time::timeout_at;
+use vault::{Redactor, Secret};
 
 use self::era::Eras;
 use self::process::Order;
@@ -35,6 +36,7 @@ use super::Blocked;
 use super::worker::Warmth;
 use crate::call::{Output, Progress};
 use crate::error::{CallError, Kind};
+use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
 
 /// How long a server that has nothing to do is kept.
@@ -60,6 +62,7 @@ pub(crate) struct Answered<T> {
 }
 
 /// How a call is made.
+#[derive(Clone)]
 pub(crate) struct Terms {
     pub(crate) warmth: Warmth,
     pub(crate) until: Instant,
@@ -88,7 +91,7 @@ impl Servers {
         let server = match self.server(launcher, plan, warmth, until).await {
             Ok(server) => server,
             Err(error) => {
-                let blocked = blocked_by(&error).into_iter().collect();
+                let blocked = Blocked::of(&error).into_iter().collect();
                 return Answered { answer: Err(error), blocked };
             }
         };
@@ -106,7 +109,29 @@ impl Servers {
         until: Instant,
     ) -> Result<Vec<Action>, CallError> {
         let server = self.server(launcher, plan, warmth, until).await?;
-        tools::read(&server.tools(until).await?)
+        let mut listed = server.tools(until).await?;
+        if let Some(bearer) = &plan.bearer {
+            let secrets = bearer.secrets().map(|secret| ("token", secret));
+            let redactor = Redactor::new(secrets);
+            for tool in &mut listed {
+                redactor.json(tool);
+            }
+        }
+        tools::read(&listed)
+    }
+
+    /// The address of a server on the network.
+    pub(crate) async fn address(plan: &Mcp, until: Instant) -> Result<Option<Url>, CallError> {
+        match &plan.place {
+            Place::Process { .. } => Ok(None),
+            Place::Url { url, .. } => Ok(Some(url.clone())),
+            Place::Registry { url, server, rules } => {
+                let line = Line::new(rules)?;
+                let named = server.as_deref();
+                let found = registry::find(&line, url, named, &plan.tool, until).await?;
+                Ok(Some(found.0))
+            }
+        }
     }
 
     async fn server(
@@ -120,27 +145,31 @@ impl Servers {
             Place::Process { argv, walls } => {
                 let order = Order::new(argv, walls, plan.longest);
                 let key = order.key();
-                let start = Server::start(launcher, &order, &key, &*self.eras, until);
+                let start = Server::start(launcher, &order, &plan.name, &*self.eras, until);
                 self.kept_or(&key, warmth, until, Box::pin(start)).await
             }
-            Place::Url { url, headers, rules } => {
+            Place::Url { url, headers, rules, .. } => {
+                let headers = &signed(headers, plan, url);
                 let key = format!("{url} {:?} {rules:?} {}", secret_too(headers), plan.longest);
                 let start = async {
                     let line = Line::new(rules)?;
                     let (url, way, longest) = (url.clone(), Way::Either, plan.longest);
-                    let target = Target { url, way, headers, longest, key: &key };
+                    let target = Target { url, way, headers, longest, name: &plan.name };
                     reach(line, &target, &*self.eras, until).await
                 };
                 self.kept_or(&key, warmth, until, Box::pin(start)).await
             }
             Place::Registry { url, server, rules } => {
-                let (tool, headers) = (&plan.tool, &HeaderMap::new());
-                let key = format!("{url} {server:?} {tool} {rules:?} {}", plan.longest);
+                let (tool, bearer) = (&plan.tool, plan.bearer.as_ref().map(Bearer::secret));
+                let asks = bearer.map(Secret::expose);
+                let key = format!("{url} {server:?} {tool} {rules:?} {} {asks:?}", plan.longest);
                 let start = async {
                     let line = Line::new(rules)?;
                     let named = server.as_deref();
                     let (url, way) = registry::find(&line, url, named, tool, until).await?;
-                    let target = Target { url, way, headers, longest: plan.longest, key: &key };
+                    let headers = &signed(&HeaderMap::new(), plan, &url);
+                    let (longest, name) = (plan.longest, &*plan.name);
+                    let target = Target { url, way, headers, longest, name };
                     reach(line, &target, &*self.eras, until).await
                 };
                 self.kept_or(&key, warmth, until, Box::pin(start)).await
@@ -191,11 +220,15 @@ impl Servers {
     }
 }
 
-/// What was not reached, where that is why there is no server.
-fn blocked_by(error: &CallError) -> Option<Blocked> {
-    let text = |name: &str| error.details.get(name)?.as_str().map(str::to_owned);
-    (error.kind == Kind::Denied)
-        .then(|| Some(Blocked { asked: text("host")?, why: text("why")? }))?
+/// Headers with the token of whoever signed in, where it is meant for that URL and nothing else says who
+/// is asking.
+fn signed(headers: &HeaderMap, plan: &Mcp, url: &Url) -> HeaderMap {
+    let mut headers = headers.clone();
+    let told = plan.bearer.as_ref().and_then(|bearer| bearer.header(url));
+    if let Some(told) = told {
+        headers.entry("authorization").or_insert(told);
+    }
+    headers
 }
 
 /// Headers with what is secret in them, because who asks with another is somebody else.

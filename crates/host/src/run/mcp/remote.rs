@@ -10,7 +10,7 @@ use tokio::time::timeout_at;
 
 use super::era::{Era, Eras};
 use super::server::{Server, why};
-use super::session::{AskError, Opening, Session, http, sse};
+use super::session::{AskError, Opening, Session, http, of_wire, sse};
 use crate::error::{CallError, Kind};
 use crate::run::{Blocked, note};
 
@@ -36,7 +36,7 @@ pub(super) struct Target<'t> {
     /// Bytes of one message.
     pub(super) longest: u64,
     /// What its era is remembered under.
-    pub(super) key: &'t str,
+    pub(super) name: &'t str,
 }
 
 /// Whatever we send on behalf of one server, within the rules.
@@ -89,11 +89,13 @@ pub(super) async fn reach(
     let opened = timeout_at(until.into(), open(&line, target, eras)).await;
     match opened {
         Ok(Ok(session)) => {
-            eras.remember(target.key, Some(session.era()));
+            eras.remember(target.name, Some(session.era())).await;
             Ok(Server::remote(session, line))
         }
         Ok(Err(error)) => {
-            eras.remember(target.key, None);
+            if !is_about_login(&error) {
+                eras.remember(target.name, None).await;
+            }
             Err(why(error, None, "initialize").await)
         }
         Err(_) => Err(CallError::new(Kind::TimedOut, "the server did not greet in time")),
@@ -103,7 +105,7 @@ pub(super) async fn reach(
 async fn open(line: &Line, target: &Target<'_>, eras: &dyn Eras) -> Result<Session, AskError> {
     let events = || async {
         let wire = sse::Wire::open(&line.client, &target.url, target.headers, target.longest).await;
-        let wire = wire.map_err(|error| AskError::Wire(error.to_string()))?;
+        let wire = wire.map_err(|error| of_wire(&error))?;
         Session::open(wire, Opening::Known(Era::Handshake)).await
     };
     if target.way == Way::Events {
@@ -114,12 +116,20 @@ async fn open(line: &Line, target: &Target<'_>, eras: &dyn Eras) -> Result<Sessi
         let wire = http::wire(line.client.inner(), url, headers, target.longest);
         Session::open(wire, opening).await
     };
-    let first = match eras.known(target.key) {
-        Some(era) => streamable(Opening::Known(era)).await,
-        None => match tokio::time::timeout(PATIENCE, streamable(Opening::Ask)).await {
-            Ok(opened) => opened,
-            Err(_) => streamable(Opening::Known(Era::Handshake)).await,
+    let ask = async || match tokio::time::timeout(PATIENCE, streamable(Opening::Ask)).await {
+        Ok(opened) => opened,
+        Err(_) => streamable(Opening::Known(Era::Handshake)).await,
+    };
+    let first = match eras.known(target.name).await {
+        Some(era) => match streamable(Opening::Known(era)).await {
+            Err(error) if !is_about_login(&error) => {
+                // What was remembered may be of an older release.
+                eras.remember(target.name, None).await;
+                ask().await
+            }
+            opened => opened,
         },
+        None => ask().await,
     };
     match first {
         Err(error) if target.way == Way::Either && !is_about_login(&error) => {
@@ -131,5 +141,5 @@ async fn open(line: &Line, target: &Target<'_>, eras: &dyn Eras) -> Result<Sessi
 }
 
 fn is_about_login(error: &AskError) -> bool {
-    matches!(error, AskError::Wire(words) if words.contains("HTTP 401") || words.contains("HTTP 403"))
+    matches!(error, AskError::Login(_))
 }

@@ -89,7 +89,7 @@ impl Server {
         eras: &dyn Eras,
         until: Instant,
     ) -> Result<Self, CallError> {
-        let mut opening = eras.known(key).map_or(Opening::Ask, Opening::Known);
+        let mut opening = eras.known(key).await.map_or(Opening::Ask, Opening::Known);
         let mut is_first = true;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -98,7 +98,7 @@ impl Server {
             let opened = timeout_at(until.into(), Session::open(wire, opening)).await;
             let error = match opened {
                 Ok(Ok(session)) => {
-                    eras.remember(key, Some(session.era()));
+                    eras.remember(key, Some(session.era())).await;
                     return Ok(Self::new(session, Body::Process(process)));
                 }
                 Ok(Err(error)) => error,
@@ -108,7 +108,7 @@ impl Server {
                     return Err(process.with_words(error));
                 }
             };
-            eras.remember(key, None);
+            eras.remember(key, None).await;
             opening = match opening {
                 // What was remembered may be of an older release.
                 Opening::Known(_) if is_first => Opening::Ask,
@@ -270,6 +270,8 @@ pub(super) async fn why(error: AskError, process: Option<&Arc<Process>>, tool: &
             told.unwrap_or_else(|_| answer::not_answered(error, tool))
         }
         AskError::Odd(_) => process.with_words(answer::not_answered(error, tool)),
-        AskError::Refused { .. } | AskError::TooMuch => answer::not_answered(error, tool),
+        AskError::Refused { .. } | AskError::TooMuch | AskError::Login(_) => {
+            answer::not_answered(error, tool)
+        }
     }
 }

@@ -11,6 +11,7 @@ pub(super) mod stdio;
 use std::io;
 use std::sync::Arc;
 
+use egress::http::{HeaderMap, StatusCode, challenges};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
     ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId,
@@ -26,6 +27,7 @@ use serde_json::{Map, Value};
 use self::face::{Face, Listeners};
 use super::era::Era;
 use crate::call::Progress;
+use crate::login::metadata::{is_scope, split_scopes};
 
 /// A conversation with a server. It ends when it is dropped.
 #[derive(Debug)]
@@ -52,11 +54,49 @@ pub(super) enum AskError {
     Closed,
     /// The wire failed.
     Wire(String),
+    /// The server wants to know who is asking, or wants them to be allowed more.
+    Login(WantsLogin),
     /// The answer is longer than it may be.
     TooMuch,
     /// The server said something that is no answer to what was asked.
     Odd(String),
 }
+
+/// What a server says that wants to know who is asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WantsLogin {
+    /// The status of its answer.
+    pub(super) status: u16,
+    /// Its word for what is wrong.
+    pub(super) error: Option<String>,
+    /// The scopes it wants.
+    pub(super) scopes: Vec<String>,
+}
+
+impl WantsLogin {
+    /// What an answer means that is no other refusal.
+    pub(super) fn of(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
+        if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return None;
+        }
+        let texts = headers.get_all("www-authenticate").iter().filter_map(|one| one.to_str().ok());
+        let bearer = texts.flat_map(challenges).find(|one| one.scheme == "bearer");
+        let parameter = |name: &str| bearer.as_ref().and_then(|one| one.parameter(name));
+        Some(Self {
+            status: status.as_u16(),
+            error: parameter("error").filter(|error| is_scope(error)).map(str::to_owned),
+            scopes: parameter("scope").map(split_scopes).unwrap_or_default(),
+        })
+    }
+}
+
+impl std::fmt::Display for WantsLogin {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "HTTP {}", self.status)
+    }
+}
+
+impl std::error::Error for WantsLogin {}
 
 impl Session {
     /// Begins a conversation.
@@ -201,13 +241,18 @@ fn of_opening(error: ClientInitializeError) -> AskError {
 }
 
 /// What an error says, and what its causes say that it does not.
-fn of_wire(error: &(dyn std::error::Error + 'static)) -> AskError {
+pub(super) fn of_wire(error: &(dyn std::error::Error + 'static)) -> AskError {
     let mut words = error.to_string();
     let mut next = Some(error);
     while let Some(cause) = next {
         let own = cause.downcast_ref::<io::Error>().map(io::Error::kind);
         if own == Some(io::ErrorKind::FileTooLarge) {
             return AskError::TooMuch;
+        }
+        let within = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let login = within.and_then(|inner| inner.downcast_ref::<WantsLogin>());
+        if let Some(login) = login {
+            return AskError::Login(login.clone());
         }
         let says = cause.to_string();
         if !words.contains(&says) {

@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use egress::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use futures_util::stream::{self, BoxStream, StreamExt};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, Error, Response};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
-    StreamableHttpError, StreamableHttpPostResponse,
+    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+    StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
 
+use super::WantsLogin;
 use super::events::{Event, Events};
 
 /// How much of a refusal is read.
@@ -174,12 +175,8 @@ async fn refused(
     session: Option<String>,
 ) -> Result<StreamableHttpPostResponse, StreamableHttpError<Error>> {
     let status = response.status();
-    let wants_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    if wants_login {
-        let challenge = response.headers().get(WWW_AUTHENTICATE);
-        let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or("no challenge");
-        let words = format!("HTTP {status}, {challenge}");
-        return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(words)));
+    if let Some(login) = WantsLogin::of(status, response.headers()) {
+        return Err(io::Error::other(login).into());
     }
     let body = read(response, MOST_REFUSAL).await.unwrap_or_default();
     let JsonRpcMessage::Request(request) = message else {

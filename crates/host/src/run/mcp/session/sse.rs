@@ -8,6 +8,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use rmcp::service::{RoleClient, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
+use super::WantsLogin;
 use super::events::Events;
 use super::line::{self, Line, Message};
 
@@ -33,6 +34,9 @@ impl Wire {
         let request = client.inner().get(url.clone()).headers(headers.clone());
         let sent = request.header(ACCEPT, "text/event-stream").send().await;
         let response = sent.map_err(io::Error::other)?;
+        if let Some(login) = WantsLogin::of(response.status(), response.headers()) {
+            return Err(io::Error::other(login));
+        }
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if !response.status().is_success()
             || !kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
@@ -71,12 +75,15 @@ impl Transport<RoleClient> for Wire {
         async move {
             let request = request.header(CONTENT_TYPE, "application/json");
             let sent = request.body(serde_json::to_vec(&message)?).send().await;
-            let status = sent.map_err(io::Error::other)?.status();
+            let response = sent.map_err(io::Error::other)?;
+            let status = response.status();
             if status.is_success() {
-                Ok(())
-            } else {
-                Err(io::Error::other(format!("HTTP {status}")))
+                return Ok(());
             }
+            Err(match WantsLogin::of(status, response.headers()) {
+                Some(login) => io::Error::other(login),
+                None => io::Error::other(format!("HTTP {status}")),
+            })
         }
     }
 

@@ -1,0 +1,63 @@
+//! Calls of MCP servers as whoever is signed in.
+
+use std::time::Instant;
+
+use manifest::model::Action;
+use vault::{Redactor, Secret};
+
+use super::Host;
+use crate::call::Output;
+use crate::error::{CallError, Kind};
+use crate::plan::mcp::Mcp;
+use crate::run::mcp::{Answered, Terms};
+use crate::run::worker::Warmth;
+
+impl Host {
+    /// Calls a tool of a server as whoever is signed in; once more where a token has to be renewed.
+    pub(super) async fn ask_signed(
+        &self,
+        package: &str,
+        plan: &mut Mcp,
+        terms: &Terms,
+        told: &mut Vec<Secret>,
+    ) -> Answered<Output> {
+        let failed = |error| Answered { answer: Err(error), blocked: Vec::new() };
+        if let Err(error) = self.signer.sign(package, plan, told, terms.until).await {
+            return failed(error);
+        }
+        let first = self.servers.call(&self.launcher, plan, terms.clone()).await;
+        match first.answer {
+            Err(error) if error.kind == Kind::NeedsLogin => {
+                let again = self.signer.sign_again(package, plan, error, told, terms.until);
+                match again.await {
+                    Ok(()) => self.servers.call(&self.launcher, plan, terms.clone()).await,
+                    Err(error) => failed(error),
+                }
+            }
+            answer => Answered { answer, ..first },
+        }
+    }
+
+    /// Asks a server for its tools as whoever is signed in; once more where a token has to be renewed.
+    pub(super) async fn list_signed(
+        &self,
+        package: &str,
+        plan: &mut Mcp,
+        told: &mut Vec<Secret>,
+        until: Instant,
+    ) -> Result<Vec<Action>, CallError> {
+        self.signer.sign(package, plan, told, until).await?;
+        match self.servers.list(&self.launcher, plan, Warmth::Warm, until).await {
+            Err(error) if error.kind == Kind::NeedsLogin => {
+                self.signer.sign_again(package, plan, error, told, until).await?;
+                self.servers.list(&self.launcher, plan, Warmth::Warm, until).await
+            }
+            listed => listed,
+        }
+    }
+}
+
+/// Takes tokens out of whatever is shown of a call.
+pub(super) fn tokens(told: &[Secret]) -> Redactor {
+    Redactor::new(told.iter().map(|secret| ("token", secret)))
+}

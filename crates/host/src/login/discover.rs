@@ -1,0 +1,118 @@
+//! Who guards a server, and what the authorization server says about itself.
+
+use std::time::Duration;
+
+use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Url, challenges};
+use serde_json::json;
+
+use super::address::{check_safe, resource_documents, safe, server_documents, shown};
+use super::error::LoginError;
+use super::metadata::{Resource, Server, split_scopes};
+use super::talk::{get, send};
+
+/// Who guards a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What tokens are asked for.
+    pub resource: String,
+    /// Who signs people in: the first it names.
+    pub issuer: Url,
+    /// The scopes it wants: those of its challenge, else those it knows.
+    pub scopes: Vec<String>,
+}
+
+/// Asks a server who guards it: by its challenge, else by what lies at the known places.
+pub async fn find(client: &Client, endpoint: &Url) -> Result<Found, LoginError> {
+    check_safe(endpoint)?;
+    let asked = ask(client, endpoint).await?;
+    let resource = match asked.metadata {
+        Some(url) => {
+            // What a challenge names is read from the server itself, and from nobody else.
+            let is_own = url.origin() == endpoint.origin();
+            if !is_own {
+                return Err(LoginError::Foreign { named: shown(&url) });
+            }
+            let body = get(client, &url, "server").await?;
+            let body = body.ok_or(LoginError::NoServer)?;
+            Some(Resource::read(&body, endpoint)?)
+        }
+        None => known_places(client, endpoint).await?,
+    };
+    let resource = match resource {
+        Some(resource) => resource,
+        None if asked.wants_login => Resource::of_old(endpoint),
+        None => return Err(LoginError::NotWanted),
+    };
+    let issuer = resource.servers.into_iter().next().ok_or(LoginError::NoServer)?;
+    let scopes = asked.scopes.unwrap_or(resource.scopes);
+    Ok(Found { resource: resource.name, issuer, scopes })
+}
+
+/// Asks an authorization server for its metadata. The first document there is counts; one that is wrong is
+/// not passed over for another.
+pub async fn meet(client: &Client, issuer: &Url) -> Result<Server, LoginError> {
+    check_safe(issuer)?;
+    for url in server_documents(issuer) {
+        if let Some(body) = get(client, &url, "authorization server").await? {
+            return Server::read(&body, issuer);
+        }
+    }
+    let how = "it has no metadata".to_owned();
+    Err(LoginError::Odd { what: "authorization server", how })
+}
+
+/// What a server said when nobody was signed in.
+struct Asked {
+    wants_login: bool,
+    metadata: Option<Url>,
+    scopes: Option<Vec<String>>,
+}
+
+/// Greets a server as anybody would.
+async fn ask(client: &Client, endpoint: &Url) -> Result<Asked, LoginError> {
+    const WWW_AUTHENTICATE: HeaderName = HeaderName::from_static("www-authenticate");
+    let mut request = Request::new(Method::POST, endpoint.clone());
+    for (name, value) in
+        [("accept", "application/json, text/event-stream"), ("content-type", "application/json")]
+    {
+        request.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    let greeting = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "haft", "version": env!("CARGO_PKG_VERSION") },
+        },
+    });
+    request.body = Some(greeting.to_string().into_bytes());
+    request.most = 256 << 10;
+    request.within = Duration::from_secs(10);
+    request.redirects = 0;
+    let response = send(client, request, "server").await?;
+    let mut asked = Asked { wants_login: response.status == 401, metadata: None, scopes: None };
+    if !asked.wants_login {
+        return Ok(asked);
+    }
+    let headers = response.headers.get_all(WWW_AUTHENTICATE);
+    let mut bearers = headers
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(challenges)
+        .filter(|challenge| challenge.scheme == "bearer");
+    if let Some(bearer) = bearers.next() {
+        let metadata = bearer.parameter("resource_metadata");
+        asked.metadata = metadata.map(|text| safe(text, "server")).transpose()?;
+        asked.scopes = bearer.parameter("scope").map(split_scopes);
+    }
+    Ok(asked)
+}
+
+/// The metadata that lies where the specification puts it.
+async fn known_places(client: &Client, endpoint: &Url) -> Result<Option<Resource>, LoginError> {
+    for url in resource_documents(endpoint) {
+        if let Some(body) = get(client, &url, "server").await? {
+            return Resource::read(&body, endpoint).map(Some);
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,188 @@
+//! Why somebody is not signed in.
+
+use std::error::Error;
+use std::fmt;
+
+use egress::http::SendError;
+use vault::VaultError;
+
+use crate::error::{CallError, Kind};
+
+/// Why somebody is not signed in.
+#[derive(Debug)]
+pub enum LoginError {
+    /// A URL that is neither of `https` nor of this machine.
+    Insecure(String),
+    /// Somebody was not reached.
+    NotReached {
+        /// Who.
+        what: &'static str,
+        /// Why not.
+        source: SendError,
+    },
+    /// The server does not say that it wants anybody to sign in.
+    NotWanted,
+    /// The server does not say who signs people in.
+    NoServer,
+    /// Metadata that is about another resource.
+    Foreign {
+        /// The resource it names.
+        named: String,
+    },
+    /// Metadata of an authorization server that says it is another.
+    Issuer {
+        /// Who was asked.
+        asked: String,
+        /// Who it says it is.
+        said: String,
+    },
+    /// The authorization server has no protection for codes that others see.
+    NoPkce,
+    /// Nobody knows what we are called there.
+    NoClient,
+    /// An answer that is none.
+    Odd {
+        /// Whose.
+        what: &'static str,
+        /// How.
+        how: String,
+    },
+    /// The authorization server refused a request of ours.
+    Answered {
+        /// Which one of its endpoints.
+        what: &'static str,
+        /// The status.
+        status: u16,
+        /// The code of the error.
+        code: Option<String>,
+    },
+    /// The owner, or the authorization server, said no.
+    Denied {
+        /// The code of the error.
+        code: String,
+    },
+    /// What came back belongs to another attempt.
+    State,
+    /// What came back is from another authorization server.
+    MixedUp,
+    /// Nothing came back in time.
+    TimedOut,
+    /// This machine does not let us listen.
+    Listen(std::io::Error),
+    /// Nobody can wait for another's renewal.
+    Lock(std::io::Error),
+    /// The vault cannot be used.
+    Vault(VaultError),
+    /// What is kept is no sign-in, or it cannot be kept.
+    Unkept(&'static str),
+    /// There is no sign-in that could be used, or it has ended.
+    Ended,
+}
+
+impl LoginError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Insecure(_)
+            | Self::Foreign { .. }
+            | Self::Issuer { .. }
+            | Self::NoPkce
+            | Self::Denied { .. }
+            | Self::State
+            | Self::MixedUp
+            | Self::NotReached { source: SendError::Refused { .. }, .. } => Kind::Denied,
+            Self::NotReached { .. }
+            | Self::Listen(_)
+            | Self::Lock(_)
+            | Self::Vault(_)
+            | Self::Unkept(_) => Kind::Unavailable,
+            Self::NotWanted | Self::NoServer | Self::NoClient => Kind::BadInput,
+            Self::Odd { .. } => Kind::BadOutput,
+            Self::Answered { .. } => Kind::Failed,
+            Self::TimedOut => Kind::TimedOut,
+            Self::Ended => Kind::NeedsLogin,
+        }
+    }
+
+    /// The host that was not reached because nobody allowed it.
+    pub fn refused_host(&self) -> Option<&str> {
+        match self {
+            Self::NotReached { source: SendError::Refused { asked, .. }, .. } => Some(asked),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for LoginError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Insecure(url) => {
+                write!(out, "`{url}` is not safe to sign in with: it must be of `https`")
+            }
+            Self::NotReached { what, .. } => write!(out, "the {what} was not reached"),
+            Self::NotWanted => out.write_str("the server does not ask anybody to sign in"),
+            Self::NoServer => out.write_str("the server does not say where to sign in"),
+            Self::Foreign { named } => {
+                write!(out, "the server's metadata is about another resource, `{named}`")
+            }
+            Self::Issuer { asked, said } => {
+                write!(out, "the authorization server `{asked}` says that it is `{said}`")
+            }
+            Self::NoPkce => {
+                out.write_str("the authorization server does not protect codes by PKCE with S256")
+            }
+            Self::NoClient => out.write_str(
+                "the authorization server registers nobody by itself, so it needs a client id",
+            ),
+            Self::Odd { what, how } => write!(out, "the {what} gave no proper answer: {how}"),
+            Self::Answered { what, status, code } => {
+                write!(out, "the {what} answered {status}")?;
+                code.as_ref().map_or(Ok(()), |code| write!(out, ": {code}"))
+            }
+            Self::Denied { code } => write!(out, "signing in was refused: {code}"),
+            Self::State => out.write_str("what came back belongs to another attempt to sign in"),
+            Self::MixedUp => out.write_str("what came back is of another authorization server"),
+            Self::TimedOut => out.write_str("nobody signed in in time"),
+            Self::Listen(_) => out.write_str("failed to listen on this machine"),
+            Self::Lock(_) => out.write_str("failed to wait for another renewal"),
+            Self::Vault(_) => out.write_str("the vault cannot be used"),
+            Self::Unkept(why) => write!(out, "the sign-in cannot be kept: {why}"),
+            Self::Ended => out.write_str("the sign-in has ended"),
+        }
+    }
+}
+
+impl Error for LoginError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::NotReached { source, .. } => Some(source),
+            Self::Listen(error) | Self::Lock(error) => Some(error),
+            Self::Vault(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<VaultError> for LoginError {
+    fn from(error: VaultError) -> Self {
+        Self::Vault(error)
+    }
+}
+
+impl From<LoginError> for CallError {
+    fn from(error: LoginError) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(next) = cause {
+            message = format!("{message}: {next}");
+            cause = next.source();
+        }
+        let told = Self::new(error.kind(), message);
+        match &error {
+            LoginError::NotReached { source: SendError::Refused { asked, refusal }, .. } => {
+                told.with("host", &**asked).with("why", refusal.to_string())
+            }
+            _ => told,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The sign-ins of a home: read, renewed once for all who need it, forgotten.
+//!
+//! A renewed token is sealed in the vault before anybody is told it, in one step with what it replaces:
+//! whatever is killed and whenever, the vault holds the old tokens or the new ones.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use egress::Rules;
+use egress::http::Client;
+use egress::resolve::SystemResolver;
+use sha2::{Digest, Sha256};
+use vault::{FileVault, Owner, Place, Secret};
+
+use super::error::LoginError;
+use super::kept::{Agreed, Bearer, Kept, now};
+use super::token::renew;
+
+/// What a sign-in is called in the vault. No secret of a package can be called so.
+pub const NAME: &str = "(login)";
+
+/// How often one who waits for another's renewal looks again.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// The sign-ins of a home.
+#[derive(Clone, Debug)]
+pub struct Logins {
+    vault: Arc<FileVault>,
+    locks: PathBuf,
+}
+
+/// Which token is wanted.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'t> {
+    /// One that has not ended.
+    Any,
+    /// Another than this one, which was refused.
+    Another(&'t Secret),
+}
+
+impl Logins {
+    /// The sign-ins that a vault keeps, in a home.
+    pub fn new(vault: Arc<FileVault>, home: &Path) -> Self {
+        Self { vault, locks: home.join("locks") }
+    }
+
+    /// Whether the owner is signed in for a package; needs no passphrase.
+    pub fn is_signed_in(&self, package: &str) -> bool {
+        let place = place(package);
+        let listed = self.vault.list().unwrap_or_default();
+        place.is_ok_and(|place| listed.iter().any(|one| one.place == place))
+    }
+
+    /// What is kept for a package.
+    pub fn kept(&self, package: &str) -> Result<Option<Kept>, LoginError> {
+        let secret = self.vault.get(&place(package)?)?;
+        secret.map(|secret| Kept::of_secret(&secret)).transpose()
+    }
+
+    /// Keeps a sign-in, in place of the one that may be there.
+    pub fn keep(&self, package: &str, kept: &Kept) -> Result<(), LoginError> {
+        Ok(self.vault.set(&place(package)?, &kept.to_secret()?)?)
+    }
+
+    /// Forgets a sign-in; whether there was one.
+    pub fn forget(&self, package: &str) -> Result<bool, LoginError> {
+        Ok(self.vault.remove(&place(package)?)?)
+    }
+
+    /// The token for a package, where the owner is signed in: the one that is kept, or a new one. Of all
+    /// who need a new one at the same time, in this program or another, one fetches it. The others wait as
+    /// long as they may; one that is being fetched is not given up, because it takes the old one's place.
+    pub async fn bearer(
+        &self,
+        package: &str,
+        wanted: Wanted<'_>,
+        rules: &Rules,
+        until: Instant,
+    ) -> Result<Option<Bearer>, LoginError> {
+        let is_good = |kept: &Kept| match wanted {
+            Wanted::Any => !kept.is_over(now()),
+            Wanted::Another(refused) => {
+                kept.access.expose() != refused.expose() && !kept.is_over(now())
+            }
+        };
+        match self.kept(package)? {
+            None => return Ok(None),
+            Some(kept) if is_good(&kept) => return Ok(Some(kept.bearer())),
+            Some(_) => {}
+        }
+        let _lock = lock(&self.locks, package, until).await?;
+        // Somebody else may have fetched one, or signed out, while this one waited.
+        let Some(kept) = self.kept(package)? else { return Ok(None) };
+        if is_good(&kept) {
+            return Ok(Some(kept.bearer()));
+        }
+        let client = client(rules, &kept.hosts)?;
+        let renewed = renew(&client, kept).await?;
+        self.keep(package, &renewed)?;
+        Ok(Some(renewed.bearer()))
+    }
+}
+
+/// A client that reaches what the rules allow, and the hosts the owner agreed to.
+pub fn client(rules: &Rules, hosts: &[Agreed]) -> Result<Client, LoginError> {
+    let rules = rules.clone().allowing(hosts.iter().filter_map(Agreed::rule));
+    Client::new(rules, Arc::new(SystemResolver::default()))
+        .map_err(|_| LoginError::Unkept("the certificates to trust cannot be used"))
+}
+
+fn place(package: &str) -> Result<Place, LoginError> {
+    Place::new(Owner::Package(package.to_owned()), NAME)
+        .map_err(|_| LoginError::Unkept("the package has no proper id"))
+}
+
+/// Waits until nobody else renews the tokens of a package. The lock ends with the program, however it ends.
+pub(crate) async fn lock(folder: &Path, package: &str, until: Instant) -> Result<File, LoginError> {
+    let digest = Sha256::digest(package.as_bytes());
+    let name: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    std::fs::create_dir_all(folder).map_err(LoginError::Lock)?;
+    let file = File::options().create(true).append(true).open(folder.join(name));
+    let file = file.map_err(LoginError::Lock)?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                tokio::time::sleep(LOOK).await;
+            }
+            Err(TryLockError::WouldBlock) => return Err(LoginError::TimedOut),
+            Err(TryLockError::Error(error)) => return Err(LoginError::Lock(error)),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a resource and an authorization server say about themselves, checked.
+
+use egress::http::Url;
+use serde_json::Value;
+
+use super::address::{canonical, covers, safe};
+use super::error::LoginError;
+use crate::output::strict;
+
+/// How many things of one kind are read from a document.
+const MOST: usize = 64;
+
+/// The longest scope, and the longest of other words.
+const LONGEST_WORD: usize = 256;
+
+/// What a resource says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Its name, as tokens are asked for it.
+    pub name: String,
+    /// Who signs people in for it; never empty.
+    pub servers: Vec<Url>,
+    /// The scopes it knows.
+    pub scopes: Vec<String>,
+}
+
+/// What an authorization server says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name, letter by letter as it writes it.
+    pub issuer: String,
+    /// Where the owner's browser is sent.
+    pub authorization: Url,
+    /// Where codes become tokens.
+    pub token: Url,
+    /// Where it registers whoever asks.
+    pub registration: Option<Url>,
+    /// Where tokens are given back.
+    pub revocation: Option<Url>,
+    /// The scopes it knows.
+    pub scopes: Vec<String>,
+    /// How it wants to hear who asks for a token; empty where it does not say.
+    pub methods: Vec<String>,
+    /// Whether a name may be the URL of a document about us.
+    pub reads_documents: bool,
+    /// Whether it promises to name itself in what comes back.
+    pub names_itself: bool,
+}
+
+impl Resource {
+    /// Reads the metadata of the resource that an endpoint is a part of.
+    pub fn read(body: &[u8], endpoint: &Url) -> Result<Self, LoginError> {
+        const WHAT: &str = "server";
+        let document = document(body, WHAT)?;
+        let named = document["resource"].as_str().unwrap_or_default();
+        let resource = safe(named, WHAT)?;
+        if !covers(&resource, endpoint) {
+            return Err(LoginError::Foreign { named: clipped(named) });
+        }
+        let servers = list(&document, "authorization_servers");
+        let servers = servers.iter().map(|text| safe(text, WHAT)).collect::<Result<Vec<_>, _>>()?;
+        if servers.is_empty() {
+            return Err(LoginError::NoServer);
+        }
+        Ok(Self { name: named.to_owned(), servers, scopes: scopes(&document) })
+    }
+
+    /// What is assumed of a server that knows only the oldest revision: it signs people in itself.
+    pub fn of_old(endpoint: &Url) -> Self {
+        let mut origin = endpoint.clone();
+        origin.set_path("/");
+        origin.set_query(None);
+        origin.set_fragment(None);
+        Self { name: canonical(endpoint), servers: vec![origin], scopes: Vec::new() }
+    }
+}
+
+impl Server {
+    /// Reads the metadata of an authorization server. It must say that it is the one that was asked, that
+    /// it protects codes, and every URL of it must be safe.
+    pub fn read(body: &[u8], asked: &Url) -> Result<Self, LoginError> {
+        const WHAT: &str = "authorization server";
+        let document = document(body, WHAT)?;
+        let issuer = document["issuer"].as_str().unwrap_or_default();
+        let is_asked = |said: &Url| {
+            said.origin() == asked.origin()
+                && said.path().trim_end_matches('/') == asked.path().trim_end_matches('/')
+                && said.query() == asked.query()
+        };
+        if !safe(issuer, WHAT).is_ok_and(|said| is_asked(&said)) {
+            let (asked, said) = (asked.to_string(), clipped(issuer));
+            return Err(LoginError::Issuer { asked, said });
+        }
+        if !list(&document, "code_challenge_methods_supported").iter().any(|one| one == "S256") {
+            return Err(LoginError::NoPkce);
+        }
+        let responses = list(&document, "response_types_supported");
+        if !responses.is_empty() && !responses.iter().any(|one| one == "code") {
+            let how = "it gives no codes".to_owned();
+            return Err(LoginError::Odd { what: WHAT, how });
+        }
+        let url = |name: &str| document[name].as_str().map(|text| safe(text, WHAT)).transpose();
+        let missing = || LoginError::Odd { what: WHAT, how: "an endpoint is missing".to_owned() };
+        let is_true = |name: &str| document[name] == Value::Bool(true);
+        Ok(Self {
+            issuer: issuer.to_owned(),
+            authorization: url("authorization_endpoint")?.ok_or_else(missing)?,
+            token: url("token_endpoint")?.ok_or_else(missing)?,
+            registration: url("registration_endpoint")?,
+            revocation: url("revocation_endpoint")?,
+            scopes: scopes(&document),
+            methods: list(&document, "token_endpoint_auth_methods_supported"),
+            reads_documents: is_true("client_id_metadata_document_supported"),
+            names_itself: is_true("authorization_response_iss_parameter_supported"),
+        })
+    }
+
+    /// The URLs of it that we ask ourselves; the page for the browser is none of them.
+    pub fn endpoints(&self) -> Vec<&Url> {
+        [Some(&self.token), self.registration.as_ref(), self.revocation.as_ref()]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}
+
+/// The scopes of a text, as headers and answers have them.
+pub fn split_scopes(text: &str) -> Vec<String> {
+    let mut scopes: Vec<String> = Vec::new();
+    for scope in text.split(' ').filter(|scope| is_scope(scope)) {
+        if scopes.len() < MOST && !scopes.iter().any(|known| known == scope) {
+            scopes.push(scope.to_owned());
+        }
+    }
+    scopes
+}
+
+/// Whether a text can be one scope: letters that can be seen, but for `"` and `\`.
+pub fn is_scope(text: &str) -> bool {
+    (1..=LONGEST_WORD).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
+}
+
+fn scopes(document: &Value) -> Vec<String> {
+    list(document, "scopes_supported").into_iter().filter(|scope| is_scope(scope)).collect()
+}
+
+fn document(body: &[u8], what: &'static str) -> Result<Value, LoginError> {
+    let read = std::str::from_utf8(body).ok().and_then(strict).filter(Value::is_object);
+    read.ok_or_else(|| LoginError::Odd { what, how: "its metadata is no JSON object".to_owned() })
+}
+
+fn list(document: &Value, name: &str) -> Vec<String> {
+    let items = document[name].as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).take(MOST).map(str::to_owned).collect()
+}
+
+fn clipped(text: &str) -> String {
+    text.chars().take(LONGEST_WORD).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    fn resource(document: &Value) -> Result<Resource, LoginError> {
+        Resource::read(document.to_string().as_bytes(), &url("https://a.test/mcp"))
+    }
+
+    fn server(change: &Value) -> Result<Server, LoginError> {
+        let mut document = json!({
+            "issuer": "https://as.test",
+            "authorization_endpoint": "https://as.test/authorize",
+            "token_endpoint": "https://as.test/token",
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["plain", "S256"],
+        });
+        for (name, value) in change.as_object().unwrap() {
+            document[name] = value.clone();
+        }
+        Server::read(document.to_string().as_bytes(), &url("https://as.test/"))
+    }
+
+    #[test]
+    fn metadata_of_another_resource_is_refused() {
+        let of = |named: &str| {
+            resource(&json!({ "resource": named, "authorization_servers": ["https://as.test"] }))
+        };
+        for named in ["https://a.test/mcp", "https://a.test", "https://a.test/mcp/"] {
+            assert_eq!(of(named).unwrap().name, named);
+        }
+        for named in ["https://b.test/mcp", "https://a.test/other", "https://a.test:8/mcp"] {
+            assert!(matches!(of(named), Err(LoginError::Foreign { .. })), "{named}");
+        }
+        assert!(matches!(of("http://a.test/mcp"), Err(LoginError::Insecure(_))));
+        let nobody = json!({ "resource": "https://a.test" });
+        assert!(matches!(resource(&nobody), Err(LoginError::NoServer)));
+        let plain = json!({
+            "resource": "https://a.test", "authorization_servers": ["http://as.test"]
+        });
+        assert!(matches!(resource(&plain), Err(LoginError::Insecure(_))));
+        assert!(Resource::read(b"[]", &url("https://a.test")).is_err());
+        let twice = br#"{"resource":"https://a.test","resource":"https://a.test"}"#;
+        assert!(Resource::read(twice, &url("https://a.test")).is_err());
+    }
+
+    #[test]
+    fn an_authorization_server_is_the_one_that_was_asked_and_protects_codes() {
+        assert_eq!(server(&json!({})).unwrap().issuer, "https://as.test");
+        for issuer in ["https://other.test", "https://as.test/tenant", "http://as.test", ""] {
+            let read = server(&json!({ "issuer": issuer }));
+            assert!(matches!(read, Err(LoginError::Issuer { .. })), "{issuer}");
+        }
+        for methods in [json!(["plain"]), json!([]), json!(null), json!("S256")] {
+            let read = server(&json!({ "code_challenge_methods_supported": methods }));
+            assert!(matches!(read, Err(LoginError::NoPkce)), "{methods}");
+        }
+        for name in ["authorization_endpoint", "token_endpoint", "registration_endpoint"] {
+            for bad in ["http://as.test/x", "javascript:alert(1)", "https://me:pw@as.test/"] {
+                let read = server(&json!({ (name): bad }));
+                assert!(matches!(read, Err(LoginError::Insecure(_))), "{name} {bad}");
+            }
+        }
+        assert!(server(&json!({ "token_endpoint": null })).is_err());
+        assert!(server(&json!({ "response_types_supported": ["token"] })).is_err());
+    }
+
+    #[test]
+    fn scopes_are_words_that_can_be_seen() {
+        assert_eq!(split_scopes("a b  a c:d"), ["a", "b", "c:d"]);
+        assert_eq!(split_scopes("a\u{7} \"b\" \\ ü"), Vec::<String>::new());
+        assert_eq!(split_scopes(&"x ".repeat(5)), ["x"]);
+        assert!(
+            split_scopes(&(0..999).map(|n| format!("s{n} ")).collect::<String>()).len() <= MOST
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! Signing in to servers on the network, as the authorization chapter of MCP has it.
+//!
+//! Whoever wants a token goes through these steps; each is a function of what the one before gave:
+//! [`find`] who guards a server → [`meet`] the authorization server → [`identify`] ourselves to it →
+//! [`Attempt`]: a page for the owner's browser, and what comes back → [`exchange`] → [`Kept`].
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`address`] | which URLs are safe, which belong together, where documents lie |
+//! | [`error`] | why somebody is not signed in |
+//! | [`metadata`] | what a resource and an authorization server say about themselves, checked |
+//! | [`attempt`] | one try to sign in: what is asked, what may come back |
+//! | [`kept`] | what is kept of a sign-in |
+//! | `form` | forms, and who sends them |
+//! | `talk` | requests to authorization servers, bounded |
+//! | [`discover`], [`register`], `token` | the steps that talk |
+//! | [`listener`] | where a browser brings its answer to |
+//! | [`logins`] | the sign-ins of a home: read, renewed once, forgotten |
+//!
+//! Everything down to `form` is pure.
+
+pub mod address;
+pub mod attempt;
+pub mod discover;
+pub mod error;
+pub(crate) mod form;
+pub mod kept;
+pub mod listener;
+pub mod logins;
+pub mod metadata;
+pub mod register;
+mod talk;
+mod token;
+
+pub use attempt::{Attempt, Redirected};
+pub use discover::{Found, find, meet};
+pub use error::LoginError;
+pub use kept::{Bearer, Kept};
+pub use listener::Listener;
+pub use logins::{Logins, NAME};
+pub use metadata::Server;
+pub use register::{Identity, Known, identify};
+pub use token::{exchange, revoke};

@@ -1,0 +1,111 @@
+//! Requests to authorization servers: none is redirected, and none is longer than it may be.
+
+use std::time::Duration;
+
+use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response, Url};
+use serde_json::Value;
+
+use super::address::check_safe;
+use super::error::LoginError;
+use super::form::{basic, encoded, form};
+use super::register::{self, Known};
+use crate::output::strict;
+
+/// The longest answer.
+const MOST: u64 = 256 << 10;
+
+/// How long one request may take.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// Asks for a document; `None` where there is none.
+pub(super) async fn get(
+    client: &Client,
+    url: &Url,
+    what: &'static str,
+) -> Result<Option<Vec<u8>>, LoginError> {
+    let response = send(client, request(Method::GET, url)?, what).await?;
+    match response.status.as_u16() {
+        200 => Ok(Some(response.body)),
+        // Some servers answer whatever they do not know with who may ask.
+        400..500 => Ok(None),
+        // A redirect would carry us where nobody agreed to.
+        status => Err(LoginError::Answered { what, status, code: None }),
+    }
+}
+
+/// Posts a body.
+pub(super) async fn post(
+    client: &Client,
+    url: &Url,
+    body: Vec<u8>,
+    kind: &'static str,
+    authorization: Option<HeaderValue>,
+    what: &'static str,
+) -> Result<Response, LoginError> {
+    let mut request = request(Method::POST, url)?;
+    request.headers.insert("content-type", HeaderValue::from_static(kind));
+    if let Some(value) = authorization {
+        request.headers.insert("authorization", value);
+    }
+    request.body = Some(body);
+    send(client, request, what).await
+}
+
+/// Posts a form, and says who we are in the way that was agreed.
+pub(super) async fn post_form(
+    client: &Client,
+    url: &Url,
+    known: &Known,
+    mut pairs: Vec<(&str, &str)>,
+    what: &'static str,
+) -> Result<Response, LoginError> {
+    let secret = known.secret.as_ref().map(vault::Secret::expose);
+    // Some servers look for the name in the form only, also where the header has it.
+    pairs.push(("client_id", &known.id));
+    let authorization = match (known.method, secret) {
+        (register::Method::Basic, Some(secret)) => {
+            Some(basic(&encoded(&known.id), &encoded(secret)))
+        }
+        (register::Method::Post, Some(secret)) => {
+            pairs.push(("client_secret", secret));
+            None
+        }
+        (register::Method::None, _) | (_, None) => None,
+    };
+    let body = form(pairs).into_bytes();
+    post(client, url, body, "application/x-www-form-urlencoded", authorization, what).await
+}
+
+/// What an answer says, where it is JSON.
+pub(super) fn said(response: &Response) -> Value {
+    std::str::from_utf8(&response.body).ok().and_then(strict).unwrap_or_default()
+}
+
+/// An answer that is a refusal, with its code.
+pub(super) fn refused(response: &Response, what: &'static str) -> LoginError {
+    let code = said(response)["error"].as_str().map(|code| {
+        let is_code = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
+        code.chars().filter(is_code).take(64).collect()
+    });
+    LoginError::Answered { what, status: response.status.as_u16(), code }
+}
+
+fn request(method: Method, url: &Url) -> Result<Request, LoginError> {
+    check_safe(url)?;
+    let mut request = Request::new(method, url.clone());
+    request
+        .headers
+        .insert(HeaderName::from_static("accept"), HeaderValue::from_static("application/json"));
+    request.most = MOST;
+    request.within = WITHIN;
+    request.redirects = 0;
+    Ok(request)
+}
+
+pub(super) async fn send(
+    client: &Client,
+    request: Request,
+    what: &'static str,
+) -> Result<Response, LoginError> {
+    client.send(request).await.map_err(|source| LoginError::NotReached { what, source })
+}

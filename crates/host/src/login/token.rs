@@ -1,0 +1,91 @@
+//! Tokens: fetched for a code, renewed, given back.
+
+use egress::http::Client;
+
+use super::address::safe;
+use super::attempt::{Attempt, Redirected};
+use super::error::LoginError;
+use super::kept::{Agreed, Granted, Kept, now};
+use super::talk::{post_form, refused, said};
+
+const WHAT: &str = "token endpoint";
+
+/// Makes tokens of the code that came back.
+pub async fn exchange(
+    client: &Client,
+    attempt: Attempt,
+    redirected: Redirected,
+    hosts: Vec<Agreed>,
+) -> Result<Kept, LoginError> {
+    let pairs = vec![
+        ("grant_type", "authorization_code"),
+        ("code", redirected.code.expose()),
+        ("redirect_uri", attempt.redirect.as_str()),
+        ("code_verifier", attempt.verifier.expose()),
+        ("resource", &attempt.resource),
+    ];
+    let server = &attempt.server;
+    let response = post_form(client, &server.token, &attempt.client, pairs, WHAT).await?;
+    if !response.status.is_success() {
+        return Err(refused(&response, WHAT));
+    }
+    let granted = Granted::read(&said(&response), now())?;
+    Ok(Kept {
+        resource: safe(&attempt.resource, "server")?,
+        name: attempt.resource,
+        issuer: attempt.server.issuer,
+        token: attempt.server.token,
+        revocation: attempt.server.revocation,
+        client: attempt.client,
+        hosts,
+        // A server that says nothing granted what was asked for.
+        scopes: granted.scopes.unwrap_or(attempt.scopes),
+        access: granted.access,
+        refresh: granted.refresh,
+        until: granted.until,
+    })
+}
+
+/// Fetches a new token. A server that no longer knows the sign-in has ended it.
+pub(super) async fn renew(client: &Client, kept: Kept) -> Result<Kept, LoginError> {
+    let refresh = kept.refresh.clone().ok_or(LoginError::Ended)?;
+    let pairs = vec![
+        ("grant_type", "refresh_token"),
+        ("refresh_token", refresh.expose()),
+        ("resource", &kept.name),
+    ];
+    let response = post_form(client, &kept.token, &kept.client, pairs, WHAT).await?;
+    if !response.status.is_success() {
+        let error = refused(&response, WHAT);
+        return Err(match &error {
+            LoginError::Answered { code: Some(code), .. }
+                if matches!(
+                    &**code,
+                    "invalid_grant" | "invalid_client" | "unauthorized_client"
+                ) =>
+            {
+                LoginError::Ended
+            }
+            _ => error,
+        });
+    }
+    let granted = Granted::read(&said(&response), now())?;
+    Ok(kept.renewed(granted))
+}
+
+/// Gives the tokens back, where the server takes them; the one that lasts longest first.
+pub async fn revoke(client: &Client, kept: &Kept) -> Result<(), LoginError> {
+    const WHAT: &str = "revocation endpoint";
+    let Some(endpoint) = &kept.revocation else { return Ok(()) };
+    let tokens = [kept.refresh.as_ref(), Some(&kept.access)];
+    let hints = ["refresh_token", "access_token"];
+    for (token, hint) in tokens.into_iter().zip(hints) {
+        let Some(token) = token else { continue };
+        let pairs = vec![("token", token.expose()), ("token_type_hint", hint)];
+        let response = post_form(client, endpoint, &kept.client, pairs, WHAT).await?;
+        if !response.status.is_success() {
+            return Err(refused(&response, WHAT));
+        }
+    }
+    Ok(())
+}
