@@ -207,6 +207,7 @@ impl Host {
             decision = self.decide(tool, call, &prepared, &known, &considered);
         }
         check_allowed(&decision, tool)?;
+        record.decision = audit::Decision::Allowed;
         self.records.reserve(tool, &self.settings.policy).await?;
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
@@ -242,6 +243,7 @@ impl Host {
             surface: call.surface.name().to_owned(),
             cwd: call.folder.display().to_string(),
             sandbox: self.level().to_string(),
+            decision: audit::Decision::Open,
             ..audit::Call::default()
         }
     }

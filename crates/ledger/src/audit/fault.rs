@@ -79,12 +79,20 @@ pub enum Fault {
     },
     /// A writer was killed after its record and before the head. Harmless.
     HeadBehind,
+    /// A call began, and nobody wrote how it ended: its host was killed, or it still runs. Harmless.
+    Unfinished {
+        /// The record of its beginning.
+        seq: u64,
+    },
 }
 
 impl Fault {
     /// Whether a killed process is all it takes.
     pub fn is_harmless(&self) -> bool {
-        matches!(self, Fault::PutAside(_) | Fault::Torn | Fault::HeadBehind)
+        matches!(
+            self,
+            Fault::PutAside(_) | Fault::Torn | Fault::HeadBehind | Fault::Unfinished { .. }
+        )
     }
 }
 
@@ -129,6 +137,9 @@ impl fmt::Display for Fault {
                     "the head does not know what follows it: {} unsigned",
                     records(*from, *to)
                 )
+            }
+            Fault::Unfinished { seq } => {
+                write!(out, "the call of record {seq} began, and its end was not written")
             }
             Fault::HeadBehind => out.write_str("the last record was written, but its head was not"),
         }

@@ -41,6 +41,8 @@ pub struct Link {
     pub kind: String,
     /// What the record notes about the log.
     pub note: Option<String>,
+    /// Of an `end`: the number of its `begin`.
+    pub begin: Option<u64>,
     /// The hash of the record before, as it is written.
     pub prev: Hash,
     /// The hash of this record, as it is written.
@@ -148,6 +150,7 @@ pub fn link(line: &[u8]) -> Result<Link, LineError> {
         seq: u64,
         kind: String,
         note: Option<String>,
+        begin: Option<u64>,
         prev: String,
         hash: String,
     }
@@ -169,8 +172,8 @@ pub fn link(line: &[u8]) -> Result<Link, LineError> {
     {
         return Err(LineError::NoHashes);
     }
-    let Members { seq, kind, note, .. } = members;
-    Ok(Link { seq, kind, note, prev, hash, computed: Hash::of(hashed) })
+    let Members { seq, kind, note, begin, .. } = members;
+    Ok(Link { seq, kind, note, begin, prev, hash, computed: Hash::of(hashed) })
 }
 
 /// Reads a line, without its end, as a record that has the hash it names.

@@ -43,6 +43,8 @@ pub enum Decision {
     Allowed,
     /// It may not, for the reason with this code.
     Denied(String),
+    /// Nobody got as far as deciding: the call was not one that can be made.
+    Open,
 }
 
 /// How a call ended.
@@ -222,10 +224,11 @@ impl Record {
         self.sandbox.clone_from(&call.sandbox);
         self.arguments = call.arguments.clone();
         let (decision, reason) = match &call.decision {
-            Decision::Allowed => ("allowed", None),
-            Decision::Denied(reason) => ("denied", Some(reason.clone())),
+            Decision::Allowed => (Some("allowed"), None),
+            Decision::Denied(reason) => (Some("denied"), Some(reason.clone())),
+            Decision::Open => (None, None),
         };
-        self.decision = Some(decision.to_owned());
+        self.decision = decision.map(str::to_owned);
         self.reason = reason;
     }
 

@@ -3,6 +3,7 @@
 //! The log is walked once from its first line to its last, in little memory, while others go on
 //! writing: what they add after the walk began is not looked at.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -51,6 +52,7 @@ pub fn verify(folder: &Path) -> Result<Report, AuditError> {
         broken: 0,
         head,
         hash_at_head: None,
+        begun: BTreeMap::new(),
     };
     for (index, (day, length)) in logs.iter().enumerate() {
         walk.place = (format!("{day}.log"), 0);
@@ -92,6 +94,8 @@ struct Walk {
     head: HeadFile,
     /// The hash of the record that the head names.
     hash_at_head: Option<Hash>,
+    /// Calls that began and have not ended yet: their numbers, and where that stands.
+    begun: BTreeMap<u64, (String, u64)>,
 }
 
 impl Walk {
@@ -132,6 +136,10 @@ impl Walk {
         match (link.kind.as_str(), &link.note) {
             ("mended", note) => self.found(Fault::Mended(note.clone().unwrap_or_default())),
             ("torn", note) => self.found(Fault::PutAside(note.clone().unwrap_or_default())),
+            ("begin", _) if self.begun.len() < MAX_FINDINGS => {
+                self.begun.insert(link.seq, self.place.clone());
+            }
+            ("end", _) => drop(link.begin.and_then(|begin| self.begun.remove(&begin))),
             _ => {}
         }
         if link.seq > self.last.0 {
@@ -179,8 +187,18 @@ impl Walk {
         true
     }
 
-    /// Holds the head against the last record.
+    /// Says which calls never ended, and holds the head against the last record.
     fn end(&mut self) {
+        let place = self.place.clone();
+        for (seq, begun) in std::mem::take(&mut self.begun) {
+            self.place = begun;
+            self.found(Fault::Unfinished { seq });
+        }
+        self.place = place;
+        self.check_head();
+    }
+
+    fn check_head(&mut self) {
         let (last, _) = self.last;
         let in_head = (head::FILE.to_owned(), 1);
         let head = match self.head {

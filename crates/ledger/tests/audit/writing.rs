@@ -91,6 +91,9 @@ fn a_call_with_effects_leaves_two_records() {
     let home = Home::new();
     let audit = home.audit();
     let begun = audit.begin(&call("demo.files", "remove"), at(0)).unwrap();
+    let report = verify(&home.folder()).unwrap();
+    assert_eq!(report.findings[0].fault, Fault::Unfinished { seq: 1 });
+    assert!(report.is_sound(), "a call that runs is nothing wrong");
     let seq = begun.seq();
     audit.end(begun, &Ending { ms: 9, ..Ending::default() }, at(9)).unwrap();
     let records = page(&home.folder(), &Filter::default(), None, 10).unwrap().records;
@@ -99,6 +102,7 @@ fn a_call_with_effects_leaves_two_records() {
         [Kind::End, Kind::Begin]
     );
     assert_eq!(records[0].begin, Some(seq));
+    assert_eq!(home.faults(), []);
     assert_eq!(records[0].action, "remove");
     assert_eq!(records[1].decision.as_deref(), Some("allowed"));
     assert_eq!(records[1].outcome, None);
