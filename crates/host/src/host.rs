@@ -171,6 +171,7 @@ impl Host {
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets)?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
+        let plan = prepare_image(plan).await?;
         let redactor = secrets::redactor(&variables);
         (record.argv, record.env_keys) = plan.shown();
         let begun = self.records.begin(prepared.action, record)?;
@@ -295,6 +296,7 @@ impl Host {
         }
         let variables = self.collector(tool, &known).collect(&decision.allowance, &[])?;
         let plan = plan::make(&self.asked(tool, &call, &prepared, decision, &variables))?;
+        let plan = prepare_image(plan).await?;
         let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
             Way::Mcp(one) => {
@@ -452,6 +454,21 @@ impl Ran {
             blocked: self.blocked.iter().map(blocked).collect(),
         }
     }
+}
+
+/// Has the image of a call unpacked, where it runs in one.
+async fn prepare_image(mut plan: Plan) -> Result<Plan, CallError> {
+    if plan.image.is_none() {
+        return Ok(plan);
+    }
+    let prepared = tokio::task::spawn_blocking(move || {
+        plan::container::prepare(&mut plan)?;
+        Ok(plan)
+    });
+    prepared.await.unwrap_or_else(|error| {
+        let message = format!("the call broke off: {error}");
+        Err(CallError::new(Kind::Unavailable, message))
+    })
 }
 
 /// Refuses what may not go ahead, or not yet.

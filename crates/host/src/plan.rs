@@ -1,5 +1,6 @@
 //! Exactly what a call would run, and with what.
 
+pub(crate) mod container;
 pub(crate) mod mcp;
 
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,7 @@ use crate::host::Settings;
 use crate::input::Input;
 use crate::request::{self, Http, Sources};
 use crate::template::{self, Values, Variable};
+use container::InImage;
 use mcp::{Mcp, Place};
 
 /// Exactly what a call would run, and with what.
@@ -31,6 +33,8 @@ pub struct Plan {
     pub implementation: String,
     /// What is run.
     pub(crate) way: Way,
+    /// The image it is run in.
+    pub(crate) image: Option<InImage>,
 }
 
 impl Plan {
@@ -85,6 +89,9 @@ impl Plan {
             },
             Way::Http(one) => self.request_to_value(one),
         };
+        if let Some(image) = &self.image {
+            document["image"] = image.to_value();
+        }
         if let (Value::Object(members), Value::Object(more)) = (&mut document, told) {
             members.extend(more);
         }
@@ -192,10 +199,13 @@ pub(crate) struct Asked<'p> {
 
 /// Plans a call whose input passed and of which a decision was made.
 pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
-    let way = asked.way()?;
+    let (way, image) = match asked.in_an_image()? {
+        Some(planned) => planned,
+        None => (asked.way()?, None),
+    };
     let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
     let package = asked.tool.package.canonical_id();
-    Ok(Plan { package, decision, implementation, way })
+    Ok(Plan { package, decision, implementation, way, image })
 }
 
 impl Asked<'_> {

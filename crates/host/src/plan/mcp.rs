@@ -153,7 +153,7 @@ impl Asked<'_> {
         Ok(headers)
     }
 
-    fn mcp(&self, place: Place, shown: Vec<String>) -> Result<Mcp, CallError> {
+    pub(super) fn mcp(&self, place: Place, shown: Vec<String>) -> Result<Mcp, CallError> {
         let tool = match (&self.action.invocation, &self.implementation.entry) {
             (Invocation::McpTool { tool_name }, _) | (_, Entry::McpTool { tool_name, .. }) => {
                 tool_name.clone()

@@ -6,7 +6,7 @@ use std::fmt;
 use manifest::model::Trust;
 use serde::Deserialize;
 
-use super::{Backend, Budget, Level, PackageRules, Policy, Presence, Rule};
+use super::{Backend, Budget, ContainerWay, Level, PackageRules, Policy, Presence, Rule};
 
 /// The largest policy that is read.
 const LARGEST: usize = 256 * 1024;
@@ -42,6 +42,7 @@ struct File {
     sandbox: Option<SandboxTable>,
     environment: Option<EnvironmentTable>,
     secrets: Option<SecretTable>,
+    containers: Option<ContainerTable>,
     package: BTreeMap<String, PackageTable>,
 }
 
@@ -112,6 +113,12 @@ struct SecretTable {
     environment: Vec<String>,
     vault_address: Option<String>,
     vault_token_env: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ContainerTable {
+    order: Vec<toml::Spanned<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -187,6 +194,13 @@ impl Reader<'_> {
             if let Some(name) = secrets.vault_token_env {
                 policy.secrets.vault_token_env = name;
             }
+        }
+        if let Some(containers) = file.containers {
+            let way = |word: &toml::Spanned<String>| {
+                let known = ContainerWay::ALL.into_iter().find(|(_, name)| name == word.get_ref());
+                known.map(|(way, _)| way).ok_or_else(|| self.unknown(word, "image, engine"))
+            };
+            policy.containers.order = containers.order.iter().map(way).collect::<Read<_>>()?;
         }
         for (id, table) in file.package {
             let rules = self.package(&table)?;

@@ -32,6 +32,7 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
         shown_as: None,
         environment: environment(confinement)?,
         folder: Bytes::of(&confinement.folder),
+        root: confinement.root.as_deref().map(|path| placement(path, Access::Read)).transpose()?,
         held: held(&placements),
         placements,
         links: links(confinement)?,
@@ -82,6 +83,9 @@ pub(crate) fn without_namespaces(
 ) -> Result<HostScratch, SpawnError> {
     if confinement.network == Network::Allow {
         return Err(SpawnError::Needs("a list of hosts"));
+    }
+    if confinement.root.is_some() {
+        return Err(SpawnError::Needs("a root of its own"));
     }
     let is_hidden_below_a_grant = order.placements.iter().any(|hidden| {
         hidden.access == Access::Hide
