@@ -24,7 +24,7 @@ use crate::run::http::Web;
 use crate::run::mcp::era::{Eras, InMemory};
 use crate::run::mcp::{Servers, Terms, assumed};
 use crate::run::worker::{Warmth, Workers};
-use crate::run::{Blocked, process};
+use crate::run::{Blocked, engine, process};
 use crate::secrets::{self, Collector};
 use crate::template::Variable;
 
@@ -174,6 +174,9 @@ impl Host {
         let plan = prepare_image(plan).await?;
         let redactor = secrets::redactor(&variables);
         (record.argv, record.env_keys) = plan.shown();
+        if matches!(plan.way, Way::Engine(_)) {
+            "engine".clone_into(&mut record.sandbox);
+        }
         let begun = self.records.begin(prepared.action, record)?;
         Ok(Ready { plan, action: prepared.action.clone(), redactor, begun })
     }
@@ -201,18 +204,17 @@ impl Host {
         match plan.way {
             Way::Process(one) => {
                 self.on_a_thread(move |host| match process::run(&host.launcher, &one, |_| {}) {
-                    Ok((finished, blocked)) => {
-                        let exit = match finished.ended.exit {
-                            sandbox::Exit::Code(code) => Some(code),
-                            _ => None,
-                        };
-                        let written = (finished.stdout.len() as u64, finished.stderr.len() as u64);
-                        let output = output::read(&finished, &action, dialect);
-                        Ran { exit, written, ..Ran::of(output, blocked) }
-                    }
+                    Ok((finished, blocked)) => Ran::finished(&finished, blocked, &action, dialect),
                     Err(error) => Ran::failed(error),
                 })
                 .await
+            }
+            Way::Engine(one) => {
+                let ran = self.on_a_thread(move |_| match engine::run(&one) {
+                    Ok(finished) => Ran::finished(&finished, Vec::new(), &action, dialect),
+                    Err(error) => Ran::failed(error),
+                });
+                Ran { is_walled: false, ..ran.await }
             }
             Way::Worker(one) => {
                 self.on_a_thread(move |host| {
@@ -409,6 +411,21 @@ struct Ran {
 impl Ran {
     fn failed(error: CallError) -> Self {
         Self::of(Err(error), Vec::new())
+    }
+
+    /// A process that ended.
+    fn finished(
+        finished: &sandbox::Finished,
+        blocked: Vec<Blocked>,
+        action: &Action,
+        dialect: Dialect,
+    ) -> Self {
+        let exit = match finished.ended.exit {
+            sandbox::Exit::Code(code) => Some(code),
+            _ => None,
+        };
+        let written = (finished.stdout.len() as u64, finished.stderr.len() as u64);
+        Self { exit, written, ..Self::of(output::read(finished, action, dialect), blocked) }
     }
 
     /// One try, inside the walls.

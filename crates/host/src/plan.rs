@@ -1,6 +1,7 @@
 //! Exactly what a call would run, and with what.
 
 pub(crate) mod container;
+pub(crate) mod engine;
 pub(crate) mod mcp;
 
 use std::ffi::{OsStr, OsString};
@@ -20,6 +21,7 @@ use crate::input::Input;
 use crate::request::{self, Http, Sources};
 use crate::template::{self, Values, Variable};
 use container::InImage;
+use engine::Engine;
 use mcp::{Mcp, Place};
 
 /// Exactly what a call would run, and with what.
@@ -52,6 +54,7 @@ impl Plan {
             Way::Http(one) => {
                 return (vec![one.method.to_string(), one.shown.clone()], Vec::new());
             }
+            Way::Engine(one) => return (one.shown.clone(), one.names.clone()),
         };
         let names = walls.confinement.environment.iter();
         (argv.clone(), names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
@@ -88,6 +91,7 @@ impl Plan {
                 }
             },
             Way::Http(one) => self.request_to_value(one),
+            Way::Engine(one) => one.to_value(),
         };
         if let Some(image) = &self.image {
             document["image"] = image.to_value();
@@ -156,6 +160,8 @@ pub(crate) enum Way {
     Mcp(Box<Mcp>),
     /// A request to a server.
     Http(Box<Http>),
+    /// A container of an engine.
+    Engine(Box<Engine>),
 }
 
 /// A process for one call.

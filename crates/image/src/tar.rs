@@ -156,9 +156,13 @@ impl<R: Read> Entries<R> {
     }
 
     fn skip_content(&mut self) -> Result<(), ImageError> {
-        let count = self.content + self.padding;
-        (self.skip)(&mut self.inner, count).map_err(|error| damaged(&error))?;
-        self.position += count;
+        (self.skip)(&mut self.inner, self.content).map_err(|error| damaged(&error))?;
+        match (self.skip)(&mut self.inner, self.padding) {
+            // Some writers end with the last byte of the last file.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            skipped => skipped.map_err(|error| damaged(&error))?,
+        }
+        self.position += self.content + self.padding;
         (self.content, self.padding) = (0, 0);
         Ok(())
     }

@@ -139,6 +139,15 @@ fn long_names_of_both_kinds_are_read() {
 }
 
 #[test]
+fn an_archive_may_end_with_the_last_byte_of_its_last_file() {
+    let layout = Layout::new();
+    let mut whole = Tar::default().file("a", "1").file("b", "two").bytes();
+    whole.truncate(512 * 3 + 3);
+    let image = layout.unpack(&layout.image(&[whole])).unwrap();
+    assert_eq!(own_files(&image)["b"], "two");
+}
+
+#[test]
 fn every_packing_gives_the_same_files() {
     let plain = Tar::default().file("a/b", "text").bytes();
     let (first, second) = plain.split_at(700);

@@ -71,7 +71,7 @@ pub(crate) fn prepare(plan: &mut Plan) -> Result<(), CallError> {
             Place::Process { argv, walls } => (argv, walls),
             Place::Url { .. } | Place::Registry { .. } => return Ok(()),
         },
-        Way::Worker(_) | Way::Http(_) => return Ok(()),
+        Way::Worker(_) | Way::Http(_) | Way::Engine(_) => return Ok(()),
     };
     let folder = walls.confinement.folder.to_string_lossy();
     let path = image.program(program, search, &folder).ok_or_else(|| {
@@ -105,7 +105,10 @@ impl Asked<'_> {
                     Some(found) => return self.inside(&reference, &found).map(Some),
                     None => why_not.push(self.nowhere(&reference)),
                 },
-                ContainerWay::Engine => why_not.push("there is no engine".to_owned()),
+                ContainerWay::Engine => match self.by_an_engine(&reference)? {
+                    Ok(engine) => return Ok(Some((Way::Engine(Box::new(engine)), None))),
+                    Err(why) => why_not.push(why),
+                },
             }
         }
         let message = match why_not.as_slice() {
@@ -186,6 +189,23 @@ impl Asked<'_> {
         argv: &[String],
         settings: &image::Settings,
     ) -> Result<Command, CallError> {
+        let added = self.added()?;
+        let start = match (argv, settings.entrypoint.as_slice(), added.argv.as_slice()) {
+            ([], [], _) => settings.command.clone(),
+            // As engines have it: what an action adds takes the place of the image's own arguments.
+            ([], entrypoint, []) => [entrypoint, &settings.command].concat(),
+            ([], entrypoint, _) => entrypoint.to_vec(),
+            (argv, ..) => argv.to_vec(),
+        };
+        if start.first().is_none_or(String::is_empty) {
+            return Err(unavailable("neither the manifest nor the image says what is started"));
+        }
+        let shown = [start.as_slice(), &added.shown].concat();
+        Ok(Command { argv: [start, added.argv].concat(), shown, stdin: added.stdin })
+    }
+
+    /// What an action adds to what is started.
+    pub(super) fn added(&self) -> Result<Command, CallError> {
         let (template, stdin) = match &self.action.invocation {
             Invocation::Subcommand { argv_template } => (argv_template.as_slice(), Vec::new()),
             Invocation::StdinJson { argv_template } => (argv_template.as_slice(), self.stdin()),
@@ -195,23 +215,12 @@ impl Asked<'_> {
                 return Err(unavailable(&message));
             }
         };
-        let mut whole = match (argv, settings.entrypoint.as_slice(), template) {
-            ([], [], _) => settings.command.clone(),
-            // As engines have it: what an action adds takes the place of the image's own arguments.
-            ([], entrypoint, []) => [entrypoint, &settings.command].concat(),
-            ([], entrypoint, _) => entrypoint.to_vec(),
-            (argv, ..) => argv.to_vec(),
-        };
-        if whole.first().is_none_or(String::is_empty) {
-            return Err(unavailable("neither the manifest nor the image says what is started"));
-        }
-        let shown = whole.iter().chain(template).cloned().collect();
-        whole.extend(template::arguments(template, &self.values())?);
-        Ok(Command { argv: whole, shown, stdin })
+        let argv = template::arguments(template, &self.values())?;
+        Ok(Command { argv, shown: template.to_vec(), stdin })
     }
 
     /// The walls of every process, around the files of an image.
-    fn image_walls(
+    pub(super) fn image_walls(
         &self,
         reference: &Reference,
         settings: &image::Settings,

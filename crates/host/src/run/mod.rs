@@ -1,5 +1,6 @@
 //! The ways to run.
 
+pub(crate) mod engine;
 pub(crate) mod http;
 pub(crate) mod mcp;
 mod oauth;
