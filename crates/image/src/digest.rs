@@ -115,7 +115,6 @@ impl<R: Read> Read for Promised<R> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
     use crate::refusal::uncarried;

@@ -1,6 +1,5 @@
 //! A process that is killed while it unpacks leaves the image whole or not at all.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod kit;
 

@@ -1,5 +1,4 @@
 //! What must hold for any bytes: the same that a fuzzer tries.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod kit;
 
