@@ -23,9 +23,9 @@ async fn a_command_of_an_image_runs_in_its_files_and_nothing_else() {
     let host = host_in(home.path(), "").await;
     let tool = script(
         &image,
-        "echo $1; cat /opt/mark; echo; id -u; ls -A /; ls -A /tmp; (echo x > /opt/x) 2>&1; true",
+        "echo $1; cat /opt/mark; echo; id -u; ls -A /; ls -A /tmp; (echo x > /opt/x) 2>/dev/null || echo refused",
     );
-    let expected = "a b; $(c)\nthe image\n1000\nbin\ndev\netc\nopt\nproc\ntmp\nsh: can't create /opt/x: Read-only file system\n";
+    let expected = "a b; $(c)\nthe image\n1000\nbin\ndev\netc\nopt\nproc\ntmp\nrefused\n";
     assert_eq!(said(&host, &tool, "a b; $(c)").await, expected);
     let kept = home.path().join(format!("images/{}/root/opt/mark", image.digest.replace(':', "-")));
     assert!(kept.is_file());

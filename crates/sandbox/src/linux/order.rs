@@ -255,6 +255,16 @@ mod tests {
     }
 
     #[test]
+    fn a_root_of_its_own_needs_namespaces() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Some(folder.path().canonicalize().unwrap());
+        let confinement = Confinement { root, ..Default::default() };
+        let mut order = of(&confinement).unwrap();
+        let refused = without_namespaces(&mut order, &confinement);
+        assert!(matches!(refused, Err(SpawnError::Needs("a root of its own"))));
+    }
+
+    #[test]
     fn text_that_no_process_can_have_is_refused() {
         for (name, value) in [("A=B", "x"), ("", "x"), ("A", "x\0y"), ("A\0", "x")] {
             let environment = vec![(name.into(), value.into())];
