@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`limits`] | how much an image may hold |
 //! | [`refusal`] | why one is refused |
-//! | [`digest`], [`reference`] | what stands for bytes; an image as manifests name it |
+//! | [`digest`], [`mod@reference`] | what stands for bytes; an image as manifests name it |
 //! | `documents` | the JSON of an image: index, manifest, settings |
 //! | `tar` | the entries of a tar, one after the other |
 //! | [`source`] | where the bytes of an image are |

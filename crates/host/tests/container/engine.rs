@@ -179,3 +179,49 @@ async fn an_image_that_the_engine_does_not_have_is_not_fetched() {
     assert_eq!(refused.kind, Kind::Unavailable, "{refused}");
     assert!(refused.message.contains("did not start"), "{refused}");
 }
+
+/// docker needs a service, which cannot run here; a stand-in says how it was called.
+#[tokio::test(flavor = "multi_thread")]
+async fn docker_is_told_the_same_and_is_ended_by_name() {
+    let image = Image::new(&[]);
+    let stand_in = Folder::with(&[(
+        "tools/bin/docker",
+        "#!/bin/sh\n\
+         here=${0%/*}\n\
+         case $1 in\n\
+           run) printf '%s\\n' \"$@\"; /usr/bin/env | /usr/bin/sed 's/=.*//'; read -r line\n\
+                case \"$*\" in *forever*) exec /bin/sleep 60 ;; esac ;;\n\
+           *) printf '%s\\n' \"$*\" >> \"$here/ended\" ;;\n\
+         esac\n",
+    )]);
+    let bin = stand_in.path().join("tools/bin");
+    let home = home();
+    let settings = Settings {
+        policy: Policy::parse("[sandbox]\ntimeout = \"1s\"\n[containers]\norder = [\"engine\"]")
+            .unwrap(),
+        home: home.path().to_owned(),
+        user_home: None,
+        search_path: bin.clone().into_os_string(),
+        environment: vec![("DOCKER_HOST".into(), "unix:///x".into()), ("OTHER".into(), "x".into())],
+    };
+    let vault = vault::FileVault::open(home.path().join("vault"), || None).unwrap();
+    let records = Records::open(home.path()).await.unwrap();
+    let launcher = Path::new(env!("CARGO_BIN_EXE_host-launcher"));
+    let launcher = sandbox::Launcher::start(launcher).unwrap();
+    let host = Host::new(settings, launcher, Arc::new(vault), Arc::new(records));
+    let said = result(&host, &script(&image, "true"), json!({"text": "a b"})).await;
+    let said = said.as_str().unwrap().to_owned();
+    let lines: Vec<_> = said.lines().collect();
+    for line in ["--pull=never", "--network=none", "--read-only", "--env=HOME=/tmp", "a b"] {
+        assert!(lines.contains(&line), "{said}");
+    }
+    assert!(lines.contains(&&*image.name()) && lines.contains(&"--entrypoint=sh"), "{said}");
+    assert!(lines.contains(&"DOCKER_HOST") && !lines.contains(&"OTHER"), "{said}");
+    assert!(!said.contains("--read-only-tmpfs") && !said.contains("--timeout"), "{said}");
+    let refused = error(&host, &script(&image, "forever"), json!({"text": "x"})).await;
+    assert_eq!(refused.kind, Kind::TimedOut, "{refused}");
+    let ended = std::fs::read_to_string(bin.join("ended")).unwrap();
+    let ended: Vec<_> = ended.lines().collect();
+    assert!(ended[0].starts_with("kill haft-"), "{ended:?}");
+    assert!(ended[1].starts_with("rm --force haft-"), "{ended:?}");
+}
