@@ -49,7 +49,7 @@ fn the_folder_is_the_root_and_nothing_of_the_system_is_there() {
     as_each_user(|| {
         let root = root();
         let script = "ls -A /; cat /alias/of-the-image; echo; cat /etc/os-release; ls -A /tmp; id -u; \
-                      ls -d /usr /lib /home /root /work /sys 2>&1 | grep -c 'No such'";
+                      ls -d /usr /lib /home /root /srv /sys 2>&1 | grep -c 'No such'";
         let said = output_of(&launcher(), &inside(&root), &shell(script));
         let expected = "alias\nbin\ndev\netc\nopt\nproc\ntmp\nvar\nwhole\nID=image\n1000\n6\n";
         assert_eq!(said, expected);
