@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use manifest::dialect::Dialect;
-use manifest::model::{Action, Entry, Implementation, Package};
+use manifest::model::{Acquire, Action, Entry, Implementation, Package};
 
 use crate::error::{CallError, Kind};
 
@@ -41,6 +41,9 @@ pub(crate) fn implementation<'p>(
         if package.dialect == Dialect::Agentcli && one.id != action.name {
             continue;
         }
+        if is_in_an_image(package, one) {
+            return Ok(one);
+        }
         match why_not(one, machine) {
             None => return Ok(one),
             Some(reason) => not_chosen.push(format!("`{}` {reason}", one.id)),
@@ -51,6 +54,16 @@ pub(crate) fn implementation<'p>(
         reasons => format!("nothing of `{}` runs here: {}", package.id, reasons.join("; ")),
     };
     Err(CallError::new(Kind::Unavailable, message).with("implementations", not_chosen))
+}
+
+/// Whether what is started lies in an image, so that nothing of this machine is needed for it.
+pub(crate) fn is_in_an_image(package: &Package, one: &Implementation) -> bool {
+    matches!(package.acquire, Acquire::Container { .. })
+        && match &one.entry {
+            Entry::Argv { .. } | Entry::McpStdio { .. } => true,
+            Entry::Undeclared => one.runtime.as_deref() == Some("container"),
+            _ => false,
+        }
 }
 
 /// Why an implementation does not run here.

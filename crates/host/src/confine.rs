@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use egress::{Rule, Rules};
 use manifest::dialect::Dialect;
+use manifest::model::Acquire;
 use policy::{Allowance, Level};
 use sandbox::{Confinement, Network, PROXY_PORT, SCRATCH, Stream};
 
@@ -83,6 +84,10 @@ pub(crate) fn walls(
 fn own_files(tool: &Tool, settings: &Settings) -> Result<Vec<PathBuf>, CallError> {
     if tool.package.dialect == Dialect::Agentcli {
         return Ok(tool.root.join("tools").canonicalize().into_iter().collect());
+    }
+    if matches!(tool.package.acquire, Acquire::Container { .. }) {
+        // The image is the tool.
+        return Ok(Vec::new());
     }
     let user_home = settings.user_home.as_deref().and_then(|home| home.canonicalize().ok());
     let holds_home = user_home.is_some_and(|home| home.starts_with(&tool.root));

@@ -212,8 +212,12 @@ impl Host {
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
+        let plan = prepare_image(plan).await?;
         let redactor = secrets::redactor(&variables);
         (record.argv, record.env_keys) = plan.shown();
+        if matches!(plan.way, Way::Engine(_)) {
+            "engine".clone_into(&mut record.sandbox);
+        }
         let begun = self.records.begin(prepared.action, record)?;
         Ok(Ready { plan, action: prepared.action.clone(), redactor, begun })
     }
@@ -259,7 +263,7 @@ impl Host {
     pub async fn discover(&self, tool: &Tool) -> Result<Vec<Action>, CallError> {
         let began = Instant::now();
         let known = self.known(tool, &listing(tool)).await?;
-        let plan = self.plan_of_listing(tool, &known).await?;
+        let plan = prepare_image(self.plan_of_listing(tool, &known).await?).await?;
         let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
             Way::Mcp(mut one) => {
@@ -432,6 +436,21 @@ fn denied(denial: &Denial, tool: &Tool) -> CallError {
             .with("package", tool.package.canonical_id()),
         _ => CallError::new(Kind::Denied, denial.to_string()),
     }
+}
+
+/// Has the image of a call unpacked, where it runs in one.
+async fn prepare_image(mut plan: Plan) -> Result<Plan, CallError> {
+    if plan.image.is_none() {
+        return Ok(plan);
+    }
+    let prepared = tokio::task::spawn_blocking(move || {
+        plan::container::prepare(&mut plan)?;
+        Ok(plan)
+    });
+    prepared.await.unwrap_or_else(|error| {
+        let message = format!("the call broke off: {error}");
+        Err(CallError::new(Kind::Unavailable, message))
+    })
 }
 
 /// Refuses what may not go ahead, or not yet.

@@ -1,6 +1,8 @@
 //! Exactly what a call would run, and with what.
 
 pub(crate) mod a2a;
+pub(crate) mod container;
+pub(crate) mod engine;
 pub(crate) mod mcp;
 
 use std::ffi::{OsStr, OsString};
@@ -22,6 +24,8 @@ use crate::request::{self, Account, Http, Sources};
 use crate::secrets;
 use crate::template::{self, Values, Variable};
 use a2a::Agent;
+use container::InImage;
+use engine::Engine;
 use mcp::{Mcp, Place};
 
 /// Exactly what a call would run, and with what.
@@ -35,6 +39,8 @@ pub struct Plan {
     pub implementation: String,
     /// What is run.
     pub(crate) way: Way,
+    /// The image it is run in.
+    pub(crate) image: Option<InImage>,
 }
 
 impl Plan {
@@ -53,6 +59,7 @@ impl Plan {
                 return (vec![one.method.to_string(), one.shown.clone()], Vec::new());
             }
             Way::A2a(one) => return (vec![one.endpoint.to_string()], Vec::new()),
+            Way::Engine(one) => return (one.shown.clone(), one.names.clone()),
         };
         let names = walls.confinement.environment.iter();
         (argv.clone(), names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
@@ -90,7 +97,11 @@ impl Plan {
             },
             Way::Http(one) => self.request_to_value(one),
             Way::A2a(one) => one.to_value(&self.decision.allowance),
+            Way::Engine(one) => one.to_value(),
         };
+        if let Some(image) = &self.image {
+            document["image"] = image.to_value();
+        }
         if let (Value::Object(members), Value::Object(more)) = (&mut document, told) {
             members.extend(more);
         }
@@ -157,6 +168,8 @@ pub(crate) enum Way {
     Http(Box<Http>),
     /// A message to an agent.
     A2a(Box<Agent>),
+    /// A container of an engine.
+    Engine(Box<Engine>),
 }
 
 /// A process for one call.
@@ -200,10 +213,13 @@ pub(crate) struct Asked<'p> {
 
 /// Plans a call whose input passed and of which a decision was made.
 pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
-    let way = asked.way()?;
+    let (way, image) = match asked.in_an_image()? {
+        Some(planned) => planned,
+        None => (asked.way()?, None),
+    };
     let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
     let package = asked.tool.package.canonical_id();
-    Ok(Plan { package, decision, implementation, way })
+    Ok(Plan { package, decision, implementation, way, image })
 }
 
 impl Asked<'_> {

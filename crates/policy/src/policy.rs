@@ -31,6 +31,8 @@ pub struct Policy {
     pub environment: EnvironmentRules,
     /// Where secrets are kept.
     pub secrets: SecretRules,
+    /// How tools that are container images are run.
+    pub containers: ContainerRules,
     /// What is different for one package, by its canonical id or its bare one.
     pub packages: BTreeMap<String, PackageRules>,
 }
@@ -234,6 +236,28 @@ pub enum Backend {
     Keyring,
 }
 
+/// How tools that are container images are run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerRules {
+    /// The ways that are tried, the first that is there first.
+    pub order: Vec<ContainerWay>,
+}
+
+/// A way to run an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContainerWay {
+    /// From files on this machine, inside our own walls.
+    Image,
+    /// By podman or docker.
+    Engine,
+}
+
+impl ContainerWay {
+    /// Every way with its name.
+    pub const ALL: [(ContainerWay, &'static str); 2] =
+        [(ContainerWay::Image, "image"), (ContainerWay::Engine, "engine")];
+}
+
 /// What is different for one package.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PackageRules {
@@ -280,6 +304,7 @@ impl Default for Policy {
                 output: 16 << 20,
             },
             environment: EnvironmentRules::default(),
+            containers: ContainerRules { order: vec![ContainerWay::Image, ContainerWay::Engine] },
             secrets: SecretRules {
                 backend: Backend::File,
                 environment: Vec::new(),

@@ -21,6 +21,10 @@ pub const PROXY_PORT: u16 = 3128;
 pub struct Confinement {
     /// The least that the walls must be; below it nothing is started.
     pub required: Level,
+    /// A folder that is its root, read-only, instead of the system's programs and libraries: those of an
+    /// image. `/proc`, `/dev`, `/tmp` and the files that say who it is are the same as ever; what is granted lies on top.
+    /// It needs namespaces.
+    pub root: Option<PathBuf>,
     /// Files and folders it may read and execute, at the paths they have outside.
     /// Absolute and without symbolic links: a link could be turned elsewhere
     /// between the question and the answer. The system's own programs and
@@ -59,6 +63,7 @@ impl Default for Confinement {
     fn default() -> Self {
         Self {
             required: Level::L2,
+            root: None,
             readable: Vec::new(),
             writable: Vec::new(),
             hidden: Vec::new(),

@@ -8,6 +8,7 @@ mod archive;
 mod audit;
 mod bundle;
 mod egress;
+mod image;
 mod vault;
 
 use std::collections::HashSet;
@@ -27,6 +28,7 @@ pub use archive::archive;
 pub use audit::audit_line;
 pub use bundle::bundle;
 pub use egress::{authority, challenge, head};
+pub use image::layer;
 pub use vault::{redaction, reference, vault};
 
 /// Whether every promise is kept, and which one is not.

@@ -17,8 +17,8 @@ use crate::plan::{Plan, Way};
 use crate::run::Blocked;
 use crate::run::leash::Leash;
 use crate::run::mcp::Terms;
-use crate::run::process;
 use crate::run::worker::Warmth;
+use crate::run::{engine, process};
 use crate::stream::Stream;
 
 /// How often a call is tried at most.
@@ -113,19 +113,20 @@ impl Host {
                     };
                     match process::run(&host.launcher, &one, leash, &mut heard) {
                         Ok((finished, blocked)) => {
-                            let exit = match finished.ended.exit {
-                                sandbox::Exit::Code(code) => Some(code),
-                                _ => None,
-                            };
-                            let (stdout, stderr) = (&finished.stdout, &finished.stderr);
-                            let written = (stdout.len() as u64, stderr.len() as u64);
-                            let output = output::read(&finished, &action, dialect);
-                            Ran { exit, written, ..Ran::of(output, blocked) }
+                            Ran::finished(&finished, blocked, &action, dialect)
                         }
                         Err(error) => Ran::failed(error),
                     }
                 })
                 .await
+            }
+            Way::Engine(one) => {
+                let (one, action) = (one.clone(), Arc::clone(action));
+                let ran = self.on_a_thread(move |_, leash| match engine::run(&one, leash) {
+                    Ok(finished) => Ran::finished(&finished, Vec::new(), &action, dialect),
+                    Err(error) => Ran::failed(error),
+                });
+                Ran { is_walled: false, ..ran.await }
             }
             Way::Worker(one) => {
                 let (one, action) = (Arc::clone(one), Arc::clone(action));
@@ -191,6 +192,21 @@ pub(super) struct Ran {
 impl Ran {
     pub(super) fn failed(error: CallError) -> Self {
         Self::of(Err(error), Vec::new())
+    }
+
+    /// A process that ended.
+    fn finished(
+        finished: &sandbox::Finished,
+        blocked: Vec<Blocked>,
+        action: &Action,
+        dialect: Dialect,
+    ) -> Self {
+        let exit = match finished.ended.exit {
+            sandbox::Exit::Code(code) => Some(code),
+            _ => None,
+        };
+        let written = (finished.stdout.len() as u64, finished.stderr.len() as u64);
+        Self { exit, written, ..Self::of(output::read(finished, action, dialect), blocked) }
     }
 
     /// One try, inside the walls.

@@ -157,7 +157,7 @@ impl Asked<'_> {
         Ok((headers, account.map(|account| self.keeping(account))))
     }
 
-    fn mcp(&self, place: Place, shown: Vec<String>) -> Result<Mcp, CallError> {
+    pub(super) fn mcp(&self, place: Place, shown: Vec<String>) -> Result<Mcp, CallError> {
         let tool = match (&self.action.invocation, &self.implementation.entry) {
             (Invocation::McpTool { tool_name }, _) | (_, Entry::McpTool { tool_name, .. }) => {
                 tool_name.clone()

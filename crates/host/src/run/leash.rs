@@ -36,6 +36,11 @@ impl Leash {
         }
     }
 
+    /// Whether nobody waits any more.
+    pub(crate) fn is_called_off(&self) -> bool {
+        matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), Held::CalledOff)
+    }
+
     /// Something that ends what is held when it is dropped.
     pub(crate) fn guard(&self) -> Guard {
         Guard(self.clone())

@@ -1,6 +1,7 @@
 //! The ways to run.
 
 pub(crate) mod a2a;
+pub(crate) mod engine;
 pub(crate) mod http;
 pub(crate) mod leash;
 pub(crate) mod mcp;

@@ -324,3 +324,15 @@ fn every_decision_says_why() {
         }
     }
 }
+
+#[test]
+fn the_ways_to_run_an_image_are_tried_in_the_order_of_the_policy() {
+    use crate::ContainerWay::{Engine, Image};
+    let order = |text: &str| Policy::parse(text).map(|policy| policy.containers.order);
+    assert_eq!(order("").unwrap(), [Image, Engine]);
+    assert_eq!(order("[containers]\norder = [\"engine\"]").unwrap(), [Engine]);
+    assert_eq!(order("[containers]\norder = []").unwrap(), []);
+    let unknown = order("[containers]\norder = [\"image\",\n \"cloud\"]").unwrap_err();
+    assert_eq!(unknown.line, Some(3), "{unknown}");
+    assert!(order("[containers]\npull = true").is_err());
+}

@@ -6,7 +6,9 @@ use std::fmt;
 use manifest::model::Trust;
 use serde::Deserialize;
 
-use super::{Backend, Budget, Level, PackageRules, Policy, Presence, Rule, Store, VaultServer};
+use super::{
+    Backend, Budget, ContainerWay, Level, PackageRules, Policy, Presence, Rule, Store, VaultServer,
+};
 
 /// The largest policy that is read.
 const LARGEST: usize = 256 * 1024;
@@ -42,6 +44,7 @@ struct File {
     sandbox: Option<SandboxTable>,
     environment: Option<EnvironmentTable>,
     secrets: Option<SecretTable>,
+    containers: Option<ContainerTable>,
     package: BTreeMap<String, PackageTable>,
 }
 
@@ -117,6 +120,12 @@ struct SecretTable {
     vault_version: Option<toml::Spanned<u8>>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ContainerTable {
+    order: Vec<toml::Spanned<String>>,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 struct PackageTable {
@@ -188,6 +197,13 @@ impl Reader<'_> {
             policy.secrets.references = self.references(&secrets.references)?;
             policy.secrets.server = self.vault_server(&secrets)?;
             policy.secrets.environment = secrets.environment;
+        }
+        if let Some(containers) = file.containers {
+            let way = |word: &toml::Spanned<String>| {
+                let known = ContainerWay::ALL.into_iter().find(|(_, name)| name == word.get_ref());
+                known.map(|(way, _)| way).ok_or_else(|| self.unknown(word, "image, engine"))
+            };
+            policy.containers.order = containers.order.iter().map(way).collect::<Read<_>>()?;
         }
         for (id, table) in file.package {
             let rules = self.package(&table)?;

@@ -4,7 +4,7 @@
 //!
 //! - the *host* ([`host`], [`order`], [`repository`], [`settings`], [`child`]) decides nothing of the walls and holds the ends;
 //! - the *launcher* ([`launch`], [`groups`], [`protect`]) has one thread, has rooms made by its [`porter`]s, and cleans up after them;
-//! - a *room* ([`room`], [`root`], [`furniture`], [`files`], [`calls`], [`limits`], [`watch`], [`covers`]) is the first
+//! - a *room* ([`room`], [`root`], [`furniture`], [`image`], [`files`], [`calls`], [`limits`], [`watch`], [`covers`]) is the first
 //!   process of its namespaces, builds the walls and watches the program inside them.
 //!
 //! They talk in [`wire`]; [`mounts`] and [`process`] are the system calls below all of it.
@@ -18,6 +18,7 @@ mod filter;
 mod furniture;
 mod groups;
 mod host;
+mod image;
 mod launch;
 mod limits;
 mod mounts;

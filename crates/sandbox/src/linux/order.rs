@@ -32,6 +32,7 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
         shown_as: None,
         environment: environment(confinement)?,
         folder: Bytes::of(&confinement.folder),
+        root: confinement.root.as_deref().map(|path| placement(path, Access::Read)).transpose()?,
         held: held(&placements),
         placements,
         links: links(confinement)?,
@@ -82,6 +83,9 @@ pub(crate) fn without_namespaces(
 ) -> Result<HostScratch, SpawnError> {
     if confinement.network == Network::Allow {
         return Err(SpawnError::Needs("a list of hosts"));
+    }
+    if confinement.root.is_some() {
+        return Err(SpawnError::Needs("a root of its own"));
     }
     let is_hidden_below_a_grant = order.placements.iter().any(|hidden| {
         hidden.access == Access::Hide
@@ -248,6 +252,16 @@ mod tests {
         let order = of(&confinement).unwrap();
         let access: Vec<_> = order.placements.iter().map(|one| one.access).collect();
         assert_eq!(access, [Access::Write, Access::Hide, Access::Read]);
+    }
+
+    #[test]
+    fn a_root_of_its_own_needs_namespaces() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Some(folder.path().canonicalize().unwrap());
+        let confinement = Confinement { root, ..Default::default() };
+        let mut order = of(&confinement).unwrap();
+        let refused = without_namespaces(&mut order, &confinement);
+        assert!(matches!(refused, Err(SpawnError::Needs("a root of its own"))));
     }
 
     #[test]

@@ -8,15 +8,15 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, UnmountFlags};
 
 use super::covers::{Covers, Lookout};
 use super::furniture::{STORE, System, Workshop};
 use super::mounts::{self, Doing, Mounted, Shape};
-use super::protect;
 use super::wire::{Access, Failure, Order, Placement};
+use super::{image, protect};
 use crate::confinement::SCRATCH;
 use crate::level::Fault;
 
@@ -111,6 +111,9 @@ impl Root {
 
     /// Puts in what an order grants, parents before children.
     pub(crate) fn furnish(&mut self, order: &Order) -> Result<(), Failure> {
+        if let Some(image) = &order.root {
+            self.top = image::replace(&self.top, image, order)?;
+        }
         self.scratch(order.scratch).map_err(Failure::Wall)?;
         for placement in &order.placements {
             self.furnish_one(placement)?;
@@ -139,18 +142,7 @@ impl Root {
     fn furnish_one(&mut self, placement: &Placement) -> Result<(), Failure> {
         let path = placement.path.path();
         let named = || path.display().to_string();
-        let outside = mounts::name(CWD, path);
-        let outside = outside.doing(|| format!("open `{}`", named())).map_err(Failure::Wall)?;
-        let stat = rustix::fs::fstat(&outside)
-            .doing(|| format!("look at `{}`", named()))
-            .map_err(Failure::Wall)?;
-        if (stat.st_dev, stat.st_ino) != placement.identity {
-            return Err(Failure::Moved(placement.path.clone()));
-        }
-        let shape = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Shape::Folder,
-            _ => Shape::File,
-        };
+        let (outside, shape) = placement.open()?;
         let doing = || format!("grant `{}`", named());
         self.pin_above(path).map_err(Failure::Wall)?;
         let place = self.top.place(path, shape).doing(doing).map_err(Failure::Wall)?;
@@ -158,7 +150,7 @@ impl Root {
             (Access::Read, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::ReadOnly),
             (Access::Write, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::Writable),
             (Access::Hide, Shape::Folder) => mounts::memory(64 << 10, 256, "755"),
-            (Access::Hide, Shape::File) => self.empty_file(),
+            (Access::Hide, Shape::File) => Self::empty_file(),
         };
         let mount = mount.doing(doing).map_err(Failure::Wall)?;
         // In a folder of the outside it may be taken away or moved there.
@@ -168,11 +160,11 @@ impl Root {
         mounts::put(mount.as_fd(), place.as_fd()).doing(doing).map_err(Failure::Wall)?;
         self.placed.push((path.to_owned(), placement.access));
         if placement.access != Access::Hide && shape == Shape::Folder {
-            let empty = self.nothing().doing(doing).map_err(Failure::Wall)?;
+            let empty = Self::nothing().doing(doing).map_err(Failure::Wall)?;
             protect::cover_sockets(mount.as_fd(), empty.as_fd()).map_err(Failure::Wall)?;
         }
         if (placement.access, shape) == (Access::Write, Shape::Folder) {
-            let empty = self.nothing().doing(doing).map_err(Failure::Wall)?;
+            let empty = Self::nothing().doing(doing).map_err(Failure::Wall)?;
             protect::cover(mount.as_fd(), path, empty.as_fd(), &mut self.covers)
                 .map_err(Failure::Wall)?;
         }
@@ -191,7 +183,7 @@ impl Root {
         };
         self.pin_above(path)?;
         let parent = self.top.place(parent, Shape::Folder).doing(doing)?;
-        let empty = self.nothing().doing(doing)?;
+        let empty = Self::nothing().doing(doing)?;
         protect::cover_one(parent.as_fd(), path, empty.as_fd(), &mut self.covers)
     }
 
@@ -222,13 +214,13 @@ impl Root {
     }
 
     /// An empty file that nobody can write.
-    fn empty_file(&self) -> Result<OwnedFd, Errno> {
-        mounts::take(self.nothing()?.as_fd(), Path::new(""))
+    fn empty_file() -> Result<OwnedFd, Errno> {
+        mounts::take(CWD, &Path::new(STORE).join("etc/.empty"))
     }
 
     /// The file that is empty, in its place: of what has none, only kernels from 6.15 on make another view.
-    fn nothing(&self) -> Result<OwnedFd, Errno> {
-        mounts::name(self.top.top.as_fd(), "etc/.empty")
+    fn nothing() -> Result<OwnedFd, Errno> {
+        mounts::name(CWD, Path::new(STORE).join("etc/.empty"))
     }
 
     /// Closes what was open for building, and leaves the host's root behind. `processes` is
@@ -266,7 +258,7 @@ impl Root {
                 Err(Errno::NOENT) => continue,
                 place => place.doing(doing)?,
             };
-            let cover = self.empty_file();
+            let cover = Self::empty_file();
             mounts::put(cover.doing(doing)?.as_fd(), place.as_fd()).doing(doing)?;
         }
         Ok(())

@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, FileType};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
@@ -18,7 +19,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::mounts::Shape;
+use super::mounts::{self, Doing, Shape};
 use crate::level::{Fault, Walls};
 
 /// The longest message: room for all the arguments and variables a process can have.
@@ -92,6 +93,8 @@ pub(crate) struct Order {
     /// Variables as `NAME=value`.
     pub(crate) environment: Vec<Bytes>,
     pub(crate) folder: Bytes,
+    /// The folder to take for the root instead of the system's.
+    pub(crate) root: Option<Placement>,
     /// What is put where, parents before children.
     pub(crate) placements: Vec<Placement>,
     /// What stays as it is in folders that may be written, beside what does for its name; parents
@@ -113,6 +116,27 @@ pub(crate) struct Placement {
     pub(crate) access: Access,
     /// The device and inode that the host saw, so that the room grants this and nothing else.
     pub(crate) identity: (u64, u64),
+}
+
+impl Placement {
+    /// Opens what the host looked at, and nothing that has taken its place since.
+    pub(crate) fn open(&self) -> Result<(OwnedFd, Shape), Failure> {
+        let path = self.path.path();
+        let named = || path.display().to_string();
+        let opened = mounts::name(CWD, path);
+        let opened = opened.doing(|| format!("open `{}`", named())).map_err(Failure::Wall)?;
+        let stat = rustix::fs::fstat(&opened)
+            .doing(|| format!("look at `{}`", named()))
+            .map_err(Failure::Wall)?;
+        if (stat.st_dev, stat.st_ino) != self.identity {
+            return Err(Failure::Moved(self.path.clone()));
+        }
+        let shape = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Shape::Folder,
+            _ => Shape::File,
+        };
+        Ok((opened, shape))
+    }
 }
 
 /// A path in a writable folder that stays as it is.

@@ -117,6 +117,9 @@ fn check_possible(confinement: &Confinement) -> Result<(), SpawnError> {
     if confinement.network == Network::Allow {
         return Err(SpawnError::Needs("a list of hosts"));
     }
+    if confinement.root.is_some() {
+        return Err(SpawnError::Needs("a root of its own"));
+    }
     for (path, target) in &confinement.links {
         check_absolute(path)?;
         if std::fs::read_link(path).ok().as_ref() != Some(target) {

@@ -195,6 +195,7 @@ fn what_cannot_be_had_here_is_refused() {
         assert!(matches!(refused, Err(SpawnError::Needs(_))), "{refused:?}");
     };
     needs(Confinement { network: Network::Allow, ..l1() });
+    needs(Confinement { root: Some("/usr".into()), ..l1() });
     needs(Confinement { links: vec![("/nowhere/link".into(), "/x".into())], ..l1() });
 }
 

@@ -74,7 +74,8 @@ impl Rules<'_, '_> {
             "python-module" | "node-module" | "shell-binary" | "container"
                 if entrypoint.is_none()
                     && (endpoint.is_none() || self.runs_commands())
-                    && self.needs_entrypoint() =>
+                    && self.needs_entrypoint()
+                    && !self.is_image() =>
             {
                 judge.push(Finding::new(
                     Code::MissingEntrypoint,
@@ -99,6 +100,13 @@ impl Rules<'_, '_> {
     fn is_known_server(&self) -> bool {
         let locator = self.document.at(&["runtime", "install", "locator", "kind"]);
         locator.and_then(Node::as_text) == Some("mcp-server-id")
+    }
+
+    /// Whether the tool is an image, which says itself what is started in it.
+    fn is_image(&self) -> bool {
+        let runtime = |path: &[&str]| self.document.at(path).and_then(Node::as_text);
+        runtime(&["runtime", "kind"]) == Some("container")
+            && runtime(&["runtime", "install", "method"]) == Some("container")
     }
 
     /// Whether any action is a command line.

@@ -1,0 +1,50 @@
+//! How much an image may hold.
+
+/// Limits of an image. Each is enforced on the bytes that are produced, not on what a header claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Layers.
+    pub layers: usize,
+    /// Entries of all layers together.
+    pub entries: u64,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Bytes of all layers together, unpacked.
+    pub total_bytes: u64,
+    /// How many times larger than its compressed form a layer may be.
+    pub ratio: u64,
+    /// Layers up to this size may have any ratio.
+    pub ratio_free_bytes: u64,
+    /// Bytes of one JSON document.
+    pub document_bytes: u64,
+    /// Bytes of a path.
+    pub path_bytes: usize,
+    /// Folders above a file.
+    pub depth: usize,
+}
+
+impl Limits {
+    /// The limits that hold unless somebody says otherwise.
+    pub const DEFAULT: Self = Self {
+        layers: 128,
+        entries: 500_000,
+        file_bytes: 4 << 30,
+        total_bytes: 16 << 30,
+        ratio: 200,
+        ratio_free_bytes: 64 << 20,
+        document_bytes: 4 << 20,
+        path_bytes: 4096,
+        depth: 64,
+    };
+
+    /// Whether so much may come out of so little.
+    pub(crate) fn is_bomb(&self, compressed: u64, size: u64) -> bool {
+        size > self.ratio_free_bytes && size > compressed.saturating_mul(self.ratio)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
