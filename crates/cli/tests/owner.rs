@@ -327,6 +327,11 @@ fn a_budget_is_used_up() {
     let third = desk.call(&manifest);
     assert_eq!(third.code, 4);
     assert!(third.stderr.contains("for today are used up"), "{}", third.stderr);
+    let priced = "[budget]\ncents_per_day = 7\n[package.\"demo.tool\"]\ncents_per_call = 5\n";
+    desk.write("home/policy.toml", priced);
+    let day = desk.call(&manifest);
+    assert_eq!(day.code, 0, "{}", day.stderr);
+    assert!(desk.call(&manifest).stderr.contains("the cents your policy allows for today"));
     desk.write("home/policy.toml", "[budget]\ncalls_per_minute = 1\n");
     assert_eq!(desk.call(&manifest).code, 0);
     assert!(desk.call(&manifest).stderr.contains("calls a minute"));

@@ -76,8 +76,9 @@ impl Records {
     /// Counts a call against what may be spent, where there is a limit.
     pub(crate) async fn reserve(&self, tool: &Tool, policy: &Policy) -> Result<(), CallError> {
         let id = tool.package.canonical_id();
-        let of_package = policy.of(&id, &tool.package.id).map(|rules| rules.budget);
-        let of_package = of_package.unwrap_or_default();
+        let rules = policy.of(&id, &tool.package.id);
+        let of_package = rules.map(|rules| rules.budget).unwrap_or_default();
+        let cents = rules.map_or(0, |rules| rules.cents_per_call);
         let denied = |what: &str| CallError::new(Kind::Denied, what.to_owned());
         for (name, most) in
             [(id.as_str(), of_package.calls_per_minute), ("", policy.budget.calls_per_minute)]
@@ -103,7 +104,7 @@ impl Records {
         if package == Budget::default() && overall == Budget::default() {
             return Ok(());
         }
-        let reserved = self.state.reserve(now().day(), &id, 0, package, overall).await;
+        let reserved = self.state.reserve(now().day(), &id, cents, package, overall).await;
         match reserved.map_err(|error| broken(&error))? {
             Reserved::Yes => Ok(()),
             Reserved::NoCalls(_) => {

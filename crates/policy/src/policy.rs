@@ -271,6 +271,8 @@ pub struct PackageRules {
     pub memory: Option<u64>,
     /// How much it may spend.
     pub budget: Budget,
+    /// What one call of it costs, in cents. No dialect says, so the owner does.
+    pub cents_per_call: u64,
     /// The rule for all of its actions.
     pub approval: Option<Rule>,
     /// Rules for single actions.

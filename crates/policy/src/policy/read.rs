@@ -134,6 +134,7 @@ struct PackageTable {
     timeout: Option<toml::Spanned<String>>,
     memory: Option<toml::Spanned<String>>,
     budget: Option<BudgetTable>,
+    cents_per_call: u64,
     approval: Option<toml::Spanned<String>>,
     actions: BTreeMap<String, toml::Spanned<String>>,
 }
@@ -323,6 +324,7 @@ impl Reader<'_> {
             timeout_ms: table.timeout.as_ref().map(|word| self.milliseconds(word)).transpose()?,
             memory: table.memory.as_ref().map(|word| self.bytes(word)).transpose()?,
             budget: table.budget.map(Budget::from).unwrap_or_default(),
+            cents_per_call: table.cents_per_call,
             approval: table.approval.as_ref().map(|word| self.rule(word)).transpose()?,
             actions,
         })
