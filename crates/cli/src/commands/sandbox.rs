@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +14,7 @@ use egress::attempt::{Attempt, Outcome as Ending, Stage};
 use egress::resolve::SystemResolver;
 use egress::{Limits as ProxyLimits, Refusal, Rule, Running};
 use sandbox::{
-    Confinement, Ended, Level, Network, PROXY_PORT, SCRATCH, SpawnError, Stream, runtime,
+    Confinement, Ended, Killer, Level, Network, PROXY_PORT, SCRATCH, SpawnError, Stream, runtime,
 };
 use serde_json::{Value, json};
 
@@ -94,9 +94,12 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, json_wanted: bool, printer: P
     if args.cpus.is_some_and(|share| share % 100 != 0) && launcher.walls().level() < Level::L3 {
         printer.warn("below L3 --cpus counts whole processors; `haft doctor` tells what L3 needs");
     }
+    // Who is told to stop while the program starts waits until it can be ended.
+    let killer = Arc::new(OnceLock::<Killer>::new());
+    let started = Arc::clone(&killer);
+    interrupt::end_first(move || started.wait().kill());
     let mut child = launcher.spawn(&confinement, &argv).map_err(|error| walls::failure(&error))?;
-    let killer = child.killer();
-    interrupt::end_first(move || killer.kill());
+    let _ = killer.set(child.killer());
     let tried = Arc::new(Mutex::new(Tried::default()));
     let proxy = match child.take_network() {
         Some(listener) => Some(open_proxy(listener, args, &tried, printer)?),

@@ -132,7 +132,11 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Pastes a line.
     pub(crate) fn paste(&mut self, text: &str) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{text}").unwrap();
+        if writeln!(self.child.stdin.as_mut().unwrap(), "{text}").is_err() {
+            let mut said = String::new();
+            let _ = self.child.stderr.take().unwrap().read_to_string(&mut said);
+            panic!("it ended before: {said}");
+        }
     }
 
     pub(crate) fn end(self) -> Ran {
