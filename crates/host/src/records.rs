@@ -1,12 +1,15 @@
 //! What is known before a call and written down after it.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ledger::audit::{self, Audit, Begun, Durability, Ending};
+use ledger::state::Mark;
 use ledger::state::budgets::{Budget, Paced, Rate, Reserved};
 use ledger::state::grants::GrantKind;
-use ledger::state::metrics::Went;
+use ledger::state::metrics::Counted;
 use ledger::state::rules::Lasts;
 use ledger::{State, StateError, Time};
 use manifest::model::{Action, SideEffects};
@@ -27,19 +30,58 @@ pub struct Records {
     pub state: State,
     /// What happened.
     pub audit: Audit,
+    /// Calls that are not counted yet.
+    counts: Mutex<Counts>,
+    /// What was known last, by package, action and surface, and what the state looked like then.
+    last: Mutex<HashMap<[String; 3], (Mark, Known)>>,
 }
+
+/// Calls that are counted together, because what is counted may come a moment later; what happened is in
+/// the log in any case.
+#[derive(Debug, Default)]
+struct Counts {
+    waiting: Vec<Counted>,
+    /// Whether somebody will count them.
+    is_awaited: bool,
+}
+
+/// How long calls wait to be counted.
+const COUNTED_AFTER: Duration = Duration::from_millis(500);
+
+/// How much that was known is kept.
+const MOST_KNOWN: usize = 256;
 
 impl Records {
     /// Opens the ledger of a home, a folder that is there.
     pub async fn open(home: &Path) -> Result<Self, StateError> {
         let state = State::open(&home.join("state.db")).await?;
-        Ok(Self { state, audit: Audit::new(home.join("audit"), Durability::Process) })
+        let audit = Audit::new(home.join("audit"), Durability::Process);
+        Ok(Self { state, audit, counts: Mutex::default(), last: Mutex::default() })
     }
 
     /// What the owner has said about a package before.
     pub(crate) async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
         let id = tool.package.canonical_id();
-        let grants = self.state.grants(Some(&id)).await.map_err(|error| broken(&error))?;
+        let key = [id.clone(), call.action.clone(), call.surface.name().to_owned()];
+        let mark = self.state.mark();
+        if let Some((then, known)) = lock(&self.last).get(&key)
+            && Some(*then) == mark
+        {
+            return Ok(known.clone());
+        }
+        let known = self.look_up(tool, call, &id).await?;
+        if let Some(mark) = mark {
+            let mut last = lock(&self.last);
+            if last.len() >= MOST_KNOWN {
+                last.clear();
+            }
+            last.insert(key, (mark, known.clone()));
+        }
+        Ok(known)
+    }
+
+    async fn look_up(&self, tool: &Tool, call: &Call, id: &str) -> Result<Known, CallError> {
+        let grants = self.state.grants(Some(id)).await.map_err(|error| broken(&error))?;
         let kind = |kind| match kind {
             GrantKind::Host => policy::GrantKind::Host,
             GrantKind::Read => policy::GrantKind::Read,
@@ -53,7 +95,7 @@ impl Records {
             .collect();
         let mut memory = Memory::default();
         let first = format!("{FIRST}{}", call.surface.name());
-        let rules = self.state.remembered(Some(&id)).await.map_err(|error| broken(&error))?;
+        let rules = self.state.remembered(Some(id)).await.map_err(|error| broken(&error))?;
         for one in rules {
             if one.rule.by == first {
                 memory.is_known |=
@@ -134,7 +176,7 @@ impl Records {
 
     /// Writes down how a call went, and counts it. What cannot be written is told.
     pub(crate) async fn finish(
-        &self,
+        self: &Arc<Self>,
         begun: Option<Begun>,
         call: &audit::Call,
         ending: &Ending,
@@ -146,18 +188,54 @@ impl Records {
             None => self.audit.record(call, ending, now()),
         };
         let mut faults: Vec<String> = written.err().iter().map(ToString::to_string).collect();
-        let went = match &ending.outcome {
-            audit::Outcome::Ok => Went::Well,
-            audit::Outcome::Error(code) => Went::Failed(code),
-        };
-        let took = Duration::from_millis(ending.ms);
-        let counted = self.state.count_call(package, &call.action, went, took, now()).await;
-        faults.extend(counted.err().iter().map(ToString::to_string));
+        self.count(Counted {
+            package: package.to_owned(),
+            action: call.action.clone(),
+            failure: match &ending.outcome {
+                audit::Outcome::Ok => String::new(),
+                audit::Outcome::Error(code) => code.clone(),
+            },
+            latency: Duration::from_millis(ending.ms),
+            at: now(),
+        });
         for one in blocked {
             let noted = self.state.note_blocked(&call.package, GrantKind::Host, &one.asked, now());
             faults.extend(noted.await.err().iter().map(ToString::to_string));
         }
         faults
+    }
+
+    /// Counts a call, a little later and together with others.
+    fn count(self: &Arc<Self>, call: Counted) {
+        let mut counts = lock(&self.counts);
+        counts.waiting.push(call);
+        if !std::mem::replace(&mut counts.is_awaited, true) {
+            let records = Arc::downgrade(self);
+            tokio::spawn(async move {
+                tokio::time::sleep(COUNTED_AFTER).await;
+                if let Some(records) = records.upgrade() {
+                    // What cannot be counted now is counted with the next.
+                    let _ = records.settle().await;
+                }
+            });
+        }
+    }
+
+    /// Counts all calls that wait for it. Whoever is about to end does this.
+    pub async fn settle(&self) -> Result<(), StateError> {
+        let waiting = {
+            let mut counts = lock(&self.counts);
+            counts.is_awaited = false;
+            std::mem::take(&mut counts.waiting)
+        };
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let counted = self.state.count_calls(&waiting).await;
+        if counted.is_err() {
+            lock(&self.counts).waiting.splice(0..0, waiting);
+        }
+        counted
     }
 
     /// Remembers that the owner let an action be called from a surface.
@@ -176,6 +254,10 @@ impl Records {
         };
         self.state.remember(&rule, now()).await.map(drop)
     }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// This moment.

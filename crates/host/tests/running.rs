@@ -240,3 +240,55 @@ async fn a_tool_has_so_many_workers_at_a_time_and_the_rest_wait() {
     }
     assert!(rooms.len() <= 8, "{rooms:?}");
 }
+
+#[tokio::test]
+async fn calls_are_counted_by_action_and_how_they_went() {
+    let text = "def run(input):\n    if input.get('bad'): raise ValueError('no')\n    return {}\n";
+    let folder = python_tool(text);
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
+    for input in [json!({}), json!({}), json!({"bad": true})] {
+        let _ = host.call(&tool, &call_of(&tool, &input), Warmth::Warm).await;
+    }
+    host.records().settle().await.unwrap();
+    let counted = host.records().state.metrics(None).await.unwrap();
+    assert_eq!(counted.len(), 1);
+    assert_eq!((&*counted[0].package, counted[0].count), ("capability:demo.python@1.0.0", 3));
+    assert_eq!(counted[0].failures.get("tool_failed"), Some(&1), "{counted:?}");
+    // Nobody has to ask for it: a host that goes on counts by itself.
+    let _ = host.call(&tool, &call_of(&tool, &json!({})), Warmth::Warm).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(host.records().state.metrics(None).await.unwrap()[0].count, 4);
+}
+
+#[tokio::test]
+async fn what_the_owner_takes_back_counts_at_once() {
+    let home = kit::home();
+    let folder = python_tool("import os\ndef run(input):\n    return os.path.exists('/var/tmp')\n");
+    let tool = folder.tool("manifest.json");
+    let host = kit::host_in(home.path(), "").await;
+    let elsewhere = host::Records::open(home.path()).await.unwrap();
+    let id = tool.package.canonical_id();
+    let rule = ledger::state::rules::Rule {
+        package: id.clone(),
+        action: tool.package.actions[0].name.clone(),
+        arguments: "{}".into(),
+        lasts: ledger::state::rules::Lasts::Always,
+        by: "test".into(),
+    };
+    let mut wanting = tool.clone();
+    wanting.package.actions[0].requires_approval = Some(true);
+    let ask = || async {
+        host.call(&wanting, &call_of(&wanting, &json!({})), Warmth::Warm).await.reply.is_ok()
+    };
+    for round in 0..20 {
+        // What was known is kept while nothing changes, so it has to settle first now and then.
+        if round % 2 == 0 {
+            tokio::time::sleep(Duration::from_millis(70)).await;
+        }
+        assert!(!ask().await && !ask().await, "round {round}");
+        let number = elsewhere.state.remember(&rule, host::records::now()).await.unwrap();
+        assert!(ask().await && ask().await, "round {round}");
+        elsewhere.state.forget_rule(number).await.unwrap();
+    }
+    assert!(!ask().await);
+}

@@ -120,6 +120,9 @@ pub(crate) fn run(
         });
         made = make(&call);
     }
+    if let Err(error) = runtime.block_on(host.records().settle()) {
+        made.unwritten.push(error.to_string());
+    }
     for fault in &made.unwritten {
         printer.warn(&format!("the call could not be written down: {}", line(fault)));
     }

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{State, StateError, read, stored};
+use sqlx::Connection;
+
+use super::{ALONE, State, StateError, read, stored};
 use crate::Time;
 
 /// How many buckets have a bound; one more holds what is slower.
@@ -76,6 +78,21 @@ pub enum Went<'a> {
     Failed(&'a str),
 }
 
+/// A call that is to be counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The package.
+    pub package: String,
+    /// The action.
+    pub action: String,
+    /// Empty, or the kind of failure.
+    pub failure: String,
+    /// How long it took.
+    pub latency: Duration,
+    /// When.
+    pub at: Time,
+}
+
 impl State {
     /// Counts a call.
     pub async fn count_call(
@@ -87,23 +104,35 @@ impl State {
         now: Time,
     ) -> Result<(), StateError> {
         let failure = match went {
-            Went::Well => "",
-            Went::Failed(kind) => kind,
+            Went::Well => String::new(),
+            Went::Failed(kind) => kind.to_owned(),
         };
-        let counted = sqlx::query(
-            "INSERT INTO calls (package, action, failure, bucket, count, last_used) \
-             VALUES ($1, $2, $3, $4, 1, $5) \
-             ON CONFLICT (package, action, failure, bucket) DO UPDATE \
-             SET count = calls.count + 1, last_used = excluded.last_used",
-        )
-        .bind(package)
-        .bind(action)
-        .bind(failure)
-        .bind(stored(bucket_of(latency) as u64))
-        .bind(now.unix_millis())
-        .execute(&mut *self.connection().await)
-        .await;
-        counted.map(drop).map_err(|error| self.failed("count a call", error))
+        let (package, action) = (package.to_owned(), action.to_owned());
+        self.count_calls(&[Counted { package, action, failure, latency, at: now }]).await
+    }
+
+    /// Counts many calls at once.
+    pub async fn count_calls(&self, calls: &[Counted]) -> Result<(), StateError> {
+        let failed = |error| self.failed("count a call", error);
+        let mut connection = self.connection().await;
+        let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
+        for call in calls {
+            let counted = sqlx::query(
+                "INSERT INTO calls (package, action, failure, bucket, count, last_used) \
+                 VALUES ($1, $2, $3, $4, 1, $5) \
+                 ON CONFLICT (package, action, failure, bucket) DO UPDATE \
+                 SET count = calls.count + 1, last_used = excluded.last_used",
+            )
+            .bind(&call.package)
+            .bind(&call.action)
+            .bind(&call.failure)
+            .bind(stored(bucket_of(call.latency) as u64))
+            .bind(call.at.unix_millis())
+            .execute(&mut *alone)
+            .await;
+            counted.map_err(failed)?;
+        }
+        alone.commit().await.map_err(failed)
     }
 
     /// What was counted, of one package or of all.

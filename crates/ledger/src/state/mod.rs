@@ -29,7 +29,7 @@ mod schema;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
@@ -46,6 +46,10 @@ pub struct State {
     path: PathBuf,
     connection: Mutex<SqliteConnection>,
 }
+
+/// What the files of a database look like: their sizes, and when they were changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark([Option<(u64, SystemTime)>; 2]);
 
 impl State {
     /// Opens a database; it is made when there is none.
@@ -64,6 +68,23 @@ impl State {
         let mut connection = opened.map_err(|error| StateError::opening(path, error))?;
         schema::bring_up(&mut connection, path).await?;
         Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
+    }
+
+    /// What the files of the database look like now. While that stays the same, nobody has changed anything.
+    /// `None` where the last change is so fresh that another could look the same.
+    pub fn mark(&self) -> Option<Mark> {
+        /// Longer than the clock by which files are stamped stands still.
+        const FRESH: Duration = Duration::from_millis(50);
+        let journal = PathBuf::from(format!("{}-wal", self.path.display()));
+        let look = |path: &Path| match std::fs::metadata(path) {
+            Ok(found) => Some(Some((found.len(), found.modified().ok()?))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(None),
+            Err(_) => None,
+        };
+        let mark = Mark([look(&self.path)?, look(&journal)?]);
+        let is_settled =
+            |(_, changed): &(u64, SystemTime)| changed.elapsed().is_ok_and(|since| since > FRESH);
+        mark.0.iter().flatten().all(is_settled).then_some(mark)
     }
 
     /// Looks at every page; what is damaged is an error. It takes as long as reading the file.
