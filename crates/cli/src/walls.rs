@@ -10,6 +10,23 @@ use crate::exit::{Exit, Failure};
 /// The least the walls must be for a program to be started. Only the owner's policy can name a lower level.
 pub(crate) const REQUIRED: Level = Level::L2;
 
+/// A launcher that is being started while something else is done.
+pub(crate) struct Starting(std::thread::JoinHandle<Result<Launcher, Failure>>);
+
+impl Starting {
+    /// Begins.
+    pub(crate) fn begin() -> Self {
+        Self(std::thread::spawn(launcher))
+    }
+
+    /// Waits for it.
+    pub(crate) fn finish(self) -> Result<Launcher, Failure> {
+        self.0
+            .join()
+            .unwrap_or_else(|_| Err(Failure::new(Exit::Bug, "the start of the walls broke off")))
+    }
+}
+
 /// Starts the launcher of the walls.
 pub(crate) fn launcher() -> Result<Launcher, Failure> {
     if sandbox::is_walled() {

@@ -345,7 +345,7 @@ impl Host {
         action: &Action,
     ) -> Result<&'t Implementation, CallError> {
         let search = &self.settings.search_path;
-        let has_program = |name: &OsStr| runtime::find(name, search, &tool.root).is_ok();
+        let has_program = |name: &OsStr| runtime::is_there(name, search, &tool.root);
         let machine = Machine { platform: PLATFORM, has_program: &has_program };
         choose::implementation(&tool.package, action, &machine)
     }

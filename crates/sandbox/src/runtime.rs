@@ -113,6 +113,11 @@ pub fn find(name: &OsStr, search: &OsStr, folder: &Path) -> Result<Program, Find
     Ok(program)
 }
 
+/// Whether there is such a program.
+pub fn is_there(name: &OsStr, search: &OsStr, folder: &Path) -> bool {
+    look_up(name, search, folder).is_some_and(|path| is_executable(&path))
+}
+
 /// Looks one program up and notes what it and its interpreter need.
 fn follow(
     name: &OsStr,

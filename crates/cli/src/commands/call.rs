@@ -179,12 +179,14 @@ struct Ready {
 
 impl Ready {
     fn new(wanted: &Wanted, home: &Home, ask: Ask, printer: Printer) -> Result<Self, Failure> {
+        let launcher = walls::Starting::begin();
         let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
         let found = tools::at(&wanted.from, loading, home, printer)?;
         let settings = settings(home)?;
         let runtime = owner::runtime()?;
         let records = owner::records(home, &runtime)?;
-        let host = Host::new(settings, walls::launcher()?, owner::vault(home, ask)?, records);
+        let vault = owner::vault(home, ask)?;
+        let host = Host::new(settings, launcher.finish()?, vault, records);
         Ok(Self { runtime, host, found })
     }
 }
