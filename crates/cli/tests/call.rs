@@ -311,3 +311,55 @@ fn a_call_that_is_interrupted_ends_and_is_written_down() {
     let ran = run_in(&repository(), &["--home", home.to_str().unwrap(), "audit"], None);
     assert_eq!(ran.stdout.matches("cancelled").count(), 2, "{}", ran.stdout);
 }
+
+#[test]
+fn a_package_in_one_file_is_called_like_its_folder() {
+    let desk = Desk::new();
+    let home = desk.path().join("home");
+    let home = home.to_str().unwrap();
+    for (folder, name, input) in [
+        ("examples/mcpkg/text-stats", "demo.text.stats", r#"{"text":"a b"}"#),
+        ("examples/mcpkg/echo", "demo.echo", r#"{"message":"hello"}"#),
+        ("examples/capability/hash-text", "demo.text.hash", r#"{"text":"a"}"#),
+        ("examples/install-manifest/word-count", "count", r#"{"text":"a b"}"#),
+        ("examples/install-manifest/dice-server", "roll", "{}"),
+    ] {
+        let packed = desk.path().join("one.mcpkg");
+        let _ = std::fs::remove_file(&packed);
+        let packed = packed.to_str().unwrap();
+        let ran =
+            run_in(&repository(), &["--home", home, "pack", folder, "--output", packed], None);
+        assert_eq!(ran.code, 0, "{folder}: {}", ran.stderr);
+        let ran = desk.call(&[packed, name, input]);
+        assert_eq!(ran.code, 0, "{folder}: {}{}", ran.stdout, ran.stderr);
+        assert!(!ran.stdout.is_empty(), "{folder}");
+    }
+}
+
+#[test]
+fn what_haft_keeps_is_given_to_no_tool() {
+    let desk = Desk::new();
+    let home = desk.path().join("home");
+    std::fs::create_dir_all(home.join("vault")).unwrap();
+    std::fs::write(home.join("vault/key"), "not for you").unwrap();
+    let script = format!("cat {0}/vault/key || true; ls -A {0} || true", home.display());
+    let tool = desk.script(&script);
+    let records = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    records.block_on(async {
+        use ledger::state::grants::{Grant, GrantKind};
+        let records = host::Records::open(&home).await.unwrap();
+        for value in [home.join("vault"), home.clone()] {
+            let grant = Grant {
+                package: "agentcli:pkg".into(),
+                kind: GrantKind::Read,
+                value: value.to_str().unwrap().to_owned(),
+                by: "test".into(),
+                created: host::records::now(),
+            };
+            records.state.grant(&grant).await.unwrap();
+        }
+    });
+    let ran = desk.call(&[&tool, "run"]);
+    assert!(!ran.stdout.contains("not for you"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("vault"), "{}", ran.stdout);
+}

@@ -52,16 +52,20 @@ pub(crate) fn walls(
     confinement.limits.processes = allowance.processes;
     confinement.limits.output = Some(allowance.output);
     confinement.limits.deadline = Some(Duration::from_millis(allowance.timeout_ms));
+    // Keys, secrets and state are never a tool's, whatever is granted in there or around it; only its own
+    // files may lie there.
+    let home = settings.home.canonicalize().ok();
+    let is_ours = |path: &PathBuf| home.as_ref().is_some_and(|home| path.starts_with(home));
+    let granted = |texts: &[String]| paths(texts, settings).into_iter().filter(|one| !is_ours(one));
     confinement.readable.extend(own_files(tool, settings)?);
-    confinement.readable.extend(paths(&allowance.read, settings));
-    confinement.writable.extend(paths(&allowance.write, settings));
+    confinement.readable.extend(granted(&allowance.read));
+    confinement.writable.extend(granted(&allowance.write));
     confinement.hidden.extend(paths(&allowance.hidden, settings));
-    // Keys, secrets and state are never a tool's, whatever folder around them is granted.
-    let mut granted = confinement.readable.iter().chain(&confinement.writable);
-    if let Ok(home) = settings.home.canonicalize()
-        && granted.any(|one| home.starts_with(one) || one.starts_with(&home))
+    let mut around = confinement.readable.iter().chain(&confinement.writable);
+    if let Some(home) = &home
+        && around.any(|one| home.starts_with(one) || one.starts_with(home))
     {
-        confinement.hidden.push(home);
+        confinement.hidden.push(home.clone());
     }
     confinement.devices.extend(allowance.devices.iter().map(PathBuf::from));
     inside.program.allow(&mut confinement);
@@ -159,9 +163,14 @@ fn set(variables: &mut Vec<(OsString, OsString)>, name: String, value: String) {
 }
 
 fn is_there(folder: &Path, confinement: &Confinement) -> bool {
-    let mut seen = confinement.readable.iter().chain(&confinement.writable);
-    seen.any(|one| folder.starts_with(one) || one.starts_with(folder))
-        && !confinement.hidden.iter().any(|one| folder.starts_with(one))
+    let granted = || confinement.readable.iter().chain(&confinement.writable);
+    let deepest = |paths: &mut dyn Iterator<Item = &PathBuf>| {
+        let around = paths.filter(|one| folder.starts_with(one));
+        around.map(|one| one.components().count()).max()
+    };
+    // What is granted below something hidden is there again.
+    let (seen, hidden) = (deepest(&mut granted()), deepest(&mut confinement.hidden.iter()));
+    seen > hidden || (hidden.is_none() && granted().any(|one| one.starts_with(folder)))
 }
 
 fn level(level: Level) -> sandbox::Level {

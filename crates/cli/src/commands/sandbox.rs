@@ -13,6 +13,7 @@ use clap::Args;
 use egress::attempt::{Attempt, Outcome as Ending, Stage};
 use egress::resolve::SystemResolver;
 use egress::{Limits as ProxyLimits, Refusal, Rule, Running};
+use sandbox::runtime::FindError;
 use sandbox::{
     Confinement, Ended, Killer, Level, Network, PROXY_PORT, SCRATCH, SpawnError, Stream, runtime,
 };
@@ -154,12 +155,29 @@ fn confine(
         confinement.writable.push(granted);
     }
     // Keys, secrets and state are never a tool's, whatever folder around them is granted.
+    let mut granted = confinement.readable.iter().chain(&confinement.writable);
+    if let Ok(own) = here.join(home.path()).canonicalize()
+        && let Some(path) = granted.find(|one| is_private(one, &own))
+    {
+        let message = format!(
+            "`{}` is where haft keeps keys, secrets and state, which no program gets",
+            path.display()
+        );
+        return Err(Failure::new(Exit::Denied, message));
+    }
     if let Some(home) = hidden_home(home, here, &confinement)? {
         confinement.hidden.push(home);
     }
     let search = std::env::var_os("PATH").unwrap_or_default();
-    let program = runtime::find(&args.command[0], &search, here)
-        .map_err(|error| Failure::of(Exit::NotFound, &error))?;
+    let program = runtime::find(&args.command[0], &search, here).map_err(|error| {
+        let failure = Failure::of(Exit::NotFound, &error);
+        match error {
+            FindError::NotExecutable(path) if path.is_file() => {
+                failure.hint(format!("`chmod +x {}` lets it be executed", path.display()))
+            }
+            _ => failure,
+        }
+    })?;
     program.allow(&mut confinement);
     confinement.folder = match &args.folder {
         Some(folder) => canonical(folder, here)?,
@@ -180,6 +198,14 @@ fn confine(
     let mut argv = args.command.clone();
     argv[0] = program.path.into();
     Ok((confinement, argv))
+}
+
+/// Whether a path is one of those in the home that are nobody else's. Others, such as tools, may be granted.
+fn is_private(path: &Path, home: &Path) -> bool {
+    const PRIVATE: [&str; 5] = ["keys", "vault", "audit", "locks", "policy.toml"];
+    let part = path.strip_prefix(home).ok().and_then(|rest| rest.components().next());
+    part.and_then(|part| part.as_os_str().to_str())
+        .is_some_and(|name| PRIVATE.contains(&name) || name.starts_with("state.db"))
 }
 
 /// A terminal is lent through one of the program's own, everything else is handed on.
@@ -236,12 +262,17 @@ impl Place {
         })?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        let folder = std::fs::create_dir_all(parent).and_then(|()| parent.canonicalize());
-        let folder = folder.map_err(|error| {
-            let message = format!("failed to make `{}`", parent.display());
-            Failure::new(Exit::Unavailable, message).cause(error)
+        let folder = parent.canonicalize().map_err(|error| {
+            let message =
+                format!("failed to find `{}`, where the report is to be", parent.display());
+            Failure::new(Exit::NotFound, message).cause(error)
         })?;
-        Ok(Self { folder, name: name.to_owned() })
+        let place = Self { folder, name: name.to_owned() };
+        if place.folder.join(&place.name).is_dir() {
+            let message = format!("`{}` is a folder, and the report is a file", path.display());
+            return Err(Failure::invalid(message));
+        }
+        Ok(place)
     }
 
     /// The path, if it still leads there: a program that may write around it could have
@@ -298,6 +329,10 @@ fn variables(args: &SandboxArgs) -> Result<Vec<(OsString, OsString)>, Failure> {
         PASSED_ON.iter().filter_map(|name| passed_on(name)).collect();
     for text in &args.env {
         variables.push(match text.split_once('=') {
+            Some(("", _)) => {
+                return Err(Failure::invalid(format!("`{text}` names no variable"))
+                    .hint("--env NAME=VALUE sets one"));
+            }
             Some((name, value)) => (name.into(), value.into()),
             None => passed_on(text).ok_or_else(|| {
                 Failure::invalid(format!("there is no variable `{text}` to pass on"))

@@ -154,6 +154,7 @@ fn a_report_is_not_written_where_the_program_leads_it(desk: &Desk) {
     let report = "below/report.json";
     for script in ["rm -rf below; ln -s ../elsewhere below", "mv below b; ln -s ../elsewhere below"]
     {
+        desk.make_folder("work/below");
         let said = desk.refused(&["--write", ".", "--report", report, "--", "sh", "-c", script], 5);
         assert!(
             said.starts_with("error: `[DESK]/work/below` is not the folder it was\n"),
@@ -162,6 +163,7 @@ fn a_report_is_not_written_where_the_program_leads_it(desk: &Desk) {
         assert_eq!(names(&elsewhere), Vec::<String>::new());
         fs::remove_file(desk.path("work/below")).unwrap();
     }
+    desk.make_folder("work/below");
     // A link in the file's own place is replaced, not followed.
     let script = "ln -s ../elsewhere/report.json below/report.json";
     desk.says(&["--write", ".", "--report", report, "--", "sh", "-c", script]);

@@ -15,6 +15,7 @@ for_everybody![
     the_hooks_and_settings_of_a_repository_stay_as_they_are,
     a_grant_may_be_relative_or_through_a_link,
     a_grant_that_is_missing_or_everything_is_refused,
+    settings_of_the_system_can_be_granted,
     it_starts_here_if_this_is_granted_else_in_the_scratch_folder,
     the_home_is_hidden_unless_a_part_of_it_is_named,
     a_home_that_is_not_made_yet_is_not_made_by_a_program,
@@ -156,6 +157,31 @@ fn a_grant_that_is_missing_or_everything_is_refused(desk: &Desk) {
         ");
     }
     desk.refused(&["--read", "/tmp/..", "--", "echo", "ran"], 2);
+    // What haft keeps is nobody's.
+    let home = desk.make_folder("home/vault");
+    for flag in ["--read", "--write"] {
+        let said = desk.refused(&[flag, home.to_str().unwrap(), "--", "echo", "ran"], 4);
+        assert!(said.contains("keeps keys, secrets and state"), "{said}");
+    }
+}
+
+/// Settings that a room does not have of its own are shown where they are, and the others stay.
+fn settings_of_the_system_can_be_granted(desk: &Desk) {
+    let list = ["--read", "/etc/default", "--read", "/etc/fstab", "--", "ls", "/etc"];
+    let listed = desk.says(&list);
+    for name in ["default", "fstab", "passwd", "hosts"] {
+        assert!(listed.lines().any(|line| line == name), "{name}: {listed}");
+    }
+    let before = desk.says(&["--", "ls", "/etc"]);
+    assert_eq!(listed.lines().count(), before.lines().count() + 2, "nothing else is there");
+    desk.says(&[
+        "--read",
+        "/etc/default",
+        "--",
+        "sh",
+        "-c",
+        "! touch /etc/new && ! touch /etc/default/new",
+    ]);
 }
 
 fn it_starts_here_if_this_is_granted_else_in_the_scratch_folder(desk: &Desk) {

@@ -83,7 +83,10 @@ fn a_program_that_is_none_is_told(desk: &Desk) {
     assert_said!(desk.refused(&["--", "./missing"], 3), @"error: there is no program `./missing`");
     desk.write("work/text", "hello");
     let said = desk.refused(&["--", &desk.text("work/text")], 3);
-    assert_said!(said, @"error: `[DESK]/work/text` is not a program that can be executed");
+    assert_said!(said, @r"
+    error: `[DESK]/work/text` is not a program that can be executed
+    hint: `chmod +x [DESK]/work/text` lets it be executed
+    ");
     desk.refused(&["--", "/usr"], 3);
     desk.write_program("work/garbage", "\x01\x02 nothing a kernel knows");
     assert_said!(desk.refused(&["--", "./garbage"], 2), @r"

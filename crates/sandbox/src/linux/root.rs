@@ -5,10 +5,12 @@
 //! [`Root::furnish`] puts in what one order grants; [`Root::enter`] makes it the
 //! only thing there is.
 
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, UnmountFlags};
 
@@ -22,6 +24,9 @@ use crate::level::Fault;
 
 /// The user and the group that a walled process believes to be.
 pub(crate) const INSIDE_ID: u32 = 1000;
+
+/// Where the settings of the system are; of these a room has only a few.
+const SETTINGS: &str = "/etc";
 
 /// Files under `/proc` that anybody may read and that are not of the room.
 const MASKED: [&str; 2] = ["keys", "key-users"];
@@ -145,7 +150,14 @@ impl Root {
         let (outside, shape) = placement.open()?;
         let doing = || format!("grant `{}`", named());
         self.pin_above(path).map_err(Failure::Wall)?;
-        let place = self.top.place(path, shape).doing(doing).map_err(Failure::Wall)?;
+        let place = match self.top.place(path, shape) {
+            Err(Errno::ROFS) if path.starts_with(SETTINGS) => {
+                self.open_settings().map_err(Failure::Wall)?;
+                self.top.place(path, shape)
+            }
+            place => place,
+        };
+        let place = place.doing(doing).map_err(Failure::Wall)?;
         let mount = match (placement.access, shape) {
             (Access::Read, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::ReadOnly),
             (Access::Write, _) => mounts::copy(outside.as_fd(), Path::new(""), Mounted::Writable),
@@ -171,6 +183,37 @@ impl Root {
         if placement.access == Access::Hide {
             self.to_close.push(mount);
         }
+        Ok(())
+    }
+
+    /// Gives the room a folder of settings of its own, with the same in it as in the one that all rooms
+    /// share, which has no place for anything else.
+    fn open_settings(&mut self) -> Result<(), Fault> {
+        let doing = || format!("make `{SETTINGS}` anew");
+        let own = mounts::memory(1 << 20, 1024, "755").doing(doing)?;
+        let place = self.top.place(Path::new(SETTINGS), Shape::Folder).doing(doing)?;
+        mounts::put(own.as_fd(), place.as_fd()).doing(doing)?;
+        let shared = Path::new(STORE).join(SETTINGS.trim_start_matches('/'));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let shared = rustix::fs::openat(CWD, &shared, flags, Mode::empty()).doing(doing)?;
+        for entry in rustix::fs::Dir::read_from(&shared).doing(doing)? {
+            let entry = entry.doing(doing)?;
+            let name = Path::new(OsStr::from_bytes(entry.file_name().to_bytes()));
+            let shape = match entry.file_type() {
+                _ if name == Path::new(".") || name == Path::new("..") => continue,
+                FileType::Symlink => {
+                    let target = rustix::fs::readlinkat(&shared, name, Vec::new()).doing(doing)?;
+                    rustix::fs::symlinkat(target, &own, name).doing(doing)?;
+                    continue;
+                }
+                FileType::Directory => Shape::Folder,
+                _ => Shape::File,
+            };
+            let view = mounts::take(shared.as_fd(), name).doing(doing)?;
+            let place = mounts::place(own.as_fd(), name, shape).doing(doing)?;
+            mounts::put(view.as_fd(), place.as_fd()).doing(doing)?;
+        }
+        self.to_close.push(own);
         Ok(())
     }
 
