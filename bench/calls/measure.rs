@@ -20,6 +20,8 @@ const WARM_ROUNDS: usize = 1000;
 const START_ROUNDS: usize = 15;
 const PROCESS_ROUNDS: usize = 400;
 const CLI_ROUNDS: usize = 100;
+const CALLERS: usize = 64;
+const CALLS_EACH: usize = 50;
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
@@ -40,17 +42,7 @@ fn main() {
     let vault = vault::FileVault::open(settings.home.join("vault"), || None).unwrap();
     let host = Host::new(settings, launcher.clone(), vault.into(), records.into());
     let call = |tool: &Tool| {
-        let call = Call {
-            action: tool.package.actions[0].name.clone(),
-            input: r#"{"n":1}"#.into(),
-            surface: Surface::Terminal,
-            answer: None,
-            ticket: None,
-            folder: "/".into(),
-            progress: None,
-            called_off: host::CancellationToken::new(),
-        };
-        let made = runtime.block_on(host.call(tool, &call, Warmth::Warm));
+        let made = runtime.block_on(host.call(tool, &call_of(tool), Warmth::Warm));
         made.reply.unwrap_or_else(|error| panic!("{error} {}", error.details));
     };
     let mut missed = 0;
@@ -76,6 +68,15 @@ fn main() {
         let ratio = started / warm;
         goal(&format!("{name}, started / warm, at least 50"), ratio, ratio >= 50.0);
     }
+
+    let server = files.server();
+    call(&server);
+    let (slowest, fastest, grown) = crowd(&host, &server);
+    println!(
+        "{CALLERS} callers of one MCP server, {CALLS_EACH} calls each: {fastest:.0} to {slowest:.0} ms, {grown} MiB more"
+    );
+    goal("slowest / fastest caller, at most 2", slowest / fastest, slowest / fastest <= 2.0);
+    goal("memory more than before, MiB, at most 64", f64::from(grown), grown <= 64);
 
     let tool = files.command(&trivial);
     let program = tool.root.join("tools/bin/trivial");
@@ -121,6 +122,56 @@ fn main() {
     std::process::exit(i32::from(missed > 0));
 }
 
+/// Many callers of one tool at a time: what the slowest and the fastest took for all their calls, in ms, and
+/// how much memory this process took for it, in MiB. A call that fails ends the run.
+fn crowd(host: &Host, tool: &Tool) -> (f64, f64, u32) {
+    let resident = || {
+        let text = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u32>().unwrap() / 1024
+    };
+    let before = resident();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let times = runtime.block_on(async {
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|_| {
+                let (host, tool) = (host.clone(), tool.clone());
+                tokio::spawn(async move {
+                    let began = Instant::now();
+                    for _ in 0..CALLS_EACH {
+                        let made = host.call(&tool, &call_of(&tool), Warmth::Warm).await;
+                        made.reply.unwrap_or_else(|error| panic!("{error} {}", error.details));
+                    }
+                    began.elapsed().as_secs_f64() * 1000.0
+                })
+            })
+            .collect();
+        let mut times = Vec::new();
+        for caller in callers {
+            times.push(caller.await.unwrap());
+        }
+        times
+    });
+    let grown = resident().saturating_sub(before);
+    let (slowest, fastest) = times
+        .iter()
+        .fold((0.0, f64::MAX), |(most, least): (f64, f64), one| (most.max(*one), least.min(*one)));
+    (slowest, fastest, grown)
+}
+
+fn call_of(tool: &Tool) -> Call {
+    Call {
+        action: tool.package.actions[0].name.clone(),
+        input: r#"{"n":1}"#.into(),
+        surface: Surface::Terminal,
+        answer: None,
+        ticket: None,
+        folder: "/".into(),
+        progress: None,
+        called_off: host::CancellationToken::new(),
+    }
+}
+
 /// Packages to call, in folders below one.
 struct Files<'f>(&'f Path);
 
@@ -164,6 +215,46 @@ impl Files<'_> {
         let code = "export const tool = { execute: async ({ n }) => ({ n: n + 1 }) };\n";
         let files = [("tool.json", &*manifest.to_string()), ("index.mjs", code)];
         self.tool("node", "tool.json", &files)
+    }
+
+    fn server(&self) -> Tool {
+        let action = serde_json::json!({
+            "name": "add", "summary": "Adds one.",
+            "invocation": { "kind": "mcp-tool", "tool_name": "add" },
+            "input": { "type": "object", "properties": { "n": { "type": "integer" } } },
+            "output": { "format": "json" }, "side_effects": "none",
+        });
+        let manifest = serde_json::json!({
+            "manifest_version": "0.2",
+            "tool": { "id": "bench-server", "version": "1.0.0", "name": "Bench", "summary": "Adds one.",
+                "homepage": "https://example.com/" },
+            "runtime": { "kind": "mcp-stdio",
+                "install": { "method": "url", "url": "https://example.com/x", "sha256": "5f".repeat(32) },
+                "entrypoint": { "command": ["python3", "server.py"] } },
+            "actions": [action],
+            "smoke": { "kind": "http", "url": "https://example.com/", "success": { "http_status": 200 } },
+            "kill_switch": { "kind": "manual", "instructions_url": "https://example.com/" },
+        });
+        let code = r#"
+import json, sys
+for line in sys.stdin:
+    ask = json.loads(line)
+    if "id" not in ask: continue
+    reply = {"jsonrpc": "2.0", "id": ask["id"]}
+    if ask["method"] == "initialize":
+        reply["result"] = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+    elif ask["method"] == "tools/call":
+        n = ask["params"]["arguments"]["n"] + 1
+        reply["result"] = {"content": [{"type": "text", "text": json.dumps({"n": n})}]}
+    else:
+        reply["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(reply), flush=True)
+"#;
+        self.tool(
+            "server",
+            "agent.json",
+            &[("agent.json", &*manifest.to_string()), ("server.py", code)],
+        )
     }
 
     fn command(&self, trivial: &Path) -> Tool {

@@ -363,3 +363,19 @@ fn what_haft_keeps_is_given_to_no_tool() {
     assert!(!ran.stdout.contains("not for you"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("vault"), "{}", ran.stdout);
 }
+
+#[test]
+fn a_plan_is_shown_before_its_secrets_are_there_and_a_chain_is_told() {
+    let desk = Desk::new();
+    let ran = desk.call(&[
+        "examples/mcpkg/http-status",
+        "demo.http.status",
+        r#"{"service":"x"}"#,
+        "--explain",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("authorization"), "{}", ran.stdout);
+    let ran = desk.call(&["examples/mcpkg/pipeline", "demo.text.report", "{}"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(ran.stderr.contains("is a chain of other tools"), "{}", ran.stderr);
+}

@@ -50,6 +50,9 @@ pub(crate) fn implementation<'p>(
         }
     }
     let message = match not_chosen.as_slice() {
+        [] if package.chain.is_some() => {
+            format!("`{}` is a chain of other tools, and chains cannot be called yet", package.id)
+        }
         [] => format!("`{}` does not say how it is run", package.id),
         reasons => format!("nothing of `{}` runs here: {}", package.id, reasons.join("; ")),
     };

@@ -64,6 +64,12 @@ impl Collector<'_> {
                     let variable = Variable { value, is_secret: input.secret };
                     variables.push((input.name.clone(), variable));
                 }
+                // Nothing is run, so a name stands for what is not there.
+                None if self.elsewhere == Elsewhere::Left && (input.secret || input.required) => {
+                    let value = format!("({})", input.name);
+                    variables
+                        .push((input.name.clone(), Variable { value, is_secret: input.secret }));
+                }
                 None if input.required => return Err(missing(input)),
                 None => {}
             }
