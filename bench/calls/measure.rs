@@ -70,7 +70,6 @@ fn main() {
     }
 
     let server = files.server();
-    call(&server);
     let (slowest, fastest, grown) = crowd(&host, &server);
     println!(
         "{CALLERS} callers of one MCP server, {CALLS_EACH} calls each: {fastest:.0} to {slowest:.0} ms, {grown} MiB more"
@@ -130,8 +129,10 @@ fn crowd(host: &Host, tool: &Tool) -> (f64, f64, u32) {
         let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u32>().unwrap() / 1024
     };
-    let before = resident();
+    // A server is spoken with on the runtime that it was first called on.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(host.call(tool, &call_of(tool), Warmth::Warm)).reply.unwrap();
+    let before = resident();
     let times = runtime.block_on(async {
         let callers: Vec<_> = (0..CALLERS)
             .map(|_| {
