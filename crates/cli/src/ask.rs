@@ -35,14 +35,28 @@ impl Ask {
         if non_interactive { Ask::Nobody } else { Ask::Terminal }
     }
 
-    /// Asks twice for a new passphrase, without showing it.
+    /// Asks twice for the passphrase of a new key, without showing it.
     pub(crate) fn new_passphrase(self, name: &str) -> Result<Zeroizing<String>, Failure> {
-        let passphrase = self.secret(&format!("Passphrase for `{name}`: "), NEW_HINT)?;
+        let hint = "--passphrase-stdin reads it from standard input; --no-passphrase does without";
+        self.twice(
+            &format!("Passphrase for `{name}`: "),
+            hint,
+            "--no-passphrase keeps the key unsealed",
+        )
+    }
+
+    /// Asks twice for a new passphrase of the vault, without showing it.
+    pub(crate) fn new_vault_passphrase(self) -> Result<Zeroizing<String>, Failure> {
+        let hint = "--passphrase-stdin reads it from standard input";
+        self.twice("New passphrase for the vault: ", hint, "--remove takes the passphrase away")
+    }
+
+    fn twice(self, prompt: &str, hint: &str, empty: &str) -> Result<Zeroizing<String>, Failure> {
+        let passphrase = self.secret(prompt, hint)?;
         if passphrase.is_empty() {
-            return Err(Failure::invalid("the passphrase is empty")
-                .hint("--no-passphrase keeps the key unsealed"));
+            return Err(Failure::invalid("the passphrase is empty").hint(empty));
         }
-        let again = self.secret("Once more: ", NEW_HINT)?;
+        let again = self.secret("Once more: ", hint)?;
         if *passphrase == *again {
             Ok(passphrase)
         } else {
@@ -56,6 +70,17 @@ impl Ask {
             &format!("Passphrase for `{name}`: "),
             "--passphrase-stdin reads it from standard input",
         )
+    }
+
+    /// Asks for the passphrase of the vault, without showing it. Only a terminal is asked: what stands on standard
+    /// input was put there by whoever runs the program.
+    pub(crate) fn vault_passphrase(self) -> Result<Zeroizing<String>, Failure> {
+        self.secret("Passphrase for the vault: ", "run it at a terminal: it is asked for there")
+    }
+
+    /// Whether there is a terminal this program was started at.
+    pub(crate) fn has_terminal() -> bool {
+        std::fs::File::options().read(true).write(true).open("/dev/tty").is_ok()
     }
 
     /// Asks for a value, without showing it.
@@ -135,6 +160,3 @@ impl Ask {
         }
     }
 }
-
-const NEW_HINT: &str =
-    "--passphrase-stdin reads it from standard input; --no-passphrase does without";
