@@ -10,6 +10,10 @@ use crate::interrupt;
 /// The longest passphrase.
 const MAX_PASSPHRASE: u64 = 4096;
 
+/// What to do where the passphrase of the vault is needed and nobody can be asked.
+pub(crate) const AT_TERMINAL: &str =
+    "run it at a terminal, without --non-interactive: it is asked for there";
+
 /// Whether somebody can be asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ask {
@@ -75,7 +79,7 @@ impl Ask {
     /// Asks for the passphrase of the vault, without showing it. Only a terminal is asked: what stands on standard
     /// input was put there by whoever runs the program.
     pub(crate) fn vault_passphrase(self) -> Result<Zeroizing<String>, Failure> {
-        self.secret("Passphrase for the vault: ", "run it at a terminal: it is asked for there")
+        self.secret("Passphrase for the vault: ", AT_TERMINAL)
     }
 
     /// Whether there is a terminal this program was started at.

@@ -11,7 +11,7 @@ use policy::policy::Presence;
 use tokio::runtime::{Builder, Runtime};
 use vault::{FileVault, Secret, VaultError};
 
-use crate::ask::Ask;
+use crate::ask::{self, Ask};
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::output;
@@ -100,7 +100,7 @@ pub(crate) fn vault_failure(error: &VaultError) -> Failure {
     };
     let failure = Failure::of(exit, error);
     match error {
-        VaultError::NoPassphrase => failure.hint("run it at a terminal: it is asked for there"),
+        VaultError::NoPassphrase => failure.hint(ask::AT_TERMINAL),
         _ => failure,
     }
 }
@@ -139,7 +139,8 @@ fn check_passphrase(home: &Home, ask: Ask) -> Result<(), Failure> {
         let message = "your policy wants the passphrase of the vault, and it has none";
         return Err(Failure::new(Exit::Denied, message).hint("`haft secret passphrase` sets one"));
     }
-    let passphrase = ask.vault_passphrase()?;
+    let passphrase = ask.vault_passphrase();
+    let passphrase = passphrase.map_err(|failure| Failure { exit: Exit::Denied, ..failure })?;
     let passphrase = Secret::new(passphrase.to_string())
         .map_err(|error| Failure::new(Exit::Denied, error.to_string()))?;
     vault.verify(&passphrase).map_err(|error| vault_failure(&error))
