@@ -32,6 +32,7 @@ pub(crate) fn policy(home: &Home) -> Result<Policy, Failure> {
         Ok(text) => {
             let policy = Policy::parse(&text).map_err(|error| no_policy(&path).cause(error))?;
             check_hosts(&policy, &path)?;
+            check_server(&policy, &path)?;
             Ok(policy)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
@@ -59,6 +60,24 @@ fn check_hosts(policy: &Policy, path: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Refuses a Vault server that the token would be sent to in the open.
+fn check_server(policy: &Policy, path: &Path) -> Result<(), Failure> {
+    let Some(server) = &policy.secrets.server else { return Ok(()) };
+    let Some(rest) = server.address.strip_prefix("http://") else { return Ok(()) };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let is_here = ["localhost", "127.0.0.1", "[::1]"].iter().any(|here| {
+        authority.strip_prefix(here).is_some_and(|port| port.is_empty() || port.starts_with(':'))
+    });
+    if is_here {
+        return Ok(());
+    }
+    let words = format!(
+        "[secrets] vault_address: `{}` is http://, which leads only to this machine; write https://",
+        line(&server.address)
+    );
+    Err(no_policy(path).cause(words))
 }
 
 /// Reads a host that the owner typed, or says what is wrong with it and what may have been meant.

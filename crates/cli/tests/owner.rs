@@ -487,6 +487,8 @@ fn a_policy_that_would_fail_later_is_refused_by_every_command() {
         ("[sandbox]\nmemory = \"1M\"", "line 2: `1M`: the least is \"8M\""),
         ("[folders]\nread = [\"/\"]", "line 2: `/` is everything"),
         ("[secrets]\nbackend = \"keyring\"", "line 2: unknown field `backend`"),
+        ("[secrets]\nvault_address = \"http://v.example\"", "[secrets] vault_address: `http://v"),
+        ("[secrets]\nvault_address = \"http://localhost.example\"", "only to this machine"),
         ("[secrets]\nvault_address = \"v.example\"", "line 2: `v.example`: write https://HOST"),
     ] {
         let path = desk.write("home/policy.toml", text);
