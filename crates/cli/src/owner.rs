@@ -62,19 +62,25 @@ fn check_hosts(policy: &Policy, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a Vault server that the token would be sent to in the open.
+/// Refuses a Vault server that no token would be sent to: it goes over TLS, or does not leave this machine.
 fn check_server(policy: &Policy, path: &Path) -> Result<(), Failure> {
     let Some(server) = &policy.secrets.server else { return Ok(()) };
-    let Some(rest) = server.address.strip_prefix("http://") else { return Ok(()) };
-    let authority = rest.split('/').next().unwrap_or_default();
-    let is_here = ["localhost", "127.0.0.1", "[::1]"].iter().any(|here| {
-        authority.strip_prefix(here).is_some_and(|port| port.is_empty() || port.starts_with(':'))
-    });
-    if is_here {
+    let is_here = |rest: &str| {
+        let authority = rest.split('/').next().unwrap_or_default();
+        ["localhost", "127.0.0.1", "[::1]"].iter().any(|here| {
+            authority.strip_prefix(here).is_some_and(|end| end.is_empty() || end.starts_with(':'))
+        })
+    };
+    let is_address = match server.address.split_once("://") {
+        Some(("https", rest)) => !rest.is_empty() && !rest.starts_with(['/', ':']),
+        Some(("http", rest)) => is_here(rest),
+        _ => false,
+    };
+    if is_address {
         return Ok(());
     }
     let words = format!(
-        "[secrets] vault_address: `{}` is http://, which leads only to this machine; write https://",
+        "[secrets] vault_address: `{}`: write https://HOST or https://HOST:PORT; http:// leads only to this machine",
         line(&server.address)
     );
     Err(no_policy(path).cause(words))

@@ -489,7 +489,10 @@ fn a_policy_that_would_fail_later_is_refused_by_every_command() {
         ("[secrets]\nbackend = \"keyring\"", "line 2: unknown field `backend`"),
         ("[secrets]\nvault_address = \"http://v.example\"", "[secrets] vault_address: `http://v"),
         ("[secrets]\nvault_address = \"http://localhost.example\"", "only to this machine"),
-        ("[secrets]\nvault_address = \"v.example\"", "line 2: `v.example`: write https://HOST"),
+        (
+            "[secrets]\nvault_address = \"v.example\"",
+            "[secrets] vault_address: `v.example`: write https://HOST",
+        ),
     ] {
         let path = desk.write("home/policy.toml", text);
         for arguments in [

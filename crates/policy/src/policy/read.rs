@@ -299,13 +299,6 @@ impl Reader<'_> {
                 None => Ok(None),
             };
         };
-        if !is_address(address.get_ref()) {
-            let message = format!(
-                "`{}`: write https://HOST or https://HOST:PORT; http:// only to this machine",
-                address.get_ref()
-            );
-            return Err(self.at(address.span().start, message));
-        }
         let store = match version.as_ref().map(|word| (*word.get_ref(), word.span().start)) {
             Some((1, _)) => Store::First,
             Some((2, _)) | None => Store::Second,
@@ -425,12 +418,6 @@ impl From<BudgetTable> for Budget {
     }
 }
 
-/// Whether an address can be one of a Vault server. Whoever asks the server looks more closely.
-fn is_address(text: &str) -> bool {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', ':']))
-}
-
 fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
@@ -533,13 +520,6 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_a_vault_server_is_read() {
-        for address in ["https://v.example:8200/", "http://127.0.0.1:8200", "http://localhost"] {
-            parse(&format!("[secrets]\nvault_address = \"{address}\"")).unwrap();
-        }
-    }
-
-    #[test]
     fn what_is_wrong_is_named_with_its_line() {
         for (text, line, words) in [
             ("[sandbox]\nlevl = \"L2\"", 2, "unknown field `levl`"),
@@ -554,8 +534,6 @@ mod tests {
             ("[folders]\nread = [\"~/a\",\n\"/./\"]", 3, "is everything"),
             ("[approval]\nowner_presence = \"me\"", 2, "is none of: any, terminal, passphrase"),
             ("[secrets]\nbackend = \"keyring\"", 2, "unknown field `backend`"),
-            ("[secrets]\nvault_address = \"vault.example\"", 2, "write https://HOST"),
-            ("[secrets]\nvault_address = \"ftp://v.example\"", 2, "write https://HOST"),
             ("[folders]\nread = [\"data\"]", 2, "no absolute path"),
             ("[secrets]\nreferences = [\"env://A\"]", 2, "begins with neither"),
             ("[secrets]\nvault_version = 2", 2, "there is no `vault_address`"),
