@@ -10,6 +10,10 @@ use crate::interrupt;
 /// The longest passphrase.
 const MAX_PASSPHRASE: u64 = 4096;
 
+/// What to do where the passphrase of the vault is needed and nobody can be asked.
+pub(crate) const AT_TERMINAL: &str =
+    "run it at a terminal, without --non-interactive: it is asked for there";
+
 /// Whether somebody can be asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ask {
@@ -35,14 +39,28 @@ impl Ask {
         if non_interactive { Ask::Nobody } else { Ask::Terminal }
     }
 
-    /// Asks twice for a new passphrase, without showing it.
+    /// Asks twice for the passphrase of a new key, without showing it.
     pub(crate) fn new_passphrase(self, name: &str) -> Result<Zeroizing<String>, Failure> {
-        let passphrase = self.secret(&format!("Passphrase for `{name}`: "), NEW_HINT)?;
+        let hint = "--passphrase-stdin reads it from standard input; --no-passphrase does without";
+        self.twice(
+            &format!("Passphrase for `{name}`: "),
+            hint,
+            "--no-passphrase keeps the key unsealed",
+        )
+    }
+
+    /// Asks twice for a new passphrase of the vault, without showing it.
+    pub(crate) fn new_vault_passphrase(self) -> Result<Zeroizing<String>, Failure> {
+        let hint = "--passphrase-stdin reads it from standard input";
+        self.twice("New passphrase for the vault: ", hint, "--remove takes the passphrase away")
+    }
+
+    fn twice(self, prompt: &str, hint: &str, empty: &str) -> Result<Zeroizing<String>, Failure> {
+        let passphrase = self.secret(prompt, hint)?;
         if passphrase.is_empty() {
-            return Err(Failure::invalid("the passphrase is empty")
-                .hint("--no-passphrase keeps the key unsealed"));
+            return Err(Failure::invalid("the passphrase is empty").hint(empty));
         }
-        let again = self.secret("Once more: ", NEW_HINT)?;
+        let again = self.secret("Once more: ", hint)?;
         if *passphrase == *again {
             Ok(passphrase)
         } else {
@@ -56,6 +74,17 @@ impl Ask {
             &format!("Passphrase for `{name}`: "),
             "--passphrase-stdin reads it from standard input",
         )
+    }
+
+    /// Asks for the passphrase of the vault, without showing it. Only a terminal is asked: what stands on standard
+    /// input was put there by whoever runs the program.
+    pub(crate) fn vault_passphrase(self) -> Result<Zeroizing<String>, Failure> {
+        self.secret("Passphrase for the vault: ", AT_TERMINAL)
+    }
+
+    /// Whether there is a terminal this program was started at.
+    pub(crate) fn has_terminal() -> bool {
+        std::fs::File::options().read(true).write(true).open("/dev/tty").is_ok()
     }
 
     /// Asks for a value, without showing it.
@@ -135,6 +164,3 @@ impl Ask {
         }
     }
 }
-
-const NEW_HINT: &str =
-    "--passphrase-stdin reads it from standard input; --no-passphrase does without";

@@ -1,7 +1,9 @@
 //! What the owner keeps in the home: policy, secrets, and the ledger; and whether the owner is there.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use egress::Rule;
 use host::Records;
 use manifest::dialect::Dialect;
 use policy::Policy;
@@ -9,7 +11,7 @@ use policy::policy::Presence;
 use tokio::runtime::{Builder, Runtime};
 use vault::{FileVault, Secret, VaultError};
 
-use crate::ask::Ask;
+use crate::ask::{self, Ask};
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::output;
@@ -27,15 +29,104 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 pub(crate) fn policy(home: &Home) -> Result<Policy, Failure> {
     let path = home.path().join("policy.toml");
     match std::fs::read_to_string(&path) {
-        Ok(text) => Policy::parse(&text).map_err(|error| {
-            Failure::invalid(format!("`{}` is no policy", path.display())).cause(error)
-        }),
+        Ok(text) => {
+            check_nobody_else_writes(&path)?;
+            let policy = Policy::parse(&text).map_err(|error| no_policy(&path).cause(error))?;
+            check_hosts(&policy, &path)?;
+            check_server(&policy, &path)?;
+            Ok(policy)
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
         Err(error) => {
             let message = format!("failed to read `{}`", path.display());
             Err(Failure::new(Exit::Unavailable, message).cause(error))
         }
     }
+}
+
+/// Refuses a policy that somebody else could have written.
+#[cfg(unix)]
+fn check_nobody_else_writes(path: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(path).map_err(|error| {
+        let message = format!("failed to look at `{}`", path.display());
+        Failure::new(Exit::Unavailable, message).cause(error)
+    })?;
+    let own = rustix::process::geteuid().as_raw();
+    let shown = path.display();
+    if found.mode() & 0o022 != 0 {
+        return Err(Failure::new(Exit::Denied, format!("others may write `{shown}`"))
+            .hint(format!("`chmod 600 {shown}` keeps them from it, once you have read it")));
+    }
+    if found.uid() != own && found.uid() != 0 {
+        return Err(Failure::new(Exit::Denied, format!("`{shown}` belongs to somebody else"))
+            .hint(format!("`chown {own} {shown}` makes it yours, once you have read it")));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_nobody_else_writes(_path: &Path) -> Result<(), Failure> {
+    Ok(())
+}
+
+fn no_policy(path: &Path) -> Failure {
+    Failure::invalid(format!("`{}` is no policy", path.display()))
+}
+
+/// Refuses a policy with a host that no rule can be made of: a call would find out too late.
+fn check_hosts(policy: &Policy, path: &Path) -> Result<(), Failure> {
+    let network = &policy.network;
+    for (key, texts) in [("allow", &network.allow), ("deny", &network.deny)] {
+        for text in texts {
+            Rule::parse(text).map_err(|error| {
+                let said = Failure::of(Exit::Invalid, &error);
+                let failure = no_policy(path).cause(format!("[network] {key}: {}", said.message));
+                said.causes.into_iter().fold(failure, Failure::cause)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a Vault server that no token would be sent to: it goes over TLS, or does not leave this machine.
+fn check_server(policy: &Policy, path: &Path) -> Result<(), Failure> {
+    let Some(server) = &policy.secrets.server else { return Ok(()) };
+    let is_here = |rest: &str| {
+        let authority = rest.split('/').next().unwrap_or_default();
+        ["localhost", "127.0.0.1", "[::1]"].iter().any(|here| {
+            authority.strip_prefix(here).is_some_and(|end| end.is_empty() || end.starts_with(':'))
+        })
+    };
+    let is_address = match server.address.split_once("://") {
+        Some(("https", rest)) => !rest.is_empty() && !rest.starts_with(['/', ':']),
+        Some(("http", rest)) => is_here(rest),
+        _ => false,
+    };
+    if is_address {
+        return Ok(());
+    }
+    let words = format!(
+        "[secrets] vault_address: `{}`: write https://HOST or https://HOST:PORT; http:// leads only to this machine",
+        line(&server.address)
+    );
+    Err(no_policy(path).cause(words))
+}
+
+/// Reads a host that the owner typed, or says what is wrong with it and what may have been meant.
+pub(crate) fn host_rule(text: &str) -> Result<Rule, Failure> {
+    Rule::parse(text).map_err(|error| {
+        let failure = Failure::of(Exit::Invalid, &error);
+        let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+        let meant = rest.split('/').next().unwrap_or_default();
+        match Rule::parse(meant) {
+            Ok(rule) if text.contains('/') => failure
+                .hint(format!("it has a scheme or a path, and a host has neither; write `{rule}`")),
+            _ => failure.hint(
+                "hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8",
+            ),
+        }
+    })
 }
 
 /// The ledger of the home, which is made where it is not there.
@@ -47,7 +138,7 @@ pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Fa
 
 /// The vault of the home. A passphrase is asked for only when it is needed.
 pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
-    let asked = move || Secret::new(ask.passphrase("the vault").ok()?.to_string()).ok();
+    let asked = move || Secret::new(ask.vault_passphrase().ok()?.to_string()).ok();
     let opened = FileVault::open(home.path().join("vault"), asked);
     opened.map(Arc::new).map_err(|error| vault_failure(&error))
 }
@@ -59,34 +150,66 @@ pub(crate) fn vault_failure(error: &VaultError) -> Failure {
         VaultError::Disk { .. } | VaultError::NoRandomness | VaultError::Full => Exit::Unavailable,
         _ => Exit::Invalid,
     };
-    Failure::of(exit, error)
+    let failure = Failure::of(exit, error);
+    match error {
+        VaultError::NoPassphrase => failure.hint(ask::AT_TERMINAL),
+        _ => failure,
+    }
 }
 
-/// Refuses to go on where the policy wants more than a terminal, and it is not given.
+/// Refuses to go on where the policy wants to see that the owner is there, and they do not show it.
 pub(crate) fn check_presence(home: &Home, ask: Ask) -> Result<(), Failure> {
-    if policy(home)?.approval.owner_presence == Presence::Terminal {
+    match policy(home)?.approval.owner_presence {
+        Presence::Any => Ok(()),
+        Presence::Terminal => check_terminal(),
+        Presence::Passphrase => check_passphrase(home, ask),
+    }
+}
+
+/// The same for the passphrase itself: whoever changes one has to know it in any case, and the first one is
+/// set while there is none.
+pub(crate) fn check_presence_for_passphrase(home: &Home) -> Result<(), Failure> {
+    match policy(home)?.approval.owner_presence {
+        Presence::Any | Presence::Passphrase => Ok(()),
+        Presence::Terminal => check_terminal(),
+    }
+}
+
+fn check_terminal() -> Result<(), Failure> {
+    if Ask::has_terminal() {
         return Ok(());
     }
+    let message = "your policy wants a terminal for this, and there is none";
+    Err(Failure::new(Exit::Denied, message)
+        .hint("`[approval] owner_presence` in policy.toml says so"))
+}
+
+fn check_passphrase(home: &Home, ask: Ask) -> Result<(), Failure> {
     let vault = vault(home, ask)?;
-    let passphrase = ask.passphrase("the vault")?;
+    // Nobody is asked for what there is not.
+    if !vault.is_sealed().map_err(|error| vault_failure(&error))? {
+        let message = "your policy wants the passphrase of the vault, and it has none";
+        return Err(Failure::new(Exit::Denied, message).hint("`haft secret passphrase` sets one"));
+    }
+    let passphrase = ask.vault_passphrase();
+    let passphrase = passphrase.map_err(|failure| Failure { exit: Exit::Denied, ..failure })?;
     let passphrase = Secret::new(passphrase.to_string())
         .map_err(|error| Failure::new(Exit::Denied, error.to_string()))?;
-    vault.verify(&passphrase).map_err(|error| match error {
-        VaultError::NotSealed => Failure::new(
-            Exit::Denied,
-            "your policy wants the passphrase of the vault, and it has none",
-        )
-        .hint("`haft secret passphrase` sets one"),
-        error => vault_failure(&error),
-    })
+    vault.verify(&passphrase).map_err(|error| vault_failure(&error))
 }
 
 /// A package as grants and secrets name it: its id, with the dialect before it.
 pub(crate) fn package_id(text: &str) -> Result<String, String> {
     let dialect = text.split_once(':').and_then(|(dialect, _)| Dialect::named(dialect));
     let is_plain = !text.is_empty() && text.len() <= 512 && !text.contains(char::is_control);
-    match dialect {
-        Some(_) if is_plain => Ok(text.to_owned()),
+    match (dialect, text.split_once(':')) {
+        (Some(_), _) if is_plain => Ok(text.to_owned()),
+        (None, Some((other, id))) => Err(format!(
+            "`{}` is no dialect; write one of {} before `:{}`",
+            line(other),
+            Dialect::ALL.map(Dialect::name).join(", "),
+            line(id)
+        )),
         _ => Err(format!(
             "write the dialect and the id, such as mcpkg:{}; `haft call … --explain` shows it",
             line(text)

@@ -364,6 +364,8 @@ fn every_call_and_every_refusal_is_in_the_log_and_a_change_is_found() {
     let broken = desk.run(&["audit", "verify"], None);
     assert_eq!(broken.code, 1, "{}", broken.stdout);
     assert!(broken.stdout.contains(":2"), "{}", broken.stdout);
+    let shown = desk.done(&["audit"]).stderr;
+    assert!(shown.contains("1 line is not as it was written"), "{shown}");
 }
 
 #[test]
@@ -376,7 +378,7 @@ fn a_passphrase_guards_what_the_policy_says() {
         vec!["secret", "rm", PACKAGE, "X"],
     ] {
         let ran = desk.run(&arguments, None);
-        assert!(ran.code == 2 || ran.code == 4, "{arguments:?}: {} {}", ran.code, ran.stderr);
+        assert_eq!(ran.code, 4, "{arguments:?}: {}", ran.stderr);
     }
     assert_eq!(desk.done(&["grant", PACKAGE]).stdout, "");
     assert_eq!(desk.run(&["policy", "check"], None).code, 0);
@@ -384,4 +386,191 @@ fn a_passphrase_guards_what_the_policy_says() {
     let bad = desk.run(&["policy", "check"], None);
     assert_eq!(bad.code, 2);
     assert!(bad.stderr.contains("line 1: unknown field `aproval`"), "{}", bad.stderr);
+}
+
+/// Runs it in a session of its own, which has no terminal.
+fn without_terminal(desk: &Desk, arguments: &[&str], stdin: &str) -> Ran {
+    let home = desk.home();
+    let mut command = std::process::Command::new("setsid");
+    command.arg("--wait").arg(assert_cmd::cargo::cargo_bin("haft")).arg("--home").arg(home);
+    command.args(arguments).current_dir(repository());
+    let output = assert_cmd::Command::from_std(command).write_stdin(stdin).output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Runs it at a terminal, where these answers are typed; its code and what the screen showed.
+fn at_terminal(desk: &Desk, answers: &[&str], arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new("python3");
+    command.arg(repository().join("crates/cli/tests/terminal.py")).args(answers).arg("--");
+    command.arg(assert_cmd::cargo::cargo_bin("haft")).arg("--home").arg(desk.home());
+    let output = command.args(arguments).current_dir(repository()).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_terminal_is_needed_where_the_policy_says_so() {
+    let desk = Desk::new();
+    let grant = ["grant", PACKAGE, "--env", "X"];
+    assert_eq!(without_terminal(&desk, &grant, "").code, 0, "by default scripts may grant");
+    desk.done(&["ungrant", PACKAGE, "--all"]);
+    let manifest = desk.capability("cat", &closed(), &json!([]));
+    desk.write(
+        "home/policy.toml",
+        "[approval]\nowner_presence = \"terminal\"\n[package.\"demo.tool\"]\napproval = \"ask\"\n",
+    );
+    let call = ["call", "--approve", "--from", &manifest, "demo.tool", "{}"];
+    let ticket = leave(&desk.home(), "one");
+    for arguments in [
+        &grant[..],
+        &["approve", "always", PACKAGE, "demo.tool"],
+        &["approve", "allow", &ticket],
+        &["secret", "set", PACKAGE, "X"],
+        &["secret", "rm", PACKAGE, "X"],
+        &["secret", "rotate"],
+        &["secret", "passphrase", "--passphrase-stdin"],
+        &["secret", "passphrase", "--remove"],
+        &["login", "--from", &manifest],
+        &call,
+    ] {
+        let ran = without_terminal(&desk, arguments, "value\n");
+        assert_eq!(ran.code, 4, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("wants a terminal"), "{arguments:?}: {}", ran.stderr);
+    }
+    for list in [&["grant", PACKAGE][..], &["approve", "rules"], &["secret", "list"]] {
+        assert_eq!(without_terminal(&desk, list, "").stdout, "", "{list:?}");
+    }
+    let (code, screen) = at_terminal(&desk, &[], &grant);
+    assert_eq!(code, Some(0), "{screen}");
+    assert_eq!(without_terminal(&desk, &["ungrant", PACKAGE, "--all"], "").code, 0);
+    let (code, screen) = at_terminal(&desk, &[], &call);
+    assert_eq!(code, Some(0), "{screen}");
+}
+
+#[test]
+fn a_passphrase_is_set_from_standard_input_and_asked_for_at_a_terminal_alone() {
+    let desk = Desk::new();
+    desk.write("home/policy.toml", "[approval]\nowner_presence = \"passphrase\"\n");
+    let grant = ["grant", PACKAGE, "--env", "X"];
+    // Nobody is asked for a passphrase that there is not.
+    let (code, screen) = at_terminal(&desk, &[], &grant);
+    assert!(code == Some(4) && !screen.contains("Passphrase for"), "{screen}");
+    assert!(screen.contains("`haft secret passphrase` sets one"), "{screen}");
+    let nobody = without_terminal(&desk, &["secret", "passphrase"], "");
+    assert_eq!(nobody.code, 2, "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("hint: --passphrase-stdin reads it"), "{}", nobody.stderr);
+    assert!(!nobody.stderr.contains("--no-passphrase"), "{}", nobody.stderr);
+    let set = ["secret", "passphrase", "--passphrase-stdin"];
+    assert_eq!(without_terminal(&desk, &set, "open sesame\n").code, 0);
+    let again = without_terminal(&desk, &set, "another\n");
+    assert_eq!(again.code, 4, "whoever changes it knows the old one: {}", again.stderr);
+    let nobody = without_terminal(&desk, &grant, "open sesame\n");
+    assert_eq!(nobody.code, 4, "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("hint: run it at a terminal"), "{}", nobody.stderr);
+    assert!(!nobody.stderr.contains("--passphrase"), "{}", nobody.stderr);
+    assert_eq!(at_terminal(&desk, &["wrong"], &grant).0, Some(4));
+    let (code, screen) = at_terminal(&desk, &["open sesame"], &grant);
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("Passphrase for the vault:"), "{screen}");
+}
+
+#[test]
+fn a_policy_that_would_fail_later_is_refused_by_every_command() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    for (text, words) in [
+        ("[network]\nallow = [\"https://x.example/\"]", "[network] allow: `https://x.example/`"),
+        ("[network]\ndeny = [\"*\"]", "[network] deny: `*`"),
+        ("[sandbox]\nmemory = \"1M\"", "line 2: `1M`: the least is \"8M\""),
+        ("[folders]\nread = [\"/\"]", "line 2: `/` is everything"),
+        ("[secrets]\nbackend = \"keyring\"", "line 2: unknown field `backend`"),
+        ("[secrets]\nvault_address = \"http://v.example\"", "[secrets] vault_address: `http://v"),
+        ("[secrets]\nvault_address = \"http://localhost.example\"", "only to this machine"),
+        (
+            "[secrets]\nvault_address = \"v.example\"",
+            "[secrets] vault_address: `v.example`: write https://HOST",
+        ),
+    ] {
+        let path = desk.write("home/policy.toml", text);
+        for arguments in [
+            &["policy", "check"][..],
+            &["grant", PACKAGE, "--env", "X"],
+            &["call", "--from", &manifest, "demo.tool", "{}"],
+        ] {
+            let ran = desk.run(arguments, None);
+            assert_eq!(ran.code, 2, "{text}, {arguments:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains(words), "{text}, {arguments:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains(&path), "{text}, {arguments:?}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn no_grant_is_offered_for_what_the_policy_refuses() {
+    let desk = Desk::new();
+    let script = "curl -sS -m 5 https://other.example.net/ >/dev/null 2>&1; echo '{}'";
+    let manifest = desk.capability(script, &open(), &json!([]));
+    desk.write("home/policy.toml", "[network]\ndeny = [\"*.example.net\"]\n");
+    let ran = desk.call(&manifest);
+    let words = "other.example.net:443 was not reached: your policy refuses it";
+    assert!(ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stderr.contains("haft grant"), "{}", ran.stderr);
+    let learned = desk.done(&["grant", "--learn", PACKAGE]);
+    assert!(learned.stdout.is_empty() && learned.stderr.contains("no grant helps"));
+    let granted = desk.done(&["grant", PACKAGE, "--host", "other.example.net"]);
+    assert!(granted.stderr.contains("no grant helps"), "{}", granted.stderr);
+}
+
+#[test]
+fn a_package_that_is_trusted_too_little_is_told_with_the_key_that_decides() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    desk.write("home/policy.toml", "[trust]\nallow = [\"verified\"]\n");
+    let ran = desk.call(&manifest);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: `[trust] allow` in policy.toml"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_was_done_is_told_with_what_it_means() {
+    let desk = Desk::new();
+    for (arguments, code, words) in [
+        (vec!["grant", PACKAGE, "--env", "LD_PRELOAD"], 4, "[environment] allow"),
+        (vec!["grant", PACKAGE, "--device", "/dev/nope"], 0, "`/dev/nope` is not there"),
+        (vec!["grant", PACKAGE, "--host", "https://x.example/v1"], 2, "write `x.example`"),
+        (vec!["grant", PACKAGE, "--host", "a..b"], 2, "hosts are written"),
+        (vec!["grant", "foo:acme.weather"], 2, "`foo` is no dialect; write one of"),
+        (vec!["ungrant", PACKAGE, "--all"], 0, "Took back"),
+        (vec!["ungrant", PACKAGE, "--all"], 0, "nothing was granted to"),
+        (vec!["approve", "always", PACKAGE, "send"], 0, "whatever its arguments"),
+        (vec!["approve", "always", PACKAGE, "send", r#"{"to":"*"}"#], 0, r#"fit {"to":"*"}"#),
+        (vec!["audit"], 0, "there are no records"),
+        (vec!["audit", "--package", "x"], 0, "no record fits"),
+    ] {
+        let ran = desk.run(&arguments, None);
+        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_policy_of_others_and_a_grant_of_our_own_are_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    let policy = desk.write("home/policy.toml", "");
+    desk.done(&["policy", "check"]);
+    std::fs::set_permissions(&policy, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let ran = desk.run(&["policy", "check"], None);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("others may write"), "{}", ran.stderr);
+    std::fs::set_permissions(&policy, std::fs::Permissions::from_mode(0o600)).unwrap();
+    desk.write("home/vault/key", "x");
+    let vault = desk.home().join("vault");
+    for path in [vault.to_str().unwrap(), desk.home().to_str().unwrap()] {
+        let ran = desk.run(&["grant", PACKAGE, "--read", path], None);
+        assert_eq!(ran.code, 4, "{path}: {}", ran.stderr);
+    }
 }

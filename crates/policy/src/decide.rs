@@ -79,9 +79,7 @@ fn gate(
     if asked.package.requires_oauth && !asked.is_signed_in {
         return Some(Denial::Login);
     }
-    let refused = asked.action.environment.iter().find(|name| {
-        steers_programs(name) && !policy.environment.allow.iter().any(|one| one == *name)
-    });
+    let refused = asked.action.environment.iter().find(|name| !may_be_passed(name, policy));
     refused.map(|name| Denial::Environment(name.clone()))
 }
 
@@ -198,7 +196,14 @@ fn allow(
     let is_device = |device: &&str| {
         package.dialect != Dialect::Capability || declared.iter().any(|one| one == device)
     };
-    let passed = grants.of(Kind::Environment).map(str::to_owned);
+    let passed = grants.of(Kind::Environment).filter(|name| {
+        let may_be = may_be_passed(name, policy);
+        if !may_be {
+            say(reasons, "environment", format!("{name}: granted, but it steers programs"));
+        }
+        may_be
+    });
+    let passed: Vec<_> = passed.map(str::to_owned).collect();
     Allowance {
         hosts: hosts(asked, policy, grants, reasons),
         denied_hosts: policy.network.deny.clone(),
@@ -304,6 +309,11 @@ fn is_number(label: &str) -> bool {
 
 fn say(reasons: &mut Vec<Reason>, rule: &'static str, says: impl Into<String>) {
     reasons.push(Reason { rule, says: says.into() });
+}
+
+/// Whether a variable may be passed on at all: it steers no programs, or the policy names it.
+pub fn may_be_passed(name: &str, policy: &Policy) -> bool {
+    !steers_programs(name) || policy.environment.allow.iter().any(|one| one == name)
 }
 
 /// Whether a variable changes what programs execute, load or connect to.

@@ -29,7 +29,7 @@ pub struct Policy {
     pub sandbox: SandboxRules,
     /// Variables of the caller.
     pub environment: EnvironmentRules,
-    /// Where secrets are kept.
+    /// Secrets that are kept elsewhere.
     pub secrets: SecretRules,
     /// How tools that are container images are run.
     pub containers: ContainerRules,
@@ -122,7 +122,9 @@ impl ApprovalRules {
 /// What shows that the owner is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// A terminal.
+    /// That the program runs as the owner; whoever does is taken for them.
+    Any,
+    /// And that it was started at a terminal.
     Terminal,
     /// The passphrase of the vault.
     Passphrase,
@@ -192,11 +194,9 @@ pub struct EnvironmentRules {
     pub allow: Vec<String>,
 }
 
-/// Where secrets are kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Secrets that are kept elsewhere. New ones are always kept in the vault of the home.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretRules {
-    /// The place for new ones.
-    pub backend: Backend,
     /// Variables of the owner's environment that `env://` may name.
     pub environment: Vec<String>,
     /// References to what others keep, `vault://…` and `keyring://…`, that packages may name.
@@ -225,15 +225,6 @@ pub enum Store {
     First,
     /// Version 2: versions of each value, of which the latest counts.
     Second,
-}
-
-/// A place for secrets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// An encrypted file in the home.
-    File,
-    /// The keyring of the system.
-    Keyring,
 }
 
 /// How tools that are container images are run.
@@ -292,7 +283,7 @@ impl Default for Policy {
                 destructive: Rule::Ask,
                 undeclared: Rule::First,
                 expires_seconds: 600,
-                owner_presence: Presence::Terminal,
+                owner_presence: Presence::Any,
             },
             budget: Budget::default(),
             sandbox: SandboxRules {
@@ -307,12 +298,7 @@ impl Default for Policy {
             },
             environment: EnvironmentRules::default(),
             containers: ContainerRules { order: vec![ContainerWay::Image, ContainerWay::Engine] },
-            secrets: SecretRules {
-                backend: Backend::File,
-                environment: Vec::new(),
-                references: Vec::new(),
-                server: None,
-            },
+            secrets: SecretRules::default(),
             packages: BTreeMap::new(),
         }
     }

@@ -88,7 +88,7 @@ fn check_each(deadline: Option<Duration>, end: impl Fn(Child) -> Option<Exit>) {
 
 #[test]
 fn the_whole_tree_dies_at_the_deadline() {
-    let deadline = Some(Duration::from_millis(400));
+    let deadline = Some(Duration::from_millis(400) * slowness());
     as_each_user(|| {
         check_each(deadline, |mut child| {
             let exit = child.wait().exit;
@@ -103,7 +103,7 @@ fn the_whole_tree_dies_at_the_deadline_when_nobody_waits() {
     as_each_user(|| {
         let launcher = launcher();
         let path = Folder::new();
-        let deadline = Duration::from_millis(300);
+        let deadline = Duration::from_millis(300) * slowness();
         let stubborn = Stubborn::start(&launcher, "many-block", &path, Some(deadline));
         let since = Instant::now() + deadline;
         assert!(until(deadline, || size(&stubborn.beats) > 0));

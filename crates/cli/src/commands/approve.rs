@@ -89,8 +89,9 @@ pub(crate) fn run(
             };
             let number = runtime.block_on(records.state.remember(&rule, now())).map_err(failed)?;
             printer.note(&format!(
-                "Rule {number}: `{}` of {package} is not asked about",
-                line(action)
+                "Rule {number}: `{}` of {package} is not asked about {}",
+                line(action),
+                fitting(pattern)
             ));
         }
         What::Waiting => {
@@ -128,7 +129,11 @@ pub(crate) fn run(
                 };
                 let remembered = runtime.block_on(records.state.remember(&rule, now()));
                 let number = remembered.map_err(failed)?;
-                printer.note(&format!("Rule {number}: it is not asked about again"));
+                let session = if *session { " in this session" } else { "" };
+                let fitting = fitting(&pattern);
+                printer.note(&format!(
+                    "Rule {number}: it is not asked about again{session} {fitting}"
+                ));
             }
         }
         What::Refuse { ticket } => {
@@ -153,6 +158,14 @@ pub(crate) fn run(
         }
     }
     Ok(Exit::Done)
+}
+
+/// Which calls a rule is about, in words.
+fn fitting(pattern: &Pattern) -> String {
+    if *pattern == Pattern::any() {
+        return "whatever its arguments".to_owned();
+    }
+    format!("where its arguments fit {}", line(&pattern.to_string()))
 }
 
 fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outcome {

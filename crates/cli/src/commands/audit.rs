@@ -14,7 +14,10 @@ use crate::printer::{Printer, line};
 const PAUSE: Duration = Duration::from_millis(250);
 
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "With --json each record is one document on a line of its own, as in the log. See docs/audit.md.\n\nExamples:\n  haft audit --outcome denied\n  haft audit --package mcpkg:acme.weather --limit 5\n  haft audit --follow --json\n  haft audit verify"
+)]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
     what: Option<What>,
@@ -74,10 +77,17 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
         show(record, json_wanted, printer)?;
     }
     if page.unreadable > 0 {
-        printer.warn(&format!(
-            "{} lines are no records; `haft audit verify` names them",
-            page.unreadable
-        ));
+        let words = match page.unreadable {
+            1 => "1 line is not as it was written; `haft audit verify` names it".to_owned(),
+            more => {
+                format!("{more} lines are not as they were written; `haft audit verify` names them")
+            }
+        };
+        printer.warn(&words);
+    }
+    if page.records.is_empty() && follow.is_none() {
+        let is_filtered = filter.package.is_some() || filter.outcome.is_some();
+        printer.note(if is_filtered { "no record fits" } else { "there are no records" });
     }
     while let Some(follow) = &mut follow {
         match follow.poll().map_err(failed)? {

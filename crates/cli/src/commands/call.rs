@@ -11,8 +11,8 @@ use host::{
 };
 use ledger::state::rules::{Lasts, Rule};
 use manifest::dialect::Dialect;
-use manifest::model::Entry;
-use policy::{Answer, Pattern, Surface};
+use manifest::model::{Entry, Trust};
+use policy::{Answer, Denial, Pattern, Surface};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -27,7 +27,7 @@ use crate::{interrupt, owner, walls};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The result goes to standard output, everything else to standard error; a call that fails leaves standard output empty, unless --json is given.\n\nExamples:\n  haft call --from examples/agentcli/tools.json get_time '{\"timezone\":\"UTC\"}'\n  haft call --from examples/install-manifest/word-count count @input.json\n  haft call --from examples/jumith/dice.bundle.json dice.roll --explain"
+    after_help = "The result goes to standard output, everything else to standard error; a call that fails leaves standard output empty, unless --json is given.\n\nExamples:\n  haft call --from examples/agentcli/tools.json get_time '{\"timezone\":\"UTC\"}'\n  haft call --from examples/install-manifest/word-count count @input.json\n  haft call --from examples/jumith/dice.bundle.json demo.dice --explain"
 )]
 pub(crate) struct CallArgs {
     #[command(flatten)]
@@ -372,6 +372,11 @@ fn shell_word(text: &str) -> String {
 
 fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     let (asked, id) = (line(&one.asked), line(&tool.package.canonical_id()));
+    if one.why == egress::Refusal::Denied.to_string() {
+        return format!(
+            "hint: {asked} was not reached: your policy refuses it ([network] deny), and no grant helps"
+        );
+    }
     format!(
         "hint: {asked} was not reached ({}); `haft grant {id} --host {asked}` allows it",
         one.why
@@ -394,12 +399,22 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
             None => failure,
         },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
+        Kind::Denied if is_trust(&error.message) => failure.hint(format!(
+            "`[trust] allow` in policy.toml says who is trusted enough; `[package.\"{id}\"] allow = true` lets this one"
+        )),
         _ => failure,
     };
     for one in blocked {
         failure = failure.hint(blocked_words(one, tool).trim_start_matches("hint: ").to_owned());
     }
     failure
+}
+
+/// Whether a refusal was for too little trust.
+fn is_trust(message: &str) -> bool {
+    [Trust::Untrusted, Trust::Community, Trust::Verified, Trust::Local]
+        .into_iter()
+        .any(|trust| Denial::Trust(trust).to_string() == message)
 }
 
 pub(super) fn exit_of(kind: &Kind) -> Exit {

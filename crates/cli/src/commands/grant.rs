@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use clap::Args;
-use egress::Rule;
+use egress::{Decision, Refusal, Rule, Rules, Target};
 use host::records::now;
 use ledger::state::grants::{Grant, GrantKind};
+use policy::Policy;
 use serde_json::json;
 
 use crate::ask::Ask;
@@ -63,15 +64,14 @@ struct What {
 
 impl What {
     /// Each thing, checked and in the one form it is kept in.
-    fn things(&self) -> Result<Vec<(GrantKind, String)>, Failure> {
+    fn things(&self, policy: &Policy, home: &Home) -> Result<Vec<(GrantKind, String)>, Failure> {
         let mut things = Vec::new();
         for text in &self.host {
-            let rule = Rule::parse(text).map_err(|error| Failure::of(Exit::Invalid, &error))?;
-            things.push((GrantKind::Host, rule.to_string()));
+            things.push((GrantKind::Host, owner::host_rule(text)?.to_string()));
         }
         for (kind, paths) in [(GrantKind::Read, &self.read), (GrantKind::Write, &self.write)] {
             for text in paths {
-                things.push((kind, path(text)?));
+                things.push((kind, path(text, Some(home))?));
             }
         }
         for text in &self.device {
@@ -88,6 +88,11 @@ impl What {
                 let message = format!("`{}` is no name of a variable", line(name));
                 return Err(Failure::invalid(message).hint("a grant has the name, not the value"));
             }
+            if !policy::may_be_passed(name, policy) {
+                let message = format!("`{name}` steers programs, and is not passed on");
+                return Err(Failure::new(Exit::Denied, message)
+                    .hint("`[environment] allow` in policy.toml can name it"));
+            }
             things.push((GrantKind::Env, name.clone()));
         }
         Ok(things)
@@ -95,12 +100,17 @@ impl What {
 }
 
 /// A path without links. What is not there yet cannot be granted: nobody knows what it will be.
-fn path(text: &str) -> Result<String, Failure> {
+fn path(text: &str, home: Option<&Home>) -> Result<String, Failure> {
     let found = Path::new(text).canonicalize().map_err(|error| {
         Failure::new(Exit::NotFound, format!("failed to find `{}`", line(text))).cause(error)
     })?;
     if found == Path::new("/") {
         return Err(Failure::invalid("`/` as a whole cannot be granted"));
+    }
+    let home = home.and_then(|home| home.path().canonicalize().ok());
+    if home.is_some_and(|home| found.starts_with(home)) {
+        let message = format!("`{}` is haft's own, which no tool gets", line(text));
+        return Err(Failure::new(Exit::Denied, message));
     }
     found.into_os_string().into_string().map_err(|_| {
         Failure::invalid(format!("`{}` is not text, and cannot be kept as a grant", line(text)))
@@ -114,7 +124,8 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let things = args.what.things()?;
+    let policy = owner::policy(home)?;
+    let things = args.what.things(&policy, home)?;
     let runtime = owner::runtime()?;
     if !things.is_empty() {
         owner::check_presence(home, ask)?;
@@ -129,7 +140,13 @@ pub(crate) fn run(
             printer.json(&json!(blocked.iter().map(entry).collect::<Vec<_>>()))?;
             return Ok(Exit::Done);
         }
+        let denied = denied(&policy);
         for one in &blocked {
+            if one.kind == GrantKind::Host && is_denied(&one.value, &denied) {
+                let value = line(&one.value);
+                printer.note(&format!("{value}: your policy refuses it, and no grant helps"));
+                continue;
+            }
             let (kind, value) = (one.kind.name(), line(&one.value));
             printer.result(&format!("haft grant {} --{kind} {value}\n", args.package))?;
         }
@@ -149,6 +166,12 @@ pub(crate) fn run(
         let is_new = runtime.block_on(state.grant(&grant)).map_err(failed)?;
         let words = if is_new { "Granted" } else { "Already granted" };
         printer.note(&format!("{words} {} --{} {}", args.package, kind.name(), line(value)));
+        if *kind == GrantKind::Device && !Path::new(value).exists() {
+            printer.warn(&format!("`{}` is not there", line(value)));
+        }
+        if *kind == GrantKind::Host && is_denied(value, &denied(&policy)) {
+            printer.warn(&format!("your policy refuses `{}`, and no grant helps", line(value)));
+        }
     }
     if things.is_empty() {
         let grants = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
@@ -165,6 +188,19 @@ pub(crate) fn run(
         }
     }
     Ok(Exit::Done)
+}
+
+/// What the policy refuses whatever is granted.
+fn denied(policy: &Policy) -> Rules {
+    let denied = policy.network.deny.iter().filter_map(|text| Rule::parse(text).ok());
+    Rules::default().denying(denied.collect())
+}
+
+/// Whether a host is refused as a whole, or at the port that is named.
+fn is_denied(host: &str, denied: &Rules) -> bool {
+    let target =
+        Target::parse(host.as_bytes()).or_else(|_| Target::parse(format!("{host}:443").as_bytes()));
+    target.is_ok_and(|target| denied.decide(&target) == Decision::Refused(Refusal::Denied))
 }
 
 pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outcome {
@@ -187,7 +223,9 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
             (GrantKind::Env, &what.env),
         ] {
             let plain = |text: &String| match kind {
-                GrantKind::Read | GrantKind::Write => path(text).unwrap_or_else(|_| text.clone()),
+                GrantKind::Read | GrantKind::Write => {
+                    path(text, None).unwrap_or_else(|_| text.clone())
+                }
                 _ => text.clone(),
             };
             things.extend(texts.iter().map(|text| (kind, plain(text))));
@@ -197,6 +235,9 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
     if things.is_empty() && !args.all {
         return Err(Failure::invalid("there is nothing to take back")
             .hint("name it as it was granted, or --all"));
+    }
+    if things.is_empty() {
+        printer.note(&format!("nothing was granted to {}", args.package));
     }
     for (kind, value) in &things {
         let revoked =

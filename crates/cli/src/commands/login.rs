@@ -31,7 +31,7 @@ use crate::{owner, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The page to sign in at is printed, and opened in the browser on a terminal. What comes back is kept sealed in your vault, for this package alone.\n\nExamples:\n  haft login --from examples/remote\n  haft login --from examples/remote --scope files:write\n  haft login --from examples/remote --client-id my-client --client-secret --no-browser"
+    after_help = "The page to sign in at is printed, and opened in the browser on a terminal. What comes back is kept sealed in your vault, for this package alone.\n\nExamples:\n  haft login --from path/to/package\n  haft login --from path/to/package --scope files:write\n  haft login --from path/to/package --client-id my-client --client-secret --no-browser"
 )]
 pub(crate) struct LoginArgs {
     /// Sign in for what is at this path: a manifest, a folder, an archive
@@ -71,7 +71,7 @@ pub(crate) struct LoginArgs {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  haft logout install-manifest:acme-files\n  haft logout --from examples/remote"
+    after_help = "Examples:\n  haft logout install-manifest:acme-files\n  haft logout --from path/to/package"
 )]
 pub(crate) struct LogoutArgs {
     /// The package, with its dialect: install-manifest:acme-files
@@ -204,7 +204,7 @@ impl Desk<'_> {
     /// The hosts the owner typed.
     fn typed(&self) -> Result<Vec<Agreed>, Failure> {
         let rule = |text: &String| {
-            let rule = Rule::parse(text).map_err(|error| Failure::of(Exit::Invalid, &error))?;
+            let rule = owner::host_rule(text)?;
             Ok(Agreed { host: rule.to_string(), is_typed: true })
         };
         self.args.allow_host.iter().map(rule).collect()

@@ -39,6 +39,9 @@ enum What {
         /// Take it away: the key is then in a file only you can read
         #[arg(long)]
         remove: bool,
+        /// Read the new one from standard input instead of asking; the old one is asked for
+        #[arg(long, conflicts_with = "remove")]
+        passphrase_stdin: bool,
     },
 }
 
@@ -129,12 +132,18 @@ pub(crate) fn run(
             vault.rotate().map_err(failed)?;
             printer.note("Sealed every secret with a new key");
         }
-        What::Passphrase { remove: true } => {
+        What::Passphrase { remove: true, .. } => {
+            owner::check_presence_for_passphrase(home)?;
             vault.remove_passphrase().map_err(failed)?;
             printer.note("The vault has no passphrase any more");
         }
-        What::Passphrase { remove: false } => {
-            let passphrase = ask.new_passphrase("the vault")?;
+        What::Passphrase { remove: false, passphrase_stdin } => {
+            owner::check_presence_for_passphrase(home)?;
+            let passphrase = if *passphrase_stdin {
+                ask.passphrase_from_stdin()?
+            } else {
+                ask.new_vault_passphrase()?
+            };
             let passphrase = Secret::new(passphrase.to_string())
                 .map_err(|error| Failure::invalid(error.to_string()))?;
             vault.set_passphrase(&passphrase).map_err(failed)?;

@@ -243,6 +243,12 @@ fn variables_that_steer_programs_are_refused_unless_the_policy_names_them() {
         assert_eq!(allowed.decide().allowance.environment, [name]);
     }
     assert_eq!(Case::of(silent("[\"TZ\"]")).verdict(), Verdict::Allowed);
+    // A grant does not pass them on either.
+    let mut granted = Case::of(silent("[]"));
+    granted.grants = vec![(Kind::Environment, "LD_PRELOAD"), (Kind::Environment, "TZ")];
+    assert_eq!(granted.decide().allowance.environment, ["TZ"]);
+    let granted = granted.policy("[environment]\nallow = [\"LD_PRELOAD\"]");
+    assert_eq!(granted.decide().allowance.environment, ["LD_PRELOAD", "TZ"]);
 }
 
 #[test]

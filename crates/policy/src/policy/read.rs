@@ -7,11 +7,14 @@ use manifest::model::Trust;
 use serde::Deserialize;
 
 use super::{
-    Backend, Budget, ContainerWay, Level, PackageRules, Policy, Presence, Rule, Store, VaultServer,
+    Budget, ContainerWay, Level, PackageRules, Policy, Presence, Rule, Store, VaultServer,
 };
 
 /// The largest policy that is read.
 const LARGEST: usize = 256 * 1024;
+
+/// The least memory a call can have: with less, no program starts inside the walls.
+const LEAST_MEMORY: u64 = 8 << 20;
 
 /// Why a text is no policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +114,6 @@ struct EnvironmentTable {
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
 struct SecretTable {
-    backend: Option<toml::Spanned<String>>,
     environment: Vec<String>,
     references: Vec<toml::Spanned<String>>,
     vault_address: Option<toml::Spanned<String>>,
@@ -188,13 +190,6 @@ impl Reader<'_> {
             policy.environment.allow = environment.allow;
         }
         if let Some(secrets) = file.secrets {
-            if let Some(word) = &secrets.backend {
-                policy.secrets.backend = match &**word.get_ref() {
-                    "file" => Backend::File,
-                    "keyring" => Backend::Keyring,
-                    _ => return Err(self.unknown(word, "file, keyring")),
-                };
-            }
             policy.secrets.references = self.references(&secrets.references)?;
             policy.secrets.server = self.vault_server(&secrets)?;
             policy.secrets.environment = secrets.environment;
@@ -231,9 +226,10 @@ impl Reader<'_> {
         }
         if let Some(word) = &table.owner_presence {
             approval.owner_presence = match &**word.get_ref() {
+                "any" => Presence::Any,
                 "terminal" => Presence::Terminal,
                 "passphrase" => Presence::Passphrase,
-                _ => return Err(self.unknown(word, "terminal, passphrase")),
+                _ => return Err(self.unknown(word, "any, terminal, passphrase")),
             };
         }
         Ok(())
@@ -252,12 +248,16 @@ impl Reader<'_> {
                 *time = self.milliseconds(word)?;
             }
         }
-        for (word, size) in [
-            (&table.memory, &mut rules.memory),
-            (&table.max_memory, &mut rules.max_memory),
-            (&table.scratch, &mut rules.scratch),
-            (&table.output, &mut rules.output),
-        ] {
+        for (word, size) in
+            [(&table.memory, &mut rules.memory), (&table.max_memory, &mut rules.max_memory)]
+        {
+            if let Some(word) = word {
+                *size = self.memory(word)?;
+            }
+        }
+        for (word, size) in
+            [(&table.scratch, &mut rules.scratch), (&table.output, &mut rules.output)]
+        {
             if let Some(word) = word {
                 *size = self.bytes(word)?;
             }
@@ -322,7 +322,7 @@ impl Reader<'_> {
             allow: table.allow,
             level: table.level.as_ref().map(|word| self.level(word)).transpose()?,
             timeout_ms: table.timeout.as_ref().map(|word| self.milliseconds(word)).transpose()?,
-            memory: table.memory.as_ref().map(|word| self.bytes(word)).transpose()?,
+            memory: table.memory.as_ref().map(|word| self.memory(word)).transpose()?,
             budget: table.budget.map(Budget::from).unwrap_or_default(),
             cents_per_call: table.cents_per_call,
             approval: table.approval.as_ref().map(|word| self.rule(word)).transpose()?,
@@ -348,6 +348,10 @@ impl Reader<'_> {
             let path = word.get_ref();
             let is_fixed = path.starts_with('/') || path == "~" || path.starts_with("~/");
             let is_plain = !path.split('/').any(|part| part == "..");
+            if is_fixed && path.split('/').all(|part| part.is_empty() || part == ".") {
+                let message = format!("`{path}` is everything; name the folders that are meant");
+                return Err(self.at(word.span().start, message));
+            }
             if is_fixed && is_plain {
                 return Ok(path.clone());
             }
@@ -366,6 +370,16 @@ impl Reader<'_> {
     fn bytes(&self, word: &toml::Spanned<String>) -> Read<u64> {
         const UNITS: [(&str, u64); 3] = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
         self.quantity(word, &UNITS, "a size such as \"512M\", \"2G\"")
+    }
+
+    fn memory(&self, word: &toml::Spanned<String>) -> Read<u64> {
+        match self.bytes(word)? {
+            size if size < LEAST_MEMORY => {
+                let message = format!("`{}`: the least is \"8M\"", word.get_ref());
+                Err(self.at(word.span().start, message))
+            }
+            size => Ok(size),
+        }
     }
 
     fn quantity(
@@ -454,7 +468,6 @@ mod tests {
             [environment]
             allow = ["HTTPS_PROXY"]
             [secrets]
-            backend = "keyring"
             environment = ["TOKEN"]
             references = ["vault://kv/a#b", "keyring://a/b"]
             vault_address = "https://vault.example"
@@ -480,7 +493,6 @@ mod tests {
         assert_eq!(policy.sandbox.timeout_ms, 10_000);
         assert_eq!(policy.sandbox.output, 1 << 20);
         assert_eq!(policy.budget.cents_per_day, Some(50));
-        assert_eq!(policy.secrets.backend, Backend::Keyring);
         assert_eq!(policy.secrets.references, ["vault://kv/a#b", "keyring://a/b"]);
         let server = policy.secrets.server.as_ref().unwrap();
         assert_eq!(server.address, "https://vault.example");
@@ -515,6 +527,13 @@ mod tests {
             ("[sandbox]\ntimeout = \"10\"", 2, "write a time such as"),
             ("[sandbox]\nmemory = \"0M\"", 2, "write a size such as"),
             ("[sandbox]\nprocesses = 0", 2, "from 1 to 32000"),
+            ("[sandbox]\nmemory = \"4M\"", 2, "the least is \"8M\""),
+            ("[sandbox]\nmax_memory = \"8191K\"", 2, "the least is \"8M\""),
+            ("[package.x]\nmemory = \"1M\"", 2, "the least is \"8M\""),
+            ("[folders]\nwrite = [\"/\"]", 2, "`/` is everything"),
+            ("[folders]\nread = [\"~/a\",\n\"/./\"]", 3, "is everything"),
+            ("[approval]\nowner_presence = \"me\"", 2, "is none of: any, terminal, passphrase"),
+            ("[secrets]\nbackend = \"keyring\"", 2, "unknown field `backend`"),
             ("[folders]\nread = [\"data\"]", 2, "no absolute path"),
             ("[secrets]\nreferences = [\"env://A\"]", 2, "begins with neither"),
             ("[secrets]\nvault_version = 2", 2, "there is no `vault_address`"),
