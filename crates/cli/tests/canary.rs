@@ -1,4 +1,4 @@
-//! One secret through every way to run, by tools that say it aloud in every form they can: it is found in no
+//! One secret through commands, Python, Node, MCP servers and HTTP requests, by tools that say it aloud in every form they can: it is found in no
 //! result, error, log, file or command line.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
