@@ -56,6 +56,15 @@ fn a_number_below_nothing_is_explained(desk: &Desk) {
         let said = desk.refused(&[flag, "-1", "--", "true"], 2);
         assert_eq!(said.lines().next(), Some(&*format!("error: invalid value '-1' for {words}")));
     }
+    for (flag, value, words) in [
+        ("--timeout", "0", "it must be more than nothing"),
+        ("--timeout", "99999999999999999999", "that is longer than can be counted"),
+        ("--memory", "99999999999999999T", "that is more than there can be"),
+        ("--scratch", "0", "it must be more than nothing"),
+    ] {
+        let said = desk.refused(&[flag, value, "--", "true"], 2);
+        assert!(said.lines().next().is_some_and(|line| line.ends_with(words)), "{flag}: {said}");
+    }
 }
 
 fn one_document_of_json_is_not_to_be_had(desk: &Desk) {

@@ -118,8 +118,15 @@ fn size(text: &str) -> Result<u64, String> {
         Some('T') => (&upper[..upper.len() - 1], 40),
         _ => (upper, 0),
     };
-    let number: u64 = digits.parse().map_err(|_| wrong())?;
-    number.checked_mul(1 << shift).filter(|size| *size > 0).ok_or_else(wrong)
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let number: Option<u64> = digits.parse().ok().and_then(|n: u64| n.checked_mul(1 << shift));
+    match number {
+        Some(0) => Err("it must be more than nothing".to_owned()),
+        Some(size) => Ok(size),
+        None => Err("that is more than there can be".to_owned()),
+    }
 }
 
 /// Reads a time: `90` (seconds), `500ms`, `30s`, `5m`, `2h`.
@@ -134,10 +141,14 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
         "h" => 3600.0,
         _ => return Err(wrong()),
     };
-    std::time::Duration::try_from_secs_f64(number * unit)
-        .ok()
-        .filter(|time| !time.is_zero())
-        .ok_or_else(wrong)
+    if number.is_nan() || number < 0.0 {
+        return Err(wrong());
+    }
+    match std::time::Duration::try_from_secs_f64(number * unit) {
+        Ok(time) if time.is_zero() => Err("it must be more than nothing".to_owned()),
+        Ok(time) => Ok(time),
+        Err(_) => Err("that is longer than can be counted".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -91,6 +91,10 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, json_wanted: bool, printer: P
     })?;
     let (confinement, argv) = confine(args, home, &here)?;
     let report_place = args.report.as_deref().map(Place::find).transpose()?;
+    for path in confinement.writable.iter().filter(|path| runtime::is_system(path)) {
+        let path = path.display();
+        printer.warn(&format!("`{path}` is the system's: what it writes there, others will run"));
+    }
     let launcher = walls::launcher()?;
     if args.cpus.is_some_and(|share| share % 100 != 0) && launcher.walls().level() < Level::L3 {
         printer.warn("below L3 --cpus counts whole processors; `haft doctor` tells what L3 needs");
