@@ -10,6 +10,7 @@ mod draw;
 mod exit;
 mod git;
 mod home;
+mod hosts;
 mod interrupt;
 mod load;
 mod new_folder;

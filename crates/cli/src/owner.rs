@@ -14,6 +14,7 @@ use vault::{FileVault, Secret, VaultError};
 use crate::ask::{self, Ask};
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
+use crate::hosts;
 use crate::output;
 use crate::printer::line;
 
@@ -92,18 +93,7 @@ fn check_hosts(policy: &Policy, path: &Path) -> Result<(), Failure> {
 /// Refuses a Vault server that no token would be sent to: it goes over TLS, or does not leave this machine.
 fn check_server(policy: &Policy, path: &Path) -> Result<(), Failure> {
     let Some(server) = &policy.secrets.server else { return Ok(()) };
-    let is_here = |rest: &str| {
-        let authority = rest.split('/').next().unwrap_or_default();
-        ["localhost", "127.0.0.1", "[::1]"].iter().any(|here| {
-            authority.strip_prefix(here).is_some_and(|end| end.is_empty() || end.starts_with(':'))
-        })
-    };
-    let is_address = match server.address.split_once("://") {
-        Some(("https", rest)) => !rest.is_empty() && !rest.starts_with(['/', ':']),
-        Some(("http", rest)) => is_here(rest),
-        _ => false,
-    };
-    if is_address {
+    if vault::kv::is_address(&server.address) {
         return Ok(());
     }
     let words = format!(
@@ -117,15 +107,7 @@ fn check_server(policy: &Policy, path: &Path) -> Result<(), Failure> {
 pub(crate) fn host_rule(text: &str) -> Result<Rule, Failure> {
     Rule::parse(text).map_err(|error| {
         let failure = Failure::of(Exit::Invalid, &error);
-        let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-        let meant = rest.split('/').next().unwrap_or_default();
-        match Rule::parse(meant) {
-            Ok(rule) if text.contains('/') => failure
-                .hint(format!("it has a scheme or a path, and a host has neither; write `{rule}`")),
-            _ => failure.hint(
-                "hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8",
-            ),
-        }
+        hosts::parse(text).err().into_iter().fold(failure, Failure::hint)
     })
 }
 

@@ -164,7 +164,7 @@ impl<F: Fetch> VaultKv<F> {
 }
 
 /// Whether a token may be sent there: over TLS, or without leaving this machine.
-fn is_address(address: &str) -> bool {
+pub fn is_address(address: &str) -> bool {
     let (authority, must_be_here) = match address.split_once("://") {
         Some(("https", rest)) => (rest, false),
         Some(("http", rest)) => (rest, true),

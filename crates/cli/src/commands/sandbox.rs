@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::hosts;
 use crate::interrupt;
 use crate::output;
 use crate::printer::{Printer, line};
@@ -42,10 +43,10 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "PATH")]
     write: Vec<PathBuf>,
     /// Let it reach a host: NAME, *.NAME, NAME:PORT, ADDRESS, NETWORK/BITS; may be repeated
-    #[arg(long, value_name = "HOST", value_parser = values::host)]
+    #[arg(long, value_name = "HOST", value_parser = hosts::parse)]
     allow_host: Vec<Rule>,
     /// The same, also when the name leads to a private address
-    #[arg(long, value_name = "HOST", value_parser = values::host)]
+    #[arg(long, value_name = "HOST", value_parser = hosts::parse)]
     allow_private_host: Vec<Rule>,
     /// Memory for it and all it starts, such as 512M
     #[arg(long, value_name = "SIZE", default_value = "1G", allow_negative_numbers = true, value_parser = values::memory)]
