@@ -88,10 +88,7 @@ impl Desk {
     }
 
     fn write(&self, name: &str, text: &str) -> String {
-        let path = self.folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
+        common::write_below(self.folder.path(), name, text)
     }
 
     fn run(&self, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {

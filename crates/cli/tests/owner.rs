@@ -22,10 +22,7 @@ impl Desk {
     }
 
     fn write(&self, name: &str, text: &str) -> String {
-        let path = self.0.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
+        common::write_below(self.0.path(), name, text)
     }
 
     fn run(&self, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {

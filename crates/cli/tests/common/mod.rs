@@ -56,6 +56,14 @@ pub fn run_in(folder: &Path, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {
     }
 }
 
+/// Writes a file below a folder, and the folders on the way; its path.
+pub fn write_below(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
 /// A folder to work in, with a home of its own.
 pub struct Desk(pub tempfile::TempDir);
 
