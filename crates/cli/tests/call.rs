@@ -182,6 +182,11 @@ fn json_gives_one_document_whatever_happens() {
     assert_eq!(document["ok"], false);
     assert_eq!(document["error"]["code"], "tool_failed");
     assert_eq!(document["error"]["message"], "no");
+    assert_eq!((&document["attempts"], &document["sandbox"]), (&json!(1), &ok["sandbox"]));
+    assert!(document["ms"].is_u64(), "{document}");
+    let refused = desk.call(&[&desk.script("true"), "run", "[]", "--json"]).json();
+    assert_eq!(refused["error"]["code"], "bad_input");
+    assert_eq!((&refused["attempts"], &refused["sandbox"]["level"]), (&json!(0), &json!(null)));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! One secret through commands, Python, Node, MCP servers and HTTP requests, by tools that say it aloud in every form they can: it is found in no
-//! result, error, log, file or command line.
+//! One secret through commands, Python, Node, MCP servers, images, HTTP requests and agents, by tools that say it aloud in every form they
+//! can: it is found in no result, error, log, file or command line.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -256,7 +256,7 @@ fn parrot() -> u16 {
             let count = stream.read(&mut buffer).unwrap_or(0);
             let heard = String::from_utf8_lossy(&buffer[..count]).into_owned();
             let status = if heard.contains("fail") { "500 No" } else { "200 OK" };
-            let body = json!({ "heard": heard }).to_string();
+            let body = said_again(&heard).to_string();
             let _ = write!(
                 stream,
                 "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nx-heard: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -266,6 +266,85 @@ fn parrot() -> u16 {
         }
     });
     port
+}
+
+/// All that was heard, as the answer of a program or, where an agent was asked, of an agent.
+fn said_again(heard: &str) -> Value {
+    let asked = heard.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let asked: Value = serde_json::from_str(asked).unwrap_or_default();
+    if asked["jsonrpc"] != "2.0" {
+        return json!({ "heard": heard });
+    }
+    let parts = json!([{ "data": { "heard": heard } }, { "text": heard }]);
+    let message = json!({ "messageId": "m", "role": "ROLE_AGENT", "parts": parts });
+    if heard.contains("fail") {
+        let error = json!({ "code": -32603, "message": heard, "data": { "heard": heard } });
+        return json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error });
+    }
+    json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "message": message } })
+}
+
+#[test]
+fn agents_that_are_told_a_key() {
+    let desk = Desk::new();
+    let port = parrot();
+    let package = "capability:demo.canary";
+    desk.keep(package, "TOKEN");
+    let granted = desk.run(&["grant", package, "--host", &format!("127.0.0.1:{port}")], None);
+    assert_eq!(granted.code, 0, "{}", granted.stderr);
+    let endpoint = format!("http://127.0.0.1:{port}/");
+    let agent = json!({ "kind": "a2a_rpc", "a2a": { "endpoint": endpoint } });
+    let open = r#""network":"allowlist","network_allowlist":["agent.example"]"#;
+    let manifest = capability(&agent).replace(r#""network":"deny""#, open);
+    let from = desk.write("agent/manifest.json", &manifest);
+    desk.call(&from, "demo.canary");
+    assert_silent_below(&desk.home(), &desk.forms);
+}
+
+#[test]
+fn programs_of_an_image() {
+    let desk = Desk::new();
+    let root = desk.folder.path().join("root");
+    let script = "#!/bin/sh\nread -r how\necho \"$TOKEN\" | tee /dev/stderr\nprintf %s \"$TOKEN\" | base64\n\
+        printf %s \"$TOKEN\" | xxd -p\ncase \"$how\" in *fail*) exit 3 ;; esac\n";
+    desk.write("root/opt/say", script);
+    std::fs::create_dir_all(root.join("bin")).unwrap();
+    std::fs::copy("/bin/busybox", root.join("bin/busybox")).unwrap();
+    for name in ["sh", "tee", "base64", "xxd"] {
+        std::os::unix::fs::symlink("busybox", root.join("bin").join(name)).unwrap();
+    }
+    let layout = desk.folder.path().join("tool/layout").display().to_string();
+    std::fs::create_dir(desk.folder.path().join("tool")).unwrap();
+    let image = format!("{layout}:tool");
+    for words in [
+        &["init", "--layout", &layout] as &[&str],
+        &["new", "--image", &image],
+        &["insert", "--rootless", "--image", &image, root.to_str().unwrap(), "/"],
+    ] {
+        let made = std::process::Command::new("umoci").args(words).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+    let index = std::fs::read_to_string(format!("{layout}/index.json")).unwrap();
+    let index: Value = serde_json::from_str(&index).unwrap();
+    let image = format!("localhost/tool@{}", index["manifests"][0]["digest"].as_str().unwrap());
+    let manifest = json!({
+        "manifest_version": "0.3",
+        "tool": { "id": "canary", "version": "1.0.0", "name": "Canary", "summary": "A test.",
+            "tags": [], "license": "MIT", "author": { "name": "Ann" }, "description": "A test.",
+            "homepage": "https://example.com/" },
+        "runtime": { "kind": "container", "install": { "method": "container", "image": image },
+            "entrypoint": { "command": ["/bin/sh", "/opt/say"] } },
+        "env": [{ "name": "TOKEN", "required": true, "secret": true, "prompt": "The key." }],
+        "actions": [{ "name": "say", "summary": "Says it.", "side_effects": "none",
+            "invocation": { "kind": "stdin-json" }, "input": { "type": "object" },
+            "output": { "format": "text" } }],
+        "smoke": { "kind": "http", "url": "https://example.com/", "success": { "http_status": 200 } },
+        "kill_switch": { "kind": "manual", "instructions_url": "https://example.com/" },
+    });
+    let from = desk.write("tool/manifest.json", &manifest.to_string());
+    desk.keep("install-manifest:canary", "TOKEN");
+    desk.call(&from, "say");
+    assert_silent_below(&desk.home(), &desk.forms);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ledger::state::approvals::TicketId;
 use manifest::model::{Action, Package, Trust};
@@ -96,19 +95,6 @@ pub struct Advance {
     pub total: Option<f64>,
     /// What it is doing.
     pub message: Option<String>,
-}
-
-/// What came back.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
-    /// The result.
-    pub output: Output,
-    /// How long it took.
-    pub took: Duration,
-    /// How often it was tried.
-    pub attempts: u32,
-    /// What the walls were worth, where there was something to wall in.
-    pub level: Option<sandbox::Level>,
 }
 
 /// The result of a call.

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use policy::Question;
+use policy::{Denial, Question};
 use serde_json::{Value, json};
+
+use crate::run::Blocked;
 
 /// Why a call gave no result.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +39,10 @@ pub enum Kind {
     Unknown,
     /// It may not be called, or not so.
     Denied,
+    /// It is trusted too little to be called.
+    Distrusted,
+    /// A place may not be reached for it.
+    Blocked(Box<Blocked>),
     /// The owner has to be asked first.
     NeedsApproval(Box<Question>),
     /// The owner has to sign in first, or to sign in for more.
@@ -58,19 +64,48 @@ impl Kind {
             Self::BadInput => "bad_input",
             Self::MissingInput => "missing_input",
             Self::Unknown => "unknown_tool",
-            Self::Denied => "denied",
+            Self::Denied | Self::Distrusted | Self::Blocked(_) => "denied",
             Self::NeedsApproval(_) => "needs_approval",
             Self::NeedsLogin => "needs_login",
             Self::Unavailable => "unavailable",
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// Whether it was us who refused, and nothing was tried.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Denied
+                | Self::Distrusted
+                | Self::Blocked(_)
+                | Self::NeedsApproval(_)
+                | Self::NeedsLogin
+        )
+    }
 }
 
 impl CallError {
     /// A failure without details.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), details: json!({}), passes_after: None }
+        let (message, details) = (message.into(), json!({}));
+        Self { kind, message, details, passes_after: None }
+    }
+
+    /// A call that may not go ahead.
+    pub(crate) fn denied(denial: &Denial) -> Self {
+        let kind = match denial {
+            Denial::Login => Kind::NeedsLogin,
+            Denial::Trust(_) => Kind::Distrusted,
+            _ => Kind::Denied,
+        };
+        Self::new(kind, denial.to_string())
+    }
+
+    /// A place that may not be reached.
+    pub(crate) fn blocked(message: impl Into<String>, place: Blocked) -> Self {
+        let (host, why) = (place.asked.clone(), place.why.to_string());
+        Self::new(Kind::Blocked(Box::new(place)), message).with("host", host).with("why", why)
     }
 
     /// The same, of which it is known that it may be gone the next time.

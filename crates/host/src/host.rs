@@ -22,7 +22,7 @@ use vault::{FileVault, Redactor};
 use self::running::{Ran, Running, redact_error};
 use self::signing::tokens;
 
-use crate::call::{Call, Reply, Tool};
+use crate::call::{Call, Output, Tool};
 use crate::choose::{self, Machine, PLATFORM};
 use crate::confine;
 use crate::consider::{Considered, consider, question};
@@ -162,20 +162,19 @@ impl Host {
                 (ran, begun)
             }
             Err(error) => {
-                if matches!(error.kind, Kind::Denied | Kind::NeedsApproval(_) | Kind::NeedsLogin) {
+                if error.kind.is_refusal() {
                     record.decision = audit::Decision::Denied(error.message.clone());
                 }
-                (Ran::failed(error), None)
+                (Ran::refused(error), None)
             }
         };
         let took = began.elapsed();
         let ending = answered.ending(took);
-        let Ran { output, blocked, attempts, is_walled, .. } = answered;
+        let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
         let package = format!("{}@{}", record.package, tool.package.semver());
         let unwritten = self.records.finish(begun, &record, &ending, &package, &blocked).await;
         let level = is_walled.then(|| self.level());
-        let reply = output.map(|output| Reply { output, took, attempts, level });
-        Made { reply, blocked, unwritten }
+        Made { reply, took, attempts, level, blocked, unwritten }
     }
 
     /// Approval, then secrets; then it may be run.
@@ -400,7 +399,13 @@ impl Host {
 #[derive(Debug)]
 pub struct Made {
     /// The result.
-    pub reply: Result<Reply, CallError>,
+    pub reply: Result<Output, CallError>,
+    /// How long it took.
+    pub took: Duration,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What the walls were worth, where there was something to wall in.
+    pub level: Option<sandbox::Level>,
     /// What the tool was kept from reaching.
     pub blocked: Vec<Blocked>,
     /// What could not be written down.
@@ -431,10 +436,10 @@ fn listing(tool: &Tool) -> Call {
 
 /// Why a call may not go ahead.
 fn denied(denial: &Denial, tool: &Tool) -> CallError {
-    match denial {
-        Denial::Login => CallError::new(Kind::NeedsLogin, denial.to_string())
-            .with("package", tool.package.canonical_id()),
-        _ => CallError::new(Kind::Denied, denial.to_string()),
+    let error = CallError::denied(denial);
+    match error.kind {
+        Kind::NeedsLogin => error.with("package", tool.package.canonical_id()),
+        _ => error,
     }
 }
 

@@ -21,7 +21,7 @@ async fn a_tool_may_want_its_owner_asked_about_some_inputs() {
     let mut call = call_of(&tool, &json!({"amount": 30}));
     call.answer = Some(Answer::Approved { digest: question.digest.clone() });
     let reply = host.call(&tool, &call, Warmth::Warm).await.reply;
-    assert_eq!(reply.unwrap().output.into_value(), json!(30));
+    assert_eq!(reply.unwrap().into_value(), json!(30));
     // The answer is for these arguments.
     call.input = json!({"amount": 31}).to_string();
     let reply = host.call(&tool, &call, Warmth::Warm).await.reply;
@@ -107,11 +107,11 @@ async fn an_agent_asks_once_for_an_action_that_does_not_say_what_it_changes() {
     assert_eq!(ticket_of(&host, &tool, &call).await, ticket, "nobody has answered yet");
     assert!(state.answer(&ticket, ledger::state::approvals::Answer::Approved, now).await.unwrap());
     let reply = host.call(&tool, &call, Warmth::Warm).await.reply.unwrap();
-    assert_eq!(reply.output.into_value(), json!(1));
+    assert_eq!(reply.into_value(), json!(1));
     // From here on nobody is asked on this surface, whatever the arguments and the session.
     let another = by_agent(&tool, "two", &json!({"n": 2}));
     let reply = host.call(&tool, &another, Warmth::Warm).await.reply.unwrap();
-    assert_eq!(reply.output.into_value(), json!(2));
+    assert_eq!(reply.into_value(), json!(2));
 }
 
 #[tokio::test]

@@ -84,7 +84,7 @@ async fn told(host: &Host, reference: &str) -> Result<Value, CallError> {
     std::fs::write(&path, manifest.to_string()).unwrap();
     let tool = folder.tool("manifest.json");
     let (reply, _) = kit::call(host, &tool, &json!({}), Warmth::Cold).await;
-    reply.map(|reply| reply.output.into_value())
+    reply.map(host::Output::into_value)
 }
 
 fn policy(port: u16, more: &str) -> String {

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use host::{Blocked, CallError, Host, Kind, Output, Records, Reply, Settings, Tool, Warmth};
+use host::{Blocked, CallError, Host, Kind, Made, Output, Records, Settings, Tool, Warmth};
 use kit::call_of;
 use manifest::document::{self, Options};
 use manifest::model::Trust;
@@ -168,32 +168,27 @@ impl Site {
         }))
     }
 
-    fn call(&self, tool: &Tool, input: Value) -> (Result<Reply, CallError>, Vec<Blocked>) {
-        self.call_granting(tool, &input, &self.grants)
+    fn call(&self, tool: &Tool, input: Value) -> (Result<Output, CallError>, Vec<Blocked>) {
+        let made = self.make(tool, &input, &self.grants);
+        (made.reply, made.blocked)
     }
 
-    fn call_granting(
-        &self,
-        tool: &Tool,
-        input: &Value,
-        grants: &Grants,
-    ) -> (Result<Reply, CallError>, Vec<Blocked>) {
+    fn make(&self, tool: &Tool, input: &Value, grants: &Grants) -> Made {
         let call = call_of(tool, input);
         self.runtime.block_on(async {
             kit::set_grants(&self.records, &tool.package.canonical_id(), grants).await;
-            let made = self.host.call(tool, &call, Warmth::Cold).await;
-            (made.reply, made.blocked)
+            self.host.call(tool, &call, Warmth::Cold).await
         })
     }
 
-    fn ok(&self, tool: &Tool, input: Value) -> Reply {
+    fn ok(&self, tool: &Tool, input: Value) -> Output {
         let (reply, blocked) = self.call(tool, input);
         assert_eq!(blocked, []);
         reply.unwrap()
     }
 
     fn json(&self, tool: &Tool, input: Value) -> Value {
-        self.ok(tool, input).output.into_value()
+        self.ok(tool, input).into_value()
     }
 
     fn error(&self, tool: &Tool, input: Value) -> CallError {
@@ -359,8 +354,9 @@ fn a_token_is_fetched_kept_and_renewed_once() {
     let site = Site::open();
     let names = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET"];
     let me = site.mcpkg("GET", "/private", auth("oauth2", &names));
-    let first = site.ok(&me, json!({}));
-    let said = first.output.clone().into_value();
+    let make = || site.make(&me, &json!({}), &site.grants);
+    let first = make();
+    let said = first.reply.unwrap().into_value();
     assert_eq!(
         said["as"],
         json!({ "client": "[secret ME_CLIENT_ID]", "grant": "client_credentials", "scope": "read write" })
@@ -371,8 +367,7 @@ fn a_token_is_fetched_kept_and_renewed_once() {
     site.json(&me, json!({}));
     assert_eq!(site.count("tokens"), fetched, "it is kept");
     site.json(&site.mcpkg("POST", "/revoke", json!({})), json!({}));
-    let again = site.ok(&me, json!({}));
-    assert_eq!(again.attempts, 2, "one refusal, one renewal");
+    assert_eq!(make().attempts, 2, "one refusal, one renewal");
     assert_eq!(site.count("tokens"), fetched + 1);
     let refreshing = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET", "ME_REFRESH_TOKEN"];
     let owner = site.mcpkg("GET", "/private", auth("oauth2", &refreshing));
@@ -399,7 +394,7 @@ fn a_token_endpoint_that_says_no_or_may_not_be_asked_ends_the_call() {
     let far = ["FAR_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET"];
     let tool = site.mcpkg("GET", "/private", auth("oauth2", &far));
     let (reply, blocked) = site.call(&tool, json!({}));
-    assert_eq!(reply.unwrap_err().kind, Kind::Denied);
+    assert_eq!(reply.unwrap_err().kind, Kind::Blocked(Box::new(blocked[0].clone())));
     assert_eq!(blocked[0].asked, "auth.example.invalid:443");
     // Every token is refused there, so the call ends after one renewal.
     let me = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET"];
@@ -417,7 +412,7 @@ fn every_format_is_read_and_what_was_not_promised_is_refused() {
         site.call(&site.manifest(&invocation, json!({ "output": { "format": format } })), json!({}))
             .0
     };
-    let ok = |path: &str, format: &str| ask(path, format).unwrap().output;
+    let ok = |path: &str, format: &str| ask(path, format).unwrap();
     assert_eq!(ok("/text", "text"), Output::Text("plain wörds".to_owned()));
     let media_type = Some("image/x-demo".to_owned());
     assert_eq!(ok("/bytes", "binary"), Output::Binary { bytes: (0..=255).collect(), media_type });
@@ -475,29 +470,26 @@ fn only_what_is_idempotent_is_sent_again() {
         let path = format!("/flaky?key={key}&{query}");
         let invocation = json!({ "method": "POST", "path": path });
         let tool = site.manifest(&invocation, json!({ "idempotent": idempotent }));
-        site.call(&tool, json!({})).0
+        site.make(&tool, &json!({}), &site.grants)
     };
     for how in ["502", "503", "504", "429", "429&wait=0", "reset", "close"] {
         let key = how.replace(['&', '='], "-");
-        let reply = ask(true, &key, &format!("how={how}&times=2")).unwrap();
-        assert_eq!(
-            (reply.attempts, reply.output),
-            (3, Output::Json(json!({ "seen": 3 }))),
-            "{how}"
-        );
+        let made = ask(true, &key, &format!("how={how}&times=2"));
+        let seen = (made.attempts, made.reply);
+        assert_eq!(seen, (3, Ok(Output::Json(json!({ "seen": 3 })))), "{how}");
         let key = format!("once-{key}");
-        assert!(ask(false, &key, &format!("how={how}&times=2")).is_err(), "{how}");
+        assert!(ask(false, &key, &format!("how={how}&times=2")).reply.is_err(), "{how}");
         assert_eq!(site.count(&key), 1, "{how}");
     }
-    let error = ask(true, "always", "how=503&times=9").unwrap_err();
-    assert_eq!((error.kind, &error.details["attempts"]), (Kind::Failed, &json!(3)));
+    let made = ask(true, "always", "how=503&times=9");
+    assert_eq!((made.reply.unwrap_err().kind, made.attempts), (Kind::Failed, 3));
     assert_eq!(site.count("always"), 3);
     for how in ["500", "400", "404"] {
-        assert!(ask(true, how, &format!("how={how}&times=1")).is_err());
+        assert!(ask(true, how, &format!("how={how}&times=1")).reply.is_err());
         assert_eq!(site.count(how), 1, "{how} is no passing trouble");
     }
     let began = Instant::now();
-    assert!(ask(true, "long", "how=429&times=1&wait=3600").is_err());
+    assert!(ask(true, "long", "how=429&times=1&wait=3600").reply.is_err());
     assert!(began.elapsed() < Duration::from_secs(10), "nobody waits for an hour");
     // Nothing says of an mcpkg tool that it may be sent twice.
     let tool = site.mcpkg("GET", "/flaky?key=mcpkg&how=503", json!({}));
@@ -510,16 +502,16 @@ fn nobody_is_reached_whom_the_owner_did_not_allow() {
     let site = Site::open();
     let echo = site.mcpkg("GET", "/echo", json!({}));
     // The package's own word leads nowhere private.
-    let (reply, blocked) = site.call_granting(&echo, &json!({}), &Grants::default());
+    let Made { reply, blocked, .. } = site.make(&echo, &json!({}), &Grants::default());
     let error = reply.unwrap_err();
     let asked = site.origin.strip_prefix("http://").unwrap();
-    assert_eq!((&error.kind, &error.details["host"]), (&Kind::Denied, &json!(asked)));
+    assert_eq!((error.kind.code(), &error.details["host"]), ("denied", &json!(asked)));
     assert_eq!(blocked.len(), 1);
     assert_eq!(blocked[0].asked, asked);
     let elsewhere = site.mcpkg("GET", "/elsewhere", json!({}));
     for to in ["http://169.254.169.254/latest/", "http://localhost:1/", "http://evil.invalid/"] {
         let (reply, blocked) = site.call(&elsewhere, json!({ "to": to }));
-        assert_eq!(reply.unwrap_err().kind, Kind::Denied, "{to}");
+        assert_eq!(reply.unwrap_err().kind.code(), "denied", "{to}");
         assert_eq!(blocked.len(), 1, "{to}");
     }
     let here = site.json(&elsewhere, json!({ "to": format!("{}/echo?x=1", site.origin) }));
@@ -531,7 +523,7 @@ fn nobody_is_reached_whom_the_owner_did_not_allow() {
     );
     let grant = Grant { kind: GrantKind::Host, value: "127.0.0.1:9".to_owned() };
     let grants = [grant].into_iter().collect();
-    let error = site.call_granting(&nobody, &json!({}), &grants).0.unwrap_err();
+    let error = site.make(&nobody, &json!({}), &grants).reply.unwrap_err();
     assert_eq!(error.kind, Kind::Unavailable);
     assert!(error.message.starts_with("no connection was made: "), "{}", error.message);
 }
@@ -585,15 +577,13 @@ fn servers_of_others_understand_us() {
         &json!({ "method": "GET", "path": "/stream/3" }),
         json!({ "output": { "format": "ndjson-stream" } }),
     );
-    let Output::Records(records) = site.ok(&chunked, json!({})).output else {
-        panic!("no records")
-    };
+    let Output::Records(records) = site.ok(&chunked, json!({})) else { panic!("no records") };
     assert_eq!(records.len(), 3);
     let image = site.manifest(
         &json!({ "method": "GET", "path": "/image/png" }),
         json!({ "output": { "format": "binary" } }),
     );
-    let Output::Binary { bytes, media_type } = site.ok(&image, json!({})).output else {
+    let Output::Binary { bytes, media_type } = site.ok(&image, json!({})) else {
         panic!("no bytes")
     };
     assert!(bytes.starts_with(b"\x89PNG") && media_type.as_deref() == Some("image/png"));

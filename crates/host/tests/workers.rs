@@ -19,7 +19,7 @@ async fn a_python_function_answers_and_stays_warm() {
     let second = result(&host, &tool, json!({})).await;
     assert_eq!((&first["count"], &second["count"]), (&json!(1), &json!(2)));
     let (cold, _) = call(&host, &tool, &json!({}), Warmth::Cold).await;
-    assert_eq!(cold.unwrap().output.into_value()["count"], 1);
+    assert_eq!(cold.unwrap().into_value()["count"], 1);
     assert_eq!(result(&host, &tool, json!({})).await["count"], 3);
 }
 
@@ -101,11 +101,11 @@ async fn an_answer_that_comes_twice_is_never_anothers() {
         // error of the tool, and never the answer to another call.
         let _ = call(&host, &tool, &json!({"twice": true}), Warmth::Warm).await;
         match call(&host, &tool, &json!({"round": round}), Warmth::Warm).await.0 {
-            Ok(reply) => assert_eq!(reply.output.into_value(), json!({"round": round})),
+            Ok(reply) => assert_eq!(reply.into_value(), json!({"round": round})),
             Err(error) => assert_eq!(error.kind, Kind::BadOutput, "{error}"),
         }
         let (cold, _) = call(&host, &tool, &json!({"round": round}), Warmth::Cold).await;
-        assert_eq!(cold.unwrap().output.into_value(), json!({"round": round}));
+        assert_eq!(cold.unwrap().into_value(), json!({"round": round}));
     }
 }
 

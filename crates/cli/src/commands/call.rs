@@ -3,16 +3,17 @@
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use clap::Args;
 use host::records::now;
 use host::{
-    Blocked, Call, CallError, CancellationToken, Host, Kind, Output, Reply, Settings, Tool, Warmth,
+    Blocked, Call, CallError, CancellationToken, Host, Kind, Made, Output, Settings, Tool, Warmth,
 };
 use ledger::state::rules::{Lasts, Rule};
 use manifest::dialect::Dialect;
-use manifest::model::{Entry, Trust};
-use policy::{Answer, Denial, Pattern, Surface};
+use manifest::model::Entry;
+use policy::{Answer, Pattern, Surface};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -74,7 +75,9 @@ pub(crate) fn run(
         return explain(&args.wanted, Surface::Terminal, home, ask, json_wanted, printer);
     }
     let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
+    let began = Instant::now();
     runtime.block_on(discover(&mut found.tools, &args.wanted, &host))?;
+    let asked_for = began.elapsed();
     let tool = choose(&found.tools, &args.wanted.name)?;
     let called_off = CancellationToken::new();
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
@@ -130,9 +133,10 @@ pub(crate) fn run(
         return Ok(Exit::Of(interrupt::CODE));
     }
     if json_wanted {
-        return in_json(&made.reply, &made.blocked, &host, printer);
+        made.took += asked_for;
+        return in_json(made, printer);
     }
-    let reply = made.reply.map_err(|error| {
+    let output = made.reply.map_err(|error| {
         let failure = failure(&error, &made.blocked, tool);
         match login_words(&error, &args.wanted.from) {
             Some(words) => failure.hint(words),
@@ -142,10 +146,10 @@ pub(crate) fn run(
     for one in &made.blocked {
         printer.note(&blocked_words(one, tool));
     }
-    if matches!(reply.output, Output::Records(_)) && watcher.has_shown() {
+    if matches!(output, Output::Records(_)) && watcher.has_shown() {
         return Ok(Exit::Done);
     }
-    show(&reply, printer)
+    show(&output, printer)
 }
 
 /// The pattern that these arguments fit. With a `*` in them it would let others through too, so there is none.
@@ -372,7 +376,7 @@ fn shell_word(text: &str) -> String {
 
 fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     let (asked, id) = (line(&one.asked), line(&tool.package.canonical_id()));
-    if one.why == egress::Refusal::Denied.to_string() {
+    if one.why == egress::Refusal::Denied {
         return format!(
             "hint: {asked} was not reached: your policy refuses it ([network] deny), and no grant helps"
         );
@@ -399,7 +403,7 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
             None => failure,
         },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
-        Kind::Denied if is_trust(&error.message) => failure.hint(format!(
+        Kind::Distrusted => failure.hint(format!(
             "`[trust] allow` in policy.toml says who is trusted enough; `[package.\"{id}\"] allow = true` lets this one"
         )),
         _ => failure,
@@ -410,13 +414,6 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
     failure
 }
 
-/// Whether a refusal was for too little trust.
-fn is_trust(message: &str) -> bool {
-    [Trust::Untrusted, Trust::Community, Trust::Verified, Trust::Local]
-        .into_iter()
-        .any(|trust| Denial::Trust(trust).to_string() == message)
-}
-
 pub(super) fn exit_of(kind: &Kind) -> Exit {
     match kind {
         Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
@@ -424,52 +421,41 @@ pub(super) fn exit_of(kind: &Kind) -> Exit {
         }
         Kind::BadInput | Kind::MissingInput => Exit::Invalid,
         Kind::Unknown => Exit::NotFound,
-        Kind::Denied | Kind::NeedsApproval(_) | Kind::NeedsLogin => Exit::Denied,
+        Kind::Denied
+        | Kind::Distrusted
+        | Kind::Blocked(_)
+        | Kind::NeedsApproval(_)
+        | Kind::NeedsLogin => Exit::Denied,
         Kind::Unavailable => Exit::Unavailable,
     }
 }
 
-fn in_json(
-    answered: &Result<Reply, CallError>,
-    blocked: &[Blocked],
-    host: &Host,
-    printer: Printer,
-) -> Outcome {
+fn in_json(made: Made, printer: Printer) -> Outcome {
+    let blocked = made.blocked.iter();
     let blocked: Vec<_> =
-        blocked.iter().map(|one| json!({ "host": one.asked, "why": one.why })).collect();
-    let (document, exit) = match answered {
-        Ok(reply) => {
-            let took = u64::try_from(reply.took.as_millis()).unwrap_or(u64::MAX);
-            let level = reply.level.map(|level| level.to_string());
-            let document = json!({
-                "ok": true,
-                "result": reply.output.clone().into_value(),
-                "ms": took,
-                "attempts": reply.attempts,
-                "sandbox": { "level": level, "blocked": blocked },
-            });
-            (document, Exit::Done)
-        }
-        Err(error) => {
-            let document = json!({
-                "ok": false,
-                "error": error.to_value(),
-                "sandbox": { "level": host.level().to_string(), "blocked": blocked },
-            });
-            (document, exit_of(&error.kind))
-        }
+        blocked.map(|one| json!({ "host": one.asked, "why": one.why.to_string() })).collect();
+    let (is_ok, name, told, exit) = match made.reply {
+        Ok(output) => (true, "result", output.into_value(), Exit::Done),
+        Err(error) => (false, "error", error.to_value(), exit_of(&error.kind)),
     };
+    let document = json!({
+        "ok": is_ok,
+        name: told,
+        "ms": u64::try_from(made.took.as_millis()).unwrap_or(u64::MAX),
+        "attempts": made.attempts,
+        "sandbox": { "level": made.level.map(|level| level.to_string()), "blocked": blocked },
+    });
     printer.json(&document)?;
     Ok(exit)
 }
 
 /// The result, exactly; on a terminal nothing of it steers the terminal.
-fn show(reply: &Reply, printer: Printer) -> Outcome {
+fn show(output: &Output, printer: Printer) -> Outcome {
     let is_terminal = std::io::stdout().is_terminal();
     let text = |text: &str| {
         if is_terminal { printer.result(&(escaped(text) + "\n")) } else { printer.result(text) }
     };
-    match &reply.output {
+    match output {
         Output::Json(value) => text(&format!("{value}\n"))?,
         Output::Text(said) => text(said)?,
         Output::Records(records) => {

@@ -88,11 +88,7 @@ impl Host {
                 }
                 _ => {
                     blocked.dedup();
-                    let output = match attempts {
-                        0 | 1 => ran.output,
-                        _ => ran.output.map_err(|error| error.with("attempts", attempts)),
-                    };
-                    return Ran { output, blocked, attempts, ..ran };
+                    return Ran { blocked, attempts, ..ran };
                 }
             }
         }
@@ -190,6 +186,11 @@ pub(super) struct Ran {
 }
 
 impl Ran {
+    /// A call of which nothing was run.
+    pub(super) fn refused(error: CallError) -> Self {
+        Self { attempts: 0, is_walled: false, ..Self::failed(error) }
+    }
+
     pub(super) fn failed(error: CallError) -> Self {
         Self::of(Err(error), Vec::new())
     }
@@ -255,4 +256,7 @@ impl Ran {
 pub(super) fn redact_error(error: &mut CallError, redactor: &Redactor) {
     error.message = redactor.text(&error.message);
     redactor.json(&mut error.details);
+    if let Kind::Blocked(place) = &mut error.kind {
+        place.asked = redactor.text(&place.asked);
+    }
 }

@@ -7,6 +7,7 @@ use egress::http::SendError;
 use vault::VaultError;
 
 use crate::error::{CallError, Kind};
+use crate::run::Blocked;
 
 /// Why somebody is not signed in.
 #[derive(Debug)]
@@ -177,12 +178,11 @@ impl From<LoginError> for CallError {
             message = format!("{message}: {next}");
             cause = next.source();
         }
-        let told = Self::new(error.kind(), message);
         match &error {
             LoginError::NotReached { source: SendError::Refused { asked, refusal }, .. } => {
-                told.with("host", &**asked).with("why", refusal.to_string())
+                Self::blocked(message, Blocked { asked: asked.clone(), why: *refusal })
             }
-            _ => told,
+            _ => Self::new(error.kind(), message),
         }
     }
 }

@@ -201,9 +201,8 @@ pub(super) fn not_sent(error: &SendError) -> CallError {
 }
 
 fn refused(asked: &str, refusal: egress::Refusal) -> CallError {
-    CallError::new(Kind::Denied, format!("`{asked}` is refused: {refusal}"))
-        .with("host", asked)
-        .with("why", refusal.to_string())
+    let message = format!("`{asked}` is refused: {refusal}");
+    CallError::blocked(message, Blocked { asked: asked.to_owned(), why: refusal })
 }
 
 /// Reads a response as the action promises.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use egress::attempt::{Attempt, Outcome, Stage};
 use egress::resolve::SystemResolver;
-use egress::{Limits, Rules, Running};
+use egress::{Limits, Refusal, Rules, Running};
 use sandbox::{Child, SpawnError};
 
 use crate::error::{CallError, Kind};
@@ -25,15 +25,14 @@ pub struct Blocked {
     /// What it asked for, as `host:port`.
     pub asked: String,
     /// Why not.
-    pub why: String,
+    pub why: Refusal,
 }
 
 impl Blocked {
     /// What a refusal of ours was about.
     pub(crate) fn of(error: &CallError) -> Option<Self> {
-        let text = |name: &str| error.details[name].as_str().map(str::to_owned);
-        match error.kind {
-            Kind::Denied => Some(Self { asked: text("host")?, why: text("why")? }),
+        match &error.kind {
+            Kind::Blocked(place) => Some((**place).clone()),
             _ => None,
         }
     }
@@ -80,7 +79,7 @@ impl Network {
 /// Remembers an attempt that was refused.
 pub(crate) fn note(blocked: &Mutex<Vec<Blocked>>, attempt: &Attempt) {
     let Stage::Ended { outcome: Outcome::Refused(refusal), .. } = &attempt.stage else { return };
-    let one = Blocked { asked: attempt.asked.clone(), why: refusal.to_string() };
+    let one = Blocked { asked: attempt.asked.clone(), why: *refusal };
     let mut blocked = blocked.lock().unwrap_or_else(PoisonError::into_inner);
     if blocked.len() < MOST_BLOCKED && !blocked.contains(&one) {
         blocked.push(one);

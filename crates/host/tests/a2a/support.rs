@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use host::{Blocked, CallError, Host, Records, Reply, Settings, Tool, Warmth};
+use host::{Blocked, CallError, Host, Output, Records, Settings, Tool, Warmth};
 use manifest::document::{Options, read};
 use manifest::model::Trust;
 use policy::{Consent, Grant, GrantKind, Grants, Policy};
@@ -140,7 +140,7 @@ impl Site {
     }
 
     /// Calls with the agent's host granted.
-    pub(crate) async fn call(&self, tool: &Tool, input: &Value) -> Result<Reply, CallError> {
+    pub(crate) async fn call(&self, tool: &Tool, input: &Value) -> Result<Output, CallError> {
         let value = format!("127.0.0.1:{}", self.port);
         let grants = Grants::from_iter([Grant { kind: GrantKind::Host, value }]);
         self.call_granting(tool, input, &grants).await.0
@@ -151,7 +151,7 @@ impl Site {
         tool: &Tool,
         input: &Value,
         grants: &Grants,
-    ) -> (Result<Reply, CallError>, Vec<Blocked>) {
+    ) -> (Result<Output, CallError>, Vec<Blocked>) {
         kit::set_grants(&self.records, &tool.package.canonical_id(), grants).await;
         kit::call(&self.host, tool, input, Warmth::Cold).await
     }
@@ -159,7 +159,7 @@ impl Site {
     /// The result of a call that must succeed.
     pub(crate) async fn json(&self, input: Value) -> Value {
         let reply = self.call(&self.tool(json!({})), &input).await;
-        reply.unwrap_or_else(|error| panic!("{error}: {}", error.details)).output.into_value()
+        reply.unwrap_or_else(|error| panic!("{error}: {}", error.details)).into_value()
     }
 
     /// The error of a call that must fail.

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use std::sync::Arc;
 
-use host::{Blocked, Call, CallError, Host, Records, Reply, Settings, Tool, Warmth};
+use host::{Blocked, Call, CallError, Host, Output, Records, Settings, Tool, Warmth};
 use manifest::document::{Options, read};
 use manifest::model::Trust;
 use policy::{Consent, Policy, Surface};
@@ -175,7 +175,7 @@ pub async fn call(
     tool: &Tool,
     input: &Value,
     warmth: Warmth,
-) -> (Result<Reply, CallError>, Vec<Blocked>) {
+) -> (Result<Output, CallError>, Vec<Blocked>) {
     let made = host.call(tool, &call_of(tool, input), warmth).await;
     assert_eq!(made.unwritten, Vec::<String>::new());
     (made.reply, made.blocked)
@@ -184,7 +184,7 @@ pub async fn call(
 /// The result of a warm call that must succeed.
 pub async fn result(host: &Host, tool: &Tool, input: Value) -> Value {
     let (reply, _) = call(host, tool, &input, Warmth::Warm).await;
-    reply.unwrap_or_else(|error| panic!("{error}: {}", error.details)).output.into_value()
+    reply.unwrap_or_else(|error| panic!("{error}: {}", error.details)).into_value()
 }
 
 /// The error of a warm call that must fail.

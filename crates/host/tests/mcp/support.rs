@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use host::{
-    Blocked, Call, CallError, Era, Eras, Host, Output, Progress, Records, Reply, Settings, Tool,
-    Warmth,
+    Blocked, Call, CallError, Era, Eras, Host, Output, Progress, Records, Settings, Tool, Warmth,
 };
 use manifest::document::{Options, read};
 use manifest::model::{Invocation, Trust};
@@ -171,7 +170,7 @@ impl Bench {
 
     /// Calls a tool.
     pub(crate) async fn call(&self, name: &str, input: Value) -> Result<Output, CallError> {
-        self.ask(name, input, Warmth::Warm, None).await.0.map(|reply| reply.output)
+        self.ask(name, input, Warmth::Warm, None).await.0
     }
 
     /// Calls a tool, and says all that came back.
@@ -181,7 +180,7 @@ impl Bench {
         input: Value,
         warmth: Warmth,
         progress: Option<Arc<dyn Progress>>,
-    ) -> (Result<Reply, CallError>, Vec<Blocked>) {
+    ) -> (Result<Output, CallError>, Vec<Blocked>) {
         let call = Call {
             action: name.to_owned(),
             input: input.to_string(),

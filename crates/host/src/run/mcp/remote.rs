@@ -69,11 +69,9 @@ impl Line {
     pub(super) fn check(&self, url: &Url) -> Result<(), CallError> {
         self.client.check(url).map_err(|refusal| {
             let port = url.port_or_known_default().unwrap_or_default();
-            let host = format!("{}:{port}", url.host_str().unwrap_or_default());
-            let message = format!("{host} may not be reached: {refusal}");
-            CallError::new(Kind::Denied, message)
-                .with("host", host)
-                .with("why", refusal.to_string())
+            let asked = format!("{}:{port}", url.host_str().unwrap_or_default());
+            let message = format!("{asked} may not be reached: {refusal}");
+            CallError::blocked(message, Blocked { asked, why: refusal })
         })
     }
 }
