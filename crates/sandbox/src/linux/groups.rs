@@ -5,6 +5,7 @@
 //! outlives the host and can take them away. The host writes the limits and reads the usage.
 
 use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use super::mounts::Doing;
-use super::process;
+use super::process::{self, Namespaces};
 use super::wire::{Bytes, Group};
 use crate::confinement::Limits;
 use crate::level::Fault;
@@ -280,7 +281,7 @@ fn move_all(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the controllers on, and moves a process in and out, which is refused across a delegation.
+/// Gives the controllers on, and starts a process in a group, which is refused across a delegation.
 fn try_unified(base: &Path) -> io::Result<PathBuf> {
     let attempt = || {
         std::fs::write(base.join("cgroup.subtree_control"), "+memory +pids")?;
@@ -288,15 +289,12 @@ fn try_unified(base: &Path) -> io::Result<PathBuf> {
         let _ = std::fs::write(base.join("cgroup.subtree_control"), "+cpu");
         let trial = base.join("trial");
         std::fs::create_dir(&trial)?;
-        let pid = process::fork(|| {
-            let _ = rustix::event::poll(&mut [], None);
-            0
-        })?;
-        let moved = std::fs::write(trial.join("cgroup.procs"), pid.as_raw_pid().to_string());
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
-        process::reap(pid)?;
+        let started = std::fs::File::open(&trial).and_then(|place| {
+            Ok(process::fork_apart(Namespaces::Shared, Some(place.as_fd()), || 0)?)
+        });
+        let ended = started.map(|(pid, _)| process::reap(pid));
         std::fs::remove_dir(&trial)?;
-        moved
+        ended?.map(drop).map_err(io::Error::from)
     };
     attempt().map(|()| base.to_owned()).inspect_err(|_| {
         remove(base);
@@ -338,32 +336,6 @@ fn mount_point(mounts: &str, kind: &str, controller: Option<&str>) -> Option<Pat
     })
 }
 
-/// Has the kernel get ready to move processes between groups, which takes it some milliseconds when nobody has
-/// done so for a while: by moving this one to where it is. Only root need: whoever has a group of their own may
-/// be moved within it at the same time.
-pub(crate) fn rouse() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let (mounts, own) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
-    let group = own.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (parts.next()?, parts.next()?);
-        let root = match controllers {
-            "" => mount_point(&mounts, "cgroup2", None),
-            names if names.split(',').any(|name| name == "memory") => {
-                mount_point(&mounts, "cgroup", Some("memory"))
-            }
-            _ => None,
-        };
-        Some(root?.join(path.trim_start_matches('/')))
-    });
-    if let Some(group) = group {
-        let _ = enter(&group, std::process::id());
-    }
-}
-
 /// Reads the file that tells the processor time, of either hierarchy.
 pub(crate) fn processor_time(text: &str) -> Option<Duration> {
     match text.lines().find_map(|line| line.strip_prefix("usage_usec ")) {
@@ -372,8 +344,9 @@ pub(crate) fn processor_time(text: &str) -> Option<Duration> {
     }
 }
 
-fn enter(folder: &Path, pid: u32) -> Result<(), Fault> {
-    std::fs::write(folder.join("cgroup.procs"), pid.to_string())
+/// Writes who is to be in a group to one of its files.
+fn enter(folder: &Path, file: &str, who: &str) -> Result<(), Fault> {
+    std::fs::write(folder.join(file), who)
         .doing(|| format!("enter the control group `{}`", folder.display()))
 }
 
@@ -383,19 +356,38 @@ fn make_and_enter(folder: &Path, pid: u32) -> Result<(), Fault> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made.doing(|| format!("make the control group `{}`", folder.display())),
     }?;
-    enter(folder, pid)
+    enter(folder, "cgroup.procs", &pid.to_string())
 }
 
 impl Group {
-    /// Moves a process in; what it starts from now on is in it too.
-    pub(crate) fn admit(&self, pid: u32) -> Result<(), Fault> {
-        match self {
-            Self::Unified(folder) => enter(folder.path(), pid),
-            Self::Split { memory, processes, .. } => {
-                enter(memory.path(), pid)?;
-                processes.as_ref().map_or(Ok(()), |processes| enter(processes.path(), pid))
-            }
+    /// Runs a function in a process of its own in this group, which says first whether it is in it.
+    /// What it starts is in it too.
+    ///
+    /// To move a process stops all others from starting any, for which the kernel waits some milliseconds when
+    /// nobody has done so for a while. A process that starts in its group is not moved, and one that moves its
+    /// only thread by itself stops nobody.
+    pub(crate) fn fork(
+        group: Option<&Self>,
+        what: &str,
+        run: impl FnOnce(Result<(), Fault>) -> i32,
+    ) -> Result<(Pid, OwnedFd), Fault> {
+        let doing = || format!("start {what}");
+        let place = match group {
+            Some(Self::Unified(folder)) => Some(std::fs::File::open(folder.path()).doing(doing)?),
+            Some(Self::Split { .. }) | None => None,
+        };
+        let place = place.as_ref().map(AsFd::as_fd);
+        process::fork_apart(Namespaces::Shared, place, || run(group.map_or(Ok(()), Self::join)))
+            .doing(doing)
+    }
+
+    /// Moves the only thread of this process in, where it was not started in it.
+    fn join(&self) -> Result<(), Fault> {
+        let Self::Split { memory, processes, .. } = self else { return Ok(()) };
+        for folder in [Some(memory), processes.as_ref()].into_iter().flatten() {
+            enter(folder.path(), "tasks", "0")?;
         }
+        Ok(())
     }
 
     /// Writes the limits. Groups that only this room needs are made, and its process moved in.

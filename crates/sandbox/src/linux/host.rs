@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::child::Child;
-use super::groups::{self, Before, Limited};
+use super::groups::{Before, Limited};
 use super::order;
 use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
 use crate::confinement::{Confinement, Limits};
@@ -297,8 +297,6 @@ impl From<io::Error> for Gone {
 
 impl Link {
     fn open(program: &Path) -> Result<(Self, Walls), StartError> {
-        // The launcher will move its first room in a moment; that it is slow then helps nobody.
-        let _ = std::thread::Builder::new().name("groups".into()).spawn(groups::rouse);
         let (socket, theirs) = UnixStream::pair().map_err(StartError::Program)?;
         let process = Command::new(program)
             .arg0(NAME)

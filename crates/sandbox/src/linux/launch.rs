@@ -266,18 +266,7 @@ impl Launcher {
         let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
         let group = self.groups.as_ref().map(Groups::make).transpose()?;
         let plan = &self.plan;
-        let made = process::fork_apart(plan.namespaces, || room::run(theirs, plan));
-        let made = made.doing(|| "start a room".into()).and_then(|(pid, descriptor)| {
-            let number = pid.as_raw_pid().unsigned_abs();
-            match group.as_ref().map_or(Ok(()), |group| group.admit(number)) {
-                Ok(()) => Ok((pid, descriptor)),
-                Err(fault) => {
-                    let _ = rustix::process::kill_process(pid, Signal::KILL);
-                    Err(fault)
-                }
-            }
-        });
-        match made {
+        match Group::fork(group.as_ref(), "a room", |is_in| room::run(theirs, plan, is_in)) {
             Ok((pid, descriptor)) => Ok((ours, pid, descriptor, None, group)),
             Err(fault) => {
                 self.lingering.extend(group);

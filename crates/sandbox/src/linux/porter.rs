@@ -38,19 +38,13 @@ impl Porter {
     pub(crate) fn start(plan: &Plan, groups: Option<&Groups>) -> Result<Self, Fault> {
         let (socket, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
         let group = groups.map(Groups::make).transpose()?;
-        let forked =
-            process::fork_apart(Namespaces::Shared, || i32::from(work(theirs, plan).is_err()));
-        let (pid, process) = match forked.doing(|| "start a porter".into()) {
-            Ok(forked) => forked,
-            Err(fault) => {
-                let _ = group.as_ref().is_some_and(Group::remove);
-                return Err(fault);
-            }
-        };
+        let forked = Group::fork(group.as_ref(), "a porter", |is_in| {
+            i32::from(work(theirs, plan, is_in).is_err())
+        });
+        let (_, process) = forked.inspect_err(|_| {
+            let _ = group.as_ref().is_some_and(Group::remove);
+        })?;
         let porter = Self { process, socket, group };
-        if let Some(group) = &porter.group {
-            group.admit(pid.as_raw_pid().unsigned_abs())?;
-        }
         porter.hear()?;
         Ok(porter)
     }
@@ -91,11 +85,14 @@ impl Drop for Porter {
 }
 
 /// The life of a porter.
-fn work(socket: UnixStream, plan: &Plan) -> std::io::Result<()> {
+fn work(socket: UnixStream, plan: &Plan, is_in: Result<(), Fault>) -> std::io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let launcher = room::alone_with(socket)?;
-    let network = process::unshare(UnshareFlags::NEWNET)
-        .doing(|| "make a network namespace".into())
+    let network = is_in
+        .and_then(|()| {
+            let made = process::unshare(UnshareFlags::NEWNET);
+            made.doing(|| "make a network namespace".into())
+        })
         .and_then(|()| {
             let switched = process::switch_loopback_on();
             switched.doing(|| "switch the loopback interface on".into())
@@ -108,7 +105,7 @@ fn work(socket: UnixStream, plan: &Plan) -> std::io::Result<()> {
     {
         let Some(socket) = descriptors.into_iter().next() else { continue };
         let made = if is_empty() {
-            process::fork_apart(Namespaces::New, || room::run(socket.into(), plan))
+            process::fork_apart(Namespaces::New, None, || room::run(socket.into(), plan, Ok(())))
         } else {
             Err(Errno::ADDRINUSE)
         };

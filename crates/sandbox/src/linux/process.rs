@@ -2,7 +2,7 @@
 //! it forks, which have one thread each; the host never forks.
 
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::io::Errno;
@@ -17,6 +17,9 @@ const NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS) as u64;
 
+/// `CLONE_INTO_CGROUP`. That of the library is an `int`, which is too short for it.
+const INTO_GROUP: u64 = 0x2_0000_0000;
+
 /// Runs a function in a child, which ends with the number it gives.
 pub(crate) fn fork(run: impl FnOnce() -> i32) -> Result<Pid, Errno> {
     // SAFETY: this process has one thread, so the child finds every lock free.
@@ -27,10 +30,11 @@ pub(crate) fn fork(run: impl FnOnce() -> i32) -> Result<Pid, Errno> {
     }
 }
 
-/// Runs a function as the first process of new namespaces, or of none. That of new ones is
-/// a child of this process's parent, which hears of its end.
+/// Runs a function as the first process of new namespaces, or of none, and perhaps in a control group of the
+/// unified hierarchy. That of new namespaces is a child of this process's parent, which hears of its end.
 pub(crate) fn fork_apart(
     namespaces: Namespaces,
+    group: Option<BorrowedFd<'_>>,
     run: impl FnOnce() -> i32,
 ) -> Result<(Pid, OwnedFd), Errno> {
     let mut descriptor: libc::c_int = -1;
@@ -42,6 +46,10 @@ pub(crate) fn fork_apart(
             Namespaces::New => NAMESPACES | libc::CLONE_PARENT as u64,
             Namespaces::Shared => 0,
         };
+    if let Some(group) = group {
+        arguments.flags |= INTO_GROUP;
+        arguments.cgroup = u64::from(group.as_raw_fd().unsigned_abs());
+    }
     arguments.pidfd = (&raw mut descriptor) as u64;
     arguments.exit_signal = match namespaces {
         Namespaces::New => 0,

@@ -56,14 +56,14 @@ enum After {
 }
 
 /// The life of a room, from its first moment to its end.
-pub(crate) fn run(socket: UnixStream, plan: &Plan) -> i32 {
-    match live(socket, plan) {
+pub(crate) fn run(socket: UnixStream, plan: &Plan, is_in: Result<(), Fault>) -> i32 {
+    match live(socket, plan, is_in) {
         Ok(After::AsNew) => CLEAN,
         Ok(After::Spent) | Err(_) => 1,
     }
 }
 
-fn live(socket: UnixStream, plan: &Plan) -> io::Result<After> {
+fn live(socket: UnixStream, plan: &Plan, is_in: Result<(), Fault>) -> io::Result<After> {
     // The kernel ends a namespace with its first process; without one the room has to do it.
     let at_the_end = match plan.namespaces {
         Namespaces::New => Signal::KILL,
@@ -71,10 +71,10 @@ fn live(socket: UnixStream, plan: &Plan) -> io::Result<After> {
     };
     rustix::process::set_parent_process_death_signal(Some(at_the_end))?;
     let socket = alone_with(socket)?;
-    let built = match plan.namespaces {
+    let built = is_in.and_then(|()| match plan.namespaces {
         Namespaces::New => build(plan).map(Some),
         Namespaces::Shared => bare::build().map(|()| None),
-    };
+    });
     let root = match built {
         Ok(root) => root,
         Err(fault) => {
