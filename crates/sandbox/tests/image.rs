@@ -5,7 +5,7 @@
 mod kit;
 
 use std::ffi::OsString;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,8 +20,10 @@ fn root() -> Folder {
     root.make("bin");
     std::fs::copy("/bin/busybox", root.join("bin/busybox")).unwrap();
     set_mode(&root.join("bin/busybox"), 0o755);
-    for name in ["sh", "ls", "cat", "id", "ln", "rm", "mount", "sleep", "grep", "head", "wc", "tr"]
-    {
+    for name in [
+        "sh", "ls", "cat", "id", "ln", "rm", "mount", "sleep", "grep", "head", "wc", "tr", "cmp",
+        "chmod", "touch", "cut",
+    ] {
         symlink("busybox", root.join("bin").join(name)).unwrap();
     }
     root.write("etc/passwd", "image:x:7:7::/:/bin/sh\n");
@@ -121,6 +123,25 @@ fn a_grant_that_the_image_bends_elsewhere_is_refused() {
         confinement.writable.push(granted.to_path_buf());
         let refused = launcher().spawn(&confinement, &shell("true")).unwrap_err();
         assert!(told(&refused).contains("grant"), "{}", told(&refused));
+    });
+}
+
+#[test]
+fn no_way_up_leads_out_of_the_root() {
+    as_each_user(|| {
+        let (root, outside) = (root(), Folder::outside());
+        let victim = outside.write("victim", "");
+        set_mode(&victim, 0o600);
+        let victim = victim.display();
+        let script = format!(
+            "ls -A / > /tmp/here; ls -A /.. > /tmp/up; cmp /tmp/here /tmp/up && echo same; \
+             chmod 777 /..{victim} 2>/dev/null && echo changed; touch /..{victim} 2>/dev/null && echo touched; \
+             ls -d /..{victim} /../../..{victim} 2>/dev/null; \
+             cut -d' ' -f5 /proc/self/mountinfo | grep -c '^/$'"
+        );
+        let finished = run(&launcher(), &inside(&root), &shell(&script));
+        assert_eq!(text(&finished.stdout), "same\n1\n");
+        assert_eq!(std::fs::metadata(outside.join("victim")).unwrap().mode() & 0o777, 0o600);
     });
 }
 

@@ -48,6 +48,8 @@ const MASKED_FOR_ROOT: [&str; 7] = [
 #[derive(Debug)]
 pub(crate) struct Root {
     top: Workshop,
+    /// How many roots lie beneath, one on the other: the host's, and one that was replaced.
+    beneath: usize,
     /// The fresh `/proc`; `None` where the host's own is masked and the kernel refuses a whole one.
     processes: Option<OwnedFd>,
     /// What becomes read-only when everything is in its place.
@@ -75,6 +77,7 @@ impl Root {
         }
         let mut built = Self {
             top,
+            beneath: 1,
             processes: None,
             to_close: Vec::new(),
             placed: Vec::new(),
@@ -118,6 +121,7 @@ impl Root {
     pub(crate) fn furnish(&mut self, order: &Order) -> Result<(), Failure> {
         if let Some(image) = &order.root {
             self.top = image::replace(&self.top, image, order)?;
+            self.beneath += 1;
         }
         self.scratch(order.scratch).map_err(Failure::Wall)?;
         for placement in &order.placements {
@@ -281,11 +285,21 @@ impl Root {
         }
         rustix::process::fchdir(&self.top.top).doing(|| "enter the new root".into())?;
         rustix::process::pivot_root(".", ".").doing(|| "change the root".into())?;
-        rustix::mount::unmount(".", UnmountFlags::DETACH)
-            .doing(|| "leave the host's root".into())?;
+        let doing = || "leave the host's root".to_owned();
+        for _ in 0..self.beneath {
+            rustix::mount::unmount(".", UnmountFlags::DETACH).doing(doing)?;
+        }
         rustix::process::chdir("/").doing(|| "enter the new root".into())?;
+        self.check_alone().doing(doing)?;
         self.close_root().doing(|| "make the root read-only".into())?;
         self.covers.look_out()
+    }
+
+    /// Makes sure that nothing lies on the root any more: the way up from it would lead there.
+    fn check_alone(&self) -> Result<(), Errno> {
+        let own = rustix::fs::fstat(&self.top.top)?;
+        let up = rustix::fs::statat(CWD, "/..", AtFlags::SYMLINK_NOFOLLOW)?;
+        if (own.st_dev, own.st_ino) == (up.st_dev, up.st_ino) { Ok(()) } else { Err(Errno::BUSY) }
     }
 
     /// Makes the root itself read-only, and none of what is mounted on it.
