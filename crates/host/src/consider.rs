@@ -17,7 +17,7 @@ use crate::run::leash::Leash;
 use crate::run::worker::{Warmth, Workers};
 
 /// How long a tool may take to say it.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a tool says of a call.
 #[derive(Clone, Debug, Default, PartialEq)]

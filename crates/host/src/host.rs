@@ -4,9 +4,10 @@ mod asking;
 mod running;
 mod signing;
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::Rules;
@@ -25,7 +26,7 @@ use self::signing::tokens;
 use crate::call::{Call, Output, Tool};
 use crate::choose::{self, Machine, PLATFORM};
 use crate::confine;
-use crate::consider::{Considered, consider, question};
+use crate::consider::{Considered, PATIENCE, consider, question};
 use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
@@ -38,7 +39,8 @@ use crate::run::http::Web;
 use crate::run::mcp::era::Eras;
 use crate::run::mcp::{Servers, assumed};
 use crate::run::signed::Signer;
-use crate::run::worker::{Warmth, Workers};
+use crate::run::turns::Turns;
+use crate::run::worker::{self, Warmth, Workers};
 use crate::secrets::{self, Collector, Elsewhere};
 use crate::template::Variable;
 
@@ -76,6 +78,9 @@ pub struct Host {
     signer: Arc<Signer>,
     vault: Arc<FileVault>,
     records: Arc<Records>,
+    turns: Arc<Turns>,
+    /// What each package was granted when it was last called.
+    granted: Arc<Mutex<HashMap<String, Grants>>>,
 }
 
 /// What the owner has said about a package before.
@@ -111,7 +116,20 @@ impl Host {
         let logins = Logins::new(Arc::clone(&vault), &settings.home);
         let signer = Arc::new(Signer { logins, web: Arc::clone(&web) });
         let (settings, workers) = (Arc::new(settings), Workers::new());
-        Self { settings, launcher, workers, servers, web, agents, signer, vault, records }
+        let (turns, granted) = (Arc::default(), Arc::default());
+        Self {
+            settings,
+            launcher,
+            workers,
+            servers,
+            web,
+            agents,
+            signer,
+            vault,
+            records,
+            turns,
+            granted,
+        }
     }
 
     /// The same host, with a memory of its own for the eras of MCP servers.
@@ -223,7 +241,10 @@ impl Host {
 
     async fn consider(&self, question: Worker, warmth: Warmth) -> Result<Considered, CallError> {
         let host = self.clone();
+        let until = Instant::now() + PATIENCE;
+        let turn = self.turns.wait(&question.owner.package, worker::MOST_OF_ONE, until).await?;
         let asked = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
             consider(&question, &host.launcher, &host.workers, warmth)
         });
         asked.await.unwrap_or_else(|error| {
@@ -304,8 +325,24 @@ impl Host {
     /// What the owner has said about a package before.
     async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
         let mut known = self.records.known(tool, call).await?;
-        known.is_signed_in = self.logins().is_signed_in(&tool.package.canonical_id());
+        let package = tool.package.canonical_id();
+        known.is_signed_in = self.logins().is_signed_in(&package);
+        self.retire_others(&package, &known.grants);
         Ok(known)
+    }
+
+    /// Ends what is kept of a package since it was granted something else than now.
+    fn retire_others(&self, package: &str, grants: &Grants) {
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        match granted.get(package) {
+            Some(last) if last == grants => return,
+            Some(_) => {
+                self.workers.retire(package);
+                self.servers.retire(package);
+            }
+            None => {}
+        }
+        granted.insert(package.to_owned(), grants.clone());
     }
 
     /// How a tool would be asked for its actions.

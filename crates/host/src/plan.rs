@@ -4,6 +4,7 @@ pub(crate) mod a2a;
 pub(crate) mod container;
 pub(crate) mod engine;
 pub(crate) mod mcp;
+pub(crate) mod owner;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -27,6 +28,7 @@ use a2a::Agent;
 use container::InImage;
 use engine::Engine;
 use mcp::{Mcp, Place};
+use owner::Owner;
 
 /// Exactly what a call would run, and with what.
 #[derive(Clone, Debug)]
@@ -185,6 +187,7 @@ pub(crate) struct Process {
 /// A request to a process that waits for requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
+    pub(crate) owner: Owner,
     pub(crate) argv: Vec<OsString>,
     pub(crate) shown: Vec<String>,
     /// What it is told first: what to load.
@@ -379,7 +382,11 @@ impl Asked<'_> {
         argv.extend(script.flags.iter().map(OsString::from));
         argv.push(script.text.into());
         let request = json!({ "input": self.input.arguments.value() });
-        Ok(Worker { argv, shown: vec![name.to_owned()], load, request, walls })
+        let text = |name: &str| load.get(name).and_then(Value::as_str);
+        let files = text("main").map(PathBuf::from).into_iter();
+        let files = files.chain(text("callable").into_iter().flat_map(owner::files_of));
+        let owner = Owner::of(self.tool, files);
+        Ok(Worker { owner, argv, shown: vec![name.to_owned()], load, request, walls })
     }
 
     /// The secrets of a Node tool, which are told and not in its environment: each under the name of the tool

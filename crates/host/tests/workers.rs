@@ -175,3 +175,89 @@ async fn tools_do_not_share_a_worker_and_one_that_hangs_does_not_slow_another() 
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     assert_eq!(waiting.await.unwrap(), json!("slow"));
 }
+
+/// A function that counts its calls, and says which version it is.
+fn counting(version: u32) -> String {
+    format!(
+        "count = 0\ndef run(input):\n    global count\n    count += 1\n    return [{version}, count]\n"
+    )
+}
+
+#[tokio::test]
+async fn a_file_that_was_changed_is_loaded_anew() {
+    let folder = python_tool(&counting(1));
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
+    assert_eq!(result(&host, &tool, json!({})).await, json!([1, 1]));
+    assert_eq!(result(&host, &tool, json!({})).await, json!([1, 2]));
+    std::fs::write(folder.path().join("demo.py"), counting(20)).unwrap();
+    assert_eq!(result(&host, &tool, json!({})).await, json!([20, 1]));
+    let node = "{ execute: async () => ++count }; let count = 0";
+    let folder = node_tool(node);
+    let tool = folder.tool("tool.json");
+    assert_eq!(result(&host, &tool, json!({})).await, json!(1));
+    let text = format!("export const tool = {node} + 10;\n");
+    std::fs::write(folder.path().join("dist/index.mjs"), text).unwrap();
+    assert_eq!(result(&host, &tool, json!({})).await, json!(11));
+}
+
+#[tokio::test]
+async fn packages_with_the_same_function_have_workers_of_their_own() {
+    let folder = python_tool(&counting(1));
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
+    assert_eq!(result(&host, &tool, json!({})).await, json!([1, 1]));
+    let mut other = tool.clone();
+    other.package.id = "demo.other".into();
+    assert_eq!(result(&host, &other, json!({})).await, json!([1, 1]));
+    assert_eq!(result(&host, &tool, json!({})).await, json!([1, 2]));
+}
+
+#[tokio::test]
+async fn a_worker_ends_when_what_it_was_granted_is_taken_back() {
+    let (folder, granted) = (python_tool(&counting(1)), kit::home());
+    let path = folder.path().join("manifest.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace(r#""filesystem":"none""#, r#""filesystem":"read""#))
+        .unwrap();
+    let tool = folder.tool("manifest.json");
+    let (home, _, records) = kit::stores();
+    let id = tool.package.canonical_id();
+    let value = granted.path().to_str().unwrap().to_owned();
+    let grant = policy::Grant { kind: policy::GrantKind::Read, value: value.clone() };
+    let host = kit::host_in(&home, "").await;
+    kit::set_grants(&records, &id, &[grant].into_iter().collect()).await;
+    assert_eq!(result(&host, &tool, json!({})).await, json!([1, 1]));
+    let workers = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.map(|one| std::fs::read(one.path().join("mountinfo")));
+        lines.flatten().filter(|text| String::from_utf8_lossy(text).contains(&value)).count()
+    };
+    assert_ne!(workers(), 0);
+    kit::set_grants(&records, &id, &policy::Grants::default()).await;
+    assert_eq!(result(&host, &tool, json!({})).await, json!([1, 1]));
+    let until = Instant::now() + Duration::from_secs(5);
+    while workers() != 0 {
+        assert!(Instant::now() < until, "the one with the grant still runs");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_program_of_a_node_tool_prints_or_reads_is_no_word_between_us() {
+    let host = host().await;
+    let folder = node_module(
+        "dist/index.mjs",
+        "import { execSync } from 'node:child_process'; import fs from 'node:fs';
+         export const tool = { async execute(input) {
+             execSync('echo hello; cat', { stdio: 'inherit' });
+             fs.writeSync(1, '{\"id\":1,\"result\":\"early\"}\\n');
+             console.log('hello'); process.stdout.write('hello\\n');
+             return input;
+         } };\n",
+    );
+    let tool = folder.tool("tool.json");
+    // To some versions of Node these end a line.
+    for text in ["plain", "\u{2028}\u{2029}\u{85}", "\r", "\n\r\n"] {
+        let input = json!({ "text": text });
+        assert_eq!(result(&host, &tool, input.clone()).await, input);
+    }
+}

@@ -17,7 +17,7 @@ use crate::plan::{Plan, Way};
 use crate::run::Blocked;
 use crate::run::leash::Leash;
 use crate::run::mcp::Terms;
-use crate::run::worker::Warmth;
+use crate::run::worker::{self, Warmth};
 use crate::run::{engine, process};
 use crate::stream::Stream;
 
@@ -101,7 +101,7 @@ impl Host {
             Way::Process(one) => {
                 let (one, action) = (Arc::clone(one), Arc::clone(action));
                 let stream = stream.cloned();
-                self.on_a_thread(move |host, leash| {
+                self.on_a_thread(plan, until, move |host, leash| {
                     let mut heard = |bytes: &[u8]| {
                         if let Some(stream) = &stream {
                             stream.hear(bytes);
@@ -118,15 +118,15 @@ impl Host {
             }
             Way::Engine(one) => {
                 let (one, action) = (one.clone(), Arc::clone(action));
-                let ran = self.on_a_thread(move |_, leash| match engine::run(&one, leash) {
+                let run = move |_: &Self, leash: &Leash| match engine::run(&one, leash) {
                     Ok(finished) => Ran::finished(&finished, Vec::new(), &action, dialect),
                     Err(error) => Ran::failed(error),
-                });
-                Ran { is_walled: false, ..ran.await }
+                };
+                Ran { is_walled: false, ..self.on_a_thread(plan, until, run).await }
             }
             Way::Worker(one) => {
                 let (one, action) = (Arc::clone(one), Arc::clone(action));
-                self.on_a_thread(move |host, leash| {
+                self.on_a_thread(plan, until, move |host, leash| {
                     let answered = host.workers.ask(&host.launcher, &one, warmth, until, leash);
                     let output = answered.answer.map(Output::Json);
                     let output = output.and_then(|output| output::check_promise(output, &action));
@@ -162,11 +162,28 @@ impl Host {
         }
     }
 
-    /// Waits for something that blocks. It is ended when nobody waits any more.
-    async fn on_a_thread(&self, run: impl FnOnce(&Self, &Leash) -> Ran + Send + 'static) -> Ran {
+    /// Waits for something that blocks, when it is the turn of the package. It is ended when nobody waits any more.
+    async fn on_a_thread(
+        &self,
+        plan: &Plan,
+        until: Instant,
+        run: impl FnOnce(&Self, &Leash) -> Ran + Send + 'static,
+    ) -> Ran {
+        let most = match plan.way {
+            Way::Worker(_) => worker::MOST_OF_ONE,
+            _ => process::MOST_OF_ONE,
+        };
+        let turn = match self.turns.wait(&plan.package, most, until).await {
+            Ok(turn) => turn,
+            Err(error) => return Ran::refused(error),
+        };
         let (host, leash) = (self.clone(), Leash::default());
         let _guard = leash.guard();
-        tokio::task::spawn_blocking(move || run(&host, &leash)).await.unwrap_or_else(|error| {
+        let ran = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            run(&host, &leash)
+        });
+        ran.await.unwrap_or_else(|error| {
             let message = format!("the call broke off: {error}");
             Ran::failed(CallError::new(Kind::Unavailable, message))
         })

@@ -1,7 +1,7 @@
 //! A call of a tool of an MCP server, as it is planned.
 
 use std::ffi::OsString;
-use std::path::{MAIN_SEPARATOR, Path};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use egress::Rules;
 use egress::http::{HeaderMap, Url};
@@ -10,6 +10,7 @@ use manifest::model::{Entry, Invocation};
 use policy::Allowance;
 use serde_json::{Map, Value, json};
 
+use super::owner::Owner;
 use super::{Asked, unavailable};
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
@@ -19,6 +20,8 @@ use crate::request::{self, Account, check_private};
 /// A request to an MCP server.
 #[derive(Clone, Debug)]
 pub(crate) struct Mcp {
+    /// Whose it is.
+    pub(crate) owner: Owner,
     /// Where the server is.
     pub(crate) place: Place,
     /// What the server is remembered under; no secret is in it.
@@ -177,7 +180,12 @@ impl Asked<'_> {
             Place::Url { url, .. } => url.to_string(),
             Place::Registry { url, server, .. } => format!("{url} {server:?} {tool}"),
         };
-        Ok(Mcp { place, name, bearer: None, tool, arguments, longest, shown })
+        let files = match &place {
+            Place::Process { argv, .. } => argv.iter().map(PathBuf::from).collect(),
+            Place::Url { .. } | Place::Registry { .. } => Vec::new(),
+        };
+        let owner = Owner::of(self.tool, files);
+        Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown })
     }
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it

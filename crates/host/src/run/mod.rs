@@ -8,6 +8,7 @@ pub(crate) mod mcp;
 mod oauth;
 pub(crate) mod process;
 pub(crate) mod signed;
+pub(crate) mod turns;
 pub(crate) mod worker;
 
 use std::sync::{Arc, Mutex, PoisonError};

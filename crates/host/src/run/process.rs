@@ -7,6 +7,9 @@ use super::{Blocked, Network, not_started};
 use crate::error::{CallError, Kind};
 use crate::plan::Process;
 
+/// How many processes of one tool run at a time; whoever comes later waits.
+pub(crate) const MOST_OF_ONE: usize = 64;
+
 /// Runs a process to its end, on a leash. Somebody hears what it writes as it comes.
 pub(crate) fn run(
     launcher: &Launcher,

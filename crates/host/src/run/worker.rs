@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use manifest::dialect::Dialect;
@@ -26,7 +26,7 @@ const IDLE: Duration = Duration::from_mins(1);
 const MOST_IDLE: usize = 32;
 
 /// How many workers of one tool run at a time; whoever comes later waits.
-const MOST_OF_ONE: usize = 8;
+pub(crate) const MOST_OF_ONE: usize = 8;
 
 /// What fits into a pipe that is empty, whoever reads.
 const FITS: usize = 32 << 10;
@@ -38,10 +38,26 @@ const MOST_SAID: usize = 16 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     /// Those that have nothing to do.
-    idle: Mutex<HashMap<String, Vec<Idle>>>,
-    /// How many there are of each tool that serve a call.
-    busy: Mutex<HashMap<String, usize>>,
-    one_is_free: Condvar,
+    idle: Mutex<HashMap<Key, Vec<Idle>>>,
+}
+
+/// All that makes one worker different from another: whose it is, and its program, what it has loaded, its
+/// walls, and the files of its package as they are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    package: String,
+    rest: String,
+}
+
+impl Key {
+    fn of(plan: &Worker) -> Self {
+        let mut confinement = plan.walls.confinement.clone();
+        // These are counted by call.
+        (confinement.limits.deadline, confinement.limits.output) = (None, None);
+        let Worker { owner, argv, load, walls, .. } = plan;
+        let rest = format!("{} {argv:?} {load} {confinement:?} {:?}", owner.state, walls.rules);
+        Self { package: owner.package.clone(), rest }
+    }
 }
 
 #[derive(Debug)]
@@ -84,12 +100,7 @@ impl Workers {
         until: Instant,
         leash: &Leash,
     ) -> Answered {
-        let key = key(plan);
-        let Some(_turn) = self.turn(&key, until) else {
-            let message = "the call waited for its turn too long";
-            let error = CallError::new(Kind::TimedOut, message);
-            return Answered { answer: Err(error), blocked: Vec::new() };
-        };
+        let key = Key::of(plan);
         let mut taken = match warmth {
             Warmth::Warm => self.take(&key),
             Warmth::Cold => None,
@@ -123,19 +134,13 @@ impl Workers {
         Answered { answer, blocked }
     }
 
-    /// Waits until a tool has fewer workers that serve a call than it may.
-    fn turn(&self, key: &str, until: Instant) -> Option<Turn<'_>> {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        while busy.get(key).is_some_and(|count| *count >= MOST_OF_ONE) {
-            let left = until.checked_duration_since(Instant::now())?;
-            let waited = self.one_is_free.wait_timeout(busy, left);
-            busy = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        *busy.entry(key.to_owned()).or_default() += 1;
-        Some(Turn { workers: self, key: key.to_owned() })
+    /// Ends those of a package that have nothing to do: what they may is not what it may now.
+    pub(crate) fn retire(&self, package: &str) {
+        let retired: Vec<_> = self.lock().extract_if(|key, _| key.package == package).collect();
+        drop(retired);
     }
 
-    fn take(&self, key: &str) -> Option<Running> {
+    fn take(&self, key: &Key) -> Option<Running> {
         let mut idle = self.lock();
         let of_tool = idle.get_mut(key)?;
         let taken = of_tool.pop();
@@ -145,34 +150,15 @@ impl Workers {
         taken.map(|one| one.worker)
     }
 
-    fn keep(&self, key: String, worker: Running) {
+    fn keep(&self, key: Key, worker: Running) {
         let mut idle = self.lock();
         if idle.values().map(Vec::len).sum::<usize>() < MOST_IDLE {
             idle.entry(key).or_default().push(Idle { worker, since: Instant::now() });
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<Idle>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Vec<Idle>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A call that is served; the next may be when it is dropped.
-struct Turn<'w> {
-    workers: &'w Workers,
-    key: String,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        let mut busy = self.workers.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = busy.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                busy.remove(&self.key);
-            }
-        }
-        self.workers.one_is_free.notify_all();
     }
 }
 
@@ -189,11 +175,6 @@ fn tidy(workers: &Weak<Workers>) {
         drop(idle);
         drop(old);
     }
-}
-
-/// All that makes one worker different from another: its program, what it has loaded, its walls.
-fn key(plan: &Worker) -> String {
-    format!("{:?} {} {:?}", plan.argv, plan.load, plan.walls)
 }
 
 /// A worker that runs.
@@ -272,6 +253,8 @@ impl Running {
         until: Instant,
     ) -> Result<Result<Value, CallError>, CallError> {
         self.next += 1;
+        // What it said to an earlier call is not for this one.
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut request = request.clone();
         request["id"] = self.next.into();
         self.say(request.to_string())?;

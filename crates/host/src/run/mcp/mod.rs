@@ -48,7 +48,8 @@ const MOST: usize = 32;
 /// The servers that are spoken with.
 #[derive(Debug)]
 pub(crate) struct Servers {
-    kept: Mutex<HashMap<String, Slot>>,
+    /// By the package, and by all that makes one of its servers different from another.
+    kept: Mutex<HashMap<(String, String), Slot>>,
     eras: Arc<dyn Eras>,
 }
 
@@ -146,7 +147,7 @@ impl Servers {
                 let order = Order::new(argv, walls, plan.longest);
                 let key = order.key();
                 let start = Server::start(launcher, &order, &plan.name, &*self.eras, until);
-                self.kept_or(&key, warmth, until, Box::pin(start)).await
+                self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
             }
             Place::Url { url, headers, rules, .. } => {
                 let headers = &signed(headers, plan, url);
@@ -157,7 +158,7 @@ impl Servers {
                     let target = Target { url, way, headers, longest, name: &plan.name };
                     reach(line, &target, &*self.eras, until).await
                 };
-                self.kept_or(&key, warmth, until, Box::pin(start)).await
+                self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
             }
             Place::Registry { url, server, rules } => {
                 let (tool, bearer) = (&plan.tool, plan.bearer.as_ref().map(Bearer::secret));
@@ -172,7 +173,7 @@ impl Servers {
                     let target = Target { url, way, headers, longest, name };
                     reach(line, &target, &*self.eras, until).await
                 };
-                self.kept_or(&key, warmth, until, Box::pin(start)).await
+                self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
             }
         }
     }
@@ -180,6 +181,7 @@ impl Servers {
     /// The server that is kept under a key, or a new one.
     async fn kept_or(
         &self,
+        plan: &Mcp,
         key: &str,
         warmth: Warmth,
         until: Instant,
@@ -188,7 +190,8 @@ impl Servers {
         if warmth == Warmth::Cold {
             return start.await.map(Arc::new);
         }
-        let slot = Arc::clone(self.lock().entry(key.to_owned()).or_default());
+        let key = (plan.owner.package.clone(), format!("{} {key}", plan.owner.state));
+        let slot = Arc::clone(self.lock().entry(key).or_default());
         let Ok(mut place) = timeout_at(until.into(), slot.lock()).await else {
             return Err(CallError::new(Kind::TimedOut, "the server did not start in time"));
         };
@@ -205,6 +208,12 @@ impl Servers {
         Ok(server)
     }
 
+    /// Ends those of a package, each after the calls it serves: what they may is not what it may now.
+    pub(crate) fn retire(&self, package: &str) {
+        let retired: Vec<_> = self.lock().extract_if(|key, _| key.0 == package).collect();
+        drop(retired);
+    }
+
     /// Ends those that have been idle longest while there are too many.
     fn make_room(&self) {
         let mut kept = self.lock();
@@ -215,7 +224,7 @@ impl Servers {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Slot>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
