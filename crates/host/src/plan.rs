@@ -13,7 +13,7 @@ use std::sync::Arc;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
 use policy::{Decision, Verdict, denies_network};
-use sandbox::runtime;
+use sandbox::{Confinement, runtime};
 use serde_json::{Value, json};
 
 use crate::call::Tool;
@@ -65,6 +65,20 @@ impl Plan {
         };
         let names = walls.confinement.environment.iter();
         (argv.clone(), names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
+    }
+
+    /// The walls that a process of it gets, where it starts one.
+    pub fn confinement(&self) -> Option<&Confinement> {
+        let walls = match &self.way {
+            Way::Process(one) => &one.walls,
+            Way::Worker(one) => &one.walls,
+            Way::Mcp(one) => match &one.place {
+                Place::Process { walls, .. } => walls,
+                Place::Url { .. } | Place::Registry { .. } => return None,
+            },
+            Way::Http(_) | Way::A2a(_) | Way::Engine(_) => return None,
+        };
+        Some(&walls.confinement)
     }
 
     /// The plan as one JSON value, for people and programs. No value of a variable is in it.
