@@ -336,10 +336,13 @@ fn nothing_a_stranger_chose_is_a_command_in_what_is_shown() {
     assert!(ran.stderr.contains(wanted), "{}{}", ran.stdout, ran.stderr);
     let learned = desk.done(&["grant", "--learn", "capability:demo.$(x)"]);
     assert_eq!(learned.stdout, format!("{wanted}\n"), "{}", learned.stderr);
+    let words = "$(touch${IFS}/x):443: it is no host that can be granted";
+    assert!(learned.stderr.contains(words), "{}", learned.stderr);
     let secrets = json!([{"name": "A$(id)", "ref": "secret://A"}]);
     let manifest = desk.capability("echo '{}'", &closed(), &secrets);
     let missing = desk.call(&manifest);
-    assert!(!missing.stderr.contains(" A$(id)`"), "{}", missing.stderr);
+    let hint = format!("`haft secret set {PACKAGE} 'A$(id)'` keeps it");
+    assert!(missing.stderr.contains(&hint), "{}", missing.stderr);
 }
 
 #[test]
