@@ -91,14 +91,16 @@ fn object<'t>(
 fn odd_numbers<'t>(node: &Node<'_>, text: &'t str, into: &mut Vec<&'t str>) {
     match &node.value {
         json::Value::Number(_) => {
-            let written = &text[node.span.range()];
-            if node.to_value().to_string() != written {
+            let (written, held) = (&text[node.span.range()], node.to_value().to_string());
+            if held != written {
                 into.push(written);
             }
         }
         json::Value::List(items) => items.iter().for_each(|one| odd_numbers(one, text, into)),
         json::Value::Object(members) => {
-            members.iter().for_each(|one| odd_numbers(&one.value, text, into));
+            for member in members {
+                odd_numbers(&member.value, text, into);
+            }
         }
         json::Value::Null | json::Value::Bool(_) | json::Value::Text(_) => {}
     }

@@ -48,8 +48,8 @@ enum What {
         #[arg(long, conflicts_with = "always")]
         session: bool,
         /// And from now on: with exactly these arguments, or where they fit a pattern, as for `haft approve always`
-        #[arg(long, value_name = "PATTERN", num_args = 0..=1, value_parser = Pattern::parse)]
-        always: Option<Option<Pattern>>,
+        #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "=", value_parser = Meant::parse)]
+        always: Option<Meant>,
     },
     /// Say no to a call that waits
     Refuse {
@@ -65,6 +65,21 @@ enum What {
         #[arg(value_name = "NUMBER")]
         number: i64,
     },
+}
+
+/// Which arguments are meant by a yes that counts for longer.
+#[derive(Clone, Debug)]
+enum Meant {
+    /// Those of the call that waits; written `=`, or nothing.
+    These,
+    /// Those that fit.
+    Fitting(Pattern),
+}
+
+impl Meant {
+    fn parse(text: &str) -> Result<Self, policy::arguments::NotAPattern> {
+        if text == "=" { Ok(Self::These) } else { Pattern::parse(text).map(Self::Fitting) }
+    }
 }
 
 pub(crate) fn run(
@@ -114,8 +129,8 @@ pub(crate) fn run(
             let ticket = runtime.block_on(find(&records, ticket))?;
             let lasts = match (session, always) {
                 (true, _) => Some((Lasts::Session(ticket.shown.session.clone()), Pattern::any())),
-                (false, Some(Some(pattern))) => Some((Lasts::Always, pattern.clone())),
-                (false, Some(None)) => Some((Lasts::Always, exactly(&ticket)?)),
+                (false, Some(Meant::Fitting(pattern))) => Some((Lasts::Always, pattern.clone())),
+                (false, Some(Meant::These)) => Some((Lasts::Always, exactly(&ticket)?)),
                 (false, None) => None,
             };
             runtime.block_on(answer(&records, &ticket, Answer::Approved))?;

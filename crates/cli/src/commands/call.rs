@@ -89,7 +89,7 @@ pub(crate) fn run(
 /// Why no call was made. Programs are told the error of the host where there is one.
 struct Unmade {
     failure: Failure,
-    error: Option<CallError>,
+    error: Option<Box<CallError>>,
 }
 
 impl From<Failure> for Unmade {
@@ -267,7 +267,7 @@ async fn discover(tools: &mut [Tool], wanted: &Wanted, host: &Host) -> Result<()
         let found = host.discover(tool, &Surface::Terminal).await;
         let found = found.map_err(|error| {
             let failure = failed(&error, &[], tool, &wanted.from);
-            Unmade { failure, error: Some(error) }
+            Unmade { failure, error: Some(Box::new(error)) }
         })?;
         let declared: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
         tool.package.actions.extend(found.into_iter().filter(|one| !declared.contains(&one.name)));
@@ -301,7 +301,7 @@ fn choose<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, Unmade> {
             let failure = Failure::new(Exit::NotFound, line(&message))
                 .hint(format!("there is {}", line(&known.join(", "))));
             let error = CallError::new(Kind::Unknown, message).with("actions", known);
-            Err(Unmade { failure, error: Some(error) })
+            Err(Unmade { failure, error: Some(Box::new(error)) })
         }
         several => {
             let ids: Vec<_> = several.iter().map(|tool| tool.package.canonical_id()).collect();
@@ -436,8 +436,7 @@ fn in_json(made: Made, printer: Printer) -> Outcome {
         Ok(output) => (Ok(output.into_value()), Exit::Done),
         Err(error) => (Err(error.to_value()), exit_of(&error.kind)),
     };
-    let level = made.level.map(|level| level.to_string());
-    printer.json(&document(told, made.took, made.attempts, level, &made.blocked))?;
+    printer.json(&document(told, made.took, made.attempts, made.level, &made.blocked))?;
     Ok(exit)
 }
 
@@ -446,7 +445,7 @@ fn document(
     told: Result<Value, Value>,
     took: Duration,
     attempts: u32,
-    level: Option<String>,
+    level: Option<sandbox::Level>,
     blocked: &[Blocked],
 ) -> Value {
     let blocked = blocked.iter();
@@ -461,7 +460,7 @@ fn document(
         name: told,
         "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         "attempts": attempts,
-        "sandbox": { "level": level, "blocked": blocked },
+        "sandbox": { "level": level.map(|level| level.to_string()), "blocked": blocked },
     })
 }
 

@@ -46,12 +46,14 @@ impl Host {
         };
         let Some(ticket) = &call.ticket else {
             let input = &prepared.input;
+            let input = if input.arguments.is_whole() {
+                input.arguments.value().clone()
+            } else {
+                Value::String(input.shown())
+            };
             let shown = json!({
                 "package": tool.package.canonical_id(),
-                "input": match input.arguments.is_whole() {
-                    true => input.arguments.value().clone(),
-                    false => Value::String(input.shown()),
-                },
+                "input": input,
                 "because": question.why.words(),
                 "message": message,
                 "is_first": question.is_first,

@@ -43,7 +43,7 @@ impl Report {
 /// Walks a log from end to end.
 pub fn verify(folder: &Path) -> Result<Report, AuditError> {
     let folder = Folder::new(folder.to_owned());
-    let (head, has_key, logs) = snapshot(&folder)?;
+    let Snapshot { head, has_key, logs } = snapshot(&folder)?;
     let mut walk = Walk {
         report: Report { lines: 0, head: None, findings: Vec::new(), more: 0 },
         place: (String::new(), 0),
@@ -68,8 +68,15 @@ pub fn verify(folder: &Path) -> Result<Report, AuditError> {
     Ok(walk.report)
 }
 
-/// The head, whether there is a key, and the logs with their lengths, as they were at one moment.
-fn snapshot(folder: &Folder) -> Result<(HeadFile, bool, Vec<(Day, u64)>), AuditError> {
+/// A log as it was at one moment.
+struct Snapshot {
+    head: HeadFile,
+    has_key: bool,
+    /// The days, and how long their files are.
+    logs: Vec<(Day, u64)>,
+}
+
+fn snapshot(folder: &Folder) -> Result<Snapshot, AuditError> {
     let _lock = folder.lock_to_read()?;
     let key = PublicKey::read(folder)?;
     let head = HeadFile::check(folder.read_small(head::FILE)?.as_deref(), key.as_ref());
@@ -79,7 +86,7 @@ fn snapshot(folder: &Folder) -> Result<(HeadFile, bool, Vec<(Day, u64)>), AuditE
         let length = path.metadata().map_err(AuditError::file("look at", &path))?.len();
         logs.push((day, length));
     }
-    Ok((head, key::is_there(folder), logs))
+    Ok(Snapshot { head, has_key: key::is_there(folder), logs })
 }
 
 struct Walk {

@@ -68,6 +68,7 @@ fn a_ticket_is_good_for_one_call_once() {
             Asked { package: "sha256:9".into(), ..asked() },
             Asked { action: "list".into(), ..asked() },
             Asked { arguments: "sha256:9".into(), ..asked() },
+            Asked { surface: "http".into(), ..asked() },
         ] {
             assert_eq!(state.take(&id, &other, at(5)).await.unwrap(), Taken::OtherCall);
         }
