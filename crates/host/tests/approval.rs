@@ -354,3 +354,21 @@ async fn no_calls_a_minute_are_none() {
     let denied = error(&host, &folder.tool("tool.json"), json!({})).await;
     assert_eq!(denied.message, "your policy allows no calls a minute");
 }
+
+#[tokio::test]
+async fn what_a_tool_has_its_owner_told_holds_no_secret_that_it_was_told_before() {
+    use vault::{FileVault, Owner as Keeper, Place, Secret};
+    let folder = node_tool(
+        "{ requiredSecrets: () => ['token'], requiresApproval: ({ n }) => n > 1, getApprovalMessage: () => `it is ${globalThis.seen}`, async execute(input, { env }) { globalThis.seen = env.token; return 1; } }",
+    );
+    let home = kit::home().keep();
+    let (host, tool) = (kit::host_in(&home, "").await, folder.tool("tool.json"));
+    let vault = FileVault::open(home.join("vault"), || None).unwrap();
+    let place = Place::new(Keeper::Package(tool.package.canonical_id()), "token").unwrap();
+    vault.set(&place, &Secret::new("c4n4ry-9Kp".into()).unwrap()).unwrap();
+    assert_eq!(result(&host, &tool, json!({"n": 1})).await, json!(1));
+    let asked = error(&host, &tool, json!({"n": 2})).await;
+    let message = asked.details["message"].as_str().unwrap();
+    // Whether it is asked in the same process is the host's own affair; here it is.
+    assert!(message.starts_with("it is [secret "), "{message}");
+}
