@@ -373,6 +373,13 @@ fn listing_the_tools_of_a_server_is_written_down() {
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     let log = desk.done(&["audit"]).stdout;
     assert!(log.lines().count() == 1 && log.contains(" tools/list ok, "), "{log}");
+    desk.write("home/policy.toml", "[package.\"dice-server\"]\nallow = false\n");
+    let ran = desk.run(&["--json", "call", "--from", from.to_str().unwrap(), "nothing"], None);
+    let told = ran.json();
+    assert_eq!((ran.code, &told["error"]["code"]), (4, &json!("denied")), "{told}");
+    assert_eq!(told["attempts"], 0);
+    let log = desk.done(&["audit", "--outcome", "denied"]).stdout;
+    assert!(log.contains(" terminal install-manifest:dice-server tools/list refused: "), "{log}");
 }
 
 /// Leaves a question as an agent's call does; its ticket.
