@@ -172,7 +172,7 @@ fn call_of(tool: &Tool) -> Call {
         action: tool.package.actions[0].name.clone(),
         input: r#"{"n":1}"#.into(),
         surface: Surface::Terminal,
-        answer: None,
+        approver: None,
         ticket: None,
         folder: "/".into(),
         progress: None,

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 
+use host::Said;
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
@@ -23,15 +24,15 @@ pub(crate) enum Ask {
     Nobody,
 }
 
-/// What the owner says to a call.
+/// What the owner may say to a call, beside no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum Offer {
     /// Yes, this time.
     Once,
-    /// Yes, whenever its arguments are these.
+    /// That, or yes whenever its arguments are these.
     Always,
-    /// No.
-    No,
+    /// Yes, and it is not asked here again.
+    FromNowOn,
 }
 
 impl Ask {
@@ -107,19 +108,19 @@ impl Ask {
         Ok(line)
     }
 
-    /// Asks about a call. Anything that is no clear yes is a no, and nobody to ask is a failure.
-    pub(crate) fn choose(self, question: &str, may_be_always: bool) -> Result<Choice, Failure> {
-        let choices = if may_be_always {
-            "y: once, a: always with these arguments, N: no"
-        } else {
-            "y: once, N: no"
+    /// Asks about a call. Anything that is no clear yes is a no; nobody says anything where nobody can be asked.
+    pub(crate) fn choose(self, question: &str, offer: Offer) -> Option<Said> {
+        let choices = match offer {
+            Offer::Once => "y: once, N: no",
+            Offer::Always => "y: once, a: always with exactly these arguments, N: no",
+            Offer::FromNowOn => "y: yes, and do not ask again about this action here, N: no",
         };
-        let answer = self.line(&format!("{question} [{choices}] "));
-        let answer = answer.map_err(|failure| failure.hint("--approve approves this one call"))?;
-        Ok(match answer.as_str() {
-            "y" | "Y" | "yes" => Choice::Once,
-            "a" | "A" | "always" if may_be_always => Choice::Always,
-            _ => Choice::No,
+        let answer = self.line(&format!("{question} [{choices}] ")).ok()?;
+        Some(match (answer.as_str(), offer) {
+            ("y" | "Y" | "yes", Offer::FromNowOn) => Said::Always,
+            ("y" | "Y" | "yes", Offer::Once | Offer::Always) => Said::Once,
+            ("a" | "A" | "always", Offer::Always) => Said::Always,
+            _ => Said::No,
         })
     }
 

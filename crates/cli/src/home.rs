@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::printer::{Printer, line};
+use crate::shell;
 
 /// What a public key's file ends in.
 const PUBLIC: &str = "pub";
@@ -130,8 +131,10 @@ impl Home {
         let taken = [PRIVATE, PUBLIC].iter().any(|kind| self.key_file(name, kind).exists());
         if taken {
             let message = format!("there is a key `{name}` already");
-            return Err(Failure::new(Exit::Conflict, message)
-                .hint(format!("choose another name, or `haft key remove {name} --yes` first")));
+            return Err(Failure::new(Exit::Conflict, message).hint(format!(
+                "choose another name, or `haft key remove {} --yes` first",
+                shell::word(name)
+            )));
         }
         Ok(())
     }
@@ -194,7 +197,7 @@ impl Home {
             .map(|key| key.name)
             .collect();
         failure.hint(match names.as_slice() {
-            [] => format!("`haft key new {name}` makes one"),
+            [] => format!("`haft key new {}` makes one", shell::word(name)),
             names => format!("there is {}", names.join(", ")),
         })
     }
@@ -268,7 +271,8 @@ fn check_private(file: &fs::File, path: &Path) -> Result<(), Failure> {
     }
     let shown = path.display();
     let message = format!("others can read the private key `{shown}` (mode {:04o})", mode & 0o7777);
-    Err(Failure::new(Exit::Denied, message).hint(format!("chmod 600 {shown}")))
+    Err(Failure::new(Exit::Denied, message)
+        .hint(format!("chmod 600 {}", shell::word(&shown.to_string()))))
 }
 
 /// Refuses what others could have changed: it says whom the owner trusts.
@@ -282,7 +286,8 @@ fn check_owned(path: &Path) -> Result<(), Failure> {
     }
     let shown = path.display();
     let message = format!("others can change `{shown}`, so it says nothing about whom you trust");
-    Err(Failure::new(Exit::Denied, message).hint(format!("chmod go-w {shown}")))
+    Err(Failure::new(Exit::Denied, message)
+        .hint(format!("chmod go-w {}", shell::word(&shown.to_string()))))
 }
 
 #[cfg(not(unix))]

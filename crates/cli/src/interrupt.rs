@@ -36,12 +36,8 @@ pub(crate) fn listen() {
         end_program();
         let care = CARE.lock().unwrap_or_else(PoisonError::into_inner);
         care.folders.iter().for_each(|folder| sweep(folder));
-        #[cfg(unix)]
-        if let Some(terminal) = &care.terminal {
-            let stdin = std::io::stdin();
-            let _ =
-                rustix::termios::tcsetattr(stdin, rustix::termios::OptionalActions::Now, terminal);
-        }
+        drop(care);
+        restore_terminal();
         std::process::exit(CODE.into());
     });
 }
@@ -78,6 +74,15 @@ pub(crate) fn keep_terminal() {
     #[cfg(unix)]
     if let Ok(terminal) = rustix::termios::tcgetattr(std::io::stdin()) {
         CARE.lock().unwrap_or_else(PoisonError::into_inner).terminal = Some(terminal);
+    }
+}
+
+/// The terminal shows again what is typed. Whoever was told to stop leaves it so.
+pub(crate) fn restore_terminal() {
+    #[cfg(unix)]
+    if let Some(terminal) = &CARE.lock().unwrap_or_else(PoisonError::into_inner).terminal {
+        let now = rustix::termios::OptionalActions::Now;
+        let _ = rustix::termios::tcsetattr(std::io::stdin(), now, terminal);
     }
 }
 

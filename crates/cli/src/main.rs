@@ -1,6 +1,7 @@
 //! `haft`: the face for people. One thin file per verb; the only place that
 //! prints, reads the environment, or exits.
 
+mod approver;
 mod args;
 mod ask;
 mod commands;
@@ -19,6 +20,7 @@ mod owner;
 mod printer;
 mod program;
 mod progress;
+mod shell;
 #[cfg(unix)]
 mod terminal;
 mod time;

@@ -17,6 +17,8 @@ use crate::home::Home;
 use crate::hosts;
 use crate::output;
 use crate::printer::line;
+#[cfg(unix)]
+use crate::shell;
 
 /// A runtime for one command.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
@@ -54,14 +56,14 @@ fn check_nobody_else_writes(path: &Path) -> Result<(), Failure> {
         Failure::new(Exit::Unavailable, message).cause(error)
     })?;
     let own = rustix::process::geteuid().as_raw();
-    let shown = path.display();
+    let (shown, word) = (path.display(), shell::word(&path.display().to_string()));
     if found.mode() & 0o022 != 0 {
         return Err(Failure::new(Exit::Denied, format!("others may write `{shown}`"))
-            .hint(format!("`chmod 600 {shown}` keeps them from it, once you have read it")));
+            .hint(format!("`chmod 600 {word}` keeps them from it, once you have read it")));
     }
     if found.uid() != own && found.uid() != 0 {
         return Err(Failure::new(Exit::Denied, format!("`{shown}` belongs to somebody else"))
-            .hint(format!("`chown {own} {shown}` makes it yours, once you have read it")));
+            .hint(format!("`chown {own} {word}` makes it yours, once you have read it")));
     }
     Ok(())
 }

@@ -318,6 +318,17 @@ fn a_call_that_is_interrupted_ends_and_is_written_down() {
 }
 
 #[test]
+fn an_input_that_is_too_long_for_an_argument_comes_on_standard_input() {
+    let desk = Desk::new();
+    for length in [131_071, 131_072, 131_073] {
+        let message = "x".repeat(length - r#"{"message":""}"#.len());
+        let input = desk.write("input.json", &json!({ "message": message }).to_string());
+        let result = desk.result(&["examples/mcpkg/echo", "demo.echo", &format!("@{input}")]);
+        assert!(result["message"] == message, "{length}");
+    }
+}
+
+#[test]
 fn a_package_in_one_file_is_called_like_its_folder() {
     let desk = Desk::new();
     let home = desk.path().join("home");

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use ledger::state::approvals::TicketId;
 use manifest::model::{Action, Package, Trust};
-use policy::{Answer, Consent, Surface};
+use policy::{Consent, Question, Surface};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+
+use crate::error::CallError;
 
 /// A package that can be called, and where its files lie.
 #[derive(Clone, Debug)]
@@ -63,8 +65,8 @@ pub struct Call {
     pub input: String,
     /// Where it comes from.
     pub surface: Surface,
-    /// What the owner said to a question about this very call.
-    pub answer: Option<Answer>,
+    /// Who asks the owner while the call waits, where that is possible.
+    pub approver: Option<Arc<dyn Approver>>,
     /// The ticket of a question that an earlier call of an agent raised, once the owner has answered.
     pub ticket: Option<TicketId>,
     /// The caller's folder.
@@ -73,6 +75,42 @@ pub struct Call {
     pub progress: Option<Arc<dyn Progress>>,
     /// With it the caller calls it off.
     pub called_off: CancellationToken,
+}
+
+/// Asks the owner about a call. Each face that has the owner before it brings its own.
+pub trait Approver: fmt::Debug + Send + Sync {
+    /// What the owner says, `None` where nobody can be asked, or why their word does not count. It may take as
+    /// long as a person takes.
+    fn ask(&self, matter: &Matter) -> Result<Option<Said>, CallError>;
+}
+
+/// What the owner is asked about.
+#[derive(Clone, Debug)]
+pub struct Matter {
+    /// The package, with its dialect.
+    pub package: String,
+    /// The action.
+    pub action: String,
+    /// The arguments it will be called with, as JSON.
+    pub input: String,
+    /// Why it is asked.
+    pub question: Question,
+    /// What the tool would have the owner told. A stranger's words.
+    pub message: Option<String>,
+    /// Whether these arguments can be remembered, and no others with them.
+    pub can_be_remembered: bool,
+}
+
+/// What the owner says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Yes, to this one call.
+    Once,
+    /// Yes, and from now on: to the action, where the question is for the first time only; else to it with
+    /// these arguments.
+    Always,
+    /// No.
+    No,
 }
 
 /// Is told how far a call is. Each face brings its own: a line on the terminal, a notification.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use manifest::model::{Entry, Input};
+use manifest::shape::is_hidden;
 use policy::Allowance;
 use sandbox::Launcher;
 use serde_json::Value;
@@ -16,8 +17,11 @@ use crate::plan::{self, Asked, Way, Worker};
 use crate::run::leash::Leash;
 use crate::run::worker::{Warmth, Workers};
 
-/// How long a tool may take to say it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a tool may take to say it; less where its call has less.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most letters of a tool's own words that anybody is shown.
+const LONGEST_MESSAGE: usize = 2_000;
 
 /// What a tool says of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,15 +54,34 @@ pub(crate) fn consider(
     launcher: &Launcher,
     workers: &Workers,
     warmth: Warmth,
+    until: Instant,
+    leash: &Leash,
 ) -> Result<Considered, CallError> {
-    let until = Instant::now() + PATIENCE;
-    let said = workers.ask(launcher, question, warmth, until, &Leash::default()).answer?;
+    let until = until.min(Instant::now() + PATIENCE);
+    let said = workers.ask(launcher, question, warmth, until, leash).answer?;
     let names = said["requiredSecrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(Considered {
         wants_approval: said["requiresApproval"] != false,
-        message: said["message"].as_str().map(str::to_owned),
+        message: said["message"].as_str().map(quotable),
         secrets: names.map(Input::secret).collect(),
     })
+}
+
+/// A stranger's words as they may stand beneath our own: short, and without what steers a terminal.
+fn quotable(said: &str) -> String {
+    let mut text = String::new();
+    for (count, letter) in said.chars().enumerate() {
+        if count == LONGEST_MESSAGE {
+            text.push('…');
+            break;
+        }
+        if is_hidden(letter) {
+            text.extend(letter.escape_unicode());
+        } else {
+            text.push(letter);
+        }
+    }
+    text
 }
 
 /// Takes away everything that was granted.
@@ -68,4 +91,18 @@ fn close(allowance: &mut Allowance) {
     allowance.write.clear();
     allowance.devices.clear();
     allowance.environment.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_quoted_in_short_and_on_one_line() {
+        assert_eq!(quotable("send 3 letters"), "send 3 letters");
+        assert_eq!(quotable("a\nb\u{1b}[2J"), "a\\u{a}b\\u{1b}[2J");
+        let quoted = quotable(&"x".repeat(5_000));
+        assert_eq!(quoted.chars().count(), LONGEST_MESSAGE + 1);
+        assert!(quoted.ends_with("x…"));
+    }
 }

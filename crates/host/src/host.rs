@@ -26,7 +26,7 @@ use self::signing::tokens;
 use crate::call::{Call, Output, Tool};
 use crate::choose::{self, Machine, PLATFORM};
 use crate::confine;
-use crate::consider::{Considered, PATIENCE, consider, question};
+use crate::consider::{Considered, consider, question};
 use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
@@ -36,6 +36,7 @@ use crate::records::Records;
 use crate::run::Blocked;
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
+use crate::run::leash::Leash;
 use crate::run::mcp::era::Eras;
 use crate::run::mcp::{Servers, assumed};
 use crate::run::signed::Signer;
@@ -163,10 +164,12 @@ impl Host {
     /// Makes a call, and writes down that it was made, or why not.
     pub async fn call(&self, tool: &Tool, call: &Call, warmth: Warmth) -> Made {
         let began = Instant::now();
-        let mut record = self.record_of(tool, call);
-        let (answered, begun) = match self.ready(tool, call, warmth, &mut record).await {
+        let mut noted = Noted { record: self.record_of(tool, call), waited: Duration::ZERO };
+        let ready = self.ready(tool, call, warmth, &mut noted).await;
+        let Noted { mut record, waited } = noted;
+        let (answered, begun) = match ready {
             Ok(ready) => {
-                let Ready { plan, action, redactor, begun } = ready;
+                let Ready { plan, action, redactor, begun, allowed } = ready;
                 let running = Running {
                     plan: &plan,
                     action: Arc::new(action),
@@ -174,10 +177,11 @@ impl Host {
                     warmth,
                     call,
                     redactor: &redactor,
+                    allowed,
                 };
                 let mut ran = self.run(&running).await;
                 ran.redact(&redactor);
-                (ran, begun)
+                (ran, Some(begun))
             }
             Err(error) => {
                 if error.kind.is_refusal() {
@@ -186,7 +190,7 @@ impl Host {
                 (Ran::refused(error), None)
             }
         };
-        let took = began.elapsed();
+        let took = began.elapsed().saturating_sub(waited);
         let ending = answered.ending(took);
         let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
         let package = format!("{}@{}", record.package, tool.package.semver());
@@ -201,8 +205,9 @@ impl Host {
         tool: &Tool,
         call: &Call,
         warmth: Warmth,
-        record: &mut audit::Call,
+        noted: &mut Noted,
     ) -> Result<Ready, CallError> {
+        let Noted { record, waited } = noted;
         let prepared = self.prepare(tool, call)?;
         record.action.clone_from(&prepared.action.name);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
@@ -211,16 +216,24 @@ impl Host {
         if let Verdict::Denied(denial) = &open.verdict {
             return Err(denied(denial, tool));
         }
+        let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
         let hooks = self.asked(tool, call, &prepared, open, &[]);
         let considered = match question(&hooks)? {
-            Some(question) => self.consider(question, warmth).await?,
+            Some(question) => {
+                let began = Instant::now();
+                let considered = self.consider(question, warmth, began + allowed, call).await?;
+                allowed = allowed.saturating_sub(began.elapsed());
+                considered
+            }
             None => Considered::default(),
         };
         let mut decision = self.decide(tool, call, &prepared, &known, &considered);
         if let Verdict::Ask(question) = &decision.verdict {
             let message = considered.message.as_deref();
-            let answer = self.ask_owner(tool, call, &prepared, question, message).await?;
-            known.memory.answer = Some(answer);
+            let began = Instant::now();
+            let answer = self.ask_owner(tool, call, &prepared, question, message).await;
+            *waited = began.elapsed();
+            known.memory.answer = Some(answer?);
             decision = self.decide(tool, call, &prepared, &known, &considered);
         }
         check_allowed(&decision, tool)?;
@@ -235,22 +248,29 @@ impl Host {
         if matches!(plan.way, Way::Engine(_)) {
             "engine".clone_into(&mut record.sandbox);
         }
-        let begun = self.records.begin(prepared.action, record)?;
-        Ok(Ready { plan, action: prepared.action.clone(), redactor, begun })
+        let begun = self.records.begin(record)?;
+        Ok(Ready { plan, action: prepared.action.clone(), redactor, begun, allowed })
     }
 
-    async fn consider(&self, question: Worker, warmth: Warmth) -> Result<Considered, CallError> {
-        let host = self.clone();
-        let until = Instant::now() + PATIENCE;
+    /// Asks a tool what it has to say of a call, within the time of the call and as long as somebody waits for it.
+    async fn consider(
+        &self,
+        question: Worker,
+        warmth: Warmth,
+        until: Instant,
+        call: &Call,
+    ) -> Result<Considered, CallError> {
         let turn = self.turns.wait(&question.owner.package, worker::MOST_OF_ONE, until).await?;
+        let (host, leash) = (self.clone(), Leash::default());
+        let _guard = leash.guard();
         let asked = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            consider(&question, &host.launcher, &host.workers, warmth)
+            consider(&question, &host.launcher, &host.workers, warmth, until, &leash)
         });
-        asked.await.unwrap_or_else(|error| {
-            let message = format!("the call broke off: {error}");
-            Err(CallError::new(Kind::Unavailable, message))
-        })
+        tokio::select! {
+            asked = asked => asked.unwrap_or_else(|error| Err(broken_off(&error))),
+            () = call.called_off.cancelled() => Err(CallError::called_off()),
+        }
     }
 
     /// What is written down of a call, as far as it is known before anything was looked at.
@@ -279,11 +299,43 @@ impl Host {
     }
 
     /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
-    /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied.
-    pub async fn discover(&self, tool: &Tool) -> Result<Vec<Action>, CallError> {
+    /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied. It is written
+    /// down as a call is, as `tools/list`.
+    pub async fn discover(&self, tool: &Tool, surface: &Surface) -> Result<Vec<Action>, CallError> {
+        let began = Instant::now();
+        let mut record = self.record_of(tool, &listing(tool));
+        surface.name().clone_into(&mut record.surface);
+        let mut begun = None;
+        let listed = self.list(tool, &mut record, &mut begun).await;
+        let told = match &listed {
+            Ok(_) => Ran::listed(),
+            Err(error) if begun.is_some() => Ran::failed(error.clone()),
+            Err(error) => {
+                if error.kind.is_refusal() {
+                    record.decision = audit::Decision::Denied(error.message.clone());
+                }
+                Ran::refused(error.clone())
+            }
+        };
+        let ending = told.ending(began.elapsed());
+        let package = format!("{}@{}", record.package, tool.package.semver());
+        // That it began is written down in any case.
+        let _ = self.records.finish(begun, &record, &ending, &package, &[]).await;
+        listed
+    }
+
+    async fn list(
+        &self,
+        tool: &Tool,
+        record: &mut audit::Call,
+        begun: &mut Option<audit::Begun>,
+    ) -> Result<Vec<Action>, CallError> {
         let began = Instant::now();
         let known = self.known(tool, &listing(tool)).await?;
         let plan = prepare_image(self.plan_of_listing(tool, &known).await?).await?;
+        record.decision = audit::Decision::Allowed;
+        (record.argv, record.env_keys) = plan.shown();
+        *begun = Some(self.records.begin(record)?);
         let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
             Way::Mcp(mut one) => {
@@ -394,8 +446,6 @@ impl Host {
         known: &Known,
         considered: &Considered,
     ) -> Decision {
-        let mut memory = known.memory.clone();
-        memory.answer = call.answer.clone().or(memory.answer);
         let asked = policy::Asked {
             package: &tool.package,
             action: prepared.action,
@@ -408,7 +458,7 @@ impl Host {
             wants_approval: considered.wants_approval,
             is_signed_in: known.is_signed_in,
         };
-        decide(&asked, &self.settings.policy, &known.grants, &memory)
+        decide(&asked, &self.settings.policy, &known.grants, &known.memory)
     }
 
     fn asked<'a>(
@@ -454,7 +504,21 @@ struct Ready {
     plan: Plan,
     action: Action,
     redactor: Redactor,
-    begun: Option<audit::Begun>,
+    begun: audit::Begun,
+    /// How long it may run.
+    allowed: Duration,
+}
+
+/// What is noted of a call while it is made ready.
+struct Noted {
+    record: audit::Call,
+    /// How long the owner took to answer.
+    waited: Duration,
+}
+
+/// A thread that worked for a call is gone.
+fn broken_off(error: &tokio::task::JoinError) -> CallError {
+    CallError::new(Kind::Unavailable, format!("the call broke off: {error}"))
 }
 
 /// The call that asks a tool for its actions.
@@ -463,7 +527,7 @@ fn listing(tool: &Tool) -> Call {
         action: "tools/list".to_owned(),
         input: "{}".to_owned(),
         surface: Surface::Test,
-        answer: None,
+        approver: None,
         ticket: None,
         folder: tool.root.clone(),
         progress: None,
@@ -489,10 +553,7 @@ async fn prepare_image(mut plan: Plan) -> Result<Plan, CallError> {
         plan::container::prepare(&mut plan)?;
         Ok(plan)
     });
-    prepared.await.unwrap_or_else(|error| {
-        let message = format!("the call broke off: {error}");
-        Err(CallError::new(Kind::Unavailable, message))
-    })
+    prepared.await.unwrap_or_else(|error| Err(broken_off(&error)))
 }
 
 /// Refuses what may not go ahead, or not yet.

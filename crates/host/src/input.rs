@@ -21,8 +21,19 @@ const DEEPEST: usize = 32;
 pub(crate) struct Input {
     /// As the caller wrote it.
     pub(crate) verbatim: String,
-    /// With the defaults of the schema.
+    /// As they are used: with the defaults of the schema, unless the tool gets the text as it was written.
     pub(crate) arguments: Arguments,
+}
+
+impl Input {
+    /// What the owner is shown of it: all that the tool gets.
+    pub(crate) fn shown(&self) -> String {
+        if self.arguments.is_whole() {
+            self.arguments.value().to_string()
+        } else {
+            self.verbatim.clone()
+        }
+    }
 }
 
 /// Reads and checks the input of an action.
@@ -32,7 +43,8 @@ pub(crate) fn read(text: &str, action: &Action, dialect: Dialect) -> Result<Inpu
         let message = format!("the input is longer than {} MiB", LONGEST >> 20);
         return Err(CallError::new(Kind::BadInput, message));
     }
-    let value = object(verbatim)?;
+    let mut numbers = Vec::new();
+    let value = object(verbatim, dialect, &mut numbers)?;
     let value = match &action.input {
         Some(schema) => complete_and_check(value, schema.text(), dialect)?,
         // An action without a schema takes no input in the dialect that says so.
@@ -45,17 +57,29 @@ pub(crate) fn read(text: &str, action: &Action, dialect: Dialect) -> Result<Inpu
         },
         None => value,
     };
-    Ok(Input { verbatim: verbatim.to_owned(), arguments: Arguments::new(value) })
+    let arguments = Arguments::with_numbers(value, &numbers);
+    Ok(Input { verbatim: verbatim.to_owned(), arguments })
 }
 
-fn object(text: &str) -> Result<Value, CallError> {
+/// The object that a text is; and, where the tool gets the text, the numbers that the object does not hold as
+/// they are written.
+fn object<'t>(
+    text: &'t str,
+    dialect: Dialect,
+    numbers: &mut Vec<&'t str>,
+) -> Result<Value, CallError> {
     let parsed = json::parse(text);
     if let Some(fault) = parsed.faults.first() {
         let message = format!("the input is no JSON: {}", fault.message);
         return Err(CallError::new(Kind::BadInput, message));
     }
     match parsed.root {
-        Some(node) if node.is_object() => Ok(node.to_value()),
+        Some(node) if node.is_object() => {
+            if dialect == Dialect::Agentcli {
+                odd_numbers(&node, text, numbers);
+            }
+            Ok(node.to_value())
+        }
         Some(node) => {
             let message = format!("the input must be a JSON object, not {}", node.type_name());
             Err(CallError::new(Kind::BadInput, message))
@@ -64,16 +88,37 @@ fn object(text: &str) -> Result<Value, CallError> {
     }
 }
 
-fn complete_and_check(mut value: Value, text: &str, dialect: Dialect) -> Result<Value, CallError> {
+fn odd_numbers<'t>(node: &Node<'_>, text: &'t str, into: &mut Vec<&'t str>) {
+    match &node.value {
+        json::Value::Number(_) => {
+            let (written, held) = (&text[node.span.range()], node.to_value().to_string());
+            if held != written {
+                into.push(written);
+            }
+        }
+        json::Value::List(items) => items.iter().for_each(|one| odd_numbers(one, text, into)),
+        json::Value::Object(members) => {
+            for member in members {
+                odd_numbers(&member.value, text, into);
+            }
+        }
+        json::Value::Null | json::Value::Bool(_) | json::Value::Text(_) => {}
+    }
+}
+
+fn complete_and_check(value: Value, text: &str, dialect: Dialect) -> Result<Value, CallError> {
     let parsed = json::parse(text);
     let Some(schema) = &parsed.root else { return Ok(value) };
-    complete(&mut value, schema, 0);
+    let mut completed = value.clone();
+    complete(&mut completed, schema, 0);
     let unknowns = match dialect {
         Dialect::InstallManifest => Unknowns::Refused,
         _ => Unknowns::AsTheSchemaSays,
     };
-    match mismatches(text, &value.to_string(), unknowns) {
-        Ok(found) if found.is_empty() => Ok(value),
+    match mismatches(text, &completed.to_string(), unknowns) {
+        // There the defaults are for the check alone: the tool gets what was written.
+        Ok(found) if found.is_empty() && dialect == Dialect::Agentcli => Ok(value),
+        Ok(found) if found.is_empty() => Ok(completed),
         Ok(found) => Err(refused("the input does not fit the schema", Kind::BadInput, &found)),
         Err(TooLong) => Err(too_long(Kind::BadInput)),
     }
@@ -123,4 +168,25 @@ fn refused(message: &str, kind: Kind, found: &[Mismatch]) -> CallError {
 
 fn too_long(kind: Kind) -> CallError {
     CallError::new(kind, "to hold this against the schema takes too long")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count_as_they_are_written_where_the_tool_gets_them_so() {
+        let action = crate::run::mcp::assumed("look");
+        let digest = |text: &str, dialect| {
+            let input = read(text, &action, dialect).unwrap();
+            input.arguments.digest().to_owned()
+        };
+        let (one, other) = (r#"{"n":10000000000000000000001}"#, r#"{"n":10000000000000000000002}"#);
+        assert_ne!(digest(one, Dialect::Agentcli), digest(other, Dialect::Agentcli));
+        // Here both reach the tool as the same number.
+        assert_eq!(digest(one, Dialect::Mcpkg), digest(other, Dialect::Mcpkg));
+        let spaced = digest(r#"{ "n": 3, "x": 0.5 }"#, Dialect::Agentcli);
+        assert_eq!(spaced, digest(r#"{"x":0.5,"n":3}"#, Dialect::Agentcli));
+        assert_eq!(read(one, &action, Dialect::Agentcli).unwrap().shown(), one);
+    }
 }

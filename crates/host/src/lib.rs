@@ -41,7 +41,7 @@ pub mod secrets;
 mod stream;
 mod template;
 
-pub use call::{Advance, Call, Output, Progress, Tool};
+pub use call::{Advance, Approver, Call, Matter, Output, Progress, Said, Tool};
 pub use eras::InHome;
 pub use error::{CallError, Kind};
 pub use host::{Host, Made, Settings};

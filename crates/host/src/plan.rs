@@ -351,7 +351,7 @@ impl Asked<'_> {
             // An mcpkg may have been chosen for an endpoint of another kind than its first.
             Invocation::ArgvJson | Invocation::Http { .. } => {
                 let text = self.input.arguments.value().to_string();
-                if text.len() <= LONGEST_ARGUMENT {
+                if text.len() < LONGEST_ARGUMENT {
                     arguments.push(text.clone());
                     shown.push("<input>".to_owned());
                 }

@@ -12,16 +12,12 @@ use ledger::state::grants::GrantKind;
 use ledger::state::metrics::Counted;
 use ledger::state::rules::Lasts;
 use ledger::{State, StateError, Time};
-use manifest::model::{Action, SideEffects};
-use policy::{Grant, Memory, Pattern, Policy, Remembered, Surface};
+use policy::{Grant, Memory, Pattern, Policy, Remembered};
 
 use crate::call::{Call, Tool};
 use crate::error::{CallError, Kind};
 use crate::host::Known;
 use crate::run::Blocked;
-
-/// Who says that an action may be called from a surface from now on.
-const FIRST: &str = "first call on ";
 
 /// The ledger of a home.
 #[derive(Debug)]
@@ -94,17 +90,18 @@ impl Records {
             .map(|one| Grant { kind: kind(one.kind), value: one.value })
             .collect();
         let mut memory = Memory::default();
-        let first = format!("{FIRST}{}", call.surface.name());
+        let action = tool.action(&call.action).map(|one| &*one.name);
         let rules = self.state.remembered(Some(id)).await.map_err(|error| broken(&error))?;
         for one in rules {
-            if one.rule.by == first {
-                memory.is_known |=
-                    tool.action(&call.action).is_some_and(|a| a.name == one.rule.action);
-                continue;
-            }
             let session = match one.rule.lasts {
                 Lasts::Always => None,
                 Lasts::Session(session) => Some(session),
+                // It says that a first call was allowed where it came from, and nothing else.
+                Lasts::First(surface) => {
+                    let is_here = surface == call.surface.name();
+                    memory.is_known |= is_here && action == Some(&*one.rule.action);
+                    continue;
+                }
                 Lasts::Once => continue,
             };
             // A pattern that cannot be read allows nothing.
@@ -126,7 +123,10 @@ impl Records {
             [(id.as_str(), of_package.calls_per_minute), ("", policy.budget.calls_per_minute)]
         {
             let Some(most) = most else { continue };
-            let most = u32::try_from(most.max(1)).unwrap_or(u32::MAX);
+            if most == 0 {
+                return Err(denied("your policy allows no calls a minute"));
+            }
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
             let rate = Rate { burst: most, every: Duration::from_mins(1) / most };
             let paced = self.state.pace(name, rate, now()).await.map_err(|error| broken(&error))?;
             if let Paced::Wait(time) = paced {
@@ -158,17 +158,10 @@ impl Records {
         }
     }
 
-    /// Writes that a call with effects is about to run; without that it must not.
-    pub(crate) fn begin(
-        &self,
-        action: &Action,
-        call: &audit::Call,
-    ) -> Result<Option<Begun>, CallError> {
-        match action.side_effects {
-            Some(SideEffects::Write | SideEffects::Destructive) => {}
-            Some(SideEffects::None | SideEffects::Read) | None => return Ok(None),
-        }
-        self.audit.begin(call, now()).map(Some).map_err(|error| {
+    /// Writes that a call is about to run; without that it must not. What a package says of its side effects is
+    /// its own word, so no call is spared.
+    pub(crate) fn begin(&self, call: &audit::Call) -> Result<Begun, CallError> {
+        self.audit.begin(call, now()).map_err(|error| {
             let message = format!("the call cannot be written down, so it is not made: {error}");
             CallError::new(Kind::Unavailable, message)
         })
@@ -238,21 +231,22 @@ impl Records {
         counted
     }
 
-    /// Remembers that the owner let an action be called from a surface.
-    pub async fn remember_first(
+    /// Remembers that the owner let an action be called.
+    pub(crate) async fn remember(
         &self,
         tool: &Tool,
         action: &str,
-        surface: &Surface,
-    ) -> Result<(), StateError> {
+        arguments: &Pattern,
+        lasts: Lasts,
+    ) -> Result<(), CallError> {
         let rule = ledger::state::rules::Rule {
             package: tool.package.canonical_id(),
             action: action.to_owned(),
-            arguments: "{}".to_owned(),
-            lasts: Lasts::Always,
-            by: format!("{FIRST}{}", surface.name()),
+            arguments: arguments.to_string(),
+            lasts,
+            by: "terminal".to_owned(),
         };
-        self.state.remember(&rule, now()).await.map(drop)
+        self.state.remember(&rule, now()).await.map(drop).map_err(|error| broken(&error))
     }
 }
 

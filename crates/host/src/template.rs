@@ -87,12 +87,14 @@ pub(crate) fn path(
     });
     let taken = taken.collect();
     let text = fill(&parts, values, Sink::Path)?.ok_or_else(|| missing(template))?;
-    // A value that is a whole segment could lead out of the folder it was meant for.
-    let is_odd = |segment: &str| matches!(segment, "." | "..");
+    // A value that is a whole segment could lead out of the folder it was meant for, and without one the folder
+    // itself would be meant.
+    let is_odd = |segment: &str| matches!(segment, "" | "." | "..");
     let before: Vec<_> = template.split(['/', '?']).filter(|part| is_odd(part)).collect();
     let after: Vec<_> = text.split(['/', '?']).filter(|part| is_odd(part)).collect();
     if before.len() != after.len() {
-        let message = format!("a value would lead `{template}` out of its folder");
+        let message =
+            format!("a value would lead `{template}` elsewhere: it is empty, `.` or `..`");
         return Err(CallError::new(Kind::BadInput, message));
     }
     Ok((text, taken))
@@ -274,7 +276,7 @@ mod tests {
         let (filled, taken) = fill("/items/${input.id}/x", "a/b?c=d#e%2f").unwrap();
         assert_eq!(filled, "/items/a%2Fb%3Fc%3Dd%23e%252f/x");
         assert_eq!(taken.into_iter().collect::<Vec<_>>(), ["id"]);
-        for text in ["..", "."] {
+        for text in ["..", ".", ""] {
             assert!(fill("/items/${input.id}", text).is_err(), "{text}");
             assert!(fill("/items/${input.id}/x", text).is_err(), "{text}");
         }

@@ -3,10 +3,15 @@
 
 mod kit;
 
-use host::{Kind, Warmth};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use host::{Approver, CallError, Kind, Matter, Said, Warmth};
 use kit::{call_of, error, host, node_tool, result};
-use policy::Answer;
-use serde_json::json;
+use ledger::audit;
+use manifest::model::SideEffects;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_tool_may_want_its_owner_asked_about_some_inputs() {
@@ -17,15 +22,54 @@ async fn a_tool_may_want_its_owner_asked_about_some_inputs() {
     assert_eq!(result(&host, &tool, json!({"amount": 3})).await, json!(3));
     let asked = error(&host, &tool, json!({"amount": 30})).await;
     assert_eq!(asked.details["message"], "spend 30");
-    let Kind::NeedsApproval(question) = asked.kind else { panic!("{asked}") };
-    let mut call = call_of(&tool, &json!({"amount": 30}));
-    call.answer = Some(Answer::Approved { digest: question.digest.clone() });
+    assert!(matches!(asked.kind, Kind::NeedsApproval(_)), "{asked}");
+    let (owner, call) = asking(&tool, &json!({"amount": 30}), Some(Said::Once));
     let reply = host.call(&tool, &call, Warmth::Warm).await.reply;
     assert_eq!(reply.unwrap().into_value(), json!(30));
-    // The answer is for these arguments.
-    call.input = json!({"amount": 31}).to_string();
+    let matter = owner.matters().remove(0);
+    assert_eq!(matter.message.as_deref(), Some("spend 30"));
+    assert_eq!(matter.input, r#"{"amount":30}"#);
+    // The answer was for this one call, and nobody there is no yes.
+    let (owner, call) = asking(&tool, &json!({"amount": 30}), None);
+    let reply = host.call(&tool, &call, Warmth::Warm).await.reply;
+    assert!(matches!(reply.unwrap_err().kind, Kind::NeedsApproval(_)));
+    assert_eq!(owner.matters().len(), 1);
+    let (_, call) = asking(&tool, &json!({"amount": 30}), Some(Said::No));
     let reply = host.call(&tool, &call, Warmth::Warm).await.reply;
     assert_eq!(reply.unwrap_err().kind, Kind::Denied);
+}
+
+/// Says the same to every question, and keeps what it was asked.
+#[derive(Debug)]
+struct Owner(Option<Said>, Mutex<Vec<Matter>>);
+
+impl Owner {
+    fn matters(&self) -> Vec<Matter> {
+        self.1.lock().unwrap().clone()
+    }
+}
+
+impl Approver for Owner {
+    fn ask(&self, matter: &Matter) -> Result<Option<Said>, CallError> {
+        self.1.lock().unwrap().push(matter.clone());
+        Ok(self.0)
+    }
+}
+
+/// A call from the terminal of an owner who says this.
+fn asking(tool: &host::Tool, input: &Value, says: Option<Said>) -> (Arc<Owner>, host::Call) {
+    let owner = Arc::new(Owner(says, Mutex::default()));
+    let approver: Arc<dyn Approver> = Arc::<Owner>::clone(&owner);
+    (owner, host::Call { approver: Some(approver), ..call_of(tool, input) })
+}
+
+/// What the log of a home says, the first record first.
+fn logged(home: &Path) -> Vec<audit::Record> {
+    let folder = home.join("audit");
+    let page = audit::page(&folder, &audit::Filter::default(), None, 1_000);
+    let mut records = page.unwrap().records;
+    records.reverse();
+    records
 }
 
 #[tokio::test]
@@ -53,9 +97,8 @@ async fn approval_comes_before_secrets_and_secrets_before_the_tool() {
     );
     let (host, tool) = (host().await, folder.tool("tool.json"));
     let asked = error(&host, &tool, json!({})).await;
-    let Kind::NeedsApproval(question) = asked.kind else { panic!("{asked}") };
-    let mut call = call_of(&tool, &json!({}));
-    call.answer = Some(Answer::Approved { digest: question.digest.clone() });
+    assert!(matches!(asked.kind, Kind::NeedsApproval(_)), "{asked}");
+    let (_, call) = asking(&tool, &json!({}), Some(Said::Once));
     let reply = host.call(&tool, &call, Warmth::Warm).await.reply;
     let missing = reply.unwrap_err();
     assert_eq!(missing.kind, Kind::MissingInput);
@@ -73,7 +116,7 @@ async fn a_refusal_starts_nothing() {
 }
 
 /// A call of an agent, in a session of its own.
-fn by_agent(tool: &host::Tool, session: &str, input: &serde_json::Value) -> host::Call {
+fn by_agent(tool: &host::Tool, session: &str, input: &Value) -> host::Call {
     let (name, session) = ("mcp".to_owned(), session.to_owned());
     host::Call { surface: policy::Surface::Agent { name, session }, ..call_of(tool, input) }
 }
@@ -184,4 +227,148 @@ async fn an_agent_cannot_bury_its_owner_in_questions() {
     let call = by_agent(&tool, "one", &json!({"n": 100}));
     let refused = host.call(&tool, &call, Warmth::Warm).await.reply.unwrap_err();
     assert_eq!(&*refused.message, "100 questions already wait for the owner");
+}
+
+#[tokio::test]
+async fn an_approved_call_is_one_call_in_the_log() {
+    let folder = node_tool("{ requiresApproval: true, async execute() { return 1; } }");
+    let home = kit::home().keep();
+    let (host, tool) = (kit::host_in(&home, "").await, folder.tool("tool.json"));
+    let (_, call) = asking(&tool, &json!({}), Some(Said::Once));
+    host.call(&tool, &call, Warmth::Warm).await.reply.unwrap();
+    let records = logged(&home);
+    let kinds: Vec<_> = records.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [audit::Kind::Begin, audit::Kind::End]);
+    // The end tells the whole call.
+    let [begin, end] = &records[..] else { panic!("{records:?}") };
+    assert_eq!((&end.decision, &end.argv), (&Some("allowed".to_owned()), &begin.argv));
+    assert_eq!((&end.cwd, &end.env_keys), (&begin.cwd, &begin.env_keys));
+}
+
+#[tokio::test]
+async fn what_is_always_allowed_are_these_arguments_and_no_others() {
+    let folder = node_tool("{ requiresApproval: true, async execute() { return 1; } }");
+    let (host, tool) = (host().await, folder.tool("tool.json"));
+    for (input, says, is_asked) in [
+        (json!({}), Some(Said::Always), true),
+        (json!({}), None, false),
+        (json!({"force": true}), None, true),
+        (json!({"path": "x"}), Some(Said::Always), true),
+        (json!({"path": "x"}), None, false),
+        (json!({"path": "x", "force": true}), None, true),
+        (json!({"path": "*"}), Some(Said::Always), true),
+        (json!({"path": "y"}), None, true),
+    ] {
+        let (owner, call) = asking(&tool, &input, says);
+        let reply = host.call(&tool, &call, Warmth::Warm).await.reply;
+        assert_eq!(!owner.matters().is_empty(), is_asked, "{input}");
+        assert_eq!(reply.is_ok(), says.is_some() || !is_asked, "{input}");
+    }
+}
+
+#[tokio::test]
+async fn a_first_call_is_allowed_where_it_was_asked_about_and_nowhere_else() {
+    let folder = node_tool("{ async execute({ n }) { return n; } }");
+    let (host, tool) = (host().await, folder.tool("tool.json"));
+    let state = &host.records().state;
+    let call = by_agent(&tool, "one", &json!({"n": 1}));
+    let ticket = ticket_of(&host, &tool, &call).await;
+    let yes = ledger::state::approvals::Answer::Approved;
+    assert!(state.answer(&ticket, yes, host::records::now()).await.unwrap());
+    let call = host::Call { ticket: Some(ticket), ..call };
+    host.call(&tool, &call, Warmth::Warm).await.reply.unwrap();
+    let surface = policy::Surface::Agent { name: "http".into(), session: "one".into() };
+    let elsewhere = host::Call { surface, ticket: None, ..call.clone() };
+    ticket_of(&host, &tool, &elsewhere).await;
+    // Neither does it stand for a yes where one is wanted each time.
+    let mut destructive = tool.clone();
+    destructive.package.actions[0].side_effects = Some(SideEffects::Destructive);
+    for call in [host::Call { ticket: None, ..call }, call_of(&destructive, &json!({"n": 1}))] {
+        let reply = host.call(&destructive, &call, Warmth::Warm).await.reply;
+        assert!(matches!(reply.unwrap_err().kind, Kind::NeedsApproval(_)));
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_asks_the_first_time_asks_once_at_each_surface() {
+    let folder = node_tool("{ async execute({ n }) { return n; } }");
+    let host = kit::host_with("[approval]\nnone = \"first\"").await;
+    let mut tool = folder.tool("tool.json");
+    tool.package.actions[0].side_effects = Some(SideEffects::None);
+    let (owner, call) = asking(&tool, &json!({"n": 1}), Some(Said::Always));
+    host.call(&tool, &call, Warmth::Warm).await.reply.unwrap();
+    assert!(owner.matters()[0].question.is_first);
+    assert_eq!(result(&host, &tool, json!({"n": 2})).await, json!(2));
+    let call = by_agent(&tool, "one", &json!({"n": 1}));
+    let ticket = ticket_of(&host, &tool, &call).await;
+    let yes = ledger::state::approvals::Answer::Approved;
+    let state = &host.records().state;
+    assert!(state.answer(&ticket, yes, host::records::now()).await.unwrap());
+    let call = host::Call { ticket: Some(ticket), ..call };
+    host.call(&tool, &call, Warmth::Warm).await.reply.unwrap();
+    let again = by_agent(&tool, "two", &json!({"n": 3}));
+    host.call(&tool, &again, Warmth::Warm).await.reply.unwrap();
+}
+
+#[tokio::test]
+async fn a_hook_has_the_time_of_its_call_and_ends_with_it() {
+    let folder = node_tool(
+        "{ requiresApproval() { return new Promise(() => setInterval(() => {}, 1000)); }, async execute() { return 1; } }",
+    );
+    let host = kit::host_with("[sandbox]\nmax_timeout = \"1s\"").await;
+    let tool = folder.tool("tool.json");
+    let began = Instant::now();
+    assert_eq!(error(&host, &tool, json!({})).await.kind, Kind::TimedOut);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let host = kit::host().await;
+    let call = call_of(&tool, &json!({}));
+    let off = call.called_off.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        off.cancel();
+    });
+    let began = Instant::now();
+    let reply = host.call(&tool, &call, Warmth::Warm).await.reply;
+    assert_eq!(reply.unwrap_err().kind, Kind::Cancelled);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn no_call_runs_that_cannot_be_written_down() {
+    for effects in [None, Some(SideEffects::None), Some(SideEffects::Read)] {
+        let folder = node_tool("{ async execute() { return 1; } }");
+        let home = kit::home().keep();
+        let (host, mut tool) = (kit::host_in(&home, "").await, folder.tool("tool.json"));
+        tool.package.actions[0].side_effects = effects;
+        std::fs::write(home.join("audit"), "no folder").unwrap();
+        let made = host.call(&tool, &call_of(&tool, &json!({})), Warmth::Warm).await;
+        let error = made.reply.unwrap_err();
+        assert_eq!((error.kind, made.attempts), (Kind::Unavailable, 0), "{effects:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_calls_a_minute_are_none() {
+    let folder = node_tool("{ async execute() { return 1; } }");
+    let host = kit::host_with("[budget]\ncalls_per_minute = 0").await;
+    let denied = error(&host, &folder.tool("tool.json"), json!({})).await;
+    assert_eq!(denied.message, "your policy allows no calls a minute");
+}
+
+#[tokio::test]
+async fn what_a_tool_has_its_owner_told_holds_no_secret_that_it_was_told_before() {
+    use vault::{FileVault, Owner as Keeper, Place, Secret};
+    let folder = node_tool(
+        "{ requiredSecrets: () => ['token'], requiresApproval: ({ n }) => n > 1, getApprovalMessage: () => `it is ${globalThis.seen}`, async execute(input, { env }) { globalThis.seen = env.token; return 1; } }",
+    );
+    let home = kit::home().keep();
+    let (host, tool) = (kit::host_in(&home, "").await, folder.tool("tool.json"));
+    let vault = FileVault::open(home.join("vault"), || None).unwrap();
+    let place = Place::new(Keeper::Package(tool.package.canonical_id()), "token").unwrap();
+    vault.set(&place, &Secret::new("c4n4ry-9Kp".into()).unwrap()).unwrap();
+    assert_eq!(result(&host, &tool, json!({"n": 1})).await, json!(1));
+    let asked = error(&host, &tool, json!({"n": 2})).await;
+    let message = asked.details["message"].as_str().unwrap();
+    // Whether it is asked in the same process is the host's own affair; here it is.
+    assert!(message.starts_with("it is [secret "), "{message}");
 }

@@ -38,6 +38,9 @@ pub struct Question {
     pub digest: String,
     /// How long an answer counts, in seconds.
     pub expires_seconds: u64,
+    /// Whether it is asked the first time only: a yes counts for this action from now on, wherever the call
+    /// came from.
+    pub is_first: bool,
 }
 
 /// Why the owner is asked.
@@ -116,7 +119,7 @@ impl Memory {
         self.remembered.iter().find(|one| {
             one.action == action
                 && one.session.as_ref().is_none_or(|wanted| Some(wanted) == session)
-                && one.pattern.fits(arguments.value())
+                && one.pattern.fits(arguments)
         })
     }
 }

@@ -11,24 +11,40 @@ use sha2::{Digest, Sha256};
 pub struct Arguments {
     value: Value,
     digest: String,
+    /// Whether the value holds all that was written.
+    is_whole: bool,
 }
 
 impl Arguments {
-    /// Takes the arguments as they will be used, defaults applied.
+    /// Takes the arguments as they will be used.
     pub fn new(value: Value) -> Self {
+        Self::with_numbers(value, &[])
+    }
+
+    /// The same for a tool that gets the text itself: the numbers of it that the value holds otherwise than
+    /// they are written, in their order, belong to the digest too.
+    pub fn with_numbers(value: Value, numbers: &[&str]) -> Self {
         let mut text = String::new();
         write_canonical(&value, &mut text);
+        for number in numbers {
+            let _ = write!(text, " {number}");
+        }
         let digest = Sha256::digest(text.as_bytes());
         let digest = digest.iter().fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
             hex
         });
-        Self { value, digest }
+        Self { value, digest, is_whole: numbers.is_empty() }
     }
 
     /// The arguments.
     pub fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// Whether the value holds all that was written.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// SHA-256 of the arguments, whatever the order of their members, in hexadecimal.
@@ -65,10 +81,17 @@ fn write_canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// Which arguments an owner approved: an object whose members must all fit. `*` in a text stands
-/// for any letters; members that are not named may be anything.
+/// Which arguments an owner approved. Two kinds are written: an object whose members must all fit, where `*`
+/// in a text stands for any letters and members that are not named may be anything; and, with `=` before
+/// the object, these arguments and no others.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pattern(Value);
+pub struct Pattern(Form);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Form {
+    Open(Value),
+    Exact(Arguments),
+}
 
 /// A text is no pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,26 +108,53 @@ impl std::error::Error for NotAPattern {}
 impl Pattern {
     /// Fits every call.
     pub fn any() -> Self {
-        Self(Value::Object(serde_json::Map::new()))
+        Self(Form::Open(Value::Object(serde_json::Map::new())))
+    }
+
+    /// Fits these arguments and no others. Those that the pattern could not hold as they were written have none.
+    pub fn exactly(arguments: &Arguments) -> Option<Self> {
+        let is_object = arguments.value.is_object();
+        (arguments.is_whole && is_object).then(|| Self(Form::Exact(arguments.clone())))
     }
 
     /// Reads a pattern.
     pub fn parse(text: &str) -> Result<Self, NotAPattern> {
-        match serde_json::from_str(text) {
-            Ok(value @ Value::Object(_)) => Ok(Self(value)),
+        let exact = text.strip_prefix('=');
+        match serde_json::from_str(exact.unwrap_or(text)) {
+            Ok(value @ Value::Object(_)) if exact.is_some() => {
+                Ok(Self(Form::Exact(Arguments::new(value))))
+            }
+            Ok(value @ Value::Object(_)) => Ok(Self(Form::Open(value))),
             _ => Err(NotAPattern),
         }
     }
 
     /// Whether these arguments are meant.
-    pub fn fits(&self, arguments: &Value) -> bool {
-        fits(&self.0, arguments)
+    pub fn fits(&self, arguments: &Arguments) -> bool {
+        match &self.0 {
+            // Numbers that look alike here may be different ones where they are used.
+            Form::Open(pattern) if !arguments.is_whole && has_number(pattern) => false,
+            Form::Open(pattern) => fits(pattern, &arguments.value),
+            Form::Exact(wanted) => wanted.digest == arguments.digest,
+        }
     }
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
+        match &self.0 {
+            Form::Open(pattern) => pattern.fmt(out),
+            Form::Exact(wanted) => write!(out, "={}", wanted.value),
+        }
+    }
+}
+
+fn has_number(pattern: &Value) -> bool {
+    match pattern {
+        Value::Number(_) => true,
+        Value::Array(items) => items.iter().any(has_number),
+        Value::Object(members) => members.values().any(has_number),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 
@@ -158,13 +208,44 @@ mod tests {
     #[test]
     fn a_pattern_fits_what_it_names_and_leaves_the_rest_open() {
         let pattern = Pattern::parse(r#"{"to":"*@example.com","n":3}"#).unwrap();
-        assert!(pattern.fits(&json!({"to": "a@example.com", "n": 3, "text": "x"})));
-        assert!(!pattern.fits(&json!({"to": "a@example.com.evil", "n": 3})));
-        assert!(!pattern.fits(&json!({"to": "a@example.com"})));
-        assert!(!pattern.fits(&json!({"to": ["a@example.com"], "n": 3})));
-        assert!(Pattern::any().fits(&json!({"anything": true})));
-        assert!(Pattern::parse("[]").is_err());
-        assert!(Pattern::parse("nonsense").is_err());
+        let fits = |value| pattern.fits(&Arguments::new(value));
+        assert!(fits(json!({"to": "a@example.com", "n": 3, "text": "x"})));
+        assert!(!fits(json!({"to": "a@example.com.evil", "n": 3})));
+        assert!(!fits(json!({"to": "a@example.com"})));
+        assert!(!fits(json!({"to": ["a@example.com"], "n": 3})));
+        assert!(Pattern::any().fits(&Arguments::new(json!({"anything": true}))));
+        for text in ["[]", "nonsense", "=", "=[]", "={"] {
+            assert!(Pattern::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_exact_pattern_fits_what_it_was_made_of_and_nothing_else() {
+        for value in [json!({}), json!({"path": "x"}), json!({"to": "*", "n": [1, {"a": null}]})] {
+            let pattern = Pattern::exactly(&Arguments::new(value.clone())).unwrap();
+            let again = Pattern::parse(&pattern.to_string()).unwrap();
+            assert_eq!(pattern, again);
+            assert!(again.fits(&Arguments::new(value.clone())), "{value}");
+            let mut more = value.clone();
+            more["force"] = true.into();
+            assert!(!again.fits(&Arguments::new(more)), "{value}");
+        }
+        let star = Pattern::parse(r#"={"to":"*"}"#).unwrap();
+        assert!(!star.fits(&Arguments::new(json!({"to": "x"}))));
+    }
+
+    #[test]
+    fn numbers_that_only_look_alike_are_not_the_same() {
+        let of = |number: &str| {
+            let value = json!({"n": number.parse::<f64>().unwrap()});
+            Arguments::with_numbers(value, &[number])
+        };
+        let (one, other) = (of("100000000000000000000001"), of("100000000000000000000002"));
+        assert_eq!(one.value(), other.value());
+        assert_ne!(one.digest(), other.digest());
+        assert_eq!(Pattern::exactly(&one), None);
+        assert!(!Pattern::parse(r#"{"n":1e23}"#).unwrap().fits(&one));
+        assert!(Pattern::any().fits(&one));
     }
 
     #[test]

@@ -119,20 +119,26 @@ fn approve(
         why,
         digest: asked.arguments.digest().to_owned(),
         expires_seconds: policy.approval.expires_seconds,
+        is_first: rule == Rule::First,
     })
 }
 
-/// What is to be done about an action. The owner's word about this very package or action stands alone;
-/// else the strictest of all that have a say counts, and nothing a package says of itself makes it milder.
+/// What is to be done about an action. The owner's word about this very package or action stands alone, also
+/// where the package wants them asked: they named it. Else the strictest of all that have a say counts, and
+/// nothing a package says of itself makes it milder.
 fn rule_for(
     asked: &Asked<'_>,
     policy: &Policy,
     rules: Option<&PackageRules>,
     reasons: &mut Vec<Reason>,
 ) -> (Rule, Why) {
+    let wants_asking = asked.wants_approval || asked.action.requires_approval == Some(true);
     let of_action = rules.and_then(|rules| rules.actions.get(&asked.action.name).copied());
     if let Some(rule) = of_action.or(rules.and_then(|rules| rules.approval)) {
         say(reasons, "approval", format!("your policy says `{}` by name", rule.name()));
+        if wants_asking && rule < Rule::Ask {
+            say(reasons, "approval", "the package wants the owner asked, but your policy names it");
+        }
         return (rule, Why::Policy);
     }
     let by_effects = match asked.action.side_effects {
@@ -159,8 +165,7 @@ fn rule_for(
             }
         },
     };
-    let is_declared = asked.wants_approval || asked.action.requires_approval == Some(true);
-    if is_declared && by_effects.0 < Rule::Ask {
+    if wants_asking && by_effects.0 < Rule::Ask {
         say(reasons, "approval", "the package wants the owner asked");
         return (Rule::Ask, Why::Declared);
     }

@@ -5,7 +5,7 @@ use host::Records;
 use host::records::now;
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
-use policy::Pattern;
+use policy::{Arguments, Pattern};
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
@@ -33,7 +33,7 @@ enum What {
         /// The action
         #[arg(value_name = "ACTION")]
         action: String,
-        /// A JSON object whose members must fit; `*` in a text stands for any letters
+        /// A JSON object whose members must fit; `*` in a text stands for any letters; with `=` before it, exactly these
         #[arg(value_name = "PATTERN", default_value = "{}", value_parser = Pattern::parse)]
         pattern: Pattern,
     },
@@ -47,9 +47,9 @@ enum What {
         /// And to every call of this action by the same client, as long as it is connected
         #[arg(long, conflicts_with = "always")]
         session: bool,
-        /// And from now on where the arguments fit: a JSON object, as for `haft approve always`
-        #[arg(long, value_name = "PATTERN", value_parser = Pattern::parse)]
-        always: Option<Pattern>,
+        /// And from now on: with exactly these arguments, or where they fit a pattern, as for `haft approve always`
+        #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "=", value_parser = Meant::parse)]
+        always: Option<Meant>,
     },
     /// Say no to a call that waits
     Refuse {
@@ -65,6 +65,21 @@ enum What {
         #[arg(value_name = "NUMBER")]
         number: i64,
     },
+}
+
+/// Which arguments are meant by a yes that counts for longer.
+#[derive(Clone, Debug)]
+enum Meant {
+    /// Those of the call that waits; written `=`, or nothing.
+    These,
+    /// Those that fit.
+    Fitting(Pattern),
+}
+
+impl Meant {
+    fn parse(text: &str) -> Result<Self, policy::arguments::NotAPattern> {
+        if text == "=" { Ok(Self::These) } else { Pattern::parse(text).map(Self::Fitting) }
+    }
 }
 
 pub(crate) fn run(
@@ -114,11 +129,18 @@ pub(crate) fn run(
             let ticket = runtime.block_on(find(&records, ticket))?;
             let lasts = match (session, always) {
                 (true, _) => Some((Lasts::Session(ticket.shown.session.clone()), Pattern::any())),
-                (false, Some(pattern)) => Some((Lasts::Always, pattern.clone())),
+                (false, Some(Meant::Fitting(pattern))) => Some((Lasts::Always, pattern.clone())),
+                (false, Some(Meant::These)) => Some((Lasts::Always, exactly(&ticket)?)),
                 (false, None) => None,
             };
             runtime.block_on(answer(&records, &ticket, Answer::Approved))?;
-            printer.note(&format!("`{}` may be called", line(&ticket.asked.action)));
+            let from_now_on = if shown(&ticket)["is_first"] == true {
+                format!(", and by {} from now on", line(&ticket.asked.surface))
+            } else {
+                String::new()
+            };
+            let action = line(&ticket.asked.action);
+            printer.note(&format!("`{action}` may be called{from_now_on}"));
             if let Some((lasts, pattern)) = lasts {
                 let rule = Rule {
                     package: package_of(&ticket),
@@ -165,7 +187,21 @@ fn fitting(pattern: &Pattern) -> String {
     if *pattern == Pattern::any() {
         return "whatever its arguments".to_owned();
     }
-    format!("where its arguments fit {}", line(&pattern.to_string()))
+    let pattern = line(&pattern.to_string());
+    match pattern.strip_prefix('=') {
+        Some(exact) => format!("with exactly {exact}"),
+        None => format!("where its arguments fit {pattern}"),
+    }
+}
+
+/// The arguments that a question is about, and no others. What is shown of them must be what the answer is for.
+fn exactly(ticket: &Ticket) -> Result<Pattern, Failure> {
+    let arguments = Arguments::new(shown(ticket)["input"].clone());
+    let is_same = arguments.digest() == ticket.asked.arguments;
+    Pattern::exactly(&arguments).filter(|_| is_same).ok_or_else(|| {
+        Failure::invalid("these arguments cannot be remembered as they are")
+            .hint("--always PATTERN says which are meant")
+    })
 }
 
 fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outcome {
@@ -173,6 +209,7 @@ fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outc
         let entry = |one: &Remembered| {
             json!({ "number": one.id, "package": one.rule.package, "action": one.rule.action,
                 "pattern": one.rule.arguments, "session": session_of(&one.rule.lasts),
+                "surface": surface_of(&one.rule.lasts),
                 "by": one.rule.by, "since": one.created.to_string() })
         };
         printer.json(&json!(rules.iter().map(entry).collect::<Vec<_>>()))?;
@@ -186,8 +223,11 @@ fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outc
             line(&rule.package),
             line(&rule.action),
             line(&rule.arguments),
-            session_of(&rule.lasts)
-                .map_or(String::new(), |name| format!(" in session {}", line(name)))
+            match &rule.lasts {
+                Lasts::Session(name) => format!(" in session {}", line(name)),
+                Lasts::First(name) => format!(" by {}, after its first call", line(name)),
+                Lasts::Once | Lasts::Always => String::new(),
+            }
         ))?;
     }
     if rules.is_empty() {
@@ -200,7 +240,15 @@ fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outc
 fn session_of(lasts: &Lasts) -> Option<&str> {
     match lasts {
         Lasts::Session(name) => Some(name),
-        Lasts::Once | Lasts::Always => None,
+        Lasts::Once | Lasts::Always | Lasts::First(_) => None,
+    }
+}
+
+/// The surface that a rule counts for, if it is for one.
+fn surface_of(lasts: &Lasts) -> Option<&str> {
+    match lasts {
+        Lasts::First(name) => Some(name),
+        Lasts::Once | Lasts::Always | Lasts::Session(_) => None,
     }
 }
 

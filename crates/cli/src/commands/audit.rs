@@ -1,9 +1,10 @@
 //! `haft audit`: what was called, and whether the log of it is whole.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use ledger::audit::{Filter, Follow, Record, page, verify};
+use ledger::audit::{Filter, Follow, Kind, Record, page, verify};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -72,7 +73,14 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
     if args.follow {
         follow = Some(Follow::from_end(&folder).map_err(failed)?);
     }
-    let page = page(&folder, &filter, None, args.limit).map_err(failed)?;
+    // For people a call is one line: the end of it tells all, and its beginning is shown where there is no end.
+    let most = if json_wanted { args.limit } else { args.limit.saturating_mul(2) };
+    let mut page = page(&folder, &filter, None, most).map_err(failed)?;
+    if !json_wanted {
+        let ended: HashSet<u64> = page.records.iter().filter_map(|one| one.begin).collect();
+        page.records.retain(|one| one.kind != Kind::Begin || !ended.contains(&one.seq));
+        page.records.truncate(args.limit);
+    }
     for record in page.records.iter().rev() {
         show(record, json_wanted, printer)?;
     }
@@ -91,6 +99,7 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
     }
     while let Some(follow) = &mut follow {
         match follow.poll().map_err(failed)? {
+            Some(record) if !json_wanted && record.kind == Kind::Begin => {}
             Some(record) if filter.wants(&record) => show(&record, json_wanted, printer)?,
             Some(_) => {}
             None => std::thread::sleep(PAUSE),
@@ -104,16 +113,25 @@ fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Fail
         let document = serde_json::to_string(record).unwrap_or_default();
         return printer.result(&(document + "\n"));
     }
-    let decision = record.decision.as_deref().unwrap_or("-");
-    let outcome = record.outcome.as_deref().unwrap_or("-");
-    let words = format!(
-        "{} {} {} {} {} {decision} {outcome} {} ms",
-        record.seq,
-        record.ts,
-        record.surface,
-        record.package,
-        record.action,
-        record.ms.unwrap_or_default()
-    );
+    let Record { seq, ts, surface, package, action, .. } = record;
+    let words = match record.kind {
+        Kind::Call | Kind::Begin | Kind::End => {
+            format!("{seq} {ts} {surface} {package} {action} {}", went(record))
+        }
+        Kind::Torn | Kind::Mended => {
+            format!("{seq} {ts} {}", record.note.as_deref().unwrap_or_default())
+        }
+    };
     printer.result(&(line(&words) + "\n"))
+}
+
+/// How a call went: refused before anything ran, or made, and then well or not.
+fn went(record: &Record) -> String {
+    let Some(outcome) = &record.outcome else { return "began".to_owned() };
+    let ms = record.ms.unwrap_or_default();
+    match (record.decision.as_deref(), outcome.as_str()) {
+        (_, "ok") => format!("ok, {ms} ms"),
+        (Some("denied"), code) => format!("refused: {code}, {ms} ms"),
+        (_, code) => format!("failed: {code}, {ms} ms"),
+    }
 }

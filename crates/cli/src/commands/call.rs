@@ -3,28 +3,28 @@
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use host::records::now;
 use host::{
-    Blocked, Call, CallError, CancellationToken, Host, Kind, Made, Output, Settings, Tool, Warmth,
+    Blocked, Call, CallError, CancellationToken, Host, Kind, Made, Output, Said, Settings, Tool,
+    Warmth,
 };
-use ledger::state::rules::{Lasts, Rule};
 use manifest::dialect::Dialect;
 use manifest::model::Entry;
-use policy::{Answer, Pattern, Surface};
+use policy::Surface;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::ask::{Ask, Choice};
+use crate::approver::Owner;
+use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, escaped, line};
 use crate::progress::{Records, Watcher};
 use crate::tools::{self, Tools};
-use crate::{interrupt, owner, walls};
+use crate::{interrupt, owner, shell, walls};
 
 #[derive(Args, Debug)]
 #[command(
@@ -74,6 +74,57 @@ pub(crate) fn run(
     if args.explain {
         return explain(&args.wanted, Surface::Terminal, home, ask, json_wanted, printer);
     }
+    let began = Instant::now();
+    match make(args, home, ask, json_wanted, printer) {
+        Ok(exit) => Ok(exit),
+        Err(unmade) if json_wanted => {
+            let exit = unmade.failure.exit;
+            printer.json(&document(Err(unmade.to_value()), began.elapsed(), 0, None, &[]))?;
+            Ok(exit)
+        }
+        Err(unmade) => Err(unmade.failure),
+    }
+}
+
+/// Why no call was made. Programs are told the error of the host where there is one.
+struct Unmade {
+    failure: Failure,
+    error: Option<Box<CallError>>,
+}
+
+impl From<Failure> for Unmade {
+    fn from(failure: Failure) -> Self {
+        Self { failure, error: None }
+    }
+}
+
+impl Unmade {
+    fn to_value(&self) -> Value {
+        if let Some(error) = &self.error {
+            return error.to_value();
+        }
+        let Failure { exit, message, details, causes, hint } = &self.failure;
+        let code = match exit {
+            Exit::Invalid => "bad_input",
+            Exit::NotFound => "not_found",
+            Exit::Denied => "denied",
+            Exit::Conflict => "conflict",
+            Exit::Done | Exit::Failed | Exit::Unavailable | Exit::Bug | Exit::Of(_) => {
+                "unavailable"
+            }
+        };
+        let details = json!({ "details": details, "causes": causes, "hint": hint });
+        json!({ "code": code, "message": message, "details": details })
+    }
+}
+
+fn make(
+    args: &CallArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Result<Exit, Unmade> {
     let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
     let began = Instant::now();
     runtime.block_on(discover(&mut found.tools, &args.wanted, &host))?;
@@ -87,7 +138,9 @@ pub(crate) fn run(
     };
     let notes = std::io::stderr().is_terminal().then_some(printer);
     let watcher = Watcher::new(notes, records, called_off.clone());
-    let mut call = Call {
+    let approver = Arc::new(Owner::new(home, ask, args.approve.then_some(Said::Once)));
+    let call = Call {
+        approver: Some(Arc::<Owner>::clone(&approver)),
         progress: Some(Arc::<Watcher>::clone(&watcher)),
         called_off,
         ..args.wanted.call(Surface::Terminal)?
@@ -95,34 +148,7 @@ pub(crate) fn run(
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
     let off = call.called_off.clone();
     interrupt::end_first(move || off.cancel());
-    let make = |call: &Call| runtime.block_on(host.call(tool, call, warmth));
-    let mut made = make(&call);
-    if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &made.reply {
-        if args.approve {
-            owner::check_presence(home, ask)?;
-        }
-        let answer = if args.approve {
-            Choice::Once
-        } else {
-            let quoted = details.get("message").and_then(Value::as_str);
-            let words = question_words(tool, &call, question.why.words(), quoted);
-            let pattern = pattern_of(&call.input);
-            let choice = ask.choose(&words, pattern.is_some())?;
-            if let (Choice::Always, Some(pattern)) = (choice, pattern) {
-                owner::check_presence(home, ask)?;
-                let remembering = remember(&host, tool, &call.action, pattern);
-                runtime
-                    .block_on(remembering)
-                    .map_err(|error| Failure::of(Exit::Unavailable, &error))?;
-            }
-            choice
-        };
-        call.answer = Some(match answer {
-            Choice::Once | Choice::Always => Answer::Approved { digest: question.digest.clone() },
-            Choice::No => Answer::Refused,
-        });
-        made = make(&call);
-    }
+    let mut made = runtime.block_on(host.call(tool, &call, warmth));
     if let Err(error) = runtime.block_on(host.records().settle()) {
         made.unwritten.push(error.to_string());
     }
@@ -130,48 +156,36 @@ pub(crate) fn run(
         printer.warn(&format!("the call could not be written down: {}", line(fault)));
     }
     if interrupt::was_told_to_stop() {
+        // A question may still wait for its answer, and nobody waits for the question.
+        runtime.shutdown_background();
+        interrupt::restore_terminal();
         return Ok(Exit::Of(interrupt::CODE));
     }
     if json_wanted {
         made.took += asked_for;
-        return in_json(made, printer);
+        return Ok(in_json(made, printer)?);
     }
-    let output = made.reply.map_err(|error| {
-        let failure = failure(&error, &made.blocked, tool);
-        match login_words(&error, &args.wanted.from) {
-            Some(words) => failure.hint(words),
-            None => failure,
-        }
-    })?;
+    if let Some(failure) = approver.take_failure() {
+        return Err(failure.into());
+    }
+    let output =
+        made.reply.map_err(|error| failed(&error, &made.blocked, tool, &args.wanted.from))?;
     for one in &made.blocked {
-        printer.note(&blocked_words(one, tool));
+        printer.note(&format!("hint: {}", blocked_words(one, tool)));
     }
     if matches!(output, Output::Records(_)) && watcher.has_shown() {
         return Ok(Exit::Done);
     }
-    show(&output, printer)
+    Ok(show(&output, printer)?)
 }
 
-/// The pattern that these arguments fit. With a `*` in them it would let others through too, so there is none.
-fn pattern_of(input: &str) -> Option<Pattern> {
-    Pattern::parse(input).ok().filter(|_| !input.contains('*') && !input.contains("\\u"))
-}
-
-/// Remembers that an action need not be asked about where its arguments fit.
-async fn remember(
-    host: &Host,
-    tool: &Tool,
-    action: &str,
-    pattern: Pattern,
-) -> Result<(), ledger::StateError> {
-    let rule = Rule {
-        package: tool.package.canonical_id(),
-        action: tool.action(action).map_or(action, |one| &one.name).to_owned(),
-        arguments: pattern.to_string(),
-        lasts: Lasts::Always,
-        by: "terminal".to_owned(),
-    };
-    host.records().state.remember(&rule, now()).await.map(drop)
+/// The same as [`failure`], with the command that signs in where that helps.
+fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: &Path) -> Failure {
+    let failure = failure(error, blocked, tool);
+    match login_words(error, from) {
+        Some(words) => failure.hint(words),
+        None => failure,
+    }
 }
 
 /// All that a call needs.
@@ -205,7 +219,7 @@ impl Wanted {
             action: self.name.clone(),
             input: input(self.input.as_deref())?,
             surface,
-            answer: None,
+            approver: None,
             ticket: None,
             folder,
             progress: None,
@@ -231,7 +245,7 @@ pub(crate) fn explain(
             tool.package.actions.push(host::assumed(&wanted.name));
         }
     }
-    let tool = choose(tools, &wanted.name)?;
+    let tool = choose(tools, &wanted.name).map_err(|unmade| unmade.failure)?;
     let plan = runtime.block_on(host.plan(tool, &wanted.call(surface)?));
     let document = plan.map_err(|error| failure(&error, &[], tool))?.to_value();
     if json_wanted {
@@ -245,18 +259,15 @@ pub(crate) fn explain(
 }
 
 /// Asks those that say only when they run what they can do, MCP servers, where no other has the action.
-async fn discover(tools: &mut [Tool], wanted: &Wanted, host: &Host) -> Result<(), Failure> {
+async fn discover(tools: &mut [Tool], wanted: &Wanted, host: &Host) -> Result<(), Unmade> {
     if tools.iter().any(|tool| tool.action(&wanted.name).is_some()) {
         return Ok(());
     }
     for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
-        let found = host.discover(tool).await;
+        let found = host.discover(tool, &Surface::Terminal).await;
         let found = found.map_err(|error| {
-            let failure = failure(&error, &[], tool);
-            match login_words(&error, &wanted.from) {
-                Some(words) => failure.hint(words),
-                None => failure,
-            }
+            let failure = failed(&error, &[], tool, &wanted.from);
+            Unmade { failure, error: Some(Box::new(error)) }
         })?;
         let declared: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
         tool.package.actions.extend(found.into_iter().filter(|one| !declared.contains(&one.name)));
@@ -271,7 +282,7 @@ fn is_server(tool: &Tool) -> bool {
 }
 
 /// The tool that is meant by a name.
-fn choose<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, Failure> {
+fn choose<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, Unmade> {
     let matching: Vec<_> = tools.iter().filter(|tool| tool.action(name).is_some()).collect();
     match matching.as_slice() {
         [tool] => Ok(tool),
@@ -282,17 +293,22 @@ fn choose<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, Failure> {
             if let Some(tool) = tools.iter().find(|tool| tool.is_called(name)) {
                 let message = format!("`{}` has more than one action", line(name));
                 return Err(Failure::invalid(message)
-                    .hint(format!("name one: {}", line(&actions(tool).join(", ")))));
+                    .hint(format!("name one: {}", line(&actions(tool).join(", "))))
+                    .into());
             }
             let known: Vec<_> = tools.iter().flat_map(actions).collect();
-            Err(Failure::new(Exit::NotFound, format!("unknown tool: {}", line(name)))
-                .hint(format!("there is {}", line(&known.join(", ")))))
+            let message = format!("unknown tool: {name}");
+            let failure = Failure::new(Exit::NotFound, line(&message))
+                .hint(format!("there is {}", line(&known.join(", "))));
+            let error = CallError::new(Kind::Unknown, message).with("actions", known);
+            Err(Unmade { failure, error: Some(Box::new(error)) })
         }
         several => {
             let ids: Vec<_> = several.iter().map(|tool| tool.package.canonical_id()).collect();
             let message = format!("`{}` is in more than one package", line(name));
             Err(Failure::new(Exit::Conflict, message)
-                .hint(format!("name the file of one with --from: {}", line(&ids.join(", ")))))
+                .hint(format!("name the file of one with --from: {}", line(&ids.join(", "))))
+                .into())
         }
     }
 }
@@ -339,18 +355,6 @@ pub(super) fn settings(home: &Home) -> Result<Settings, Failure> {
     })
 }
 
-/// Our own words with the whole input; the tool's own are quoted beneath.
-fn question_words(tool: &Tool, call: &Call, because: &str, quoted: Option<&str>) -> String {
-    let quoted = quoted.map(|text| format!("The tool itself says: \"{}\"\n", line(text)));
-    format!(
-        "`{}` of {} is about to be called with\n  {}\n{}You are asked because {because}. Allow it?",
-        line(&call.action),
-        line(&tool.package.canonical_id()),
-        line(&call.input),
-        quoted.unwrap_or_default(),
-    )
-}
-
 /// The command that signs in for what a call needs. A server says which scopes, so each is one word to the
 /// shell whatever is in it.
 fn login_words(error: &CallError, from: &Path) -> Option<String> {
@@ -359,32 +363,24 @@ fn login_words(error: &CallError, from: &Path) -> Option<String> {
     }
     let scopes = error.details.get("scopes").and_then(Value::as_array);
     let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
-    let scopes: String =
-        scopes.map(|scope| format!(" --scope {}", shell_word(&line(scope)))).collect();
-    let from = shell_word(&line(&from.display().to_string()));
+    let scopes: String = scopes.map(|scope| format!(" --scope {}", shell::word(scope))).collect();
+    let from = shell::word(&from.display().to_string());
     Some(format!("`haft login --from {from}{scopes}` signs in"))
 }
 
-/// A text that a shell takes for one word.
-fn shell_word(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,@+=".contains(letter);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
+/// What a tool was kept from, and the command that would allow it, where one can.
 fn blocked_words(one: &Blocked, tool: &Tool) -> String {
-    let (asked, id) = (line(&one.asked), line(&tool.package.canonical_id()));
-    if one.why == egress::Refusal::Denied {
+    let (asked, why) = (line(&one.asked), one.why);
+    if why == egress::Refusal::Denied {
         return format!(
-            "hint: {asked} was not reached: your policy refuses it ([network] deny), and no grant helps"
+            "{asked} was not reached: your policy refuses it ([network] deny), and no grant helps"
         );
     }
-    format!(
-        "hint: {asked} was not reached ({}); `haft grant {id} --host {asked}` allows it",
-        one.why
-    )
+    if egress::Rule::parse(&one.asked).is_err() {
+        return format!("{asked} was not reached ({why}); it is no host that can be granted");
+    }
+    let (id, host) = (shell::word(&tool.package.canonical_id()), shell::word(&one.asked));
+    format!("{asked} was not reached ({why}); `haft grant {id} --host {host}` allows it")
 }
 
 /// Why there is no result, as the person sees it.
@@ -396,20 +392,25 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
     {
         failure = failure.details(said.trim().lines().map(line).collect::<Vec<_>>());
     }
-    let id = line(&tool.package.canonical_id());
+    let id = tool.package.canonical_id();
     failure = match &error.kind {
         Kind::MissingInput => match error.details.get("name").and_then(Value::as_str) {
-            Some(name) => failure.hint(format!("`haft secret set {id} {}` keeps it", line(name))),
+            Some(name) => {
+                let (id, name) = (shell::word(&id), shell::word(name));
+                failure.hint(format!("`haft secret set {id} {name}` keeps it"))
+            }
             None => failure,
         },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(
-            "`[trust] allow` in policy.toml says who is trusted enough; `[package.\"{id}\"] allow = true` lets this one"
+            "`[trust] allow` in policy.toml says who is trusted enough; `[package.{}] allow = true` lets this one",
+            // Quoted as TOML quotes too.
+            line(&Value::from(id).to_string())
         )),
         _ => failure,
     };
     for one in blocked {
-        failure = failure.hint(blocked_words(one, tool).trim_start_matches("hint: ").to_owned());
+        failure = failure.hint(blocked_words(one, tool));
     }
     failure
 }
@@ -431,22 +432,36 @@ pub(super) fn exit_of(kind: &Kind) -> Exit {
 }
 
 fn in_json(made: Made, printer: Printer) -> Outcome {
-    let blocked = made.blocked.iter();
+    let (told, exit) = match made.reply {
+        Ok(output) => (Ok(output.into_value()), Exit::Done),
+        Err(error) => (Err(error.to_value()), exit_of(&error.kind)),
+    };
+    printer.json(&document(told, made.took, made.attempts, made.level, &made.blocked))?;
+    Ok(exit)
+}
+
+/// What programs are told of a call: the result or the error, and how it went.
+fn document(
+    told: Result<Value, Value>,
+    took: Duration,
+    attempts: u32,
+    level: Option<sandbox::Level>,
+    blocked: &[Blocked],
+) -> Value {
+    let blocked = blocked.iter();
     let blocked: Vec<_> =
         blocked.map(|one| json!({ "host": one.asked, "why": one.why.to_string() })).collect();
-    let (is_ok, name, told, exit) = match made.reply {
-        Ok(output) => (true, "result", output.into_value(), Exit::Done),
-        Err(error) => (false, "error", error.to_value(), exit_of(&error.kind)),
+    let (is_ok, name, told) = match told {
+        Ok(result) => (true, "result", result),
+        Err(error) => (false, "error", error),
     };
-    let document = json!({
+    json!({
         "ok": is_ok,
         name: told,
-        "ms": u64::try_from(made.took.as_millis()).unwrap_or(u64::MAX),
-        "attempts": made.attempts,
-        "sandbox": { "level": made.level.map(|level| level.to_string()), "blocked": blocked },
-    });
-    printer.json(&document)?;
-    Ok(exit)
+        "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        "attempts": attempts,
+        "sandbox": { "level": level.map(|level| level.to_string()), "blocked": blocked },
+    })
 }
 
 /// The result, exactly; on a terminal nothing of it steers the terminal.

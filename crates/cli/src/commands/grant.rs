@@ -14,6 +14,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
 use crate::printer::{Printer, line};
+use crate::shell;
 
 #[derive(Args, Debug)]
 #[command(
@@ -147,8 +148,14 @@ pub(crate) fn run(
                 printer.note(&format!("{value}: your policy refuses it, and no grant helps"));
                 continue;
             }
-            let (kind, value) = (one.kind.name(), line(&one.value));
-            printer.result(&format!("haft grant {} --{kind} {value}\n", args.package))?;
+            if one.kind == GrantKind::Host && Rule::parse(&one.value).is_err() {
+                let value = line(&one.value);
+                printer.note(&format!("{value}: it is no host that can be granted"));
+                continue;
+            }
+            let (package, kind) = (shell::word(&args.package), one.kind.name());
+            let value = shell::word(&one.value);
+            printer.result(&format!("haft grant {package} --{kind} {value}\n"))?;
         }
         if blocked.is_empty() {
             printer.note(&format!("{} reached for nothing in vain", args.package));
@@ -226,7 +233,10 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
                 GrantKind::Read | GrantKind::Write => {
                     path(text, None).unwrap_or_else(|_| text.clone())
                 }
-                _ => text.clone(),
+                GrantKind::Host => {
+                    Rule::parse(text).map_or_else(|_| text.clone(), |rule| rule.to_string())
+                }
+                GrantKind::Device | GrantKind::Env => text.clone(),
             };
             things.extend(texts.iter().map(|text| (kind, plain(text))));
         }
@@ -245,7 +255,7 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
         let name = format!("{} --{} {}", args.package, kind.name(), line(value));
         if !revoked {
             return Err(Failure::new(Exit::NotFound, format!("`{name}` is not granted"))
-                .hint(format!("`haft grant {}` shows what is", args.package)));
+                .hint(format!("`haft grant {}` shows what is", shell::word(&args.package))));
         }
         printer.note(&format!("Took back {name}"));
     }

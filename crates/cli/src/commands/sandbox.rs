@@ -25,6 +25,7 @@ use crate::hosts;
 use crate::interrupt;
 use crate::output;
 use crate::printer::{Printer, line};
+use crate::shell;
 use crate::walls;
 
 /// Variables that say how to speak to the person, and nothing of the machine.
@@ -178,7 +179,8 @@ fn confine(
         let failure = Failure::of(Exit::NotFound, &error);
         match error {
             FindError::NotExecutable(path) if path.is_file() => {
-                failure.hint(format!("`chmod +x {}` lets it be executed", path.display()))
+                let path = shell::word(&path.display().to_string());
+                failure.hint(format!("`chmod +x {path}` lets it be executed"))
             }
             _ => failure,
         }

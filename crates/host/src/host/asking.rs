@@ -1,15 +1,17 @@
-//! Questions that an agent's call raises. An agent cannot answer for the owner, so they are left as tickets.
+//! Questions to the owner. Whoever has the owner before it asks while the call waits; an agent cannot answer for
+//! them, so its questions are left as tickets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ledger::Time;
 use ledger::state::approvals::{Asked, Shown, Taken, TicketId};
-use policy::approval::Why;
-use policy::{Answer, Question, Surface};
-use serde_json::json;
+use ledger::state::rules::Lasts;
+use policy::{Answer, Pattern, Question, Surface};
+use serde_json::{Value, json};
 
-use super::{Host, Prepared};
-use crate::call::{Call, Tool};
+use super::{Host, Prepared, broken_off};
+use crate::call::{Approver, Call, Matter, Said, Tool};
 use crate::error::{CallError, Kind};
 use crate::records::{broken, now};
 
@@ -20,8 +22,8 @@ const MOST_WAITING: usize = 100;
 const REMEMBERED: Duration = Duration::from_hours(24);
 
 impl Host {
-    /// What the owner answered to an agent's question, by the ticket it came with. Without one, or while
-    /// nobody has answered, the question stands, and the error names its ticket.
+    /// What the owner answers, or answered before: to an agent's question, by the ticket it came with. Without
+    /// a ticket, or while nobody has answered, the question stands, and the error names its ticket.
     pub(super) async fn ask_owner(
         &self,
         tool: &Tool,
@@ -30,6 +32,9 @@ impl Host {
         question: &Question,
         message: Option<&str>,
     ) -> Result<Answer, CallError> {
+        if let Some(approver) = &call.approver {
+            return self.ask_now(approver, tool, call, prepared, question, message).await;
+        }
         let Surface::Agent { session, .. } = &call.surface else {
             return Err(needed(question, message));
         };
@@ -40,11 +45,18 @@ impl Host {
             surface: call.surface.name().to_owned(),
         };
         let Some(ticket) = &call.ticket else {
+            let input = &prepared.input;
+            let input = if input.arguments.is_whole() {
+                input.arguments.value().clone()
+            } else {
+                Value::String(input.shown())
+            };
             let shown = json!({
                 "package": tool.package.canonical_id(),
-                "input": prepared.input.arguments.value(),
+                "input": input,
                 "because": question.why.words(),
                 "message": message,
+                "is_first": question.is_first,
             });
             let shown = Shown { text: shown.to_string(), session: session.clone() };
             let (ticket, expires) = self.leave(&asked, &shown, question).await?;
@@ -56,10 +68,9 @@ impl Host {
         let refused = |words: &str| Err(CallError::new(Kind::Denied, words));
         match state.take(ticket, &asked, now()).await.map_err(|error| broken(&error))? {
             Taken::Approved => {
-                if question.why == Why::FirstCall {
-                    let known =
-                        self.records.remember_first(tool, &asked.action, &call.surface).await;
-                    known.map_err(|error| broken(&error))?;
+                if question.is_first {
+                    let lasts = Lasts::First(call.surface.name().to_owned());
+                    self.records.remember(tool, &asked.action, &Pattern::any(), lasts).await?;
                 }
                 Ok(Answer::Approved { digest: question.digest.clone() })
             }
@@ -70,6 +81,47 @@ impl Host {
             Taken::OtherCall => refused("this approval is for another call"),
             Taken::Unknown => refused("there is no such approval"),
         }
+    }
+
+    /// Asks the owner, who is there, and remembers what is to be remembered.
+    async fn ask_now(
+        &self,
+        approver: &Arc<dyn Approver>,
+        tool: &Tool,
+        call: &Call,
+        prepared: &Prepared<'_>,
+        question: &Question,
+        message: Option<&str>,
+    ) -> Result<Answer, CallError> {
+        let exact = Pattern::exactly(&prepared.input.arguments);
+        let matter = Matter {
+            package: tool.package.canonical_id(),
+            action: prepared.action.name.clone(),
+            input: prepared.input.shown(),
+            question: question.clone(),
+            message: message.map(str::to_owned),
+            can_be_remembered: exact.is_some(),
+        };
+        let approver = Arc::clone(approver);
+        let asked = tokio::task::spawn_blocking(move || approver.ask(&matter));
+        let said = tokio::select! {
+            said = asked => said.unwrap_or_else(|error| Err(broken_off(&error)))?,
+            () = call.called_off.cancelled() => return Err(CallError::called_off()),
+        };
+        let action = &prepared.action.name;
+        match (said, exact) {
+            (None, _) => return Err(needed(question, message)),
+            (Some(Said::No), _) => return Ok(Answer::Refused),
+            (Some(Said::Always), _) if question.is_first => {
+                let lasts = Lasts::First(call.surface.name().to_owned());
+                self.records.remember(tool, action, &Pattern::any(), lasts).await?;
+            }
+            (Some(Said::Always), Some(exact)) => {
+                self.records.remember(tool, action, &exact, Lasts::Always).await?;
+            }
+            (Some(Said::Always), None) | (Some(Said::Once), _) => {}
+        }
+        Ok(Answer::Approved { digest: question.digest.clone() })
     }
 
     /// Leaves a question for the owner, or finds the same one, which still waits.

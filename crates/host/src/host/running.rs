@@ -8,8 +8,8 @@ use manifest::dialect::Dialect;
 use manifest::model::{Action, OutputFormat};
 use vault::Redactor;
 
-use super::Host;
 use super::signing::tokens;
+use super::{Host, broken_off};
 use crate::call::{Call, Output};
 use crate::error::{CallError, Kind};
 use crate::output;
@@ -38,6 +38,8 @@ pub(super) struct Running<'r> {
     pub(super) warmth: Warmth,
     pub(super) call: &'r Call,
     pub(super) redactor: &'r Redactor,
+    /// How long it may take.
+    pub(super) allowed: Duration,
 }
 
 impl Running<'_> {
@@ -61,8 +63,7 @@ impl Host {
     /// Runs a plan until there is a result, its time is over, or it is called off. What is not said to be
     /// idempotent is tried once, and so is what somebody was already told a part of.
     pub(super) async fn run(&self, running: &Running<'_>) -> Ran {
-        let allowed = Duration::from_millis(running.plan.decision.allowance.timeout_ms);
-        let until = Instant::now() + allowed;
+        let until = Instant::now() + running.allowed;
         let most = if running.action.idempotent == Some(true) { MOST_ATTEMPTS } else { 1 };
         let (mut tries, mut attempts, mut blocked) = (0, 0, Vec::new());
         loop {
@@ -183,10 +184,7 @@ impl Host {
             let _turn = turn;
             run(&host, &leash)
         });
-        ran.await.unwrap_or_else(|error| {
-            let message = format!("the call broke off: {error}");
-            Ran::failed(CallError::new(Kind::Unavailable, message))
-        })
+        ran.await.unwrap_or_else(|error| Ran::failed(broken_off(&error)))
     }
 }
 
@@ -203,6 +201,11 @@ pub(super) struct Ran {
 }
 
 impl Ran {
+    /// Actions that were listed.
+    pub(super) fn listed() -> Self {
+        Self::of(Ok(Output::Nothing), Vec::new())
+    }
+
     /// A call of which nothing was run.
     pub(super) fn refused(error: CallError) -> Self {
         Self { attempts: 0, is_walled: false, ..Self::failed(error) }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use manifest::dialect::Dialect;
 use sandbox::{Child, Ended, Exit, Launcher};
 use serde_json::{Value, json};
+use vault::{Redactor, Secret};
 
 use super::leash::Leash;
 use super::{Blocked, Network, not_started};
@@ -118,8 +119,11 @@ impl Workers {
             Err(error) => return Answered { answer: Err(error), blocked: Vec::new() },
         };
         leash.hold(worker.child.killer());
-        let asked = worker.ask(&plan.request, until);
+        let mut asked = worker.ask(&plan.request, until);
         leash.release();
+        if plan.request["env"].as_object().is_none_or(serde_json::Map::is_empty) {
+            worker.redact(&mut asked);
+        }
         let blocked = worker.network.take_blocked();
         let answer = match asked {
             Ok(answer) => {
@@ -186,6 +190,8 @@ struct Running {
     said: Arc<Mutex<Vec<u8>>>,
     network: Network,
     next: u64,
+    /// The secrets it was told, by name: it may remember them for as long as it lives.
+    told: Vec<(String, Secret)>,
 }
 
 impl Running {
@@ -230,7 +236,7 @@ impl Running {
                 }
             })?;
         }
-        let mut worker = Self { child, stdin, lines, said, network, next: 0 };
+        let mut worker = Self { child, stdin, lines, said, network, next: 0, told: Vec::new() };
         worker.say(plan.load.to_string())?;
         let ready = worker.hear(until)?;
         match ready.get("ready") {
@@ -255,6 +261,7 @@ impl Running {
         self.next += 1;
         // What it said to an earlier call is not for this one.
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.note_told(request);
         let mut request = request.clone();
         request["id"] = self.next.into();
         self.say(request.to_string())?;
@@ -270,6 +277,35 @@ impl Running {
             (Some(failure), _) => Ok(Err(failure)),
             (None, Some(result)) => Ok(Ok(result.take())),
             (None, None) => Err(self.garbled("its answer has neither a result nor an error")),
+        }
+    }
+
+    /// Takes what it was told in other calls out of an answer to a question that comes without secrets: whoever
+    /// asks does not know them.
+    fn redact(&self, asked: &mut Result<Result<Value, CallError>, CallError>) {
+        if self.told.is_empty() {
+            return;
+        }
+        let told = self.told.iter().map(|(name, secret)| (name.as_str(), secret));
+        let redactor = Redactor::new(told);
+        match asked {
+            Ok(Ok(answer)) => redactor.json(answer),
+            Ok(Err(error)) | Err(error) => {
+                error.message = redactor.text(&error.message);
+                redactor.json(&mut error.details);
+            }
+        }
+    }
+
+    /// Notes the secrets of a request.
+    fn note_told(&mut self, request: &Value) {
+        for (name, value) in request["env"].as_object().into_iter().flatten() {
+            let value = value.as_str().unwrap_or_default();
+            if self.told.iter().all(|(_, known)| known.expose() != value)
+                && let Ok(secret) = Secret::new(value.to_owned())
+            {
+                self.told.push((name.clone(), secret));
+            }
         }
     }
 

@@ -161,7 +161,7 @@ pub fn call_of(tool: &Tool, input: &Value) -> Call {
         action: tool.package.actions[0].name.clone(),
         input: input.to_string(),
         surface: Surface::Terminal,
-        answer: None,
+        approver: None,
         ticket: None,
         folder: "/".into(),
         progress: None,

@@ -148,7 +148,7 @@ impl Bench {
     /// Asks the server for its tools, which can then be called.
     pub(crate) async fn discover(&mut self) -> Vec<String> {
         kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;
-        let found = self.host.discover(&self.tool).await;
+        let found = self.host.discover(&self.tool, &Surface::Terminal).await;
         self.tool.package.actions = found.unwrap_or_else(|error| panic!("{}", error.to_value()));
         self.tool.package.actions.iter().map(|one| one.name.clone()).collect()
     }
@@ -185,7 +185,7 @@ impl Bench {
             action: name.to_owned(),
             input: input.to_string(),
             surface: Surface::Terminal,
-            answer: None,
+            approver: None,
             ticket: None,
             folder: PathBuf::from("/"),
             progress,

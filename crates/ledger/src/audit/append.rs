@@ -10,7 +10,7 @@ use super::error::AuditError;
 use super::folder::{Folder, Lock, options};
 use super::head::{self, Head, HeadFile};
 use super::key::Key;
-use super::line;
+use super::line::{self, Hash};
 use super::record::{Call, Ending, Kind, Record};
 use crate::Time;
 
@@ -32,12 +32,12 @@ pub enum Durability {
     Power,
 }
 
-/// The proof that a call with effects is in the log; it is what [`Audit::end`] wants.
+/// The proof that a call is in the log before it runs; it is what [`Audit::end`] wants.
 #[derive(Debug)]
 #[must_use = "a call that began has to end in the log"]
 pub struct Begun {
     seq: u64,
-    names: Call,
+    call: Call,
 }
 
 impl Begun {
@@ -68,7 +68,7 @@ impl Audit {
     }
 
     /// Whether a record could be written now. It promises nothing about later, when the disk may
-    /// be full: a call with effects needs [`begin`](Self::begin).
+    /// be full: a call needs [`begin`](Self::begin).
     pub fn check_writable(&self, now: Time) -> Result<(), AuditError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let (end, _lock) = self.open(&mut memory, now)?;
@@ -79,7 +79,7 @@ impl Audit {
         }
     }
 
-    /// Writes that a call ran, or was denied; gives the number of the record.
+    /// Writes that a call was refused, or failed before anything ran; gives the number of the record.
     pub fn record(&self, call: &Call, ending: &Ending, now: Time) -> Result<u64, AuditError> {
         let mut record = Record::blank(Kind::Call, now);
         record.put_call(call);
@@ -91,21 +91,14 @@ impl Audit {
     pub fn begin(&self, call: &Call, now: Time) -> Result<Begun, AuditError> {
         let mut record = Record::blank(Kind::Begin, now);
         record.put_call(call);
-        let names = Call {
-            tool: call.tool.clone(),
-            package: call.package.clone(),
-            action: call.action.clone(),
-            surface: call.surface.clone(),
-            ..Call::default()
-        };
-        Ok(Begun { seq: self.append(record)?, names })
+        Ok(Begun { seq: self.append(record)?, call: call.clone() })
     }
 
-    /// Writes how it ended; gives the number of the record.
+    /// Writes how it ended, and once more what was called: this one record tells the whole call. Gives its number.
     #[expect(clippy::needless_pass_by_value, reason = "a call ends once")]
     pub fn end(&self, begun: Begun, ending: &Ending, now: Time) -> Result<u64, AuditError> {
         let mut record = Record::blank(Kind::End, now);
-        record.put_names(&begun.names);
+        record.put_call(&begun.call);
         record.put_ending(ending);
         record.begin = Some(begun.seq);
         self.append(record)
@@ -122,7 +115,10 @@ impl Audit {
         let lock = self.folder.lock()?;
         let key = match memory.key.take() {
             Some(key) => key,
-            None => Key::open(&self.folder)?,
+            None => match Key::find(&self.folder)? {
+                Some(key) => key,
+                None => self.make_key(now)?,
+            },
         };
         let bytes = self.folder.read_small(head::FILE)?;
         let head = match &memory.written {
@@ -136,6 +132,22 @@ impl Audit {
             self.write(memory, &mut end, &mut told)?;
         }
         Ok((end, lock))
+    }
+
+    /// A new key, and the head of a log without records, which it signs. The head is written first: every key
+    /// that is there has signed one, so a head that is not there was taken away.
+    fn make_key(&self, now: Time) -> Result<Key, AuditError> {
+        let key = Key::new()?;
+        let bytes = self.folder.read_small(head::FILE)?;
+        // A writer may have been killed between the two. Any other head, and any record, is told of instead.
+        let is_new =
+            bytes.is_none_or(|bytes| Head::parse(&bytes).is_some_and(|head| head.seq == 0));
+        if is_new && self.folder.days()?.is_empty() {
+            let head = Head { seq: 0, hash: Hash::default(), ts: now, day: now.day(), bytes: 0 };
+            self.folder.replace(head::FILE, &head.write(&key), File::sync_all)?;
+        }
+        key.keep(&self.folder)?;
+        Ok(key)
     }
 
     /// Writes one line and the head; when either fails, the log is as it was.

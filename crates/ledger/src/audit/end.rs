@@ -125,11 +125,8 @@ fn put_aside(folder: &Folder, mut from: &File, at: u64, name: &str) -> Result<()
 fn join(head: HeadFile, last: &Last) -> (u64, Hash, Option<String>) {
     let zeros = Hash::default();
     match (head, last) {
-        (HeadFile::Missing, Last::Nothing) => (0, zeros, None),
-        // Killed between a record and its head: the record counts.
-        (HeadFile::Missing, Last::Record(link)) if link.seq == 1 && link.prev == zeros => {
-            (1, link.hash, None)
-        }
+        (HeadFile::Signed(head), Last::Nothing) if head.seq == 0 => (0, zeros, None),
+        // One more than the head knows: killed between a record and its head. The record counts.
         (HeadFile::Signed(head), Last::Record(link))
             if link.hash == head.hash
                 || (head.seq.checked_add(1) == Some(link.seq) && link.prev == head.hash) =>

@@ -54,7 +54,7 @@ pub enum Fault {
     Torn,
     /// A line has no end though a later file follows.
     Unended,
-    /// There are records, and no head.
+    /// There are records, or the key that signed a head before them, and no head.
     HeadMissing,
     /// The head is unreadable, or the key did not sign it.
     HeadUnsigned,
@@ -125,7 +125,7 @@ impl fmt::Display for Fault {
             Fault::PutAside(note) => write!(out, "a line was left half written: {note}"),
             Fault::Torn => out.write_str("the last line is half written"),
             Fault::Unended => out.write_str("the last line of the file has no end"),
-            Fault::HeadMissing => out.write_str("there are records, but no head"),
+            Fault::HeadMissing => out.write_str("the head is missing"),
             Fault::HeadUnsigned => out.write_str("the head is not signed by the key of the log"),
             Fault::HeadDiffers { seq } => write!(out, "the head names another record {seq}"),
             Fault::Cut { from, to } => {

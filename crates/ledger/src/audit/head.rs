@@ -15,7 +15,7 @@ pub(super) const FILE: &str = "head";
 const SIGNATURE: &str = ",\"signature\":\"";
 const CLOSE: &str = "\"}\n";
 
-/// Which record is the last. Kept elsewhere, it shows later that nothing before it has changed.
+/// Which record is the last; number zero, with a hash of zeros, before the first. Kept elsewhere, it shows later that nothing before it has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The number of the last record.
@@ -74,7 +74,7 @@ impl Head {
         })
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let members: Members = serde_json::from_slice(bytes).ok()?;
         Some(Self {
             seq: members.seq,

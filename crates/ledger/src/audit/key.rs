@@ -21,26 +21,35 @@ pub(super) struct Key(SigningKey);
 pub(super) struct PublicKey(VerifyingKey);
 
 impl Key {
-    /// The key of a home; it is made when there is none. Whoever calls has the lock.
-    pub(super) fn open(folder: &Folder) -> Result<Self, AuditError> {
-        let key = match folder.read_small(PRIVATE)?.map(Zeroizing::new) {
-            Some(text) => Self::parse(&text)
-                .ok_or_else(|| AuditError::BadKey { path: folder.file(PRIVATE) })?,
-            None => Self::make(folder)?,
-        };
-        let text = format!("{PREFIX}{}\n", STANDARD.encode(key.0.verifying_key().as_bytes()));
+    /// The key of a home, if it has one. Whoever calls has the lock.
+    pub(super) fn find(folder: &Folder) -> Result<Option<Self>, AuditError> {
+        let Some(text) = folder.read_small(PRIVATE)?.map(Zeroizing::new) else { return Ok(None) };
+        let key =
+            Self::parse(&text).ok_or_else(|| AuditError::BadKey { path: folder.file(PRIVATE) })?;
+        key.publish(folder)?;
+        Ok(Some(key))
+    }
+
+    /// A new key, which nobody keeps yet.
+    pub(super) fn new() -> Result<Self, AuditError> {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *seed).map_err(|_| AuditError::NoRandomness)?;
+        Ok(Self(SigningKey::from_bytes(&seed)))
+    }
+
+    /// Makes it the key of a home. Whoever calls has the lock.
+    pub(super) fn keep(&self, folder: &Folder) -> Result<(), AuditError> {
+        let text = Zeroizing::new(STANDARD.encode(self.0.as_bytes()) + "\n");
+        folder.replace(PRIVATE, text.as_bytes(), File::sync_all)?;
+        self.publish(folder)
+    }
+
+    fn publish(&self, folder: &Folder) -> Result<(), AuditError> {
+        let text = format!("{PREFIX}{}\n", STANDARD.encode(self.0.verifying_key().as_bytes()));
         if folder.read_small(PUBLIC)?.as_deref() != Some(text.as_bytes()) {
             folder.replace(PUBLIC, text.as_bytes(), File::sync_all)?;
         }
-        Ok(key)
-    }
-
-    fn make(folder: &Folder) -> Result<Self, AuditError> {
-        let mut seed = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *seed).map_err(|_| AuditError::NoRandomness)?;
-        let text = Zeroizing::new(STANDARD.encode(*seed) + "\n");
-        folder.replace(PRIVATE, text.as_bytes(), File::sync_all)?;
-        Ok(Self(SigningKey::from_bytes(&seed)))
+        Ok(())
     }
 
     fn parse(text: &[u8]) -> Option<Self> {
@@ -53,6 +62,11 @@ impl Key {
     pub(super) fn sign(&self, message: &[u8]) -> String {
         STANDARD.encode(self.0.sign(message).to_bytes())
     }
+}
+
+/// Whether a home has a key, or had one.
+pub(super) fn is_there(folder: &Folder) -> bool {
+    [PRIVATE, PUBLIC].iter().any(|name| folder.file(name).exists())
 }
 
 impl PublicKey {

@@ -4,9 +4,9 @@
 //! the last one is signed ([`Head`]), so that a line that was edited, removed, moved, added or cut
 //! off is found by [`verify()`] and named. What this proves and what not: `docs/audit.md`.
 //!
-//! A call with effects leaves two records, so that it never runs without one: [`Audit::begin`]
-//! writes the first and gives a [`Begun`], without which there is no second. A call
-//! without effects leaves one, through [`Audit::record`].
+//! A call that runs leaves two records, so that it never runs without one: [`Audit::begin`]
+//! writes the first and gives a [`Begun`], without which there is no second. A call that
+//! never ran leaves one, through [`Audit::record`].
 //!
 //! ```
 //! # let home = tempfile::tempdir().unwrap();

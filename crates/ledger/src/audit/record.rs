@@ -101,11 +101,11 @@ pub enum BlockedKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A whole call: it ended, or never ran.
+    /// A call that never ran.
     Call,
-    /// A call with effects is about to run.
+    /// A call is about to run.
     Begin,
-    /// The call of the `begin` with the number in `begin` ended.
+    /// The call of the `begin` with the number in `begin` ended; all of it is told once more.
     End,
     /// A line that a killed process had left half written was taken out; `note` says where to.
     Torn,
@@ -216,7 +216,10 @@ impl Record {
     }
 
     pub(super) fn put_call(&mut self, call: &Call) {
-        self.put_names(call);
+        self.tool.clone_from(&call.tool);
+        self.package.clone_from(&call.package);
+        self.action.clone_from(&call.action);
+        self.surface.clone_from(&call.surface);
         self.package_digest.clone_from(&call.package_digest);
         self.argv.clone_from(&call.argv);
         self.cwd.clone_from(&call.cwd);
@@ -230,14 +233,6 @@ impl Record {
         };
         self.decision = decision.map(str::to_owned);
         self.reason = reason;
-    }
-
-    /// What an `end` repeats of its call, so that it is found by the same filter.
-    pub(super) fn put_names(&mut self, call: &Call) {
-        self.tool.clone_from(&call.tool);
-        self.package.clone_from(&call.package);
-        self.action.clone_from(&call.action);
-        self.surface.clone_from(&call.surface);
     }
 
     pub(super) fn put_ending(&mut self, ending: &Ending) {

@@ -12,7 +12,7 @@ use super::error::AuditError;
 use super::fault::{Fault, Finding};
 use super::folder::Folder;
 use super::head::{self, Head, HeadFile};
-use super::key::PublicKey;
+use super::key::{self, PublicKey};
 use super::line::{Hash, Link, link};
 use super::lines::{Forward, Next};
 use crate::time::Day;
@@ -43,7 +43,7 @@ impl Report {
 /// Walks a log from end to end.
 pub fn verify(folder: &Path) -> Result<Report, AuditError> {
     let folder = Folder::new(folder.to_owned());
-    let (head, logs) = snapshot(&folder)?;
+    let Snapshot { head, has_key, logs } = snapshot(&folder)?;
     let mut walk = Walk {
         report: Report { lines: 0, head: None, findings: Vec::new(), more: 0 },
         place: (String::new(), 0),
@@ -51,6 +51,7 @@ pub fn verify(folder: &Path) -> Result<Report, AuditError> {
         before: Some((0, Hash::default())),
         broken: 0,
         head,
+        has_key,
         hash_at_head: None,
         begun: BTreeMap::new(),
     };
@@ -67,8 +68,15 @@ pub fn verify(folder: &Path) -> Result<Report, AuditError> {
     Ok(walk.report)
 }
 
-/// The head, and the logs with their lengths, as they were at one moment.
-fn snapshot(folder: &Folder) -> Result<(HeadFile, Vec<(Day, u64)>), AuditError> {
+/// A log as it was at one moment.
+struct Snapshot {
+    head: HeadFile,
+    has_key: bool,
+    /// The days, and how long their files are.
+    logs: Vec<(Day, u64)>,
+}
+
+fn snapshot(folder: &Folder) -> Result<Snapshot, AuditError> {
     let _lock = folder.lock_to_read()?;
     let key = PublicKey::read(folder)?;
     let head = HeadFile::check(folder.read_small(head::FILE)?.as_deref(), key.as_ref());
@@ -78,7 +86,7 @@ fn snapshot(folder: &Folder) -> Result<(HeadFile, Vec<(Day, u64)>), AuditError> 
         let length = path.metadata().map_err(AuditError::file("look at", &path))?.len();
         logs.push((day, length));
     }
-    Ok((head, logs))
+    Ok(Snapshot { head, has_key: key::is_there(folder), logs })
 }
 
 struct Walk {
@@ -92,6 +100,8 @@ struct Walk {
     /// How many such lines came since the last good one.
     broken: u64,
     head: HeadFile,
+    /// Whether there is a key, which signs a head before it is kept.
+    has_key: bool,
     /// The hash of the record that the head names.
     hash_at_head: Option<Hash>,
     /// Calls that began and have not ended yet: their numbers, and where that stands.
@@ -202,12 +212,8 @@ impl Walk {
         let (last, _) = self.last;
         let in_head = (head::FILE.to_owned(), 1);
         let head = match self.head {
-            HeadFile::Missing if last <= 1 && self.report.lines <= 1 => {
-                if self.report.lines == 1 {
-                    self.found(Fault::HeadBehind);
-                }
-                return;
-            }
+            // Nobody ever wrote here.
+            HeadFile::Missing if self.report.lines == 0 && !self.has_key => return,
             HeadFile::Missing => {
                 self.place = in_head;
                 return self.found(Fault::HeadMissing);

@@ -1,7 +1,7 @@
 //! Tickets: one question, one answer, one use.
 //!
 //! A call that needs approval leaves a ticket. The answer may come from any face and any process.
-//! The ticket is good for the same call once: same package, same action, same arguments.
+//! The ticket is good for the same call once: same package, same action, same arguments, same surface.
 
 use std::fmt;
 
@@ -177,34 +177,36 @@ impl State {
 
     /// Uses a ticket for a call. Of all processes that try, one gets [`Taken::Approved`].
     pub async fn take(&self, id: &TicketId, call: &Asked, now: Time) -> Result<Taken, StateError> {
-        type Row = (String, String, String, Option<String>, Option<i64>, i64);
+        type Row = (String, String, String, String, Option<String>, Option<i64>, i64);
         let mut connection = self.connection().await;
         let taken = sqlx::query(
             "UPDATE tickets SET used = $5 WHERE id = $1 AND package = $2 AND action = $3 \
-             AND arguments = $4 AND answer = 'approved' AND used IS NULL AND expires > $5",
+             AND arguments = $4 AND surface = $6 AND answer = 'approved' AND used IS NULL \
+             AND expires > $5",
         )
         .bind(&id.0)
         .bind(&call.package)
         .bind(&call.action)
         .bind(&call.arguments)
         .bind(now.unix_millis())
+        .bind(&call.surface)
         .execute(&mut *connection)
         .await;
         if taken.map_err(|error| self.failed("use a ticket", error))?.rows_affected() == 1 {
             return Ok(Taken::Approved);
         }
         let row: Option<Row> = sqlx::query_as(
-            "SELECT package, action, arguments, answer, used, expires FROM tickets WHERE id = $1",
+            "SELECT package, action, arguments, surface, answer, used, expires FROM tickets \
+             WHERE id = $1",
         )
         .bind(&id.0)
         .fetch_optional(&mut *connection)
         .await
         .map_err(|error| self.failed("look at a ticket", error))?;
-        let Some((package, action, arguments, answer, used, expires)) = row else {
+        let Some((package, action, arguments, surface, answer, used, expires)) = row else {
             return Ok(Taken::Unknown);
         };
-        let is_same = (package, action, arguments)
-            == (call.package.clone(), call.action.clone(), call.arguments.clone());
+        let is_same = Asked { package, action, arguments, surface } == *call;
         Ok(match answer.as_deref() {
             _ if !is_same => Taken::OtherCall,
             _ if used.is_some() => Taken::Used,

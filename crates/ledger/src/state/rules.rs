@@ -1,4 +1,4 @@
-//! Answers that are remembered: what need not be asked again, and what was asked before.
+//! Answers that are remembered: what need not be asked again.
 //!
 //! What an action or a pattern of arguments means is for the caller to say; here they are text.
 
@@ -29,6 +29,9 @@ pub enum Lasts {
     Session(String),
     /// Until it is taken back.
     Always,
+    /// Until it is taken back, for calls from one surface, by its name: the answer to a question that is asked
+    /// the first time only. It is about every call of the action, whatever the arguments.
+    First(String),
 }
 
 /// A remembered approval, with its number.
@@ -49,6 +52,7 @@ impl State {
             Lasts::Once => ("once", ""),
             Lasts::Session(name) => ("session", name.as_str()),
             Lasts::Always => ("always", ""),
+            Lasts::First(surface) => ("first", surface.as_str()),
         };
         sqlx::query_scalar(
             "INSERT INTO rules (package, action, arguments, lasts, session, author, created) \
@@ -81,6 +85,7 @@ impl State {
             let lasts = match lasts.as_str() {
                 "always" => Lasts::Always,
                 "session" => Lasts::Session(session),
+                "first" => Lasts::First(session),
                 // What is not known counts for as little as can be.
                 _ => Lasts::Once,
             };
@@ -108,27 +113,5 @@ impl State {
             .execute(&mut *self.connection().await)
             .await;
         gone.map(drop).map_err(|error| self.failed("end a session", error))
-    }
-
-    /// Notes that an action was asked about at a surface; whether that was the first time.
-    pub async fn is_first_question(
-        &self,
-        package: &str,
-        action: &str,
-        surface: &str,
-        now: Time,
-    ) -> Result<bool, StateError> {
-        let noted = sqlx::query(
-            "INSERT INTO questions (package, action, surface, asked) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT DO NOTHING",
-        )
-        .bind(package)
-        .bind(action)
-        .bind(surface)
-        .bind(now.unix_millis())
-        .execute(&mut *self.connection().await)
-        .await;
-        let noted = noted.map_err(|error| self.failed("note a question", error))?;
-        Ok(noted.rows_affected() == 1)
     }
 }

@@ -137,6 +137,35 @@ fn a_head_that_is_changed_missing_or_by_another_key_is_named() {
 }
 
 #[test]
+fn a_log_without_its_head_is_not_whole_however_little_is_left() {
+    let home = log();
+    home.change(|lines| lines.truncate(1));
+    fs::remove_file(home.folder().join("head")).unwrap();
+    assert_eq!(home.faults(), [(1, Fault::HeadMissing)]);
+    fs::remove_file(home.log()).unwrap();
+    assert_eq!(home.faults(), [(1, Fault::HeadMissing)], "the key is there");
+    fs::remove_file(home.folder().join("key")).unwrap();
+    assert_eq!(home.faults(), [(1, Fault::HeadMissing)], "and so is its public half");
+    let home = log();
+    for name in ["head", "20251115.log"] {
+        fs::remove_file(home.folder().join(name)).unwrap();
+    }
+    home.audit().record(&call("demo", "a"), &Ending::default(), at(9)).unwrap();
+    assert!(matches!(home.faults()[..], [(1, Fault::Mended(_))]), "{:?}", home.faults());
+}
+
+#[test]
+fn a_writer_that_was_killed_before_it_kept_its_key_is_no_tampering() {
+    let home = Home::new();
+    home.audit().check_writable(at(0)).unwrap();
+    for name in ["key", "key.pub"] {
+        fs::remove_file(home.folder().join(name)).unwrap();
+    }
+    home.audit().record(&call("demo", "a"), &Ending::default(), at(1)).unwrap();
+    assert_eq!(home.faults(), []);
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let home = Home::with(0..20);
     home.change(|lines| {

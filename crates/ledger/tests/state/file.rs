@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ledger::state::StateErrorKind;
 use ledger::state::metrics::Went;
+use ledger::state::rules::Lasts;
 use ledger::{State, StateError};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
@@ -56,9 +57,26 @@ fn a_newer_database_is_refused_and_left_alone() {
         sqlx::Connection::close(connection).await.unwrap();
         let before = fs::read(home.path()).unwrap();
         let error = State::open(&home.path()).await.unwrap_err();
-        assert!(matches!(error, StateError::Newer { found: 99, known: 2, .. }), "{error:?}");
+        assert!(matches!(error, StateError::Newer { found: 99, known: 3, .. }), "{error:?}");
         assert!(error.to_string().contains("newer version of Haft"), "{error}");
         assert_eq!(fs::read(home.path()).unwrap(), before);
+    });
+}
+
+#[test]
+fn the_answer_to_a_first_question_was_kept_otherwise_once() {
+    block_on(async {
+        let home = filled().await;
+        let mut connection = raw(&home).await;
+        let before = "PRAGMA user_version = 2; CREATE TABLE questions (x); \
+            INSERT INTO rules (package, action, arguments, lasts, session, author, created) VALUES \
+            ('p', 'a', '{}', 'always', '', 'first call on mcp', 0), \
+            ('p', 'a', '{}', 'always', '', 'terminal', 0)";
+        sqlx::raw_sql(before).execute(&mut connection).await.unwrap();
+        sqlx::Connection::close(connection).await.unwrap();
+        let rules = home.open().await.remembered(Some("p")).await.unwrap();
+        let lasts: Vec<_> = rules.into_iter().map(|one| one.rule.lasts).collect();
+        assert_eq!(lasts, [Lasts::First("mcp".into()), Lasts::Always]);
     });
 }
 

@@ -68,6 +68,7 @@ fn a_ticket_is_good_for_one_call_once() {
             Asked { package: "sha256:9".into(), ..asked() },
             Asked { action: "list".into(), ..asked() },
             Asked { arguments: "sha256:9".into(), ..asked() },
+            Asked { surface: "http".into(), ..asked() },
         ] {
             assert_eq!(state.take(&id, &other, at(5)).await.unwrap(), Taken::OtherCall);
         }
@@ -108,22 +109,15 @@ fn approvals_are_remembered_as_long_as_they_last() {
         let once = state.remember(&rule(Lasts::Once), at(0)).await.unwrap();
         state.remember(&rule(Lasts::Session("s1".into())), at(1)).await.unwrap();
         state.remember(&rule(Lasts::Always), at(2)).await.unwrap();
+        state.remember(&rule(Lasts::First("mcp".into())), at(3)).await.unwrap();
         assert!(state.forget_rule(once).await.unwrap());
         assert!(!state.forget_rule(once).await.unwrap(), "one use");
         state.end_session("s1").await.unwrap();
         let left = state.remembered(Some("demo")).await.unwrap();
-        assert_eq!(left.len(), 1);
+        assert_eq!(left.len(), 2);
         assert_eq!((&left[0].rule, left[0].created), (&rule(Lasts::Always), at(2)));
+        assert_eq!(left[1].rule, rule(Lasts::First("mcp".into())));
         assert!(state.remembered(Some("other")).await.unwrap().is_empty());
-    });
-}
-
-#[test]
-fn the_first_question_is_first_once_at_each_surface() {
-    with(async |state| {
-        for (surface, first) in [("mcp", true), ("mcp", false), ("http", true), ("mcp", false)] {
-            assert_eq!(state.is_first_question("demo", "a", surface, at(0)).await.unwrap(), first);
-        }
     });
 }
 

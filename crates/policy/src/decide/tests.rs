@@ -180,6 +180,38 @@ fn the_owner_can_say_otherwise_by_name() {
 }
 
 #[test]
+fn a_package_that_wants_its_owner_asked_is_silenced_by_its_name_alone() {
+    let mut case = Case::of(acting("none")).policy("[approval]\nnone = \"allow\"");
+    case.wants_approval = true;
+    assert_eq!(case.why(), Why::Declared);
+    for policy in ["approval = \"allow\"", "actions.look = \"allow\""] {
+        let mut case = Case::of(acting("none")).policy(&format!("[package.demo]\n{policy}"));
+        case.package.actions[0].requires_approval = Some(true);
+        let decision = case.decide();
+        assert_eq!(decision.verdict, Verdict::Allowed);
+        let told =
+            decision.reasons.iter().any(|one| one.says.ends_with("but your policy names it"));
+        assert!(told, "{:?}", decision.reasons);
+    }
+}
+
+#[test]
+fn a_rule_that_asks_the_first_time_says_so_in_its_question() {
+    let is_first = |case: &Case| match case.verdict() {
+        Verdict::Ask(question) => question.is_first,
+        other => panic!("{other:?}"),
+    };
+    let mut case = Case::of(acting("none")).policy("[approval]\nnone = \"first\"");
+    assert!(is_first(&case));
+    case.memory.is_known = true;
+    assert_eq!(case.verdict(), Verdict::Allowed);
+    // Whoever wants to be asked about is asked about each time.
+    case.wants_approval = true;
+    assert!(!is_first(&case));
+    assert!(!is_first(&Case::of(acting("destructive"))));
+}
+
+#[test]
 fn undeclared_effects_are_no_question_to_the_owner_and_one_to_an_agent() {
     assert_eq!(Case::of(silent("[]")).verdict(), Verdict::Allowed);
     let mut case = Case::of(silent("[]"));

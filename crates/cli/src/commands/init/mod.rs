@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::new_folder;
 use crate::printer::{Printer, escaped};
+use crate::shell;
 use introspect::Source;
 
 #[derive(Args, Debug)]
@@ -123,7 +124,8 @@ fn folder<'p>(
     if args.folder.is_none() && is_used() {
         // Nobody named it, so nobody said that new files belong there.
         let message = format!("the folder `{}` is already there", folder.display());
-        let hint = format!("name the folder to write to: `haft init {} …`", folder.display());
+        let named = shell::word(&folder.display().to_string());
+        let hint = format!("name the folder to write to: `haft init {named} …`");
         return Err(Failure::new(Exit::Conflict, message).hint(hint));
     }
     Ok(folder)

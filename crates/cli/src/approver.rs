@@ -1,0 +1,67 @@
+//! The owner at the terminal, who is asked about a call while it waits.
+
+use std::sync::{Mutex, PoisonError};
+
+use host::{Approver, CallError, Kind, Matter, Said};
+
+use crate::ask::{Ask, Offer};
+use crate::exit::Failure;
+use crate::home::Home;
+use crate::owner;
+use crate::printer::line;
+
+/// The owner of a home.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    home: Home,
+    ask: Ask,
+    /// What they said before anybody asked.
+    given: Option<Said>,
+    failed: Mutex<Option<Failure>>,
+}
+
+impl Owner {
+    pub(crate) fn new(home: &Home, ask: Ask, given: Option<Said>) -> Self {
+        Self { home: home.clone(), ask, given, failed: Mutex::default() }
+    }
+
+    /// Why their yes did not count, if it did not.
+    pub(crate) fn take_failure(&self) -> Option<Failure> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Approver for Owner {
+    fn ask(&self, matter: &Matter) -> Result<Option<Said>, CallError> {
+        let offer = match (matter.question.is_first, matter.can_be_remembered) {
+            (true, _) => Offer::FromNowOn,
+            (false, true) => Offer::Always,
+            (false, false) => Offer::Once,
+        };
+        let Some(said) = self.given.or_else(|| self.ask.choose(&words(matter), offer)) else {
+            return Ok(None);
+        };
+        if said != Said::No {
+            owner::check_presence(&self.home, self.ask).map_err(|failure| {
+                let error = CallError::new(Kind::Denied, failure.message.clone());
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+                error
+            })?;
+        }
+        Ok(Some(said))
+    }
+}
+
+/// Our own words with all that the tool gets; the tool's own are quoted beneath.
+fn words(matter: &Matter) -> String {
+    let quoted = matter.message.as_deref();
+    let quoted = quoted.map(|text| format!("The tool itself says: \"{}\"\n", line(text)));
+    format!(
+        "`{}` of {} is about to be called with\n  {}\n{}You are asked because {}. Allow it?",
+        line(&matter.action),
+        line(&matter.package),
+        line(&matter.input),
+        quoted.unwrap_or_default(),
+        matter.question.why.words(),
+    )
+}
