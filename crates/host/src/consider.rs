@@ -10,6 +10,7 @@ use manifest::model::{Entry, Input};
 use policy::Allowance;
 use sandbox::Launcher;
 use serde_json::Value;
+use vault::Redactor;
 
 use crate::error::CallError;
 use crate::plan::{self, Asked, Way, Worker};
@@ -52,7 +53,7 @@ pub(crate) fn consider(
     warmth: Warmth,
 ) -> Result<Considered, CallError> {
     let until = Instant::now() + PATIENCE;
-    let said = workers.ask(launcher, question, warmth, until, &Leash::default()).answer?;
+    let said = workers.ask(launcher, question, &Redactor::new([]), warmth, until, &Leash::default()).answer?;
     let names = said["requiredSecrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(Considered {
         wants_approval: said["requiresApproval"] != false,

@@ -17,9 +17,9 @@ use manifest::model::{Action, Entry, Implementation};
 use policy::{Decision, Denial, Grants, Memory, Policy, Surface, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
-use vault::{FileVault, Redactor};
+use vault::FileVault;
 
-use self::running::{Ran, Running, redact_error};
+use self::running::{Ran, Running};
 use self::signing::tokens;
 
 use crate::call::{Call, Output, Tool};
@@ -39,7 +39,7 @@ use crate::run::mcp::era::Eras;
 use crate::run::mcp::{Servers, assumed};
 use crate::run::signed::Signer;
 use crate::run::worker::{Warmth, Workers};
-use crate::secrets::{self, Collector, Elsewhere};
+use crate::secrets::{Collector, Elsewhere};
 use crate::template::Variable;
 
 /// What a host is told of the world once; it reads nothing of it by itself.
@@ -146,19 +146,18 @@ impl Host {
     pub async fn call(&self, tool: &Tool, call: &Call, warmth: Warmth) -> Made {
         let began = Instant::now();
         let mut record = self.record_of(tool, call);
-        let (answered, begun) = match self.ready(tool, call, warmth, &mut record).await {
+        let (mut answered, begun) = match self.ready(tool, call, warmth, &mut record).await {
             Ok(ready) => {
-                let Ready { plan, action, redactor, begun } = ready;
+                let Ready { plan, action, begun } = ready;
                 let running = Running {
                     plan: &plan,
                     action: Arc::new(action),
                     dialect: tool.package.dialect,
                     warmth,
                     call,
-                    redactor: &redactor,
                 };
                 let mut ran = self.run(&running).await;
-                ran.redact(&redactor);
+                ran.redact(&plan.redactor);
                 (ran, begun)
             }
             Err(error) => {
@@ -168,6 +167,9 @@ impl Host {
                 (Ran::refused(error), None)
             }
         };
+        if let Err(error) = &mut answered.output {
+            error.shorten();
+        }
         let took = began.elapsed();
         let ending = answered.ending(took);
         let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
@@ -212,13 +214,12 @@ impl Host {
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
         let plan = prepare_image(plan).await?;
-        let redactor = secrets::redactor(&variables);
         (record.argv, record.env_keys) = plan.shown();
         if matches!(plan.way, Way::Engine(_)) {
             "engine".clone_into(&mut record.sandbox);
         }
         let begun = self.records.begin(prepared.action, record)?;
-        Ok(Ready { plan, action: prepared.action.clone(), redactor, begun })
+        Ok(Ready { plan, action: prepared.action.clone(), begun })
     }
 
     async fn consider(&self, question: Worker, warmth: Warmth) -> Result<Considered, CallError> {
@@ -267,9 +268,12 @@ impl Host {
         match plan.way {
             Way::Mcp(mut one) => {
                 let mut told = Vec::new();
-                let listed = self.list_signed(&plan.package, &mut one, &mut told, until);
+                let redactor = &plan.redactor;
+                let listed = self.list_signed(&plan.package, &mut one, redactor, &mut told, until);
                 Box::pin(listed).await.map_err(|mut error| {
-                    redact_error(&mut error, &tokens(&told));
+                    error.redact(&tokens(&told));
+                    error.redact(redactor);
+                    error.shorten();
                     error
                 })
             }
@@ -416,7 +420,6 @@ pub struct Made {
 struct Ready {
     plan: Plan,
     action: Action,
-    redactor: Redactor,
     begun: Option<audit::Begun>,
 }
 

@@ -14,6 +14,7 @@ use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind a
 use policy::{Decision, Verdict, denies_network};
 use sandbox::runtime;
 use serde_json::{Value, json};
+use vault::Redactor;
 
 use crate::call::Tool;
 use crate::confine::{self, Inside, Walls};
@@ -41,6 +42,8 @@ pub struct Plan {
     pub(crate) way: Way,
     /// The image it is run in.
     pub(crate) image: Option<InImage>,
+    /// Knows the secrets it is given.
+    pub(crate) redactor: Redactor,
 }
 
 impl Plan {
@@ -219,7 +222,8 @@ pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
     };
     let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
     let package = asked.tool.package.canonical_id();
-    Ok(Plan { package, decision, implementation, way, image })
+    let redactor = secrets::redactor(asked.variables);
+    Ok(Plan { package, decision, implementation, way, image, redactor })
 }
 
 impl Asked<'_> {

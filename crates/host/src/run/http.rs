@@ -24,9 +24,6 @@ const LONGEST_WAIT: u32 = 10;
 /// How many clients are kept: one for each set of rules.
 const MOST_CLIENTS: usize = 32;
 
-/// How much of what a server said is told when it refuses.
-const MOST_TOLD: usize = 4096;
-
 /// What all HTTP calls of one host share: connections and tokens.
 pub(crate) struct Web {
     clients: Mutex<Vec<(Rules, Client)>>,
@@ -241,5 +238,5 @@ fn failed(response: &Response, action: &Action) -> CallError {
     }
     CallError::new(Kind::Failed, format!("the server answered {}", response.status))
         .with("status", status)
-        .with("body", output::clip(&response.body, MOST_TOLD))
+        .with("body", String::from_utf8_lossy(&response.body))
 }

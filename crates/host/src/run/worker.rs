@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 use manifest::dialect::Dialect;
 use sandbox::{Child, Ended, Exit, Launcher};
 use serde_json::{Value, json};
+use vault::Redactor;
 
 use super::leash::Leash;
+use super::said::Said;
 use super::{Blocked, Network, not_started};
 use crate::error::{CallError, Kind};
-use crate::output::{clip, ended_by, strict};
+use crate::output::{ended_by, strict};
 use crate::plan::Worker;
 
 /// How long a worker that has nothing to do is kept.
@@ -30,9 +32,6 @@ const MOST_OF_ONE: usize = 8;
 
 /// What fits into a pipe that is empty, whoever reads.
 const FITS: usize = 32 << 10;
-
-/// How much of what a worker said on standard error is kept.
-const MOST_SAID: usize = 16 << 10;
 
 /// The workers of all tools.
 #[derive(Debug, Default)]
@@ -80,6 +79,7 @@ impl Workers {
         &self,
         launcher: &Launcher,
         plan: &Worker,
+        redactor: &Redactor,
         warmth: Warmth,
         until: Instant,
         leash: &Leash,
@@ -100,7 +100,7 @@ impl Workers {
         }
         let started = match taken {
             Some(worker) => Ok(worker),
-            None => Running::start(launcher, plan, until, leash),
+            None => Running::start(launcher, plan, redactor, until, leash),
         };
         let mut worker = match started {
             Ok(worker) => worker,
@@ -191,9 +191,10 @@ fn tidy(workers: &Weak<Workers>) {
     }
 }
 
-/// All that makes one worker different from another: its program, what it has loaded, its walls.
+/// All that makes one worker different from another: its program, what it has loaded, its walls, and the
+/// secrets it is told. So who was told none can tell none.
 fn key(plan: &Worker) -> String {
-    format!("{:?} {} {:?}", plan.argv, plan.load, plan.walls)
+    format!("{:?} {} {:?} {}", plan.argv, plan.load, plan.walls, plan.request["env"])
 }
 
 /// A worker that runs.
@@ -202,7 +203,7 @@ struct Running {
     child: Child,
     stdin: Option<PipeWriter>,
     lines: Receiver<io::Result<Vec<u8>>>,
-    said: Arc<Mutex<Vec<u8>>>,
+    said: Said,
     network: Network,
     next: u64,
 }
@@ -211,6 +212,7 @@ impl Running {
     fn start(
         launcher: &Launcher,
         plan: &Worker,
+        redactor: &Redactor,
         until: Instant,
         leash: &Leash,
     ) -> Result<Self, CallError> {
@@ -236,18 +238,10 @@ impl Running {
                 }
             })?;
         }
-        let said: Arc<Mutex<Vec<u8>>> = Arc::default();
-        if let Some(mut stderr) = child.take_stderr() {
-            let said = Arc::clone(&said);
-            spawn_thread(move || {
-                let mut buffer = [0; 4096];
-                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
-                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-                    said.extend_from_slice(&buffer[..count]);
-                    let extra = said.len().saturating_sub(MOST_SAID);
-                    said.drain(..extra);
-                }
-            })?;
+        let said = Said::new(redactor);
+        if let Some(stderr) = child.take_stderr() {
+            let said = said.clone();
+            spawn_thread(move || said.add_all(stderr))?;
         }
         let mut worker = Self { child, stdin, lines, said, network, next: 0 };
         worker.say(plan.load.to_string())?;
@@ -323,7 +317,7 @@ impl Running {
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(self.lost()),
             Err(RecvTimeoutError::Timeout) => {
                 self.child.kill();
-                Err(ended_by(Exit::Deadline, &self.said(), Dialect::Jumith))
+                Err(ended_by(Exit::Deadline, &self.said.bytes(), Dialect::Jumith))
             }
         }
     }
@@ -342,10 +336,10 @@ impl Running {
                 let message = format!("the tool ended with code {code} instead of answering");
                 CallError::new(Kind::Failed, message)
                     .with("exit", code)
-                    .with("stderr", clip(&self.said(), MOST_SAID))
+                    .with("stderr", self.said.text())
                     .passing()
             }
-            Some(Ended { exit, .. }) => ended_by(exit, &self.said(), Dialect::Jumith),
+            Some(Ended { exit, .. }) => ended_by(exit, &self.said.bytes(), Dialect::Jumith),
             None => self.garbled("it closed its output"),
         }
     }
@@ -353,11 +347,7 @@ impl Running {
     fn garbled(&mut self, how: &str) -> CallError {
         self.child.kill();
         CallError::new(Kind::BadOutput, format!("the tool broke the protocol: {how}"))
-            .with("stderr", clip(&self.said(), MOST_SAID))
-    }
-
-    fn said(&self) -> Vec<u8> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            .with("stderr", self.said.text())
     }
 }
 

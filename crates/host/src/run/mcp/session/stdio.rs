@@ -13,7 +13,7 @@ use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
 use super::line::{self, Fault, Line, Message, Tally};
-use crate::run::mcp::said::Said;
+use crate::run::said::Said;
 
 /// How many messages wait in each direction before the other side has to.
 const QUEUE: usize = 64;
@@ -224,7 +224,7 @@ fn listen(
                 }
             }
             // It helps whoever has to find out why a server does not work.
-            Line::Noise => said.add(&[&line, &b"\n"[..]].concat()),
+            Line::Noise => said.add_line(&line),
         }
     }
 }
