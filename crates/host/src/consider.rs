@@ -53,7 +53,9 @@ pub(crate) fn consider(
     warmth: Warmth,
 ) -> Result<Considered, CallError> {
     let until = Instant::now() + PATIENCE;
-    let said = workers.ask(launcher, question, &Redactor::new([]), warmth, until, &Leash::default()).answer?;
+    let said = workers
+        .ask(launcher, question, &Redactor::new([]), warmth, until, &Leash::default())
+        .answer?;
     let names = said["requiredSecrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(Considered {
         wants_approval: said["requiresApproval"] != false,

@@ -74,8 +74,8 @@ pub(crate) fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallEr
     match action.output_format {
         Some(OutputFormat::Json) => {
             let text = text()?;
-            let value = strict(text)
-                .ok_or_else(|| bad("the answer is no JSON").with("answer", text))?;
+            let value =
+                strict(text).ok_or_else(|| bad("the answer is no JSON").with("answer", text))?;
             Ok(Output::Json(value))
         }
         Some(OutputFormat::Text) => Ok(Output::Text(text()?.to_owned())),

@@ -181,9 +181,9 @@ pub(super) fn is_known_annotation(name: &str) -> bool {
 fn words(error: &ValidationError<'_>) -> String {
     let is_short = |message: &String| message.chars().nth(LONGEST_MESSAGE).is_none();
     let whole = Some(error.to_string()).filter(is_short);
-    whole.or_else(|| Some(error.masked().to_string()).filter(is_short)).unwrap_or_else(|| {
-        format!("the value is not what `{}` says", clip(error.kind().keyword()))
-    })
+    whole
+        .or_else(|| Some(error.masked().to_string()).filter(is_short))
+        .unwrap_or_else(|| format!("the value is not what `{}` says", clip(error.kind().keyword())))
 }
 
 fn is_silent_about_others(schema: &Node<'_>) -> bool {

@@ -9,8 +9,8 @@ use manifest::dialect::Dialect;
 use sandbox::{Child, Ended, Exit, Launcher};
 use vault::Redactor;
 
-use super::session::line::Fault;
-use super::session::stdio::{Health, Wire};
+use super::session::Health;
+use super::session::stdio::Wire;
 use crate::confine::Walls;
 use crate::error::{CallError, Kind};
 use crate::output::ended_by;
@@ -78,8 +78,8 @@ impl Process {
     }
 
     /// How it is doing.
-    pub(super) fn health(&self) -> &Health {
-        &self.health
+    pub(super) fn health(&self) -> Arc<Health> {
+        Arc::clone(&self.health)
     }
 
     /// Ends it, at once.
@@ -102,18 +102,6 @@ impl Process {
 
     /// Why its wire is gone. It blocks for a moment, because the end of a process comes after that of its output.
     pub(super) fn why_gone(&self) -> CallError {
-        match self.health.fault() {
-            Some(Fault::TooMuch) => {
-                self.kill();
-                let message = "the tool wrote more output than it may";
-                return self.with_words(CallError::new(Kind::TooMuchOutput, message));
-            }
-            Some(Fault::Garbled(how)) => {
-                self.kill();
-                return self.with_words(super::answer::odd(how));
-            }
-            None => {}
-        }
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = child.wait_until(Some(Instant::now() + Duration::from_secs(1)));
         child.kill();

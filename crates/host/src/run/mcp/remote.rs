@@ -103,16 +103,16 @@ pub(super) async fn reach(
 async fn open(line: &Line, target: &Target<'_>, eras: &dyn Eras) -> Result<Session, AskError> {
     let events = || async {
         let wire = sse::Wire::open(&line.client, &target.url, target.headers, target.longest).await;
-        let wire = wire.map_err(|error| of_wire(&error))?;
-        Session::open(wire, Opening::Known(Era::Handshake)).await
+        let (wire, health) = wire.map_err(|error| of_wire(&error))?;
+        Session::open(wire, health, Opening::Known(Era::Handshake)).await
     };
     if target.way == Way::Events {
         return events().await;
     }
     let streamable = async |opening| {
         let (url, headers) = (target.url.as_str(), target.headers);
-        let wire = http::wire(line.client.inner(), url, headers, target.longest);
-        Session::open(wire, opening).await
+        let (wire, health) = http::wire(line.client.inner(), url, headers, target.longest);
+        Session::open(wire, health, opening).await
     };
     let ask = async || match tokio::time::timeout(PATIENCE, streamable(Opening::Ask)).await {
         Ok(opened) => opened,
