@@ -9,8 +9,8 @@ use std::time::Duration;
 /// The code we end with when we are told to stop.
 pub(crate) const CODE: u8 = 130;
 
-/// How long a program of ours may take to end, and we to say what became of it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a program of ours may take to end, and we to keep and to say what became of it.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Whether we were told to stop while a program of ours ran.
 static IS_STOPPING: AtomicBool = AtomicBool::new(false);

@@ -300,6 +300,13 @@ impl Host {
         Ok((address, rules))
     }
 
+    /// Waits for tokens that are being fetched, also where nobody waits for them any more, because they have
+    /// to be kept; for a while.
+    pub async fn settle(&self) {
+        self.logins().settle().await;
+        self.web.settle().await;
+    }
+
     /// The sign-ins of this home.
     pub fn logins(&self) -> &Logins {
         &self.signer.logins

@@ -76,10 +76,22 @@ pub(crate) fn run(
     }
     let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
     let began = Instant::now();
-    runtime.block_on(discover(&mut found.tools, &args.wanted, &host))?;
+    let called_off = CancellationToken::new();
+    let off = called_off.clone();
+    interrupt::end_first(move || off.cancel());
+    let discovered = runtime.block_on(async {
+        tokio::select! {
+            discovered = discover(&mut found.tools, &args.wanted, &host) => Some(discovered),
+            () = called_off.cancelled() => None,
+        }
+    });
+    let Some(discovered) = discovered else {
+        runtime.block_on(host.settle());
+        return Ok(Exit::Of(interrupt::CODE));
+    };
+    discovered?;
     let asked_for = began.elapsed();
     let tool = choose(&found.tools, &args.wanted.name)?;
-    let called_off = CancellationToken::new();
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
         (true, _) => Records::Nowhere,
         (false, true) => Records::Terminal,
@@ -93,8 +105,6 @@ pub(crate) fn run(
         ..args.wanted.call(Surface::Terminal)?
     };
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
-    let off = call.called_off.clone();
-    interrupt::end_first(move || off.cancel());
     let make = |call: &Call| runtime.block_on(host.call(tool, call, warmth));
     let mut made = make(&call);
     if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &made.reply {
@@ -123,6 +133,7 @@ pub(crate) fn run(
         });
         made = make(&call);
     }
+    runtime.block_on(host.settle());
     if let Err(error) = runtime.block_on(host.records().settle()) {
         made.unwritten.push(error.to_string());
     }

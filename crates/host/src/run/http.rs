@@ -27,7 +27,7 @@ const MOST_CLIENTS: usize = 32;
 /// What all HTTP calls of one host share: connections and tokens.
 pub(crate) struct Web {
     clients: Mutex<Vec<(Rules, Client)>>,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     resolver: Arc<dyn Resolve>,
 }
 
@@ -45,7 +45,7 @@ impl Web {
     pub(crate) fn new(vault: Arc<FileVault>, home: &Path) -> Arc<Self> {
         Arc::new(Self {
             clients: Mutex::default(),
-            tokens: Tokens::new(vault, home),
+            tokens: Arc::new(Tokens::new(vault, home)),
             resolver: Arc::new(SystemResolver::default()),
         })
     }
@@ -135,6 +135,11 @@ impl Web {
     /// The token of an account was refused, so it is not used again.
     pub(super) fn forget(&self, account: &Account) {
         self.tokens.forget(account);
+    }
+
+    /// Waits for tokens that are being fetched, for a while.
+    pub(crate) async fn settle(&self) {
+        self.tokens.settle().await;
     }
 
     /// The client of these rules; connections are shared among the calls that have the same.

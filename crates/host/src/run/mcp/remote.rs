@@ -132,7 +132,7 @@ async fn open(line: &Line, target: &Target<'_>, eras: &dyn Eras) -> Result<Sessi
     match first {
         Err(error) if target.way == Way::Either && !is_about_login(&error) => {
             // Those who only know the oldest way refuse what is not theirs in many words.
-            events().await.map_err(|_| error)
+            events().await.map_err(|other| if is_about_login(&other) { other } else { error })
         }
         first => first,
     }
