@@ -51,6 +51,11 @@ pub(crate) fn end_first(end: impl FnOnce() + Send + 'static) {
     CARE.lock().unwrap_or_else(PoisonError::into_inner).program = Some(Box::new(end));
 }
 
+/// No program runs any more, so nothing is waited for when we are told to stop.
+pub(crate) fn nothing_runs() {
+    CARE.lock().unwrap_or_else(PoisonError::into_inner).program = None;
+}
+
 /// Whether a program was ended because we were told to stop.
 pub(crate) fn was_told_to_stop() -> bool {
     IS_STOPPING.load(Ordering::Acquire)

@@ -109,7 +109,7 @@ impl Host {
         let web = Web::new(Arc::clone(&vault), &settings.home);
         let agents = Agents::new(Arc::clone(&web));
         let logins = Logins::new(Arc::clone(&vault), &settings.home);
-        let signer = Arc::new(Signer { logins, web: Arc::clone(&web) });
+        let signer = Arc::new(Signer { logins });
         let (settings, workers) = (Arc::new(settings), Workers::new());
         Self { settings, launcher, workers, servers, web, agents, signer, vault, records }
     }

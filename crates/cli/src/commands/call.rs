@@ -77,8 +77,7 @@ pub(crate) fn run(
     let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
     let began = Instant::now();
     let called_off = CancellationToken::new();
-    let off = called_off.clone();
-    interrupt::end_first(move || off.cancel());
+    interrupt::end_first(calling_off(&called_off));
     let discovered = runtime.block_on(async {
         tokio::select! {
             discovered = discover(&mut found.tools, &args.wanted, &host) => Some(discovered),
@@ -105,7 +104,13 @@ pub(crate) fn run(
         ..args.wanted.call(Surface::Terminal)?
     };
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
-    let make = |call: &Call| runtime.block_on(host.call(tool, call, warmth));
+    let make = |call: &Call| {
+        interrupt::end_first(calling_off(&call.called_off));
+        let made = runtime.block_on(host.call(tool, call, warmth));
+        runtime.block_on(host.settle());
+        interrupt::nothing_runs();
+        made
+    };
     let mut made = make(&call);
     if let Err(CallError { kind: Kind::NeedsApproval(question), details, .. }) = &made.reply {
         if args.approve {
@@ -133,7 +138,6 @@ pub(crate) fn run(
         });
         made = make(&call);
     }
-    runtime.block_on(host.settle());
     if let Err(error) = runtime.block_on(host.records().settle()) {
         made.unwritten.push(error.to_string());
     }
@@ -161,6 +165,12 @@ pub(crate) fn run(
         return Ok(Exit::Done);
     }
     show(&output, printer)
+}
+
+/// What calls a call off.
+fn calling_off(token: &CancellationToken) -> impl FnOnce() + Send + 'static {
+    let token = token.clone();
+    move || token.cancel()
 }
 
 /// The pattern that these arguments fit. With a `*` in them it would let others through too, so there is none.

@@ -210,6 +210,21 @@ fn one_of_the_oldest_way_is_signed_in_for_and_renewed() {
 }
 
 #[test]
+fn a_token_that_another_server_was_not_told_is_not_renewed_for_it() {
+    let (peer, other) = (Peer::start("2", &json!({})), Peer::start("2", &json!({})));
+    let desk = peer.desk();
+    assert_eq!(desk.sign_in(&["--allow-host", &peer.host()]).code, 0);
+    let manifest = std::fs::read_to_string(desk.manifest()).unwrap();
+    let (old, new) = (peer.port.to_string(), other.port.to_string());
+    desk.write("install.json", &manifest.replace(&old, &new));
+    let granted = desk.run(&["grant", PACKAGE, "--host", &format!("127.0.0.1:{new}")]);
+    assert_eq!(granted.code, 0, "{}", granted.stderr);
+    let ran = desk.call("add", &json!({ "a": 1, "b": 1 }));
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert_eq!(peer.log()["refreshes"], 0);
+}
+
+#[test]
 fn who_signs_in_again_gives_back_what_was_there() {
     let peer = Peer::start("2", &json!({}));
     let desk = peer.desk();

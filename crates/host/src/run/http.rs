@@ -15,7 +15,7 @@ use super::oauth::Tokens;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::output;
-use crate::request::{Account, Http, put_bearer};
+use crate::request::{Http, put_bearer};
 use crate::stream::Stream;
 
 /// The longest wait a server may ask for, in seconds.
@@ -120,21 +120,6 @@ impl Web {
         }
         request.within = left(until);
         Ok(request)
-    }
-
-    /// A token for an account, for requests within these rules.
-    pub(super) async fn token(
-        &self,
-        account: &Account,
-        rules: &Rules,
-        until: Instant,
-    ) -> Result<String, CallError> {
-        self.tokens.of(account, &self.client(rules)?, left(until)).await
-    }
-
-    /// The token of an account was refused, so it is not used again.
-    pub(super) fn forget(&self, account: &Account) {
-        self.tokens.forget(account);
     }
 
     /// Waits for tokens that are being fetched, for a while.

@@ -6,19 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response};
-use serde_json::Value;
 use vault::{FileVault, Secret};
 
 use super::http::not_sent;
 use crate::error::{CallError, Kind};
 use crate::login::form::{basic, encoded, form};
+use crate::login::kept::life;
+use crate::login::talk::{code, said};
 use crate::login::underway::Underway;
 use crate::login::{LoginError, logins};
-use crate::output::strict;
 use crate::request::Account;
-
-/// How long before its end a token is no longer used.
-const MARGIN: Duration = Duration::from_secs(30);
 
 /// How long a token is kept of which nobody said when it ends.
 const UNSAID: Duration = Duration::from_mins(5);
@@ -243,15 +240,11 @@ fn request(account: &Account, refresh: Option<&str>, way: SecretIn, within: Dura
     request
 }
 
-fn said(response: &Response) -> Value {
-    std::str::from_utf8(&response.body).ok().and_then(strict).unwrap_or_default()
-}
-
 fn read(response: &Response, refresh: Option<String>) -> Result<Token, CallError> {
     let said = said(response);
     if !response.status.is_success() {
-        let code = said["error"].as_str();
-        let words = code.map(|code| format!(": {code}")).unwrap_or_default();
+        let code = code(&said);
+        let words = code.as_ref().map(|code| format!(": {code}")).unwrap_or_default();
         let message = format!("the token endpoint answered {}{words}", response.status);
         let error = CallError::new(Kind::Failed, message).with("status", response.status.as_u16());
         return Err(match code {
@@ -265,15 +258,7 @@ fn read(response: &Response, refresh: Option<String>) -> Result<Token, CallError
     if said["token_type"].as_str().is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
         return Err(bad("the token endpoint gave a token that is no bearer token"));
     }
-    let seconds = match &said["expires_in"] {
-        Value::String(text) => text.parse().ok(),
-        other => other.as_u64(),
-    };
-    let life = seconds.map_or(UNSAID, |seconds| {
-        let life = Duration::from_secs(seconds.min(30 * 24 * 3600));
-        // One that lives shorter than the margin is used for half of its life.
-        life.saturating_sub(MARGIN).max(life / 2)
-    });
+    let life = life(&said).unwrap_or(UNSAID);
     let refresh = said["refresh_token"].as_str().map(str::to_owned).or(refresh);
     Ok(Token { access: access.to_owned(), refresh, until: Instant::now() + life })
 }

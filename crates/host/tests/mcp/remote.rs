@@ -78,7 +78,7 @@ impl Site {
     }
 }
 
-async fn answers(mut bench: Bench) {
+async fn answers(mut bench: Bench, era: Era) {
     let names = bench.discover().await;
     assert!(names.iter().any(|name| name == "echo"), "{names:?}");
     for turn in 0..3 {
@@ -89,7 +89,7 @@ async fn answers(mut bench: Bench) {
     for call in calls {
         call.await.unwrap();
     }
-    assert_eq!(bench.eras.last(), Some(Era::Handshake));
+    assert_eq!(bench.eras.last(), Some(era));
     let bench = bench.declaring("no-such-tool");
     assert!(bench.call("no-such-tool", json!({})).await.is_err());
 }
@@ -97,13 +97,13 @@ async fn answers(mut bench: Bench) {
 #[tokio::test]
 async fn one_that_answers_requests_is_spoken_with() {
     let site = Site::everything("streamableHttp");
-    Box::pin(answers(site.bench("/mcp"))).await;
+    Box::pin(answers(site.bench("/mcp"), Era::Handshake)).await;
 }
 
 #[tokio::test]
 async fn one_that_only_knows_the_oldest_way_is_spoken_with() {
     let site = Site::everything("sse");
-    Box::pin(answers(site.bench("/sse"))).await;
+    Box::pin(answers(site.bench("/sse"), Era::Events)).await;
 }
 
 #[tokio::test]
@@ -158,6 +158,10 @@ async fn a_registry_leads_to_the_server_that_has_the_tool() {
         let echoed = bench.call("trial.echo", json!({ "message": "x" })).await;
         assert_eq!(echoed.unwrap(), Output::Text("Echo: x".into()), "{registry_url} {server_id:?}");
     }
+    let away = self::site("    def do_GET(self):\n        self.send_error(503)\n");
+    let bench = of_registry(&away.url(""), None, &[away.port]);
+    let error = bench.call("trial.echo", json!({ "message": "x" })).await.unwrap_err();
+    assert_eq!(error.details["status"], 503, "{error:?}");
     let bench = of_registry(&registry.url(""), Some("example/other"), &[port]);
     let error = bench.call("trial.echo", json!({ "message": "x" })).await.unwrap_err();
     assert_eq!(error.kind, Kind::Unknown, "{error:?}");

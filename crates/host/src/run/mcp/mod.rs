@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use egress::http::{HeaderMap, Url};
+use egress::http::{HeaderMap, HeaderName, Url};
 use manifest::model::{Action, OutputFormat};
 use sandbox::Launcher;
 use tokio::time::timeout_at;
@@ -45,6 +45,8 @@ const IDLE: Duration = Duration::from_mins(1);
 
 /// How many servers are kept, of all tools together.
 const MOST: usize = 32;
+
+const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
 /// The servers that are spoken with.
 #[derive(Debug)]
@@ -153,8 +155,8 @@ impl Servers {
                 let start = Server::start(launcher, &order, &plan.name, &*self.eras, until);
                 self.kept_or(&key, warmth, until, Box::pin(start)).await
             }
-            Place::Url { url, headers, rules, .. } => {
-                let headers = &signed(headers, plan, url);
+            Place::Url { url, rules } => {
+                let headers = &signed(plan, url);
                 let key = format!("{url} {:?} {rules:?} {}", secret_too(headers), plan.longest);
                 let start = async {
                     let line = Line::new(rules)?;
@@ -172,7 +174,7 @@ impl Servers {
                     let line = Line::new(rules)?;
                     let named = server.as_deref();
                     let (url, way) = registry::find(&line, url, named, tool, until).await?;
-                    let headers = &signed(&HeaderMap::new(), plan, &url);
+                    let headers = &signed(plan, &url);
                     let (longest, name) = (plan.longest, &*plan.name);
                     let target = Target { url, way, headers, longest, name };
                     reach(line, &target, &*self.eras, until).await
@@ -231,15 +233,10 @@ fn tokens(plan: &Mcp) -> Redactor {
     Redactor::new(secrets.map(|secret| ("token", secret)))
 }
 
-/// Headers with the token of whoever signed in, where it is meant for that URL and nothing else says who
-/// is asking.
-fn signed(headers: &HeaderMap, plan: &Mcp, url: &Url) -> HeaderMap {
-    let mut headers = headers.clone();
+/// The token of whoever signed in, where it is meant for that URL.
+fn signed(plan: &Mcp, url: &Url) -> HeaderMap {
     let told = plan.bearer.as_ref().and_then(|bearer| bearer.header(url));
-    if let Some(told) = told {
-        headers.entry("authorization").or_insert(told);
-    }
-    headers
+    told.map(|told| (AUTHORIZATION, told)).into_iter().collect()
 }
 
 /// Headers with what is secret in them, because who asks with another is somebody else.

@@ -114,7 +114,7 @@ impl Session {
             Opening::Known(Era::Stateless) => {
                 ClientLifecycleMode::Discover { preferred_versions: modern() }
             }
-            Opening::Known(Era::Handshake) => ClientLifecycleMode::Initialize,
+            Opening::Known(Era::Handshake | Era::Events) => ClientLifecycleMode::Initialize,
             Opening::Ask => ClientLifecycleMode::Auto {
                 preferred_versions: modern(),
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
