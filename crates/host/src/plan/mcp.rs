@@ -42,7 +42,7 @@ pub(crate) enum Place {
         /// The program and its arguments.
         argv: Vec<OsString>,
         /// The walls.
-        walls: Walls,
+        walls: Box<Walls>,
     },
     /// On the network.
     Url {
@@ -124,7 +124,7 @@ impl Asked<'_> {
         let inside = Inside { folder, variables, program: &program };
         let allowance = &self.decision.allowance;
         let walls = confine::walls(self.tool, allowance, inside, self.settings)?;
-        self.mcp(Place::Process { argv: whole, walls }, argv.to_vec())
+        self.mcp(Place::Process { argv: whole, walls: Box::new(walls) }, argv.to_vec())
     }
 
     /// Plans a request to a server on the network.

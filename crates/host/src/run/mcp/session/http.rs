@@ -205,12 +205,12 @@ impl Bounded {
 
 /// Counts what is in an event. Only those without a name, or with this one, hold messages.
 fn count(event: &Event, health: &Health) -> Result<(), Fault> {
-    if event.data.is_empty() || event.name.as_deref().is_some_and(|name| name != "message") {
-        return Ok(());
-    }
     let data = event.data.as_bytes();
-    // What is none of the protocol is for somebody else.
-    let line = line::understand(data).unwrap_or(Line::Noise);
+    let line = match event.name.as_deref() {
+        // What is none of the protocol is for somebody else.
+        None | Some("message") if !data.is_empty() => line::understand(data).unwrap_or(Line::Noise),
+        _ => Line::Messages(Vec::new()),
+    };
     health.hear(data.len(), &line)?;
     match &line {
         Line::Messages(messages) => messages.iter().try_for_each(|one| health.take(one)),
