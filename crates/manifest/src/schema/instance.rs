@@ -287,3 +287,36 @@ impl<'n, 't> Steps<'_, 'n, 't> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn a_long_value_is_left_out_and_never_cut() {
+        let secret = "s3cret-of-somebody";
+        for before in 300..420 {
+            let value = format!(r#"{{"n":"{}{secret}"}}"#, "y".repeat(before));
+            let schemas = [
+                r#"{"properties":{"n":{"type":"integer"}}}"#,
+                r#"{"type":"array"}"#,
+                r#"{"additionalProperties":false,"properties":{"m":{}}}"#,
+            ];
+            for schema in schemas {
+                let (schema, value) = (json::parse(schema), json::parse(&value));
+                let (schema, value) = (schema.root.unwrap(), value.root.unwrap());
+                let found = judge(&schema, &value, Unknowns::AsTheSchemaSays).unwrap();
+                let message = &found[0].message;
+                assert!(message.chars().count() <= LONGEST_MESSAGE + 1, "{message}");
+                assert!(!message.contains("s3cret") || message.contains(secret), "{message}");
+            }
+        }
+        let long = format!(r#"{{"{}":1}}"#, "k".repeat(1000));
+        let schema = json::parse(r#"{"properties":{"m":{}},"additionalProperties":false}"#);
+        let value = json::parse(&long);
+        let found = judge(&schema.root.unwrap(), &value.root.unwrap(), Unknowns::AsTheSchemaSays);
+        let message = found.unwrap().remove(0).message;
+        assert_eq!(message, "the value is not what `additionalProperties` says");
+    }
+}
