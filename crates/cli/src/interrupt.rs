@@ -9,8 +9,8 @@ use std::time::Duration;
 /// The code we end with when we are told to stop.
 pub(crate) const CODE: u8 = 130;
 
-/// How long a program of ours may take to end, and we to say what became of it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a program of ours may take to end, and we to keep and to say what became of it.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Whether we were told to stop while a program of ours ran.
 static IS_STOPPING: AtomicBool = AtomicBool::new(false);
@@ -45,6 +45,11 @@ pub(crate) fn listen() {
 /// A program runs. When we are told to stop it is ended first, so, and whoever waits for it has the last word.
 pub(crate) fn end_first(end: impl FnOnce() + Send + 'static) {
     CARE.lock().unwrap_or_else(PoisonError::into_inner).program = Some(Box::new(end));
+}
+
+/// No program runs any more, so nothing is waited for when we are told to stop.
+pub(crate) fn nothing_runs() {
+    CARE.lock().unwrap_or_else(PoisonError::into_inner).program = None;
 }
 
 /// Whether a program was ended because we were told to stop.

@@ -175,6 +175,38 @@ fn commands_and_python_functions() {
     assert_silent_below(&desk.home(), &desk.forms);
 }
 
+/// Asserts that no part of it is shown that a cut may leave.
+fn assert_no_part(what: &str, shown: &str) {
+    for part in CANARY.as_bytes().windows(6) {
+        let part = std::str::from_utf8(part).unwrap();
+        assert!(!shown.contains(part), "{what} says `{part}`");
+    }
+}
+
+#[test]
+fn what_is_cut_off() {
+    let desk = Desk::new();
+    desk.keep("capability:demo.canary", "TOKEN");
+    let script = "import json, os, sys\nhow, secret = json.load(sys.stdin), os.environ['TOKEN']
+text = 'log\\n' + secret + 'y' * (how['size'] - len(secret) + 1 + how['more'])
+if how['to'] == 'stderr':
+    print(text, file=sys.stderr, end='')
+    sys.exit(3)
+print(json.dumps({'n': text[4:] if how['to'] == 'start' else 'y' * how['more'] + secret}))\n";
+    desk.write("cut/run.py", script);
+    let command = json!({"kind": "command", "command": {"argv": ["python3", "run.py"]}});
+    let promise = r#""outputs":{"properties":{"n":{"type":"integer"}}}"#;
+    let manifest = capability(&command).replace(r#""outputs":{}"#, promise);
+    let from = desk.write("cut/manifest.json", &manifest);
+    let hows = [("stderr", 4096, 0), ("stderr", 16384, 0), ("stderr", 16384, 8)];
+    for (to, size, more) in hows.into_iter().chain([("end", 0, 385), ("end", 0, 390)]) {
+        let input = json!({ "to": to, "size": size, "more": more }).to_string();
+        let ran = desk.run(&["--json", "call", "--from", &from, "demo.canary", &input], None);
+        assert_ne!(ran.code, 0, "{}", ran.stdout);
+        assert_no_part(&input, &format!("{}{}", ran.stdout, ran.stderr));
+    }
+}
+
 #[test]
 fn node_tools() {
     let desk = Desk::new();
@@ -242,6 +274,17 @@ for line in sys.stdin:
     let from = desk.write("server/agent.json", &manifest.to_string());
     desk.keep("install-manifest:canary", "TOKEN");
     desk.call(&from, "say");
+    // One that says it where it is only asked for its tools: as it dies, and as the name of a tool.
+    let dies = "print(os.environ['TOKEN'], file=sys.stderr, flush=True)\nsys.exit(3)\n";
+    let names = server.replace("'name': 'say'", "'name': 'use-' + os.environ['TOKEN']");
+    for text in [format!("{SAY_ALOUD}{dies}"), names] {
+        desk.write("server/server.py", &text);
+        for json in [&[][..], &["--json"]] {
+            let words = [json, &["call", "--from", &from, "undeclared", "{}"]].concat();
+            let ran = desk.run(&words, None);
+            assert_ne!(ran.code, 0, "{}", ran.stdout);
+        }
+    }
     assert_silent_below(&desk.home(), &desk.forms);
 }
 

@@ -23,6 +23,16 @@ pub enum Host {
     Ip(IpAddr),
 }
 
+impl Host {
+    /// Whether it is this very machine: an address of its loopback, or the one name that always leads there.
+    pub fn is_this_machine(&self) -> bool {
+        match self {
+            Self::Ip(address) => address.to_canonical().is_loopback(),
+            Self::Name(name) => name.as_str() == "localhost",
+        }
+    }
+}
+
 /// A name of the DNS: labels of lower-case letters, digits, hyphens and underscores.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);

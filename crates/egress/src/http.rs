@@ -26,7 +26,7 @@ pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode, Url};
 
 use crate::attempt::{Attempt, Outcome, Reached, Record, Report};
-use crate::host::Target;
+use crate::host::{Host, Target};
 use crate::limits::Limits;
 use crate::resolve::Resolve;
 use crate::rules::{Refusal, Rules};
@@ -224,4 +224,10 @@ impl fmt::Debug for Settings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Settings").field("limits", &self.limits).finish_non_exhaustive()
     }
+}
+
+/// Whether a URL leads to this very machine: what is told there in plain, nobody on the way can read.
+pub fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    Host::parse(host.as_bytes()).is_ok_and(|host| host.is_this_machine())
 }

@@ -11,6 +11,7 @@ use manifest::shape::is_hidden;
 use policy::Allowance;
 use sandbox::Launcher;
 use serde_json::Value;
+use vault::Redactor;
 
 use crate::error::CallError;
 use crate::plan::{self, Asked, Way, Worker};
@@ -58,7 +59,9 @@ pub(crate) fn consider(
     leash: &Leash,
 ) -> Result<Considered, CallError> {
     let until = until.min(Instant::now() + PATIENCE);
-    let said = workers.ask(launcher, question, warmth, until, leash).answer?;
+    // No secrets are known before the owner was asked, and none were told to this process.
+    let unknown = Redactor::new([]);
+    let said = workers.ask(launcher, question, &unknown, warmth, until, leash).answer?;
     let names = said["requiredSecrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(Considered {
         wants_approval: said["requiresApproval"] != false,

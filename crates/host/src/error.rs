@@ -4,8 +4,16 @@ use std::fmt;
 
 use policy::{Denial, Question};
 use serde_json::{Value, json};
+use vault::Redactor;
 
+use crate::clip;
 use crate::run::Blocked;
+
+/// How many bytes of a message are told; strangers write some of them.
+const LONGEST_MESSAGE: usize = 4096;
+
+/// How many bytes are told of each text that comes along with it: what a tool said, what a server answered.
+const MOST_TOLD: usize = 16 << 10;
 
 /// Why a call gave no result.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +133,26 @@ impl CallError {
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details[name] = value.into();
         self
+    }
+
+    /// Takes secrets out of it.
+    pub(crate) fn redact(&mut self, redactor: &Redactor) {
+        self.message = redactor.text(&self.message);
+        redactor.json(&mut self.details);
+        if let Kind::Blocked(place) = &mut self.kind {
+            place.asked = redactor.text(&place.asked);
+        }
+    }
+
+    /// Shortens its texts to what somebody may want to read, once the secrets are out of them. Nobody else
+    /// cuts what is told in an error.
+    pub(crate) fn shorten(&mut self) {
+        self.message = clip::start(&self.message, LONGEST_MESSAGE);
+        for detail in self.details.as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
+            if let Value::String(text) = detail {
+                *text = clip::end(text, MOST_TOLD);
+            }
+        }
     }
 
     /// The error as one JSON value.

@@ -18,9 +18,9 @@ use manifest::model::{Action, Entry, Implementation};
 use policy::{Decision, Denial, Grants, Memory, Policy, Surface, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
-use vault::{FileVault, Redactor};
+use vault::FileVault;
 
-use self::running::{Ran, Running, redact_error};
+use self::running::{Ran, Running};
 use self::signing::tokens;
 
 use crate::call::{Call, Output, Tool};
@@ -42,7 +42,7 @@ use crate::run::mcp::{Servers, assumed};
 use crate::run::signed::Signer;
 use crate::run::turns::Turns;
 use crate::run::worker::{self, Warmth, Workers};
-use crate::secrets::{self, Collector, Elsewhere};
+use crate::secrets::{Collector, Elsewhere};
 use crate::template::Variable;
 
 /// What a host is told of the world once; it reads nothing of it by itself.
@@ -115,7 +115,7 @@ impl Host {
         let web = Web::new(Arc::clone(&vault), &settings.home);
         let agents = Agents::new(Arc::clone(&web));
         let logins = Logins::new(Arc::clone(&vault), &settings.home);
-        let signer = Arc::new(Signer { logins, web: Arc::clone(&web) });
+        let signer = Arc::new(Signer { logins });
         let (settings, workers) = (Arc::new(settings), Workers::new());
         let (turns, granted) = (Arc::default(), Arc::default());
         Self {
@@ -167,20 +167,19 @@ impl Host {
         let mut noted = Noted { record: self.record_of(tool, call), waited: Duration::ZERO };
         let ready = self.ready(tool, call, warmth, &mut noted).await;
         let Noted { mut record, waited } = noted;
-        let (answered, begun) = match ready {
+        let (mut answered, begun) = match ready {
             Ok(ready) => {
-                let Ready { plan, action, redactor, begun, allowed } = ready;
+                let Ready { plan, action, begun, allowed } = ready;
                 let running = Running {
                     plan: &plan,
                     action: Arc::new(action),
                     dialect: tool.package.dialect,
                     warmth,
                     call,
-                    redactor: &redactor,
                     allowed,
                 };
                 let mut ran = self.run(&running).await;
-                ran.redact(&redactor);
+                ran.redact(&plan.redactor);
                 (ran, Some(begun))
             }
             Err(error) => {
@@ -190,6 +189,9 @@ impl Host {
                 (Ran::refused(error), None)
             }
         };
+        if let Err(error) = &mut answered.output {
+            error.shorten();
+        }
         let took = began.elapsed().saturating_sub(waited);
         let ending = answered.ending(took);
         let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
@@ -243,13 +245,12 @@ impl Host {
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
         let plan = prepare_image(plan).await?;
-        let redactor = secrets::redactor(&variables);
         (record.argv, record.env_keys) = plan.shown();
         if matches!(plan.way, Way::Engine(_)) {
             "engine".clone_into(&mut record.sandbox);
         }
         let begun = self.records.begin(record)?;
-        Ok(Ready { plan, action: prepared.action.clone(), redactor, begun, allowed })
+        Ok(Ready { plan, action: prepared.action.clone(), begun, allowed })
     }
 
     /// Asks a tool what it has to say of a call, within the time of the call and as long as somebody waits for it.
@@ -340,9 +341,12 @@ impl Host {
         match plan.way {
             Way::Mcp(mut one) => {
                 let mut told = Vec::new();
-                let listed = self.list_signed(&plan.package, &mut one, &mut told, until);
+                let redactor = &plan.redactor;
+                let listed = self.list_signed(&plan.package, &mut one, redactor, &mut told, until);
                 Box::pin(listed).await.map_err(|mut error| {
-                    redact_error(&mut error, &tokens(&told));
+                    error.redact(&tokens(&told));
+                    error.redact(redactor);
+                    error.shorten();
                     error
                 })
             }
@@ -367,6 +371,13 @@ impl Host {
             CallError::new(Kind::BadInput, message)
         })?;
         Ok((address, rules))
+    }
+
+    /// Waits for tokens that are being fetched, also where nobody waits for them any more, because they have
+    /// to be kept; for a while.
+    pub async fn settle(&self) {
+        self.logins().settle().await;
+        self.web.settle().await;
     }
 
     /// The sign-ins of this home.
@@ -503,7 +514,6 @@ pub struct Made {
 struct Ready {
     plan: Plan,
     action: Action,
-    redactor: Redactor,
     begun: audit::Begun,
     /// How long it may run.
     allowed: Duration,

@@ -24,6 +24,7 @@
 
 pub mod call;
 mod choose;
+mod clip;
 mod confine;
 mod consider;
 mod eras;

@@ -13,9 +13,6 @@ use crate::input::check_output;
 /// With this code programs say that the same may well succeed later (`EX_TEMPFAIL` of `sysexits.h`).
 const TRY_AGAIN: i32 = 75;
 
-/// How much of what a tool said on standard error is told.
-const MOST_TOLD: usize = 4096;
-
 /// Reads what a process wrote as its action promises.
 pub(crate) fn read(
     finished: &Finished,
@@ -76,9 +73,9 @@ pub(crate) fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallEr
     let text = || std::str::from_utf8(stdout).map_err(|_| bad("the answer is no UTF-8 text"));
     match action.output_format {
         Some(OutputFormat::Json) => {
-            let value = strict(text()?).ok_or_else(|| {
-                bad("the answer is no JSON").with("answer", clip(stdout, MOST_TOLD))
-            })?;
+            let text = text()?;
+            let value =
+                strict(text).ok_or_else(|| bad("the answer is no JSON").with("answer", text))?;
             Ok(Output::Json(value))
         }
         Some(OutputFormat::Text) => Ok(Output::Text(text()?.to_owned())),
@@ -89,10 +86,8 @@ pub(crate) fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallEr
         Some(OutputFormat::NdjsonStream) => {
             let lines = text()?.lines().filter(|line| !line.trim().is_empty());
             let record = |line: &str| {
-                strict(line).ok_or_else(|| {
-                    bad("a line of the answer is no JSON")
-                        .with("answer", clip(line.as_bytes(), MOST_TOLD))
-                })
+                strict(line)
+                    .ok_or_else(|| bad("a line of the answer is no JSON").with("answer", line))
             };
             lines.map(record).collect::<Result<_, _>>().map(Output::Records)
         }
@@ -140,7 +135,9 @@ fn failed(code: i32, stdout: &[u8], stderr: &[u8], action: &Action, dialect: Dia
         Some(line) => format!("the tool ended with code {code}: {line}"),
         None => format!("the tool ended with code {code}"),
     };
-    CallError::new(Kind::Failed, message).with("exit", code).with("stderr", clip(stderr, MOST_TOLD))
+    CallError::new(Kind::Failed, message)
+        .with("exit", code)
+        .with("stderr", String::from_utf8_lossy(stderr))
 }
 
 /// A process that something else ended.
@@ -155,7 +152,7 @@ pub(crate) fn ended_by(exit: Exit, stderr: &[u8], dialect: Dialect) -> CallError
         (Kind::TimedOut, Dialect::Agentcli) => "tool timed out".to_owned(),
         _ => format!("the tool {exit}"),
     };
-    CallError::new(kind, message).with("stderr", clip(stderr, MOST_TOLD))
+    CallError::new(kind, message).with("stderr", String::from_utf8_lossy(stderr))
 }
 
 /// The standard shape of an error.
@@ -171,14 +168,6 @@ pub(crate) fn envelope(value: &Value) -> Option<CallError> {
 
 fn last_line(text: &str) -> Option<&str> {
     text.lines().rev().find(|line| !line.trim().is_empty())
-}
-
-/// The end of a text, cut at a character.
-pub(crate) fn clip(bytes: &[u8], most: usize) -> String {
-    let start = bytes.len().saturating_sub(most);
-    let start = (start..bytes.len()).find(|at| bytes[*at] & 0xc0 != 0x80).unwrap_or(start);
-    let cut = if start > 0 { "…" } else { "" };
-    format!("{cut}{}", String::from_utf8_lossy(&bytes[start..]))
 }
 
 /// What bytes are, by how they begin.
@@ -313,6 +302,5 @@ mod tests {
         assert_eq!(error(Exit::Deadline).kind, Kind::TimedOut);
         assert_eq!(error(Exit::Output).kind, Kind::TooMuchOutput);
         assert_eq!(error(Exit::Memory).message, "the tool used more memory than it may");
-        assert_eq!(clip("aéé".as_bytes(), 3), "…é");
     }
 }

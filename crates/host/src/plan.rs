@@ -15,6 +15,7 @@ use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind a
 use policy::{Decision, Verdict, denies_network};
 use sandbox::{Confinement, runtime};
 use serde_json::{Value, json};
+use vault::Redactor;
 
 use crate::call::Tool;
 use crate::confine::{self, Inside, Walls};
@@ -43,6 +44,8 @@ pub struct Plan {
     pub(crate) way: Way,
     /// The image it is run in.
     pub(crate) image: Option<InImage>,
+    /// Knows the secrets it is given.
+    pub(crate) redactor: Redactor,
 }
 
 impl Plan {
@@ -52,7 +55,7 @@ impl Plan {
             Way::Process(one) => (&one.shown, &one.walls),
             Way::Worker(one) => (&one.shown, &one.walls),
             Way::Mcp(one) => match &one.place {
-                Place::Process { walls, .. } => (&one.shown, walls),
+                Place::Process { walls, .. } => (&one.shown, &**walls),
                 Place::Url { .. } | Place::Registry { .. } => {
                     return (one.shown.clone(), Vec::new());
                 }
@@ -230,13 +233,19 @@ pub(crate) struct Asked<'p> {
 
 /// Plans a call whose input passed and of which a decision was made.
 pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
-    let (way, image) = match asked.in_an_image()? {
-        Some(planned) => planned,
-        None => (asked.way()?, None),
+    let redactor = secrets::redactor(asked.variables);
+    let planned = match asked.in_an_image() {
+        Ok(None) => asked.way().map(|way| (way, None)),
+        Ok(Some(planned)) => Ok(planned),
+        Err(error) => Err(error),
     };
+    let (way, image) = planned.map_err(|mut error| {
+        error.redact(&redactor);
+        error
+    })?;
     let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
     let package = asked.tool.package.canonical_id();
-    Ok(Plan { package, decision, implementation, way, image })
+    Ok(Plan { package, decision, implementation, way, image, redactor })
 }
 
 impl Asked<'_> {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::error::{CallError, Kind};
 use crate::template::{self, Values};
 
-pub(crate) use login::{Account, put_bearer, sign_in};
+pub(crate) use login::{Account, put_bearer};
 pub(crate) use plain::check_private;
 
 /// A request that is ready to be sent, but for a token that has to be fetched first.

@@ -183,7 +183,7 @@ pub fn place(package: &Package, name: &str) -> Result<Place, CallError> {
 }
 
 /// Takes the secrets of a call out of whatever is shown of it.
-pub(crate) fn redactor(variables: &Variables) -> Redactor {
+pub(crate) fn redactor(variables: &[(String, Variable)]) -> Redactor {
     let secrets: Vec<_> = variables
         .iter()
         .filter(|(_, variable)| variable.is_secret)

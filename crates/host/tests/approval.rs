@@ -106,6 +106,25 @@ async fn approval_comes_before_secrets_and_secrets_before_the_tool() {
 }
 
 #[tokio::test]
+async fn what_the_owner_is_asked_is_made_up_without_secrets() {
+    let folder = node_tool(
+        "{ requiresApproval: ({ ask }) => ask, requiredSecrets: () => ['token'],
+           getApprovalMessage: () => `I know ${globalThis.known}`,
+           async execute(_, context) { globalThis.known = (context?.env ?? context).token; return globalThis.known.length; } }",
+    );
+    let tool = folder.tool("tool.json");
+    let home = kit::home();
+    let vault = vault::FileVault::open(home.path().join("vault"), || None).unwrap();
+    let owner = vault::Owner::Package(tool.package.canonical_id());
+    let secret = vault::Secret::new("s3cret-of-somebody".to_owned()).unwrap();
+    vault.set(&vault::Place::new(owner, "token").unwrap(), &secret).unwrap();
+    let host = kit::host_in(home.path(), "").await;
+    assert_eq!(result(&host, &tool, json!({ "ask": false })).await, json!(18));
+    let asked = error(&host, &tool, json!({ "ask": true })).await;
+    assert_eq!(asked.details["message"], "I know undefined", "{asked:?}");
+}
+
+#[tokio::test]
 async fn a_refusal_starts_nothing() {
     let folder = node_tool(
         "{ requiresApproval() { throw new Error('it ran'); }, async execute() { return 1; } }",

@@ -14,6 +14,7 @@ mod kit;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use host::{Blocked, CallError, Host, Kind, Made, Output, Records, Settings, Tool, Warmth};
@@ -23,13 +24,21 @@ use manifest::model::Trust;
 use policy::{Consent, Grant, GrantKind, Grants, Policy};
 use sandbox::Launcher;
 use serde_json::{Value, json};
+use vault::{FileVault, Owner, Place, Secret};
+
+fn host_of(settings: &Settings, vault: &Arc<FileVault>, records: &Arc<Records>) -> Host {
+    let launcher = Launcher::start(env!("CARGO_BIN_EXE_host-launcher").as_ref()).unwrap();
+    Host::new(settings.clone(), launcher, Arc::clone(vault), Arc::clone(records))
+}
 
 /// A server, and a host that may reach it.
 struct Site {
     server: Child,
     origin: String,
     host: Host,
-    records: std::sync::Arc<Records>,
+    records: Arc<Records>,
+    settings: Settings,
+    vault: Arc<FileVault>,
     grants: Grants,
     runtime: tokio::runtime::Runtime,
 }
@@ -101,10 +110,14 @@ impl Site {
             search_path: "/usr/bin:/bin".into(),
             environment,
         };
-        let launcher = Launcher::start(env!("CARGO_BIN_EXE_host-launcher").as_ref()).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let host = Host::new(settings, launcher, vault, std::sync::Arc::clone(&records));
-        Self { server, origin, host, records, grants, runtime }
+        let host = host_of(&settings, &vault, &records);
+        Self { server, origin, host, records, settings, vault, grants, runtime }
+    }
+
+    /// What another program with the same home would be.
+    fn another_host(&self) -> Host {
+        host_of(&self.settings, &self.vault, &self.records)
     }
 
     /// An mcpkg tool of this site.
@@ -382,6 +395,54 @@ fn a_token_is_fetched_kept_and_renewed_once() {
     let public = site.mcpkg("GET", "/private", auth("oauth2", &public));
     let spent = site.error(&public, json!({}));
     assert_eq!((spent.kind, &spent.details["error"]), (Kind::Failed, &json!("invalid_grant")));
+}
+
+#[test]
+fn the_newest_refresh_token_is_kept_for_the_next_program() {
+    let mut site = Site::open();
+    let names = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET", "ME_REFRESH_TOKEN"];
+    let owner = site.mcpkg("GET", "/private", auth("oauth2", &names));
+    // What is granted from outside cannot be replaced, so this one is in the vault.
+    let is_kept = |grant: &Grant| grant.value == "ME_REFRESH_TOKEN";
+    site.grants = site.grants.iter().filter(|one| !is_kept(one)).cloned().collect();
+    let place = Owner::Package(owner.package.canonical_id());
+    let place = Place::new(place, "ME_REFRESH_TOKEN").unwrap();
+    site.vault.set(&place, &Secret::new("r0".to_owned()).unwrap()).unwrap();
+    for _ in 0..3 {
+        let before = site.vault.get(&place).unwrap().unwrap();
+        assert_eq!(site.json(&owner, json!({}))["as"]["grant"], "refresh_token");
+        let after = site.vault.get(&place).unwrap().unwrap();
+        assert_ne!(before.expose(), after.expose());
+        // Another program knows nothing but what is kept.
+        site.host = site.another_host();
+    }
+}
+
+#[test]
+fn a_token_that_is_being_fetched_is_kept_though_the_call_is_called_off() {
+    let mut site = Site::open();
+    let names = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET", "ME_REFRESH_TOKEN"];
+    let owner = site.mcpkg("GET", "/private", auth("oauth2", &names));
+    let is_kept = |grant: &Grant| grant.value == "ME_REFRESH_TOKEN";
+    site.grants = site.grants.iter().filter(|one| !is_kept(one)).cloned().collect();
+    let place = Owner::Package(owner.package.canonical_id());
+    let place = Place::new(place, "ME_REFRESH_TOKEN").unwrap();
+    site.vault.set(&place, &Secret::new("r0-slow".to_owned()).unwrap()).unwrap();
+    let call = call_of(&owner, &json!({}));
+    let off = call.called_off.clone();
+    let made = site.runtime.block_on(async {
+        kit::set_grants(&site.records, &owner.package.canonical_id(), &site.grants).await;
+        let calling = site.host.call(&owner, &call, Warmth::Warm);
+        let stopping = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            off.cancel();
+        };
+        let (made, ()) = tokio::join!(calling, stopping);
+        site.host.settle().await;
+        made
+    });
+    assert_eq!(made.reply.unwrap_err().kind, Kind::Cancelled);
+    assert_ne!(site.vault.get(&place).unwrap().unwrap().expose(), "r0-slow");
 }
 
 #[test]

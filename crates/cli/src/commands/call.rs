@@ -127,10 +127,21 @@ fn make(
 ) -> Result<Exit, Unmade> {
     let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
     let began = Instant::now();
-    runtime.block_on(discover(&mut found.tools, &args.wanted, &host))?;
+    let called_off = CancellationToken::new();
+    interrupt::end_first(calling_off(&called_off));
+    let discovered = runtime.block_on(async {
+        tokio::select! {
+            discovered = discover(&mut found.tools, &args.wanted, &host) => Some(discovered),
+            () = called_off.cancelled() => None,
+        }
+    });
+    let Some(discovered) = discovered else {
+        runtime.block_on(host.settle());
+        return Ok(Exit::Of(interrupt::CODE));
+    };
+    discovered?;
     let asked_for = began.elapsed();
     let tool = choose(&found.tools, &args.wanted.name)?;
-    let called_off = CancellationToken::new();
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
         (true, _) => Records::Nowhere,
         (false, true) => Records::Terminal,
@@ -146,9 +157,9 @@ fn make(
         ..args.wanted.call(Surface::Terminal)?
     };
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
-    let off = call.called_off.clone();
-    interrupt::end_first(move || off.cancel());
     let mut made = runtime.block_on(host.call(tool, &call, warmth));
+    runtime.block_on(host.settle());
+    interrupt::nothing_runs();
     if let Err(error) = runtime.block_on(host.records().settle()) {
         made.unwritten.push(error.to_string());
     }
@@ -186,6 +197,12 @@ fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: &Path) -> F
         Some(words) => failure.hint(words),
         None => failure,
     }
+}
+
+/// What calls a call off.
+fn calling_off(token: &CancellationToken) -> impl FnOnce() + Send + 'static {
+    let token = token.clone();
+    move || token.cancel()
 }
 
 /// All that a call needs.

@@ -18,6 +18,7 @@ use host::login::{
 use host::{Host, Tool};
 use manifest::dialect::Dialect;
 use serde_json::json;
+use tokio::runtime::Runtime;
 use vault::Secret;
 use zeroize::Zeroizing;
 
@@ -55,7 +56,7 @@ pub(crate) struct LoginArgs {
     /// Agree that this host of the authorization server is reached; may be repeated
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
-    /// Open no browser and listen on no port: read from standard input where the browser was sent to
+    /// Open no browser and wait for none: read from standard input where it was sent to
     #[arg(long)]
     no_browser: bool,
     /// How long to wait for you
@@ -108,7 +109,12 @@ pub(crate) fn run(
     let desk = Desk { args, ask, printer, json_wanted };
     let kept = runtime.block_on(Box::pin(desk.sign_in(&host, tool)))?;
     let package = tool.package.canonical_id();
-    host.logins().keep(&package, &kept).map_err(|error| failure(&error))?;
+    let keeping = host.logins().keep(&package, &kept);
+    let before = runtime.block_on(keeping).map_err(|error| failure(&error))?;
+    // Some servers end all that was given to a client together, so only another client's tokens go back.
+    if let Some(before) = before.filter(|one| one.client.id != kept.client.id) {
+        give_back(&before, home, &runtime, printer)?;
+    }
     if json_wanted {
         printer.json(&json!({
             "package": package,
@@ -133,30 +139,35 @@ pub(crate) fn logout(args: &LogoutArgs, home: &Home, ask: Ask, printer: Printer)
         }
         (None, None) => return Err(Failure::invalid("no package is named")),
     };
+    owner::check_presence(home, ask)?;
     let logins = Logins::new(owner::vault(home, ask)?, home.path());
-    let kept = logins.kept(&package);
-    if !logins.forget(&package).map_err(|error| failure(&error))? {
+    let runtime = owner::runtime()?;
+    let forgotten = runtime.block_on(logins.forget(&package)).map_err(|error| failure(&error))?;
+    let Some(kept) = forgotten else {
         let message = format!("nobody is signed in for {}", line(&package));
         return Err(Failure::new(Exit::NotFound, message));
-    }
-    // It is forgotten here in any case; the server is told where it can be.
-    let denied = owner::policy(home)?.network.deny;
-    let denied = denied.iter().filter_map(|text| Rule::parse(text).ok()).collect();
-    let told =
-        match kept {
-            Ok(Some(kept)) => logins::client(&Rules::default().denying(denied), &kept.hosts)
-                .and_then(|client| match owner::runtime() {
-                    Ok(runtime) => runtime.block_on(revoke(&client, &kept)),
-                    Err(_) => Ok(()),
-                }),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-    if let Err(error) = told {
-        printer.warn(&format!("the tokens were not given back to the server: {error}"));
+    };
+    match kept {
+        Ok(kept) => give_back(&kept, home, &runtime, printer)?,
+        Err(error) => not_given_back(&error, printer),
     }
     printer.note(&format!("Signed out of {}", line(&package)));
     Ok(Exit::Done)
+}
+
+/// Tells the server that tokens are not used any more, where it can be told. Here they are gone in any case.
+fn give_back(kept: &Kept, home: &Home, runtime: &Runtime, printer: Printer) -> Result<(), Failure> {
+    let denied = owner::policy(home)?.network.deny;
+    let denied = denied.iter().filter_map(|text| Rule::parse(text).ok()).collect();
+    let client = logins::client(&Rules::default().denying(denied), &kept.hosts);
+    if let Err(error) = client.and_then(|client| runtime.block_on(revoke(&client, kept))) {
+        not_given_back(&error, printer);
+    }
+    Ok(())
+}
+
+fn not_given_back(error: &LoginError, printer: Printer) {
+    printer.warn(&format!("the tokens were not given back to the server: {error}"));
 }
 
 /// Where the owner sits.
@@ -179,6 +190,7 @@ impl Desk<'_> {
         let client = logins::client(&rules, &agreed).map_err(told)?;
         let server = meet(&client, &found.issuer).await.map_err(told)?;
         self.agree(&server.endpoints(), &rules, &mut agreed)?;
+        self.agree_to_page(&server, &rules, &agreed)?;
         let client = logins::client(&rules, &agreed).map_err(told)?;
         let package = tool.package.canonical_id();
         let before = host.logins().kept(&package).unwrap_or_default();
@@ -249,6 +261,38 @@ impl Desk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Has the owner agree to where the browser is sent. What comes back from there is given to the
+    /// authorization server, so a page elsewhere counts only where that is said not to be another's.
+    fn agree_to_page(
+        &self,
+        server: &Server,
+        rules: &Rules,
+        agreed: &[Agreed],
+    ) -> Result<(), Failure> {
+        let page = &server.authorization;
+        self.agree(&[page], rules, &mut agreed.to_vec())?;
+        let typed = self.typed()?;
+        let typed = Rules::default().allowing(typed.iter().filter_map(Agreed::rule));
+        let is_typed = target_of(page)
+            .is_some_and(|target| matches!(typed.decide(&target), Decision::Allowed(_)));
+        if server.has_own_page() || server.names_itself || is_typed {
+            return Ok(());
+        }
+        let (host, issuer) = (line(&host_of(page)), line(&server.issuer));
+        let question = format!(
+            "The page is at `{host}`, and `{issuer}` is given what you get there. Do both belong together?"
+        );
+        match self.ask.yes_or_no(&question) {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => {
+                let message =
+                    format!("the page at `{host}` may be of another server than `{issuer}`");
+                Err(Failure::new(Exit::Denied, message)
+                    .hint(format!("--allow-host {host} says that both belong together")))
+            }
+        }
     }
 
     /// What is asked for: what the server wants, or what was granted before and what was typed.

@@ -65,6 +65,11 @@ fn holder(text: &str) -> Result<String, String> {
 
 impl Named {
     fn place(&self) -> Result<Place, Failure> {
+        if self.name == host::login::NAME {
+            let message =
+                format!("`{}` is no name of a secret: a sign-in is kept there", self.name);
+            return Err(Failure::invalid(message).hint("`haft login` and `haft logout` change it"));
+        }
         let is_jumith = self.package.starts_with(&format!("{}:", Dialect::Jumith.name()));
         let owner = if is_jumith && self.name.contains('.') {
             Owner::Shared

@@ -94,7 +94,10 @@ impl Desk {
     /// Begins to sign in, up to the page for the browser.
     pub(crate) fn begin(&self, more: &[&str]) -> Waiting {
         let manifest = self.manifest();
-        let mut arguments = vec!["login", "--from", &manifest, "--timeout", "30s"];
+        let mut arguments = vec!["login", "--from", &manifest];
+        if !more.contains(&"--timeout") {
+            arguments.extend(["--timeout", "30s"]);
+        }
         arguments.extend(more);
         let mut child = self.start(&arguments);
         let mut page = String::new();
@@ -171,6 +174,7 @@ pub(crate) struct Peer {
     child: Child,
     pub(crate) port: u16,
     pub(crate) auth_port: u16,
+    path: &'static str,
 }
 
 impl Drop for Peer {
@@ -207,13 +211,14 @@ impl Peer {
                 std::thread::sleep(Duration::from_millis(50));
             }
         }
-        Self { child, port: ports[0], auth_port: ports[1] }
+        let path = if setup["sse"] == true { "sse" } else { "mcp" };
+        Self { child, port: ports[0], auth_port: ports[1], path }
     }
 
     /// A desk whose package is this server.
     pub(crate) fn desk(&self) -> Desk {
         let host = format!("127.0.0.1:{}", self.port);
-        Desk::of(&format!("http://{host}/mcp"), &host)
+        Desk::of(&format!("http://{host}/{}", self.path), &host)
     }
 
     /// Where people sign in, as the owner agrees to it.

@@ -38,11 +38,12 @@ SETUP = {
     "answer": "yes",  # of the person at the browser
     "iss": None,  # who the answer says it is from
     "slow": 0,  # seconds before a refresh is answered
+    "sse": False,  # whether the server only knows the oldest way
 } | json.loads(os.environ.get("SETUP", "{}"))
 
 port, auth_port = int(os.environ["PORT"]), int(os.environ["AUTH_PORT"])
 issuer = f"http://127.0.0.1:{auth_port}"
-resource = f"http://127.0.0.1:{port}/mcp"
+resource = f"http://127.0.0.1:{port}/" + ("sse" if SETUP["sse"] else "mcp")
 log = {"registered": 0, "codes": 0, "refreshes": 0, "reused": 0, "revoked": 0, "sleeping": 0, "asked": [], "tokens": []}
 
 
@@ -129,8 +130,9 @@ class Store:
 
     async def revoke_token(self, token):
         log["revoked"] += 1
-        self.access.clear()
-        self.refresh.clear()
+        for kept in (self.access, self.refresh):
+            for one in [key for key, known in kept.items() if known.client_id == token.client_id]:
+                del kept[one]
 
 
 store = Store()
@@ -141,7 +143,7 @@ routes = create_auth_routes(
 
 
 async def show_log(request):
-    return JSONResponse(log)
+    return JSONResponse(log | {"live": len(store.access) + len(store.refresh)})
 
 
 async def end_tokens(request):
@@ -225,8 +227,8 @@ async def main():
     def serving(app, port):
         return uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error")).serve()
 
-    guarded = with_more_scopes(server.streamable_http_app())
-    await asyncio.gather(serving(Starlette(routes=routes), auth_port), serving(guarded, port))
+    app = server.sse_app() if SETUP["sse"] else with_more_scopes(server.streamable_http_app())
+    await asyncio.gather(serving(Starlette(routes=routes), auth_port), serving(app, port))
 
 
 asyncio.run(main())

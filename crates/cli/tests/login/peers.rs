@@ -1,5 +1,7 @@
 //! The protocol's own library, of both releases, as the server and as where people sign in.
 
+use std::net::TcpStream;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -146,6 +148,105 @@ fn a_renewed_token_is_kept_before_it_is_used_whatever_is_killed() {
     }
 }
 
+/// Waits until a renewal has reached the server.
+fn await_renewal(peer: &Peer) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while peer.log()["refreshes"] != 1 {
+        assert!(Instant::now() < until, "nobody renews");
+    }
+}
+
+#[test]
+fn a_call_that_is_called_off_while_it_renews_keeps_what_comes() {
+    let peer = Peer::start("2", &json!({ "slow": 2 }));
+    let desk = peer.desk();
+    assert_eq!(desk.sign_in(&["--allow-host", &peer.host()]).code, 0);
+    peer.end_tokens();
+    let (manifest, input) = (desk.manifest(), json!({ "a": 1, "b": 1 }).to_string());
+    let child = desk.start(&["call", "--from", &manifest, "add", &input]);
+    await_renewal(&peer);
+    let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(stopped.unwrap().success());
+    assert_eq!(ended(child).code, 130);
+    let ran = desk.call("add", &json!({ "a": 1, "b": 1 }));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let log = peer.log();
+    assert_eq!((&log["refreshes"], &log["reused"]), (&json!(1), &json!(0)));
+}
+
+#[test]
+fn a_renewal_that_is_under_way_undoes_no_sign_out() {
+    let peer = Peer::start("2", &json!({ "slow": 2 }));
+    let desk = peer.desk();
+    assert_eq!(desk.sign_in(&["--allow-host", &peer.host()]).code, 0);
+    peer.end_tokens();
+    let (manifest, input) = (desk.manifest(), json!({ "a": 1, "b": 1 }).to_string());
+    let child = desk.start(&["call", "--from", &manifest, "add", &input]);
+    await_renewal(&peer);
+    let ran = desk.run(&["logout", PACKAGE]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ended(child);
+    assert!(!desk.is_signed_in());
+    // What came meanwhile is given back too.
+    assert_eq!(peer.log()["live"], 0);
+}
+
+#[test]
+fn one_of_the_oldest_way_is_signed_in_for_and_renewed() {
+    for release in ["1", "2"] {
+        let peer = Peer::start(release, &json!({ "sse": true }));
+        let desk = peer.desk();
+        let sum = json!({ "a": 2, "b": 40 });
+        let ran = desk.call("add", &sum);
+        assert_eq!(ran.code, 4, "{}", ran.stderr);
+        assert!(ran.stderr.contains("haft login"), "{}", ran.stderr);
+        let ran = desk.sign_in(&["--allow-host", &peer.host()]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(desk.call("add", &sum).stdout, "{\"result\":42}\n");
+        peer.end_tokens();
+        let ran = desk.call("add", &sum);
+        assert_eq!((ran.code, peer.log()["refreshes"].as_u64()), (0, Some(1)), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_token_that_another_server_was_not_told_is_not_renewed_for_it() {
+    let (peer, other) = (Peer::start("2", &json!({})), Peer::start("2", &json!({})));
+    let desk = peer.desk();
+    assert_eq!(desk.sign_in(&["--allow-host", &peer.host()]).code, 0);
+    let manifest = std::fs::read_to_string(desk.manifest()).unwrap();
+    let (old, new) = (peer.port.to_string(), other.port.to_string());
+    desk.write("install.json", &manifest.replace(&old, &new));
+    let granted = desk.run(&["grant", PACKAGE, "--host", &format!("127.0.0.1:{new}")]);
+    assert_eq!(granted.code, 0, "{}", granted.stderr);
+    let ran = desk.call("add", &json!({ "a": 1, "b": 1 }));
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert_eq!(peer.log()["refreshes"], 0);
+}
+
+#[test]
+fn who_signs_in_again_gives_back_what_was_there() {
+    let peer = Peer::start("2", &json!({}));
+    let desk = peer.desk();
+    for live in [2, 2] {
+        assert_eq!(desk.sign_in(&["--allow-host", &peer.host()]).code, 0);
+        assert_eq!(peer.log()["live"], live);
+    }
+    assert_eq!(desk.call("add", &json!({ "a": 1, "b": 1 })).code, 0);
+}
+
+#[test]
+fn a_sign_in_is_no_secret_that_is_set_or_removed() {
+    let peer = Peer::start("2", &json!({}));
+    let desk = peer.desk();
+    assert_eq!(desk.sign_in(&["--allow-host", &peer.host()]).code, 0);
+    for verb in ["set", "rm"] {
+        let ran = desk.run(&["secret", verb, PACKAGE, "(login)"]);
+        assert_eq!(ran.code, 2, "{verb}: {}", ran.stderr);
+    }
+    assert_eq!(desk.call("add", &json!({ "a": 1, "b": 1 })).code, 0);
+}
+
 #[test]
 fn a_sign_in_that_the_server_has_ended_asks_for_another() {
     let peer = Peer::start("2", &json!({}));
@@ -190,10 +291,15 @@ fn an_answer_to_another_attempt_is_sent_away_and_the_right_one_still_counts() {
     let waiting = desk.begin(&["--allow-host", &peer.host()]);
     let redirect = look(&waiting.page);
     let (place, _) = redirect.split_once('?').unwrap();
+    // One who says nothing holds nobody up.
+    let address = place.trim_start_matches("http://").split('/').next().unwrap().to_owned();
+    let _silent: Vec<_> = (0..4).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let began = Instant::now();
     for wrong in ["?code=evil&state=wrong", "?code=evil", "", "?error=access_denied&state=wrong"] {
         assert!(browse(&format!("{place}{wrong}")).contains("nothing here"), "{wrong}");
     }
     assert!(browse(&redirect).contains("has your answer"));
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     let ran = waiting.end();
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     // One use: nobody listens any more.
@@ -227,6 +333,15 @@ fn nobody_is_waited_for_without_end() {
     let ran = desk.run(&["login", "--from", &manifest, "--allow-host", &host, "--timeout", "1s"]);
     assert_eq!((ran.code, desk.is_signed_in()), (1, false), "{}", ran.stderr);
     assert!(ran.stderr.contains("in time"), "{}", ran.stderr);
+    // Nor does a stranger change what is told, and any time that can be typed can be waited for.
+    let waiting = desk.begin(&["--allow-host", &host, "--timeout", "2s"]);
+    let redirect = look(&waiting.page);
+    browse(redirect.split_once('?').unwrap().0);
+    assert!(waiting.end().stderr.contains("in time"));
+    let waiting = desk.begin(&["--allow-host", &host, "--timeout", "1e19"]);
+    browse(&waiting.page);
+    let ran = waiting.end();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
 #[test]

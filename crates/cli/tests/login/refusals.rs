@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, ended};
+use crate::desk::{Desk, PACKAGE, ended};
 
 /// A server that answers every path as it was told, and remembers what it was asked.
 struct Site {
@@ -155,6 +155,34 @@ fn a_host_that_only_the_metadata_names_is_not_reached() {
     Site::honest_but(far, json!({})).refuses(4, "--allow-host as.example:443");
     let change = json!({ "token_endpoint": "https://10.0.0.1/token" });
     Site::honest_but(json!({}), change).refuses(4, "private");
+}
+
+#[test]
+fn a_page_that_only_the_metadata_names_is_not_gone_to() {
+    let change = json!({ "authorization_endpoint": "http://127.0.0.1:631/admin/" });
+    Site::honest_but(json!({}), change).refuses(4, "private");
+    let change = json!({ "authorization_endpoint": "https://honest.example/authorize" });
+    Site::honest_but(json!({}), change).refuses(4, "--allow-host honest.example:443");
+}
+
+#[test]
+fn a_page_of_another_server_is_gone_to_only_where_the_owner_says_that_it_is_not() {
+    let page = json!({ "authorization_endpoint": "https://honest.example/authorize" });
+    let mut naming = page.clone();
+    naming["authorization_response_iss_parameter_supported"] = true.into();
+    let host = ["--allow-host", "honest.example:443"];
+    for (change, more, is_refused) in
+        [(page.clone(), &[][..], true), (page, &host[..], false), (naming, &[][..], false)]
+    {
+        let site = Site::honest_but(json!({}), change);
+        let desk = site.desk();
+        // That the package may reach it says nothing about whose it is.
+        assert_eq!(desk.run(&["grant", PACKAGE, "--host", "honest.example:443"]).code, 0);
+        let waiting = desk.begin(&[&["--no-browser"][..], more].concat());
+        assert_eq!(waiting.page.is_empty(), is_refused, "{}", waiting.page);
+        let ran = waiting.end();
+        assert_eq!(ran.stderr.contains("another server than"), is_refused, "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -37,7 +37,6 @@ pub(super) struct Running<'r> {
     pub(super) dialect: Dialect,
     pub(super) warmth: Warmth,
     pub(super) call: &'r Call,
-    pub(super) redactor: &'r Redactor,
     /// How long it may take.
     pub(super) allowed: Duration,
 }
@@ -47,7 +46,7 @@ impl Running<'_> {
     fn stream(&self) -> Option<Stream> {
         let told = self.call.progress.as_ref()?;
         (self.action.output_format == Some(OutputFormat::NdjsonStream))
-            .then(|| Stream::new(Arc::clone(told), &self.action, self.redactor.clone()))
+            .then(|| Stream::new(Arc::clone(told), &self.action, self.plan.redactor.clone()))
     }
 
     /// Waits until the call is called off, and those who have to tell somebody else so have had their time.
@@ -127,8 +126,10 @@ impl Host {
             }
             Way::Worker(one) => {
                 let (one, action) = (Arc::clone(one), Arc::clone(action));
+                let redactor = plan.redactor.clone();
                 self.on_a_thread(plan, until, move |host, leash| {
-                    let answered = host.workers.ask(&host.launcher, &one, warmth, until, leash);
+                    let (workers, launcher) = (&host.workers, &host.launcher);
+                    let answered = workers.ask(launcher, &one, &redactor, warmth, until, leash);
                     let output = answered.answer.map(Output::Json);
                     let output = output.and_then(|output| output::check_promise(output, &action));
                     Ran::of(output, answered.blocked)
@@ -139,7 +140,8 @@ impl Host {
                 // Only there the author says what a tool of a server answers with.
                 let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
                 let is_walled = !one.is_remote();
-                let terms = Terms { warmth, until, format, progress: call.progress.clone() };
+                let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
+                let terms = Terms { warmth, until, format, progress, redactor };
                 let (mut one, mut told) = (one.clone(), Vec::new());
                 let asked = self.ask_signed(&plan.package, &mut one, &terms, &mut told);
                 let answered = Box::pin(asked).await;
@@ -243,7 +245,7 @@ impl Ran {
             Ok(Output::Binary { bytes, .. }) => *bytes = redactor.bytes(bytes),
             Ok(Output::Records(records)) => records.iter_mut().for_each(|one| redactor.json(one)),
             Ok(Output::Nothing) => {}
-            Err(error) => redact_error(error, redactor),
+            Err(error) => error.redact(redactor),
         }
         for one in &mut self.blocked {
             one.asked = redactor.text(&one.asked);
@@ -269,14 +271,5 @@ impl Ran {
             attempts: self.attempts,
             blocked: self.blocked.iter().map(blocked).collect(),
         }
-    }
-}
-
-/// Takes secrets out of an error.
-pub(super) fn redact_error(error: &mut CallError, redactor: &Redactor) {
-    error.message = redactor.text(&error.message);
-    redactor.json(&mut error.details);
-    if let Kind::Blocked(place) = &mut error.kind {
-        place.asked = redactor.text(&place.asked);
     }
 }

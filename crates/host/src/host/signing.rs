@@ -10,7 +10,6 @@ use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::plan::mcp::Mcp;
 use crate::run::mcp::{Answered, Terms};
-use crate::run::worker::Warmth;
 
 impl Host {
     /// Calls a tool of a server as whoever is signed in; once more where a token has to be renewed.
@@ -43,14 +42,15 @@ impl Host {
         &self,
         package: &str,
         plan: &mut Mcp,
+        redactor: &Redactor,
         told: &mut Vec<Secret>,
         until: Instant,
     ) -> Result<Vec<Action>, CallError> {
         self.signer.sign(package, plan, told, until).await?;
-        match self.servers.list(&self.launcher, plan, Warmth::Warm, until).await {
+        match self.servers.list(&self.launcher, plan, redactor, until).await {
             Err(error) if error.kind == Kind::NeedsLogin => {
                 self.signer.sign_again(package, plan, error, told, until).await?;
-                self.servers.list(&self.launcher, plan, Warmth::Warm, until).await
+                self.servers.list(&self.launcher, plan, redactor, until).await
             }
             listed => listed,
         }

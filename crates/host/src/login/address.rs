@@ -1,7 +1,7 @@
 //! Which URLs are safe to speak with, which belong together, and where documents lie.
 
-use egress::http::Url;
-use egress::{Host, Rule, Target};
+use egress::http::{Url, is_here};
+use egress::{Rule, Target};
 
 use super::error::LoginError;
 
@@ -24,21 +24,12 @@ pub fn safe(text: &str, what: &'static str) -> Result<Url, LoginError> {
 pub fn check_safe(url: &Url) -> Result<(), LoginError> {
     let is_safe = match url.scheme() {
         "https" => true,
-        "http" => is_loopback(url),
+        "http" => is_here(url),
         _ => false,
     };
     let is_plain =
         url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
     if is_safe && is_plain { Ok(()) } else { Err(LoginError::Insecure(shown(url))) }
-}
-
-/// Whether a URL leads to this machine, by an address or by the one name that always does.
-fn is_loopback(url: &Url) -> bool {
-    let Ok(host) = Host::parse(url.host_str().unwrap_or_default().as_bytes()) else { return false };
-    match host {
-        Host::Ip(address) => address.is_loopback(),
-        Host::Name(name) => name.as_str() == "localhost",
-    }
 }
 
 /// Whether what is meant for a resource may be told to an endpoint: the same origin, and a path that is

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Url, challenges};
+use egress::http::{
+    Client, HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Url, challenges,
+};
 use serde_json::json;
 
 use super::address::{check_safe, resource_documents, safe, server_documents, shown};
 use super::error::LoginError;
 use super::metadata::{Resource, Server, split_scopes};
 use super::talk::{get, send};
+
+/// How long one question may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who guards a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,14 +91,19 @@ async fn ask(client: &Client, endpoint: &Url) -> Result<Asked, LoginError> {
     });
     request.body = Some(greeting.to_string().into_bytes());
     request.most = 256 << 10;
-    request.within = Duration::from_secs(10);
+    request.within = PATIENCE;
     request.redirects = 0;
     let response = send(client, request, "server").await?;
-    let mut asked = Asked { wants_login: response.status == 401, metadata: None, scopes: None };
+    let (status, headers) = match response.status.as_u16() {
+        // One of the oldest way is not told anything where it is listened to.
+        404 | 405 => listen(client, endpoint).await.unwrap_or((response.status, response.headers)),
+        _ => (response.status, response.headers),
+    };
+    let mut asked = Asked { wants_login: status == 401, metadata: None, scopes: None };
     if !asked.wants_login {
         return Ok(asked);
     }
-    let headers = response.headers.get_all(WWW_AUTHENTICATE);
+    let headers = headers.get_all(WWW_AUTHENTICATE);
     let mut bearers = headers
         .iter()
         .filter_map(|value| value.to_str().ok())
@@ -105,6 +115,13 @@ async fn ask(client: &Client, endpoint: &Url) -> Result<Asked, LoginError> {
         asked.scopes = bearer.parameter("scope").map(split_scopes);
     }
     Ok(asked)
+}
+
+/// How a server answers who wants to hear its events; these themselves are not waited for.
+async fn listen(client: &Client, endpoint: &Url) -> Option<(StatusCode, HeaderMap)> {
+    let request = client.inner().get(endpoint.clone()).header("accept", "text/event-stream");
+    let response = tokio::time::timeout(PATIENCE, request.send()).await.ok()?.ok()?;
+    Some((response.status(), response.headers().clone()))
 }
 
 /// The metadata that lies where the specification puts it.

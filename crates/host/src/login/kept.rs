@@ -117,20 +117,11 @@ impl Granted {
         }
         let secret = |text: &str| Secret::new(text.to_owned()).map_err(|_| odd("it gave no token"));
         let refresh = said["refresh_token"].as_str().filter(|token| !token.is_empty());
-        let seconds = match &said["expires_in"] {
-            Value::String(text) => text.parse().ok(),
-            other => other.as_u64(),
-        };
-        let life = seconds.map_or(UNSAID, |seconds| {
-            let life = Duration::from_secs(seconds.min(LONGEST));
-            // One that lives shorter than the margin is used for half of its life.
-            life.saturating_sub(MARGIN).max(life / 2)
-        });
         Ok(Self {
             access: secret(access)?,
             refresh: refresh.map(secret).transpose()?,
             scopes: said["scope"].as_str().map(split_scopes),
-            until: now + life.as_secs(),
+            until: now + life(said).unwrap_or(UNSAID).as_secs(),
         })
     }
 }
@@ -220,6 +211,19 @@ impl Kept {
             until: document["until"].as_u64().ok_or(WHAT)?,
         })
     }
+}
+
+/// How long a token is used, as its endpoint says.
+pub(crate) fn life(said: &Value) -> Option<Duration> {
+    let seconds = match &said["expires_in"] {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_u64(),
+    };
+    seconds.map(|seconds: u64| {
+        let life = Duration::from_secs(seconds.min(LONGEST));
+        // One that lives shorter than the margin is used for half of its life.
+        life.saturating_sub(MARGIN).max(life / 2)
+    })
 }
 
 /// Whether a token can be told in a header.

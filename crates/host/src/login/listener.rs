@@ -5,9 +5,10 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use egress::http::Url;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 
 use super::attempt::{Attempt, Redirected};
 use super::error::LoginError;
@@ -20,6 +21,12 @@ const MOST: usize = 16 << 10;
 
 /// How long one visitor may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many visitors are heard at a time.
+const MOST_VISITORS: usize = 32;
+
+/// The longest wait, which is longer than anybody waits.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// Waits for a browser.
 #[derive(Debug)]
@@ -45,37 +52,42 @@ impl Listener {
     }
 
     /// Waits for the answer to an attempt. Whoever comes without its state is sent away, so no other page
-    /// can end it; the first who has it ends the waiting, whatever it brings.
+    /// can end it; the first who has it ends the waiting, whatever it brings. Nobody holds up the next.
     pub async fn wait(self, attempt: &Attempt, within: Duration) -> Result<Redirected, LoginError> {
-        let until = Instant::now() + within;
-        let mut strangers = false;
-        let answered = timeout_at(until, async {
+        let mut visits = FuturesUnordered::new();
+        let answered = timeout(within.min(LONGEST), async {
             loop {
-                let (mut stream, _) = self.listener.accept().await.map_err(LoginError::Listen)?;
-                let visit = timeout(PATIENCE, self.visited(&mut stream)).await;
-                let Ok(Ok(Some(target))) = visit else {
-                    let _ = timeout(PATIENCE, answer(&mut stream, "404 Not Found", NOTHING)).await;
-                    continue;
-                };
-                let read = attempt.read(&target);
-                let (status, page) = match &read {
-                    Ok(_) => ("200 OK", DONE),
-                    Err(LoginError::State | LoginError::Odd { .. }) => ("400 Bad Request", NOTHING),
-                    Err(_) => ("200 OK", REFUSED),
-                };
-                let _ = timeout(PATIENCE, answer(&mut stream, status, page)).await;
-                match read {
-                    Err(LoginError::State) => strangers = true,
-                    Err(LoginError::Odd { .. }) => {}
-                    read => return read,
+                tokio::select! {
+                    visitor = self.listener.accept(), if visits.len() < MOST_VISITORS => {
+                        let (stream, _) = visitor.map_err(LoginError::Listen)?;
+                        visits.push(self.visit(stream, attempt));
+                    }
+                    Some(Some(answer)) = visits.next() => return answer,
                 }
             }
         });
-        match answered.await {
-            Ok(answered) => answered,
-            Err(_) if strangers => Err(LoginError::State),
-            Err(_) => Err(LoginError::TimedOut),
-        }
+        answered.await.unwrap_or(Err(LoginError::TimedOut))
+    }
+
+    /// Hears a visitor out; `None` where it does not come from this attempt.
+    async fn visit(
+        &self,
+        mut stream: TcpStream,
+        attempt: &Attempt,
+    ) -> Option<Result<Redirected, LoginError>> {
+        let visit = timeout(PATIENCE, self.visited(&mut stream)).await;
+        let read = match visit {
+            Ok(Ok(Some(target))) => Some(attempt.read(&target)),
+            _ => None,
+        };
+        let (status, page) = match &read {
+            None => ("404 Not Found", NOTHING),
+            Some(Ok(_)) => ("200 OK", DONE),
+            Some(Err(LoginError::State | LoginError::Odd { .. })) => ("400 Bad Request", NOTHING),
+            Some(Err(_)) => ("200 OK", REFUSED),
+        };
+        let _ = timeout(PATIENCE, answer(&mut stream, status, page)).await;
+        read.filter(|read| !matches!(read, Err(LoginError::State | LoginError::Odd { .. })))
     }
 
     /// What a visitor asks for; `None` where it is nothing of ours.

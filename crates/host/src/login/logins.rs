@@ -1,4 +1,4 @@
-//! The sign-ins of a home: read, renewed once for all who need it, forgotten.
+//! The sign-ins of a home: read, renewed once for all who need it, forgotten. Whoever changes one has its lock.
 //!
 //! A renewed token is sealed in the vault before anybody is told it, in one step with what it replaces:
 //! whatever is killed and whenever, the vault holds the old tokens or the new ones.
@@ -17,9 +17,13 @@ use vault::{FileVault, Owner, Place, Secret};
 use super::error::LoginError;
 use super::kept::{Agreed, Bearer, Kept, now};
 use super::token::renew;
+use super::underway::Underway;
 
 /// What a sign-in is called in the vault. No secret of a package can be called so.
 pub const NAME: &str = "(login)";
+
+/// How long a renewal of another program is waited for, before a sign-in is kept or forgotten.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often one who waits for another's renewal looks again.
 const LOOK: Duration = Duration::from_millis(25);
@@ -29,6 +33,7 @@ const LOOK: Duration = Duration::from_millis(25);
 pub struct Logins {
     vault: Arc<FileVault>,
     locks: PathBuf,
+    underway: Underway,
 }
 
 /// Which token is wanted.
@@ -43,7 +48,7 @@ pub enum Wanted<'t> {
 impl Logins {
     /// The sign-ins that a vault keeps, in a home.
     pub fn new(vault: Arc<FileVault>, home: &Path) -> Self {
-        Self { vault, locks: home.join("locks") }
+        Self { vault, locks: home.join("locks"), underway: Underway::default() }
     }
 
     /// Whether the owner is signed in for a package; needs no passphrase.
@@ -59,14 +64,29 @@ impl Logins {
         secret.map(|secret| Kept::of_secret(&secret)).transpose()
     }
 
-    /// Keeps a sign-in, in place of the one that may be there.
-    pub fn keep(&self, package: &str, kept: &Kept) -> Result<(), LoginError> {
-        Ok(self.vault.set(&place(package)?, &kept.to_secret()?)?)
+    /// Keeps a sign-in, and gives the one that was there before. A renewal that is under way ends first.
+    pub async fn keep(&self, package: &str, kept: &Kept) -> Result<Option<Kept>, LoginError> {
+        let _lock = lock(&self.locks, package, Instant::now() + PATIENCE).await?;
+        let before = self.kept(package).unwrap_or_default();
+        self.vault.set(&place(package)?, &kept.to_secret()?)?;
+        Ok(before)
     }
 
-    /// Forgets a sign-in; whether there was one.
-    pub fn forget(&self, package: &str) -> Result<bool, LoginError> {
-        Ok(self.vault.remove(&place(package)?)?)
+    /// Forgets a sign-in, and gives what can be read of it; `None` where there was none. A renewal that is
+    /// under way ends first, so that it brings nothing back.
+    pub async fn forget(
+        &self,
+        package: &str,
+    ) -> Result<Option<Result<Kept, LoginError>>, LoginError> {
+        let _lock = lock(&self.locks, package, Instant::now() + PATIENCE).await?;
+        let kept = self.kept(package);
+        let was_there = self.vault.remove(&place(package)?)?;
+        Ok(kept.transpose().filter(|_| was_there))
+    }
+
+    /// Waits for the renewals that nobody waits for any more, for a while.
+    pub async fn settle(&self) {
+        self.underway.settle().await;
     }
 
     /// The token for a package, where the owner is signed in: the one that is kept, or a new one. Of all
@@ -90,16 +110,31 @@ impl Logins {
             Some(kept) if is_good(&kept) => return Ok(Some(kept.bearer())),
             Some(_) => {}
         }
-        let _lock = lock(&self.locks, package, until).await?;
+        let lock = lock(&self.locks, package, until).await?;
         // Somebody else may have fetched one, or signed out, while this one waited.
         let Some(kept) = self.kept(package)? else { return Ok(None) };
         if is_good(&kept) {
             return Ok(Some(kept.bearer()));
         }
         let client = client(rules, &kept.hosts)?;
-        let renewed = renew(&client, kept).await?;
-        self.keep(package, &renewed)?;
-        Ok(Some(renewed.bearer()))
+        let (logins, package) = (self.clone(), package.to_owned());
+        let renewing = self.underway.finish(async move {
+            let _lock = lock;
+            logins.renew(&package, &client, kept).await
+        });
+        renewing.await.unwrap_or(Err(LoginError::Unkept("its renewal broke off"))).map(Some)
+    }
+
+    async fn renew(&self, package: &str, client: &Client, old: Kept) -> Result<Bearer, LoginError> {
+        let used = old.access.clone();
+        let renewed = renew(client, old).await?;
+        // Who came without the lock may have signed out, or in again; then that holds.
+        let is_same = |kept: &Kept| kept.access.expose() == used.expose();
+        if !self.kept(package)?.is_some_and(|kept| is_same(&kept)) {
+            return Err(LoginError::Ended);
+        }
+        self.vault.set(&place(package)?, &renewed.to_secret()?)?;
+        Ok(renewed.bearer())
     }
 }
 

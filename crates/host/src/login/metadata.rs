@@ -115,6 +115,13 @@ impl Server {
         })
     }
 
+    /// Whether the page for the browser is where it is itself. If not, and it does not name itself in what
+    /// comes back, the page may be that of another server, whose codes it would be given.
+    pub fn has_own_page(&self) -> bool {
+        let own = Url::parse(&self.issuer).map(|issuer| issuer.origin());
+        own.is_ok_and(|own| own == self.authorization.origin())
+    }
+
     /// The URLs of it that we ask ourselves; the page for the browser is none of them.
     pub fn endpoints(&self) -> Vec<&Url> {
         [Some(&self.token), self.registration.as_ref(), self.revocation.as_ref()]

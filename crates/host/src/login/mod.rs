@@ -15,6 +15,7 @@
 //! | `talk` | requests to authorization servers, bounded |
 //! | [`discover`], [`register`], `token` | the steps that talk |
 //! | [`listener`] | where a browser brings its answer to |
+//! | `underway` | what must not be broken off once it has begun |
 //! | [`logins`] | the sign-ins of a home: read, renewed once, forgotten |
 //!
 //! Everything down to `form` is pure.
@@ -29,8 +30,9 @@ pub mod listener;
 pub mod logins;
 pub mod metadata;
 pub mod register;
-mod talk;
+pub(crate) mod talk;
 mod token;
+pub(crate) mod underway;
 
 pub use attempt::{Attempt, Redirected};
 pub use discover::{Found, find, meet};

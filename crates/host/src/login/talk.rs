@@ -77,16 +77,19 @@ pub(super) async fn post_form(
 }
 
 /// What an answer says, where it is JSON.
-pub(super) fn said(response: &Response) -> Value {
+pub(crate) fn said(response: &Response) -> Value {
     std::str::from_utf8(&response.body).ok().and_then(strict).unwrap_or_default()
+}
+
+/// The code of an answer that is a refusal; other words of a stranger are not told.
+pub(crate) fn code(said: &Value) -> Option<String> {
+    let is_code = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
+    said["error"].as_str().map(|code| code.chars().filter(is_code).take(64).collect())
 }
 
 /// An answer that is a refusal, with its code.
 pub(super) fn refused(response: &Response, what: &'static str) -> LoginError {
-    let code = said(response)["error"].as_str().map(|code| {
-        let is_code = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
-        code.chars().filter(is_code).take(64).collect()
-    });
+    let code = code(&said(response));
     LoginError::Answered { what, status: response.status.as_u16(), code }
 }
 

@@ -79,13 +79,16 @@ pub async fn revoke(client: &Client, kept: &Kept) -> Result<(), LoginError> {
     let Some(endpoint) = &kept.revocation else { return Ok(()) };
     let tokens = [kept.refresh.as_ref(), Some(&kept.access)];
     let hints = ["refresh_token", "access_token"];
+    let mut outcome = Ok(());
     for (token, hint) in tokens.into_iter().zip(hints) {
         let Some(token) = token else { continue };
         let pairs = vec![("token", token.expose()), ("token_type_hint", hint)];
-        let response = post_form(client, endpoint, &kept.client, pairs, WHAT).await?;
-        if !response.status.is_success() {
-            return Err(refused(&response, WHAT));
-        }
+        let told = match post_form(client, endpoint, &kept.client, pairs, WHAT).await {
+            Ok(response) if !response.status.is_success() => Err(refused(&response, WHAT)),
+            told => told.map(drop),
+        };
+        // That one is not taken says nothing about the other.
+        outcome = outcome.and(told);
     }
-    Ok(())
+    outcome
 }

@@ -72,7 +72,7 @@ pub(crate) fn prepare(plan: &mut Plan) -> Result<(), CallError> {
             (&mut one.argv, &mut one.walls)
         }
         Way::Mcp(one) => match &mut one.place {
-            Place::Process { argv, walls } => (argv, walls),
+            Place::Process { argv, walls } => (argv, &mut **walls),
             Place::Url { .. } | Place::Registry { .. } => return Ok(()),
         },
         Way::Worker(_) | Way::Http(_) | Way::A2a(_) | Way::Engine(_) => return Ok(()),
@@ -165,7 +165,7 @@ impl Asked<'_> {
         let whole: Vec<_> = command.argv.into_iter().map(OsString::from).collect();
         let way = match &self.implementation.entry {
             Entry::McpStdio { .. } => {
-                let place = Place::Process { argv: whole, walls };
+                let place = Place::Process { argv: whole, walls: Box::new(walls) };
                 Way::Mcp(Box::new(self.mcp(place, command.shown)?))
             }
             _ => Way::Process(Arc::new(Process {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use egress::Rules;
-use egress::http::{HeaderMap, Url};
+use egress::http::Url;
 use manifest::dialect::Dialect;
 use manifest::model::{Entry, Invocation};
 use policy::Allowance;
@@ -15,7 +15,6 @@ use super::{Asked, unavailable};
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::login::Bearer;
-use crate::request::{self, Account, check_private};
 
 /// A request to an MCP server.
 #[derive(Clone, Debug)]
@@ -46,16 +45,12 @@ pub(crate) enum Place {
         /// The program and its arguments.
         argv: Vec<OsString>,
         /// The walls.
-        walls: Walls,
+        walls: Box<Walls>,
     },
     /// On the network.
     Url {
         /// Its address.
         url: Url,
-        /// What it is told with every message; secrets among it are marked as such.
-        headers: HeaderMap,
-        /// Where a token comes from, where the package says so.
-        account: Option<Account>,
         /// What may be reached.
         rules: Rules,
     },
@@ -71,6 +66,15 @@ pub(crate) enum Place {
 }
 
 impl Mcp {
+    /// Whether whoever is signed in is named to the server. Where a registry says where that is, it may be.
+    pub(crate) fn is_signed(&self) -> bool {
+        match (&self.place, &self.bearer) {
+            (Place::Url { url, .. }, Some(bearer)) => bearer.header(url).is_some(),
+            (Place::Registry { .. }, bearer) => bearer.is_some(),
+            (Place::Url { .. }, None) | (Place::Process { .. }, _) => false,
+        }
+    }
+
     /// Whether the server is nothing that we start.
     pub(crate) fn is_remote(&self) -> bool {
         !matches!(self.place, Place::Process { .. })
@@ -78,18 +82,14 @@ impl Mcp {
 
     /// A request over the network as one JSON value, for people and programs.
     pub(super) fn to_value(&self, allowance: &Allowance) -> Value {
-        let (url, names, rules) = match &self.place {
-            Place::Process { .. } => return Value::Null,
-            Place::Url { url, headers, rules, .. } => (url, headers.keys().collect(), rules),
-            Place::Registry { url, rules, .. } => (url, Vec::new(), rules),
+        let (Place::Url { url, rules } | Place::Registry { url, rules, .. }) = &self.place else {
+            return Value::Null;
         };
-        let names: Vec<_> = names.iter().map(ToString::to_string).collect();
         let hosts: Vec<_> = rules.iter().map(ToString::to_string).collect();
         json!({
             "runs": "an MCP server on the network",
             "url": url.as_str(),
             "tool": self.tool,
-            "headers": names,
             "hosts": hosts,
             "timeout_ms": allowance.timeout_ms,
             "output": allowance.output,
@@ -127,18 +127,14 @@ impl Asked<'_> {
         let inside = Inside { folder, variables, program: &program };
         let allowance = &self.decision.allowance;
         let walls = confine::walls(self.tool, allowance, inside, self.settings)?;
-        self.mcp(Place::Process { argv: whole, walls }, argv.to_vec())
+        self.mcp(Place::Process { argv: whole, walls: Box::new(walls) }, argv.to_vec())
     }
 
     /// Plans a request to a server on the network.
     pub(super) fn mcp_url(&self, url: &str) -> Result<Mcp, CallError> {
         let rules = confine::rules(&self.decision.allowance)?;
         let (shown, url) = (vec![url.to_owned()], address(url)?);
-        let (headers, account) = self.credentials()?;
-        if !headers.is_empty() || account.is_some() {
-            check_private(&url)?;
-        }
-        self.mcp(Place::Url { url, headers, account, rules }, shown)
+        self.mcp(Place::Url { url, rules }, shown)
     }
 
     /// Plans a request to a server that a registry knows.
@@ -146,18 +142,6 @@ impl Asked<'_> {
         let rules = confine::rules(&self.decision.allowance)?;
         let (shown, server) = (vec![url.to_owned()], server.map(str::to_owned));
         self.mcp(Place::Registry { url: address(url)?, server, rules }, shown)
-    }
-
-    /// What says who is asking. Whoever has nothing to say it with may have signed in.
-    fn credentials(&self) -> Result<(HeaderMap, Option<Account>), CallError> {
-        let mut headers = HeaderMap::new();
-        let Some(auth) = &self.tool.package.auth else { return Ok((headers, None)) };
-        let is_set = self.variables.iter().any(|(name, _)| auth.env.contains(name));
-        let account = match auth.kind {
-            _ if !is_set => None,
-            _ => request::sign_in(auth, &self.values(), &mut headers)?,
-        };
-        Ok((headers, account.map(|account| self.keeping(account))))
     }
 
     pub(super) fn mcp(&self, place: Place, shown: Vec<String>) -> Result<Mcp, CallError> {

@@ -15,7 +15,7 @@ use super::oauth::Tokens;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::output;
-use crate::request::{Account, Http, put_bearer};
+use crate::request::{Http, put_bearer};
 use crate::stream::Stream;
 
 /// The longest wait a server may ask for, in seconds.
@@ -24,13 +24,10 @@ const LONGEST_WAIT: u32 = 10;
 /// How many clients are kept: one for each set of rules.
 const MOST_CLIENTS: usize = 32;
 
-/// How much of what a server said is told when it refuses.
-const MOST_TOLD: usize = 4096;
-
 /// What all HTTP calls of one host share: connections and tokens.
 pub(crate) struct Web {
     clients: Mutex<Vec<(Rules, Client)>>,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     resolver: Arc<dyn Resolve>,
 }
 
@@ -48,7 +45,7 @@ impl Web {
     pub(crate) fn new(vault: Arc<FileVault>, home: &Path) -> Arc<Self> {
         Arc::new(Self {
             clients: Mutex::default(),
-            tokens: Tokens::new(vault, home),
+            tokens: Arc::new(Tokens::new(vault, home)),
             resolver: Arc::new(SystemResolver::default()),
         })
     }
@@ -125,19 +122,9 @@ impl Web {
         Ok(request)
     }
 
-    /// A token for an account, for requests within these rules.
-    pub(super) async fn token(
-        &self,
-        account: &Account,
-        rules: &Rules,
-        until: Instant,
-    ) -> Result<String, CallError> {
-        self.tokens.of(account, &self.client(rules)?, left(until)).await
-    }
-
-    /// The token of an account was refused, so it is not used again.
-    pub(super) fn forget(&self, account: &Account) {
-        self.tokens.forget(account);
+    /// Waits for tokens that are being fetched, for a while.
+    pub(crate) async fn settle(&self) {
+        self.tokens.settle().await;
     }
 
     /// The client of these rules; connections are shared among the calls that have the same.
@@ -241,5 +228,5 @@ fn failed(response: &Response, action: &Action) -> CallError {
     }
     CallError::new(Kind::Failed, format!("the server answered {}", response.status))
         .with("status", status)
-        .with("body", output::clip(&response.body, MOST_TOLD))
+        .with("body", String::from_utf8_lossy(&response.body))
 }

@@ -7,6 +7,7 @@ pub(crate) mod leash;
 pub(crate) mod mcp;
 mod oauth;
 pub(crate) mod process;
+pub(crate) mod said;
 pub(crate) mod signed;
 pub(crate) mod turns;
 pub(crate) mod worker;

@@ -6,18 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response};
-use serde_json::Value;
 use vault::{FileVault, Secret};
 
 use super::http::not_sent;
 use crate::error::{CallError, Kind};
 use crate::login::form::{basic, encoded, form};
+use crate::login::kept::life;
+use crate::login::talk::{code, said};
+use crate::login::underway::Underway;
 use crate::login::{LoginError, logins};
-use crate::output::strict;
 use crate::request::Account;
-
-/// How long before its end a token is no longer used.
-const MARGIN: Duration = Duration::from_secs(30);
 
 /// How long a token is kept of which nobody said when it ends.
 const UNSAID: Duration = Duration::from_mins(5);
@@ -34,6 +32,7 @@ pub(crate) struct Tokens {
     turns: Mutex<HashMap<Account, Arc<tokio::sync::Mutex<()>>>>,
     vault: Arc<FileVault>,
     locks: PathBuf,
+    underway: Underway,
 }
 
 struct Token {
@@ -50,13 +49,14 @@ impl Tokens {
     /// Nothing is known yet. Refresh tokens are kept in the vault of a home.
     pub(crate) fn new(vault: Arc<FileVault>, home: &Path) -> Self {
         let locks = home.join("locks");
-        Self { known: Mutex::default(), turns: Mutex::default(), vault, locks }
+        let (known, turns) = (Mutex::default(), Mutex::default());
+        Self { known, turns, vault, locks, underway: Underway::default() }
     }
 
     /// A token for an account: one that is known, or a new one. Of those who need a new one at the same
     /// time, one fetches it.
     pub(crate) async fn of(
-        &self,
+        self: &Arc<Self>,
         account: &Account,
         client: &Client,
         within: Duration,
@@ -66,19 +66,32 @@ impl Tokens {
         }
         let turn = Arc::clone(lock(&self.turns).entry(account.clone()).or_default());
         let late = |_| CallError::new(Kind::TimedOut, "a token was waited for too long");
-        let _turn = tokio::time::timeout(within, turn.lock()).await.map_err(late)?;
+        let turn = tokio::time::timeout(within, turn.lock_owned()).await.map_err(late)?;
         if let Some(access) = self.current(account) {
             return Ok(access);
         }
         let renewed = lock(&self.known).get(account).and_then(|token| token.refresh.clone());
-        let Some(place) = &account.kept_at else {
-            return self.fetched(account, renewed, client, within).await;
-        };
-        // Another program may use the same refresh token, and each of them is good for one use only.
-        let _alone = logins::lock(&self.locks, &place.to_string(), Instant::now() + within).await?;
-        let kept = self.vault.get(place).map_err(LoginError::Vault)?;
-        let kept = kept.map(|secret| secret.expose().to_owned());
-        self.fetched(account, kept.or(renewed), client, within).await
+        let (mut kept, mut alone) = (None, None);
+        if let Some(place) = &account.kept_at {
+            // Another program may use the same refresh token, and each of them is good for one use only.
+            let until = Instant::now() + within;
+            alone = Some(logins::lock(&self.locks, &place.to_string(), until).await?);
+            let secret = self.vault.get(place).map_err(LoginError::Vault)?;
+            kept = secret.map(|secret| secret.expose().to_owned());
+        }
+        let (tokens, account, client) = (Arc::clone(self), account.clone(), client.clone());
+        let fetching = self.underway.finish(async move {
+            let _held = (turn, alone);
+            tokens.fetched(&account, kept.or(renewed), &client, within).await
+        });
+        let broken =
+            |_| Err(CallError::new(Kind::Unavailable, "the fetching of a token broke off"));
+        fetching.await.unwrap_or_else(broken)
+    }
+
+    /// Waits for tokens that are being fetched, for a while.
+    pub(crate) async fn settle(&self) {
+        self.underway.settle().await;
     }
 
     async fn fetched(
@@ -227,15 +240,11 @@ fn request(account: &Account, refresh: Option<&str>, way: SecretIn, within: Dura
     request
 }
 
-fn said(response: &Response) -> Value {
-    std::str::from_utf8(&response.body).ok().and_then(strict).unwrap_or_default()
-}
-
 fn read(response: &Response, refresh: Option<String>) -> Result<Token, CallError> {
     let said = said(response);
     if !response.status.is_success() {
-        let code = said["error"].as_str();
-        let words = code.map(|code| format!(": {code}")).unwrap_or_default();
+        let code = code(&said);
+        let words = code.as_ref().map(|code| format!(": {code}")).unwrap_or_default();
         let message = format!("the token endpoint answered {}{words}", response.status);
         let error = CallError::new(Kind::Failed, message).with("status", response.status.as_u16());
         return Err(match code {
@@ -249,15 +258,7 @@ fn read(response: &Response, refresh: Option<String>) -> Result<Token, CallError
     if said["token_type"].as_str().is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
         return Err(bad("the token endpoint gave a token that is no bearer token"));
     }
-    let seconds = match &said["expires_in"] {
-        Value::String(text) => text.parse().ok(),
-        other => other.as_u64(),
-    };
-    let life = seconds.map_or(UNSAID, |seconds| {
-        let life = Duration::from_secs(seconds.min(30 * 24 * 3600));
-        // One that lives shorter than the margin is used for half of its life.
-        life.saturating_sub(MARGIN).max(life / 2)
-    });
+    let life = life(&said).unwrap_or(UNSAID);
     let refresh = said["refresh_token"].as_str().map(str::to_owned).or(refresh);
     Ok(Token { access: access.to_owned(), refresh, until: Instant::now() + life })
 }

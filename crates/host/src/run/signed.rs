@@ -1,22 +1,18 @@
 //! Calls of MCP servers that want to know who is asking.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use vault::Secret;
 
-use super::http::Web;
 use crate::error::{CallError, Kind};
 use crate::login::Logins;
 use crate::login::logins::Wanted;
 use crate::plan::mcp::{Mcp, Place};
-use crate::request::put_bearer;
 
-/// Says who is asking: by an account of the package, or as the owner signed in.
+/// Says who is asking, where the owner signed in.
 #[derive(Debug)]
 pub(crate) struct Signer {
     pub(crate) logins: Logins,
-    pub(crate) web: Arc<Web>,
 }
 
 impl Signer {
@@ -43,7 +39,9 @@ impl Signer {
         told: &mut Vec<Secret>,
         until: Instant,
     ) -> Result<(), CallError> {
-        let Some(used) = told.first().cloned().filter(|_| is_unauthorized(&refusal)) else {
+        // A token that was not sent was not refused either.
+        let is_refused = plan.is_signed() && is_unauthorized(&refusal);
+        let Some(used) = told.first().cloned().filter(|_| is_refused) else {
             return Err(naming(refusal, package));
         };
         match self.signed(package, plan, Wanted::Another(&used), until).await {
@@ -66,19 +64,8 @@ impl Signer {
         wanted: Wanted<'_>,
         until: Instant,
     ) -> Result<Vec<Secret>, CallError> {
-        let rules = match &mut plan.place {
+        let rules = match &plan.place {
             Place::Process { .. } => return Ok(Vec::new()),
-            Place::Url { headers, account: Some(account), rules, .. } => {
-                if let Wanted::Another(_) = wanted {
-                    self.web.forget(account);
-                }
-                let token = self.web.token(account, rules, until).await?;
-                put_bearer(headers, &token)?;
-                return Ok(Secret::new(token).into_iter().collect());
-            }
-            Place::Url { headers, .. } if headers.contains_key("authorization") => {
-                return Ok(Vec::new());
-            }
             Place::Url { rules, .. } | Place::Registry { rules, .. } => rules,
         };
         plan.bearer = self.logins.bearer(package, wanted, rules, until).await?;

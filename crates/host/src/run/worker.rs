@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 use manifest::dialect::Dialect;
 use sandbox::{Child, Ended, Exit, Launcher};
 use serde_json::{Value, json};
-use vault::{Redactor, Secret};
+use vault::Redactor;
 
 use super::leash::Leash;
+use super::said::Said;
 use super::{Blocked, Network, not_started};
 use crate::error::{CallError, Kind};
-use crate::output::{clip, ended_by, strict};
+use crate::output::{ended_by, strict};
 use crate::plan::Worker;
 
 /// How long a worker that has nothing to do is kept.
@@ -32,9 +33,6 @@ pub(crate) const MOST_OF_ONE: usize = 8;
 /// What fits into a pipe that is empty, whoever reads.
 const FITS: usize = 32 << 10;
 
-/// How much of what a worker said on standard error is kept.
-const MOST_SAID: usize = 16 << 10;
-
 /// The workers of all tools.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
@@ -43,7 +41,7 @@ pub(crate) struct Workers {
 }
 
 /// All that makes one worker different from another: whose it is, and its program, what it has loaded, its
-/// walls, and the files of its package as they are.
+/// walls, the secrets it is told, and the files of its package as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     package: String,
@@ -56,7 +54,10 @@ impl Key {
         // These are counted by call.
         (confinement.limits.deadline, confinement.limits.output) = (None, None);
         let Worker { owner, argv, load, walls, .. } = plan;
-        let rest = format!("{} {argv:?} {load} {confinement:?} {:?}", owner.state, walls.rules);
+        // Who was told no secrets can tell none.
+        let told = &plan.request["env"];
+        let rest =
+            format!("{} {argv:?} {load} {confinement:?} {:?} {told}", owner.state, walls.rules);
         Self { package: owner.package.clone(), rest }
     }
 }
@@ -97,6 +98,7 @@ impl Workers {
         &self,
         launcher: &Launcher,
         plan: &Worker,
+        redactor: &Redactor,
         warmth: Warmth,
         until: Instant,
         leash: &Leash,
@@ -112,18 +114,15 @@ impl Workers {
         }
         let started = match taken {
             Some(worker) => Ok(worker),
-            None => Running::start(launcher, plan, until, leash),
+            None => Running::start(launcher, plan, redactor, until, leash),
         };
         let mut worker = match started {
             Ok(worker) => worker,
             Err(error) => return Answered { answer: Err(error), blocked: Vec::new() },
         };
         leash.hold(worker.child.killer());
-        let mut asked = worker.ask(&plan.request, until);
+        let asked = worker.ask(&plan.request, until);
         leash.release();
-        if plan.request["env"].as_object().is_none_or(serde_json::Map::is_empty) {
-            worker.redact(&mut asked);
-        }
         let blocked = worker.network.take_blocked();
         let answer = match asked {
             Ok(answer) => {
@@ -187,17 +186,16 @@ struct Running {
     child: Child,
     stdin: Option<PipeWriter>,
     lines: Receiver<io::Result<Vec<u8>>>,
-    said: Arc<Mutex<Vec<u8>>>,
+    said: Said,
     network: Network,
     next: u64,
-    /// The secrets it was told, by name: it may remember them for as long as it lives.
-    told: Vec<(String, Secret)>,
 }
 
 impl Running {
     fn start(
         launcher: &Launcher,
         plan: &Worker,
+        redactor: &Redactor,
         until: Instant,
         leash: &Leash,
     ) -> Result<Self, CallError> {
@@ -223,20 +221,12 @@ impl Running {
                 }
             })?;
         }
-        let said: Arc<Mutex<Vec<u8>>> = Arc::default();
-        if let Some(mut stderr) = child.take_stderr() {
-            let said = Arc::clone(&said);
-            spawn_thread(move || {
-                let mut buffer = [0; 4096];
-                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
-                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-                    said.extend_from_slice(&buffer[..count]);
-                    let extra = said.len().saturating_sub(MOST_SAID);
-                    said.drain(..extra);
-                }
-            })?;
+        let said = Said::new(redactor);
+        if let Some(stderr) = child.take_stderr() {
+            let said = said.clone();
+            spawn_thread(move || said.add_all(stderr))?;
         }
-        let mut worker = Self { child, stdin, lines, said, network, next: 0, told: Vec::new() };
+        let mut worker = Self { child, stdin, lines, said, network, next: 0 };
         worker.say(plan.load.to_string())?;
         let ready = worker.hear(until)?;
         match ready.get("ready") {
@@ -260,8 +250,7 @@ impl Running {
     ) -> Result<Result<Value, CallError>, CallError> {
         self.next += 1;
         // What it said to an earlier call is not for this one.
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.note_told(request);
+        self.said.forget();
         let mut request = request.clone();
         request["id"] = self.next.into();
         self.say(request.to_string())?;
@@ -277,35 +266,6 @@ impl Running {
             (Some(failure), _) => Ok(Err(failure)),
             (None, Some(result)) => Ok(Ok(result.take())),
             (None, None) => Err(self.garbled("its answer has neither a result nor an error")),
-        }
-    }
-
-    /// Takes what it was told in other calls out of an answer to a question that comes without secrets: whoever
-    /// asks does not know them.
-    fn redact(&self, asked: &mut Result<Result<Value, CallError>, CallError>) {
-        if self.told.is_empty() {
-            return;
-        }
-        let told = self.told.iter().map(|(name, secret)| (name.as_str(), secret));
-        let redactor = Redactor::new(told);
-        match asked {
-            Ok(Ok(answer)) => redactor.json(answer),
-            Ok(Err(error)) | Err(error) => {
-                error.message = redactor.text(&error.message);
-                redactor.json(&mut error.details);
-            }
-        }
-    }
-
-    /// Notes the secrets of a request.
-    fn note_told(&mut self, request: &Value) {
-        for (name, value) in request["env"].as_object().into_iter().flatten() {
-            let value = value.as_str().unwrap_or_default();
-            if self.told.iter().all(|(_, known)| known.expose() != value)
-                && let Ok(secret) = Secret::new(value.to_owned())
-            {
-                self.told.push((name.clone(), secret));
-            }
         }
     }
 
@@ -342,7 +302,7 @@ impl Running {
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(self.lost()),
             Err(RecvTimeoutError::Timeout) => {
                 self.child.kill();
-                Err(ended_by(Exit::Deadline, &self.said(), Dialect::Jumith))
+                Err(ended_by(Exit::Deadline, &self.said.bytes(), Dialect::Jumith))
             }
         }
     }
@@ -361,10 +321,10 @@ impl Running {
                 let message = format!("the tool ended with code {code} instead of answering");
                 CallError::new(Kind::Failed, message)
                     .with("exit", code)
-                    .with("stderr", clip(&self.said(), MOST_SAID))
+                    .with("stderr", self.said.text())
                     .passing()
             }
-            Some(Ended { exit, .. }) => ended_by(exit, &self.said(), Dialect::Jumith),
+            Some(Ended { exit, .. }) => ended_by(exit, &self.said.bytes(), Dialect::Jumith),
             None => self.garbled("it closed its output"),
         }
     }
@@ -372,11 +332,7 @@ impl Running {
     fn garbled(&mut self, how: &str) -> CallError {
         self.child.kill();
         CallError::new(Kind::BadOutput, format!("the tool broke the protocol: {how}"))
-            .with("stderr", clip(&self.said(), MOST_SAID))
-    }
-
-    fn said(&self) -> Vec<u8> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            .with("stderr", self.said.text())
     }
 }
 

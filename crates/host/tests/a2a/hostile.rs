@@ -1,10 +1,13 @@
 //! Agents of our own: the one among the examples, and some that break the protocol.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use host::{Kind, Output};
+use host::{Kind, Output, Warmth};
+use policy::{Grant, GrantKind, Grants};
 use serde_json::{Value, json};
 
+use crate::kit;
 use crate::support::{Site, response, result, tool_of};
 
 fn task(id: &str, state: &str) -> Value {
@@ -53,6 +56,37 @@ async fn what_is_no_answer_is_told_as_such() {
         assert_eq!(error.kind, Kind::BadOutput, "{at}: {error}");
         assert_eq!(methods(&site), ["SendMessage"], "{at}: it is sent once");
     }
+}
+
+#[tokio::test]
+async fn who_calls_a_call_off_does_not_wait_for_a_card() {
+    let site = Site::silent();
+    let tool = site.tool(json!({}));
+    let value = format!("127.0.0.1:{}", site.port);
+    let grants = Grants::from_iter([Grant { kind: GrantKind::Host, value }]);
+    kit::set_grants(&site.records, &tool.package.canonical_id(), &grants).await;
+    let call = kit::call_of(&tool, &json!({}));
+    let off = call.called_off.clone();
+    let began = Instant::now();
+    let calling = site.host.call(&tool, &call, Warmth::Cold);
+    let stopping = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        off.cancel();
+    };
+    let (made, ()) = tokio::join!(calling, stopping);
+    assert_eq!(made.reply.unwrap_err().kind, Kind::Cancelled);
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn what_nobody_would_read_to_its_end_is_shortened() {
+    let site = Site::answering(|asked| {
+        let error = json!({ "code": -32603, "message": "x".repeat(500_000) });
+        let body = json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error });
+        response("200 OK", "application/json", &body.to_string())
+    });
+    let error = site.error(json!({})).await;
+    assert!((1000..5000).contains(&error.message.len()), "{}", error.message.len());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -20,12 +20,13 @@ pub(crate) struct Site {
     server: Server,
     pub(crate) port: u16,
     pub(crate) host: Host,
-    records: Arc<Records>,
+    pub(crate) records: Arc<Records>,
 }
 
 enum Server {
     Process(Child),
     Ours(Arc<Mutex<Vec<Value>>>),
+    Silent(#[expect(dead_code, reason = "it only has to be there")] TcpListener),
 }
 
 const POLICY: &str = r#"
@@ -39,11 +40,13 @@ output = "1M"
 pub(crate) const VERSIONS: [&str; 2] = ["1", "0.3"];
 
 impl Site {
-    /// An agent made of the library, where that is installed.
-    pub(crate) fn of_library(version: &str, card: &str) -> Option<Self> {
-        let installed = std::env::var("HAFT_A2A_PEERS").ok()?;
-        let library = Path::new(&installed).join(version);
-        Some(Self::of_script("tests/a2a/agent.py", card, &library))
+    /// An agent made of the library, which `./test` installs, or a variable names.
+    pub(crate) fn of_library(version: &str, card: &str) -> Self {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/a2a");
+        let installed = std::env::var_os("HAFT_A2A_PEERS").map_or(here, PathBuf::from);
+        let library = installed.join(version);
+        assert!(library.is_dir(), "run `./test` once: nothing is at `{}`", library.display());
+        Self::of_script("tests/a2a/agent.py", card, &library)
     }
 
     /// An agent that is a Python program, which prints its port first.
@@ -85,6 +88,13 @@ impl Site {
         Self::new(Server::Ours(asked), port)
     }
 
+    /// An agent that is reached and never says anything.
+    pub(crate) fn silent() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        Self::new(Server::Silent(listener), port)
+    }
+
     fn new(server: Server, port: u16) -> Self {
         let (home, vault, records) = kit::stores();
         let launcher = Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap();
@@ -104,7 +114,7 @@ impl Site {
     /// The methods that were asked for, with their parameters.
     pub(crate) fn asked(&self) -> Vec<Value> {
         match &self.server {
-            Server::Process(_) => Vec::new(),
+            Server::Process(_) | Server::Silent(_) => Vec::new(),
             Server::Ours(asked) => asked.lock().unwrap().clone(),
         }
     }

@@ -136,6 +136,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             # Each can be used once, and the answer holds the next.
             if count("refresh " + form["refresh_token"]) > 1 or not form["refresh_token"].startswith("r"):
                 return self.answer(400, {"error": "invalid_grant"})
+            if form["refresh_token"].endswith("-slow"):
+                time.sleep(2)
         number = count("tokens")
         token = f"t{number}"
         tokens[token] = {"client": client, "grant": form["grant_type"], "scope": form.get("scope")}

@@ -1,8 +1,9 @@
 //! Servers that mean no good, or do not know how to behave.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use host::{Kind, Output};
+use host::{Advance, Kind, Output, Progress};
 use serde_json::json;
 
 use crate::support::Bench;
@@ -147,6 +148,8 @@ async fn a_flood_ends_the_server_not_us() {
         r#"send({"jsonrpc": "2.0", "id": 999999, "result": {"content": ["x" * 100000]}})"#,
         r#"sys.stdout.write("x" * 100000)"#,
         r#"print("noise " * 1000, flush=True)"#,
+        r#"send({"jsonrpc": "2.0", "id": "q" + str(time.monotonic_ns()), "method": "ping"})"#,
+        r#"send({"jsonrpc": "2.0", "id": "q", "method": "ping"})"#,
     ] {
         let text = format!(
             "def act(id, arguments, request):\n    while True:\n        {flood}\nserve(act)\n"
@@ -160,6 +163,58 @@ async fn a_flood_ends_the_server_not_us() {
             error.message
         );
     }
+}
+
+#[tokio::test]
+async fn a_list_of_tools_without_end_is_not_read() {
+    let page = r#"
+def serve_pages():
+    for line in sys.stdin:
+        request = json.loads(line)
+        id, method = request.get("id"), request["method"]
+        if method == "initialize":
+            answer(id, {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}})
+        elif method == "tools/list":
+            tool = {"name": "act", "description": "x" * 4000000, "inputSchema": {"type": "object"}}
+            answer(id, {"tools": [tool], "nextCursor": "more"})
+        elif id is not None:
+            send({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "what?"}})
+serve_pages()
+"#;
+    let bench = Bench::script(&format!("{BEGIN}{page}")).within(Duration::from_mins(1));
+    let error = bench.host.discover(&bench.tool, &policy::Surface::Terminal).await.unwrap_err();
+    assert_eq!(error.kind, Kind::TooMuchOutput, "{error:?}");
+}
+
+#[tokio::test]
+async fn what_it_says_of_its_progress_is_told_without_secrets() {
+    #[derive(Debug, Default)]
+    struct Heard(Mutex<Vec<String>>);
+    impl Progress for Heard {
+        fn advanced(&self, advance: &Advance) {
+            self.0.lock().unwrap().extend(advance.message.clone());
+        }
+        fn recorded(&self, _: &serde_json::Value) {}
+    }
+    let mut bench = bench(
+        r#"
+def act(id, arguments, request):
+    token = request["params"]["_meta"]["progressToken"]
+    params = {"progressToken": token, "progress": 1, "message": "with " + os.environ["KEY"]}
+    send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+    say(id, "done")
+serve(act)
+"#,
+    );
+    bench.tool.package.inputs = vec![manifest::model::Input::secret("KEY")];
+    let owner = vault::Owner::Package(bench.tool.package.canonical_id());
+    let secret = vault::Secret::new("k3y-of-somebody".to_owned()).unwrap();
+    bench.vault.set(&vault::Place::new(owner, "KEY").unwrap(), &secret).unwrap();
+    let heard = Arc::<Heard>::default();
+    let told: Arc<dyn Progress> = Arc::<Heard>::clone(&heard);
+    let (reply, _) = bench.ask("act", json!({}), host::Warmth::Warm, Some(told)).await;
+    assert_eq!(reply.unwrap(), Output::Text("done".into()));
+    assert_eq!(*heard.0.lock().unwrap(), ["with [secret KEY]"]);
 }
 
 #[tokio::test]

@@ -6,9 +6,9 @@
 mod everything;
 mod filesystem;
 mod hostile;
-mod keys;
 #[path = "../kit/mod.rs"]
 mod kit;
+mod memory;
 mod python;
 mod remote;
 mod support;

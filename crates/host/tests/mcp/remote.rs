@@ -78,7 +78,7 @@ impl Site {
     }
 }
 
-async fn answers(mut bench: Bench) {
+async fn answers(mut bench: Bench, era: Era) {
     let names = bench.discover().await;
     assert!(names.iter().any(|name| name == "echo"), "{names:?}");
     for turn in 0..3 {
@@ -89,7 +89,7 @@ async fn answers(mut bench: Bench) {
     for call in calls {
         call.await.unwrap();
     }
-    assert_eq!(bench.eras.last(), Some(Era::Handshake));
+    assert_eq!(bench.eras.last(), Some(era));
     let bench = bench.declaring("no-such-tool");
     assert!(bench.call("no-such-tool", json!({})).await.is_err());
 }
@@ -97,13 +97,13 @@ async fn answers(mut bench: Bench) {
 #[tokio::test]
 async fn one_that_answers_requests_is_spoken_with() {
     let site = Site::everything("streamableHttp");
-    Box::pin(answers(site.bench("/mcp"))).await;
+    Box::pin(answers(site.bench("/mcp"), Era::Handshake)).await;
 }
 
 #[tokio::test]
 async fn one_that_only_knows_the_oldest_way_is_spoken_with() {
     let site = Site::everything("sse");
-    Box::pin(answers(site.bench("/sse"))).await;
+    Box::pin(answers(site.bench("/sse"), Era::Events)).await;
 }
 
 #[tokio::test]
@@ -158,6 +158,10 @@ async fn a_registry_leads_to_the_server_that_has_the_tool() {
         let echoed = bench.call("trial.echo", json!({ "message": "x" })).await;
         assert_eq!(echoed.unwrap(), Output::Text("Echo: x".into()), "{registry_url} {server_id:?}");
     }
+    let away = self::site("    def do_GET(self):\n        self.send_error(503)\n");
+    let bench = of_registry(&away.url(""), None, &[away.port]);
+    let error = bench.call("trial.echo", json!({ "message": "x" })).await.unwrap_err();
+    assert_eq!(error.details["status"], 503, "{error:?}");
     let bench = of_registry(&registry.url(""), Some("example/other"), &[port]);
     let error = bench.call("trial.echo", json!({ "message": "x" })).await.unwrap_err();
     assert_eq!(error.kind, Kind::Unknown, "{error:?}");
@@ -188,6 +192,63 @@ async fn an_answer_without_end_is_cut_off() {
         let error = bench.call("act", json!({})).await.unwrap_err();
         assert_ne!(error.kind, Kind::TimedOut, "{kind}: {error:?}");
         assert_ne!(error.kind, Kind::Denied, "{kind}: {error:?}");
+    }
+}
+
+/// Answers in either way of speaking, and to a call asks and asks without hearing what it is told.
+const ASKS: &str = r#"
+    protocol_version = "HTTP/1.1"
+    stream = None
+
+    def begin(self, kind):
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("connection", "close")
+        self.end_headers()
+
+    def do_GET(self):
+        if self.path != "/sse":
+            return self.send_error(405)
+        self.begin("text/event-stream")
+        Handler.stream = self.wfile
+        self.wfile.write(b"event: endpoint\ndata: /messages\n\n")
+        self.wfile.flush()
+        __import__("time").sleep(600)
+
+    def do_POST(self):
+        ask = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        method, number = ask.get("method"), 0
+        if method is None:
+            __import__("time").sleep(600)
+        if self.path == "/sse" or method == "server/discover":
+            return self.send_error(404)
+        greeting = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+        answer = json.dumps({"jsonrpc": "2.0", "id": ask.get("id"), "result": greeting}).encode()
+        if self.path == "/messages" or "id" not in ask:
+            self.send_response(202)
+            self.send_header("content-length", "0")
+            self.end_headers()
+            if method == "initialize":
+                Handler.stream.write(b"data: " + answer + b"\n\n")
+        elif method == "initialize":
+            self.begin("application/json")
+            self.wfile.write(answer)
+            self.close_connection = True
+        else:
+            self.begin("text/event-stream")
+            Handler.stream = self.wfile
+        while method == "tools/call":
+            number += 1
+            Handler.stream.write(b'data: {"jsonrpc":"2.0","id":%d,"method":"ping"}\n\n' % number)
+"#;
+
+#[tokio::test]
+async fn one_that_asks_without_end_is_not_answered_without_end() {
+    for path in ["/mcp", "/sse"] {
+        let site = site(ASKS);
+        let bench = site.bench(path).declaring("act").within(Duration::from_secs(20));
+        let error = bench.call("act", json!({})).await.unwrap_err();
+        assert_eq!(error.kind, Kind::TooMuchOutput, "{path}: {error:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 
 use super::keywords::{Kind, kind};
 use super::pattern::may_go_back;
@@ -13,6 +13,9 @@ use crate::shape::clip;
 
 /// How many mismatches of one value are told.
 const MAX_MISMATCHES: usize = 20;
+
+/// How many characters a message about one may have.
+const LONGEST_MESSAGE: usize = 400;
 
 /// How many steps a check may take before it is called off.
 const MAX_STEPS: usize = 500_000;
@@ -100,7 +103,7 @@ pub fn judge(
     let value = value.to_value();
     mismatches.extend(validator.iter_errors(&value).take(MAX_MISMATCHES).map(|error| Mismatch {
         pointer: Pointer::parse(error.instance_path().as_str()).unwrap_or_default(),
-        message: shortened(error.to_string()),
+        message: words(&error),
     }));
     Ok(mismatches)
 }
@@ -173,13 +176,14 @@ pub(super) fn is_known_annotation(name: &str) -> bool {
     )
 }
 
-/// A message of the library names the whole value and all it may be, whatever their size.
-fn shortened(mut message: String) -> String {
-    if let Some((end, _)) = message.char_indices().nth(400) {
-        message.truncate(end);
-        message.push('…');
-    }
-    message
+/// A message of the library names the whole value and all it may be, whatever their size. What makes it too
+/// long is left out and not cut: a value may hold a secret, and half of one is not recognised later on.
+fn words(error: &ValidationError<'_>) -> String {
+    let is_short = |message: &String| message.chars().nth(LONGEST_MESSAGE).is_none();
+    let whole = Some(error.to_string()).filter(is_short);
+    whole
+        .or_else(|| Some(error.masked().to_string()).filter(is_short))
+        .unwrap_or_else(|| format!("the value is not what `{}` says", clip(error.kind().keyword())))
 }
 
 fn is_silent_about_others(schema: &Node<'_>) -> bool {
@@ -281,5 +285,38 @@ impl<'n, 't> Steps<'_, 'n, 't> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn a_long_value_is_left_out_and_never_cut() {
+        let secret = "s3cret-of-somebody";
+        for before in 300..420 {
+            let value = format!(r#"{{"n":"{}{secret}"}}"#, "y".repeat(before));
+            let schemas = [
+                r#"{"properties":{"n":{"type":"integer"}}}"#,
+                r#"{"type":"array"}"#,
+                r#"{"additionalProperties":false,"properties":{"m":{}}}"#,
+            ];
+            for schema in schemas {
+                let (schema, value) = (json::parse(schema), json::parse(&value));
+                let (schema, value) = (schema.root.unwrap(), value.root.unwrap());
+                let found = judge(&schema, &value, Unknowns::AsTheSchemaSays).unwrap();
+                let message = &found[0].message;
+                assert!(message.chars().count() <= LONGEST_MESSAGE + 1, "{message}");
+                assert!(!message.contains("s3cret") || message.contains(secret), "{message}");
+            }
+        }
+        let long = format!(r#"{{"{}":1}}"#, "k".repeat(1000));
+        let schema = json::parse(r#"{"properties":{"m":{}},"additionalProperties":false}"#);
+        let value = json::parse(&long);
+        let found = judge(&schema.root.unwrap(), &value.root.unwrap(), Unknowns::AsTheSchemaSays);
+        let message = found.unwrap().remove(0).message;
+        assert_eq!(message, "the value is not what `additionalProperties` says");
     }
 }

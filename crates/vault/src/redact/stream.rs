@@ -11,6 +11,7 @@ use super::Known;
 
 /// Bytes on their way through a [`Redactor`](super::Redactor). At most as many are held back as the
 /// longest form has; [`finish`](Stream::finish) hands out the rest.
+#[derive(Clone)]
 pub struct Stream {
     known: Arc<Known>,
     /// How far the search is.
@@ -24,6 +25,7 @@ pub struct Stream {
 }
 
 /// A stretch covered by forms, each of which overlaps the next.
+#[derive(Clone)]
 struct Found {
     start: usize,
     end: usize,

@@ -9,11 +9,8 @@ use serde_json::{Value, json};
 
 use super::version::Version;
 use crate::error::{CallError, Kind};
-use crate::output::{clip, strict};
+use crate::output::strict;
 use crate::run::http::not_sent;
-
-/// How much of what an agent said is told when it is no answer.
-const MOST_TOLD: usize = 4096;
 
 /// JSON-RPC: there is no such method.
 const NO_METHOD: i64 = -32601;
@@ -171,7 +168,7 @@ impl From<AskError> for CallError {
                 let message = format!("the agent answered {}", response.status);
                 Self::new(Kind::Failed, message)
                     .with("status", response.status.as_u16())
-                    .with("body", clip(&response.body, MOST_TOLD))
+                    .with("body", String::from_utf8_lossy(&response.body))
             }
             AskError::Refused { code, message, data } => {
                 let kind = match code {

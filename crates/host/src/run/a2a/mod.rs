@@ -94,7 +94,10 @@ impl Agents {
         let known = self.known().get(&plan.endpoint).cloned();
         let mut peer = match known {
             Some(peer) => peer,
-            None => card::fetch(&client, &plan.endpoint, until).await?,
+            None => tokio::select! {
+                peer = card::fetch(&client, &plan.endpoint, until) => peer?,
+                () = called_off.cancelled() => return Err(CallError::called_off()),
+            },
         };
         let headers = peer.sign_in(plan.secret.as_ref())?;
         let line = Line { client, endpoint: plan.endpoint.clone(), headers, most: plan.most };

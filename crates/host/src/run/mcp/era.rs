@@ -1,4 +1,4 @@
-//! Which of its two eras the protocol of a server is of.
+//! Which of its eras the protocol of a server is of.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,6 +13,8 @@ pub enum Era {
     Stateless,
     /// A handshake comes first: 2025-11-25 and before.
     Handshake,
+    /// The same, and over the network events come over one URL and messages go to another: 2024-11-05.
+    Events,
 }
 
 impl Era {
@@ -21,12 +23,13 @@ impl Era {
         match self {
             Self::Stateless => "stateless",
             Self::Handshake => "handshake",
+            Self::Events => "events",
         }
     }
 
     /// The era of that name.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Stateless, Self::Handshake].into_iter().find(|era| era.name() == name)
+        [Self::Stateless, Self::Handshake, Self::Events].into_iter().find(|era| era.name() == name)
     }
 }
 

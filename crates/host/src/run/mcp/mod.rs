@@ -1,19 +1,19 @@
 //! Tools of MCP servers.
 //!
 //! - [`session`]: a conversation with a server, over any wire; the only part that knows the library
-//! - [`said`], [`process`]: a server that is a process inside the walls
+//! - [`process`]: a server that is a process inside the walls
 //! - [`remote`], [`registry`]: a server on the network, and where it is
 //! - [`era`]: which of its two eras a server is of
 //! - [`server`]: many calls at a time to one server, each within its time
-//! - [`answer`], [`tools`]: what servers say, as results and actions
+//! - [`answer`], [`tools`], [`quiet`]: what servers say, as results, actions and progress
 //! - here: the servers that are kept between calls
 
 mod answer;
 pub(crate) mod era;
 mod process;
+mod quiet;
 mod registry;
 mod remote;
-mod said;
 mod server;
 mod session;
 mod tools;
@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use egress::http::{HeaderMap, Url};
+use egress::http::{HeaderMap, HeaderName, Url};
 use manifest::model::{Action, OutputFormat};
 use sandbox::Launcher;
 use tokio::time::timeout_at;
@@ -30,6 +30,7 @@ use vault::{Redactor, Secret};
 
 use self::era::Eras;
 use self::process::Order;
+use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
 use super::Blocked;
@@ -44,6 +45,8 @@ const IDLE: Duration = Duration::from_mins(1);
 
 /// How many servers are kept, of all tools together.
 const MOST: usize = 32;
+
+const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
 /// The servers that are spoken with.
 #[derive(Debug)]
@@ -69,6 +72,8 @@ pub(crate) struct Terms {
     pub(crate) until: Instant,
     pub(crate) format: Option<OutputFormat>,
     pub(crate) progress: Option<Arc<dyn Progress>>,
+    /// Knows the secrets that the server is given.
+    pub(crate) redactor: Redactor,
 }
 
 impl Servers {
@@ -88,14 +93,17 @@ impl Servers {
         plan: &Mcp,
         terms: Terms,
     ) -> Answered<Output> {
-        let Terms { warmth, until, format, progress } = terms;
-        let server = match self.server(launcher, plan, warmth, until).await {
+        let Terms { warmth, until, format, progress, redactor } = terms;
+        let server = match self.server(launcher, plan, &redactor, warmth, until).await {
             Ok(server) => server,
             Err(error) => {
                 let blocked = Blocked::of(&error).into_iter().collect();
                 return Answered { answer: Err(error), blocked };
             }
         };
+        let progress = progress.map(|told| -> Arc<dyn Progress> {
+            Arc::new(Quiet { told, redactors: [tokens(plan), redactor] })
+        });
         let (tool, arguments) = (plan.tool.clone(), plan.arguments.clone());
         let answer = server.call(Request { tool, arguments, format, progress }, until).await;
         Answered { answer, blocked: server.take_blocked() }
@@ -106,17 +114,15 @@ impl Servers {
         &self,
         launcher: &Launcher,
         plan: &Mcp,
-        warmth: Warmth,
+        redactor: &Redactor,
         until: Instant,
     ) -> Result<Vec<Action>, CallError> {
-        let server = self.server(launcher, plan, warmth, until).await?;
+        let server = self.server(launcher, plan, redactor, Warmth::Warm, until).await?;
         let mut listed = server.tools(until).await?;
-        if let Some(bearer) = &plan.bearer {
-            let secrets = bearer.secrets().map(|secret| ("token", secret));
-            let redactor = Redactor::new(secrets);
-            for tool in &mut listed {
-                redactor.json(tool);
-            }
+        let tokens = tokens(plan);
+        for tool in &mut listed {
+            tokens.json(tool);
+            redactor.json(tool);
         }
         tools::read(&listed)
     }
@@ -139,18 +145,19 @@ impl Servers {
         &self,
         launcher: &Launcher,
         plan: &Mcp,
+        redactor: &Redactor,
         warmth: Warmth,
         until: Instant,
     ) -> Result<Arc<Server>, CallError> {
         match &plan.place {
             Place::Process { argv, walls } => {
-                let order = Order::new(argv, walls, plan.longest);
+                let order = Order::new(argv, walls, plan.longest, redactor.clone());
                 let key = order.key();
                 let start = Server::start(launcher, &order, &plan.name, &*self.eras, until);
                 self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
             }
-            Place::Url { url, headers, rules, .. } => {
-                let headers = &signed(headers, plan, url);
+            Place::Url { url, rules } => {
+                let headers = &signed(plan, url);
                 let key = format!("{url} {:?} {rules:?} {}", secret_too(headers), plan.longest);
                 let start = async {
                     let line = Line::new(rules)?;
@@ -168,7 +175,7 @@ impl Servers {
                     let line = Line::new(rules)?;
                     let named = server.as_deref();
                     let (url, way) = registry::find(&line, url, named, tool, until).await?;
-                    let headers = &signed(&HeaderMap::new(), plan, &url);
+                    let headers = &signed(plan, &url);
                     let (longest, name) = (plan.longest, &*plan.name);
                     let target = Target { url, way, headers, longest, name };
                     reach(line, &target, &*self.eras, until).await
@@ -229,15 +236,16 @@ impl Servers {
     }
 }
 
-/// Headers with the token of whoever signed in, where it is meant for that URL and nothing else says who
-/// is asking.
-fn signed(headers: &HeaderMap, plan: &Mcp, url: &Url) -> HeaderMap {
-    let mut headers = headers.clone();
+/// Takes out who a call is made as.
+fn tokens(plan: &Mcp) -> Redactor {
+    let secrets = plan.bearer.iter().flat_map(Bearer::secrets);
+    Redactor::new(secrets.map(|secret| ("token", secret)))
+}
+
+/// The token of whoever signed in, where it is meant for that URL.
+fn signed(plan: &Mcp, url: &Url) -> HeaderMap {
     let told = plan.bearer.as_ref().and_then(|bearer| bearer.header(url));
-    if let Some(told) = told {
-        headers.entry("authorization").or_insert(told);
-    }
-    headers
+    told.map(|told| (AUTHORIZATION, told)).into_iter().collect()
 }
 
 /// Headers with what is secret in them, because who asks with another is somebody else.

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use manifest::dialect::Dialect;
 use sandbox::{Child, Ended, Exit, Launcher};
+use vault::Redactor;
 
-use super::said::Said;
-use super::session::line::Fault;
-use super::session::stdio::{Health, Wire};
+use super::session::Health;
+use super::session::stdio::Wire;
 use crate::confine::Walls;
 use crate::error::{CallError, Kind};
 use crate::output::ended_by;
+use crate::run::said::Said;
 use crate::run::{Blocked, Network, not_started};
 
 /// What is started.
@@ -22,16 +23,18 @@ pub(super) struct Order {
     argv: Vec<OsString>,
     walls: Walls,
     longest: u64,
+    /// Knows the secrets among its variables.
+    redactor: Redactor,
 }
 
 impl Order {
     /// An order for a server whose messages are so long at most. Its walls are without what is counted by
     /// call, not for as long as a server lives.
-    pub(super) fn new(argv: &[OsString], walls: &Walls, longest: u64) -> Self {
+    pub(super) fn new(argv: &[OsString], walls: &Walls, longest: u64, redactor: Redactor) -> Self {
         let mut walls = walls.clone();
         walls.confinement.limits.deadline = None;
         walls.confinement.limits.output = None;
-        Self { argv: argv.to_vec(), walls, longest }
+        Self { argv: argv.to_vec(), walls, longest, redactor }
     }
 
     /// All that makes one server different from another.
@@ -59,7 +62,7 @@ impl Process {
         let spawned = launcher.spawn(&order.walls.confinement, &order.argv);
         let mut child = spawned.map_err(|error| not_started(&error))?;
         let network = Network::open(&mut child, &order.walls.rules)?;
-        let said = Said::default();
+        let said = Said::new(&order.redactor);
         let pipes = (child.take_stdin(), child.take_stdout(), child.take_stderr());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(no_pipes(&io::ErrorKind::BrokenPipe.into()));
@@ -75,8 +78,8 @@ impl Process {
     }
 
     /// How it is doing.
-    pub(super) fn health(&self) -> &Health {
-        &self.health
+    pub(super) fn health(&self) -> Arc<Health> {
+        Arc::clone(&self.health)
     }
 
     /// Ends it, at once.
@@ -99,18 +102,6 @@ impl Process {
 
     /// Why its wire is gone. It blocks for a moment, because the end of a process comes after that of its output.
     pub(super) fn why_gone(&self) -> CallError {
-        match self.health.fault() {
-            Some(Fault::TooMuch) => {
-                self.kill();
-                let message = "the tool wrote more output than it may";
-                return self.with_words(CallError::new(Kind::TooMuchOutput, message));
-            }
-            Some(Fault::Garbled(how)) => {
-                self.kill();
-                return self.with_words(super::answer::odd(how));
-            }
-            None => {}
-        }
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = child.wait_until(Some(Instant::now() + Duration::from_secs(1)));
         child.kill();

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::remote::{Line, Way};
 use crate::error::{CallError, Kind};
+use crate::output::strict;
 
 /// The longest answer of a registry.
 const LONGEST: u64 = 8 << 20;
@@ -84,7 +85,7 @@ fn below(registry: &Url, segments: &[&str]) -> Url {
     url
 }
 
-/// A JSON document, where there is one.
+/// A JSON document, where there is one. One that cannot be had now is no sign that there is none.
 async fn get(line: &Line, url: Url, until: Instant) -> Result<Option<Value>, CallError> {
     let mut request = Request::new(Method::GET, url);
     request.headers.insert("accept", HeaderValue::from_static("application/json"));
@@ -94,10 +95,16 @@ async fn get(line: &Line, url: Url, until: Instant) -> Result<Option<Value>, Cal
         let message = format!("the registry was not reached: {error}");
         CallError::new(Kind::Unavailable, message)
     })?;
-    if !response.status.is_success() {
-        return Ok(None);
+    match response.status.as_u16() {
+        200..300 => Ok(std::str::from_utf8(&response.body).ok().and_then(strict)),
+        // A server that is no registry says so in many ways.
+        400..=428 | 430..=499 => Ok(None),
+        status => {
+            let message = format!("the registry answered {}", response.status);
+            let error = CallError::new(Kind::Unavailable, message).with("status", status);
+            Err(if matches!(status, 429 | 502..=504) { error.passing() } else { error })
+        }
     }
-    Ok(serde_json::from_slice(&response.body).ok())
 }
 
 /// The servers of a document, in any of the forms that are in use.

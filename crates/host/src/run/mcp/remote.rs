@@ -86,8 +86,8 @@ pub(super) async fn reach(
     line.check(&target.url)?;
     let opened = timeout_at(until.into(), open(&line, target, eras)).await;
     match opened {
-        Ok(Ok(session)) => {
-            eras.remember(target.name, Some(session.era())).await;
+        Ok(Ok((session, era))) => {
+            eras.remember(target.name, Some(era)).await;
             Ok(Server::remote(session, line))
         }
         Ok(Err(error)) => {
@@ -100,42 +100,62 @@ pub(super) async fn reach(
     }
 }
 
-async fn open(line: &Line, target: &Target<'_>, eras: &dyn Eras) -> Result<Session, AskError> {
-    let events = || async {
-        let wire = sse::Wire::open(&line.client, &target.url, target.headers, target.longest).await;
-        let wire = wire.map_err(|error| of_wire(&error))?;
-        Session::open(wire, Opening::Known(Era::Handshake)).await
-    };
+/// Begins a conversation, and says what the server is known by from now on.
+async fn open(
+    line: &Line,
+    target: &Target<'_>,
+    eras: &dyn Eras,
+) -> Result<(Session, Era), AskError> {
     if target.way == Way::Events {
-        return events().await;
+        return events(line, target).await;
     }
-    let streamable = async |opening| {
-        let (url, headers) = (target.url.as_str(), target.headers);
-        let wire = http::wire(line.client.inner(), url, headers, target.longest);
-        Session::open(wire, opening).await
-    };
-    let ask = async || match tokio::time::timeout(PATIENCE, streamable(Opening::Ask)).await {
-        Ok(opened) => opened,
-        Err(_) => streamable(Opening::Known(Era::Handshake)).await,
-    };
-    let first = match eras.known(target.name).await {
-        Some(era) => match streamable(Opening::Known(era)).await {
+    if let Some(era) = eras.known(target.name).await {
+        let known = match era {
+            Era::Events if target.way == Way::Either => events(line, target).await,
+            era => streamable(line, target, Opening::Known(era)).await,
+        };
+        match known {
             Err(error) if !is_about_login(&error) => {
                 // What was remembered may be of an older release.
                 eras.remember(target.name, None).await;
-                ask().await
             }
-            opened => opened,
-        },
-        None => ask().await,
+            known => return known,
+        }
+    }
+    let asking = streamable(line, target, Opening::Ask);
+    let first = match tokio::time::timeout(PATIENCE, asking).await {
+        Ok(opened) => opened,
+        Err(_) => streamable(line, target, Opening::Known(Era::Handshake)).await,
     };
     match first {
         Err(error) if target.way == Way::Either && !is_about_login(&error) => {
             // Those who only know the oldest way refuse what is not theirs in many words.
-            events().await.map_err(|_| error)
+            let oldest = events(line, target).await;
+            oldest.map_err(|other| if is_about_login(&other) { other } else { error })
         }
         first => first,
     }
+}
+
+/// Every message is a request.
+async fn streamable(
+    line: &Line,
+    target: &Target<'_>,
+    opening: Opening,
+) -> Result<(Session, Era), AskError> {
+    let (url, headers) = (target.url.as_str(), target.headers);
+    let (wire, health) = http::wire(line.client.inner(), url, headers, target.longest);
+    let session = Session::open(wire, health, opening).await?;
+    let era = session.era();
+    Ok((session, era))
+}
+
+/// Events over one URL, messages to another.
+async fn events(line: &Line, target: &Target<'_>) -> Result<(Session, Era), AskError> {
+    let wire = sse::Wire::open(&line.client, &target.url, target.headers, target.longest).await;
+    let (wire, health) = wire.map_err(|error| of_wire(&error))?;
+    let session = Session::open(wire, health, Opening::Known(Era::Events)).await?;
+    Ok((session, Era::Events))
 }
 
 fn is_about_login(error: &AskError) -> bool {

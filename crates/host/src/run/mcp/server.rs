@@ -32,6 +32,9 @@ const MOST_TOOLS: usize = 4096;
 /// How many pages its list of tools may have.
 const MOST_PAGES: usize = 256;
 
+/// How many bytes its list of tools may have, over all pages.
+const LONGEST_LIST: usize = 16 << 20;
+
 /// How long a process may keep silent about its era.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -95,7 +98,8 @@ impl Server {
             let left = until.saturating_duration_since(Instant::now());
             let patience = (opening == Opening::Ask).then(|| PATIENCE.min(left / 3));
             let (process, wire) = spawn(launcher, order, patience).await?;
-            let opened = timeout_at(until.into(), Session::open(wire, opening)).await;
+            let opened =
+                timeout_at(until.into(), Session::open(wire, process.health(), opening)).await;
             let error = match opened {
                 Ok(Ok(session)) => {
                     eras.remember(key, Some(session.era())).await;
@@ -168,10 +172,13 @@ impl Server {
     /// Its tools, page by page.
     pub(super) async fn tools(&self, until: Instant) -> Result<Vec<Value>, CallError> {
         let all = async {
-            let mut tools = Vec::new();
-            let mut cursor = None;
+            let (mut tools, mut length, mut cursor) = (Vec::new(), 0, None);
             for _ in 0..MOST_PAGES {
                 let (page, next) = self.session.tools(cursor).await?;
+                length += page.iter().map(|tool| tool.to_string().len()).sum::<usize>();
+                if length > LONGEST_LIST {
+                    return Err(AskError::TooMuch);
+                }
                 tools.extend(page);
                 if tools.len() > MOST_TOOLS {
                     break;
@@ -269,9 +276,12 @@ pub(super) async fn why(error: AskError, process: Option<&Arc<Process>>, tool: &
             let told = tokio::task::spawn_blocking(move || gone.why_gone()).await;
             told.unwrap_or_else(|_| answer::not_answered(error, tool))
         }
-        AskError::Odd(_) => process.with_words(answer::not_answered(error, tool)),
-        AskError::Refused { .. } | AskError::TooMuch | AskError::Login(_) => {
-            answer::not_answered(error, tool)
+        AskError::Odd(_) | AskError::TooMuch => {
+            if process.health().fault().is_some() {
+                process.kill();
+            }
+            process.with_words(answer::not_answered(error, tool))
         }
+        AskError::Refused { .. } | AskError::Login(_) => answer::not_answered(error, tool),
     }
 }

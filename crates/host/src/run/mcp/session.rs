@@ -3,6 +3,7 @@
 
 mod events;
 mod face;
+mod health;
 pub(super) mod http;
 pub(super) mod line;
 pub(super) mod sse;
@@ -25,6 +26,8 @@ use rmcp::transport::Transport;
 use serde_json::{Map, Value};
 
 use self::face::{Face, Listeners};
+pub(super) use self::health::Health;
+use self::line::Fault;
 use super::era::Era;
 use crate::call::Progress;
 use crate::login::metadata::{is_scope, split_scopes};
@@ -34,6 +37,7 @@ use crate::login::metadata::{is_scope, split_scopes};
 pub(super) struct Session {
     service: RunningService<RoleClient, Face>,
     listeners: Listeners,
+    health: Arc<Health>,
 }
 
 /// How a conversation is begun.
@@ -102,6 +106,7 @@ impl Session {
     /// Begins a conversation.
     pub(super) async fn open(
         transport: impl Transport<RoleClient> + 'static,
+        health: Arc<Health>,
         opening: Opening,
     ) -> Result<Self, AskError> {
         let modern = || vec![ProtocolVersion::V_2026_07_28];
@@ -109,7 +114,7 @@ impl Session {
             Opening::Known(Era::Stateless) => {
                 ClientLifecycleMode::Discover { preferred_versions: modern() }
             }
-            Opening::Known(Era::Handshake) => ClientLifecycleMode::Initialize,
+            Opening::Known(Era::Handshake | Era::Events) => ClientLifecycleMode::Initialize,
             Opening::Ask => ClientLifecycleMode::Auto {
                 preferred_versions: modern(),
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
@@ -117,9 +122,12 @@ impl Session {
         };
         let listeners = Listeners::default();
         let face = Face::new(listeners.clone());
-        let opened = face.serve_with_lifecycle(transport, lifecycle).await;
-        let service = opened.map_err(of_opening)?;
-        Ok(Self { service, listeners })
+        let opened = tokio::select! {
+            opened = face.serve_with_lifecycle(transport, lifecycle) => opened.map_err(of_opening),
+            () = health.broken() => Err(AskError::Closed),
+        };
+        let service = opened.map_err(|error| known(error, &health))?;
+        Ok(Self { service, listeners, health })
     }
 
     /// The server's era.
@@ -134,7 +142,9 @@ impl Session {
 
     /// Whether the wire is gone.
     pub(super) fn is_closed(&self) -> bool {
-        self.service.is_closed() || self.service.peer().is_transport_closed()
+        self.service.is_closed()
+            || self.service.peer().is_transport_closed()
+            || self.health.fault().is_some()
     }
 
     /// Calls a tool. Whoever stops waiting has the server told so.
@@ -173,12 +183,15 @@ impl Session {
     ) -> Result<Value, AskError> {
         let peer = self.service.peer();
         let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-        let handle = sent.map_err(of_asking)?;
+        let handle = sent.map_err(|error| known(of_asking(error), &self.health))?;
         let _listening = progress.map(|one| self.listeners.add(&handle.progress_token, one));
         let mut waiting = Waiting { peer, id: Some(handle.id.clone()) };
-        let answered = handle.await_response().await;
+        let answered = tokio::select! {
+            answered = handle.await_response() => answered.map_err(of_asking),
+            () = self.health.broken() => Err(AskError::Closed),
+        };
         waiting.id = None;
-        let result: ServerResult = answered.map_err(of_asking)?;
+        let result: ServerResult = answered.map_err(|error| known(error, &self.health))?;
         serde_json::to_value(result).map_err(|error| AskError::Odd(error.to_string()))
     }
 }
@@ -201,6 +214,17 @@ impl Drop for Waiting<'_> {
             let params = CancelledNotificationParam::new(Some(id), reason);
             let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
         });
+    }
+}
+
+/// Why there is no answer, where more is known than that the wire is gone.
+fn known(error: AskError, health: &Health) -> AskError {
+    match (error, health.fault()) {
+        (AskError::Closed | AskError::Wire(_), Some(Fault::TooMuch)) => AskError::TooMuch,
+        (AskError::Closed | AskError::Wire(_), Some(Fault::Garbled(how))) => {
+            AskError::Odd(how.to_owned())
+        }
+        (error, _) => error,
     }
 }
 

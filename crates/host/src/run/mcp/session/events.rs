@@ -1,4 +1,4 @@
-//! Events of a server, as they come over HTTP; none is longer than it may be.
+//! Events of a server, as they come over HTTP; none is longer than it may be, with all that comes before it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -90,8 +90,9 @@ impl Parser {
             // What only carries an id or a time still has to be known by who may come again.
             if self.has_data || event.id.is_some() || event.retry.is_some() {
                 self.ready.push_back(event);
+                self.size = 0;
             }
-            (self.size, self.has_data) = (0, false);
+            self.has_data = false;
             return;
         }
         let (name, value) = line.split_once(':').unwrap_or((&line, ""));
@@ -137,5 +138,7 @@ mod tests {
         let mut parser = Parser::new(20);
         assert!(parser.push(b"data: short\n\ndata: short\n\n").is_ok());
         assert!(parser.push(b"data: aaaaaaaaaaaaaaaaaaa").is_err());
+        // What is no event does not make up for any.
+        assert!(Parser::new(20).push(&b": hello\n\n".repeat(10)).is_err());
     }
 }

@@ -21,6 +21,8 @@ use sse_stream::Sse;
 
 use super::WantsLogin;
 use super::events::{Event, Events};
+use super::health::Health;
+use super::line::{self, Fault, Line};
 
 /// How much of a refusal is read.
 const MOST_REFUSAL: usize = 64 << 10;
@@ -37,14 +39,16 @@ pub(in crate::run::mcp) fn wire(
     url: &str,
     headers: &HeaderMap,
     longest: u64,
-) -> StreamableHttpClientTransport<Bounded> {
+) -> (StreamableHttpClientTransport<Bounded>, Arc<Health>) {
+    let health = Health::new(longest);
     let longest = usize::try_from(longest).unwrap_or(usize::MAX);
     let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone()));
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers.collect())
         .max_concurrent_requests(AT_A_TIME)
         .max_sse_event_size(longest);
-    StreamableHttpClientTransport::with_client(Bounded { client: client.clone(), longest }, config)
+    let client = Bounded { client: client.clone(), longest, health: Arc::clone(&health) };
+    (StreamableHttpClientTransport::with_client(client, config), health)
 }
 
 /// A client that reads no more than it may.
@@ -52,6 +56,7 @@ pub(in crate::run::mcp) fn wire(
 pub(in crate::run::mcp) struct Bounded {
     client: Client,
     longest: usize,
+    health: Arc<Health>,
 }
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -80,8 +85,13 @@ impl StreamableHttpClient for Bounded {
         if let Some(bearer) = bearer {
             request = request.bearer_auth(bearer);
         }
+        let _telling = self.health.tell(&message);
         let response = request.send().await.map_err(StreamableHttpError::Client)?;
-        self.read(response, &message, session.is_some()).await
+        let answer = self.read(response, &message, session.is_some()).await?;
+        if let StreamableHttpPostResponse::Json(message, _) = &answer {
+            self.health.take(message).map_err(|_| too_much())?;
+        }
+        Ok(answer)
     }
 
     async fn delete_session(
@@ -102,24 +112,31 @@ impl StreamableHttpClient for Bounded {
         bearer: Option<String>,
         headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<Error>> {
-        let most = self.longest;
-        self.client
-            .get_stream_with_max_sse_event_size(url, session, last, bearer, headers, most)
-            .await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        url: Arc<str>,
-        session: Option<Arc<str>>,
-        last: Option<String>,
-        bearer: Option<String>,
-        headers: Headers,
-        most: usize,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<Error>> {
-        self.client
-            .get_stream_with_max_sse_event_size(url, session, last, bearer, headers, most)
-            .await
+        if self.health.fault().is_some() {
+            return Err(too_much());
+        }
+        let request = self.client.get(&*url).headers(headers.into_iter().collect());
+        let mut request = request.header(ACCEPT, "text/event-stream");
+        if let Some(session) = &session {
+            request = request.header(SESSION, &**session);
+        }
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        if let Some(bearer) = bearer {
+            request = request.bearer_auth(bearer);
+        }
+        let response = request.send().await.map_err(StreamableHttpError::Client)?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        let response = response.error_for_status().map_err(StreamableHttpError::Client)?;
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
+            let kind = kind.map(str::to_owned);
+            return Err(StreamableHttpError::UnexpectedContentType(kind));
+        }
+        Ok(self.events(response))
     }
 }
 
@@ -145,26 +162,59 @@ impl Bounded {
             return refused(response, message, session).await;
         }
         if kind.starts_with("text/event-stream") {
-            let events = Events::of(response, self.longest);
-            let events = stream::unfold(Some(events), |events| async {
-                let mut events = events?;
-                match events.next().await {
-                    Ok(Some(event)) => Some((Ok(sse(event)), Some(events))),
-                    Ok(None) => None,
-                    Err(error) => Some((Err(SseError::Body(error.into())), None)),
-                }
-            });
-            return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
+            return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
         }
         let body = read(response, self.longest).await?;
         match serde_json::from_slice(&body) {
-            Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+            Ok(answer) => {
+                let line = Line::Messages(vec![answer]);
+                self.health.hear(body.len(), &line).map_err(|_| too_much())?;
+                let Line::Messages(mut messages) = line else { return Err(too_much()) };
+                Ok(StreamableHttpPostResponse::Json(messages.remove(0), session))
+            }
             // To what is no request there is no answer to understand.
             Err(_) if !matches!(message, JsonRpcMessage::Request(_)) => {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
             Err(_) => Err(unexpected(format!("its answer is no message but `{kind}`"))),
         }
+    }
+}
+
+impl Bounded {
+    /// The events of a response, each of which is counted.
+    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+        let begun = (Events::of(response, self.longest), Arc::clone(&self.health));
+        let events = stream::unfold(Some(begun), |state| async {
+            let (mut events, health) = state?;
+            let event = match events.next().await {
+                Ok(event) => event?,
+                Err(error) => {
+                    health.lost(&error);
+                    return Some((Err(SseError::Body(error.into())), None));
+                }
+            };
+            match count(&event, &health) {
+                Ok(()) => Some((Ok(sse(event)), Some((events, health)))),
+                Err(_) => Some((Err(SseError::Body(long().into())), None)),
+            }
+        });
+        events.boxed()
+    }
+}
+
+/// Counts what is in an event. Only those without a name, or with this one, hold messages.
+fn count(event: &Event, health: &Health) -> Result<(), Fault> {
+    let data = event.data.as_bytes();
+    let line = match event.name.as_deref() {
+        // What is none of the protocol is for somebody else.
+        None | Some("message") if !data.is_empty() => line::understand(data).unwrap_or(Line::Noise),
+        _ => Line::Messages(Vec::new()),
+    };
+    health.hear(data.len(), &line)?;
+    match &line {
+        Line::Messages(messages) => messages.iter().try_for_each(|one| health.take(one)),
+        Line::Noise => Ok(()),
     }
 }
 
@@ -211,15 +261,24 @@ async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Streamable
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(StreamableHttpError::Client)? {
         if body.len() + piece.len() > most {
-            let words = "the answer is longer than it may be";
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, words).into());
+            return Err(too_much());
         }
         body.extend_from_slice(&piece);
     }
     Ok(body)
 }
 
+fn too_much() -> StreamableHttpError<Error> {
+    long().into()
+}
+
+fn long() -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, "the answer is longer than it may be")
+}
+
 fn sse(event: Event) -> Sse {
     let data = Some(event.data).filter(|data| !data.is_empty());
-    Sse { event: event.name, data, id: event.id, retry: event.retry }
+    // A server must not have us come again and again without a pause, or never.
+    let retry = event.retry.map(|wait| wait.clamp(1_000, 60_000));
+    Sse { event: event.name, data, id: event.id, retry }
 }

@@ -2,6 +2,7 @@
 //! of them names the other, which messages are sent to.
 
 use std::io;
+use std::sync::Arc;
 
 use egress::http::{Client, HeaderMap, Url};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
@@ -10,6 +11,7 @@ use rmcp::transport::Transport;
 
 use super::WantsLogin;
 use super::events::Events;
+use super::health::Health;
 use super::line::{self, Line, Message};
 
 /// A wire to a server behind two URLs.
@@ -21,6 +23,7 @@ pub(in crate::run::mcp) struct Wire {
     events: Events,
     /// Messages of a batch that were not taken yet, the last first.
     rest: Vec<Message>,
+    health: Arc<Health>,
 }
 
 impl Wire {
@@ -30,7 +33,7 @@ impl Wire {
         url: &Url,
         headers: &HeaderMap,
         longest: u64,
-    ) -> io::Result<Self> {
+    ) -> io::Result<(Self, Arc<Health>)> {
         let request = client.inner().get(url.clone()).headers(headers.clone());
         let sent = request.header(ACCEPT, "text/event-stream").send().await;
         let response = sent.map_err(io::Error::other)?;
@@ -43,6 +46,7 @@ impl Wire {
         {
             return Err(io::Error::other(format!("HTTP {}", response.status())));
         }
+        let health = Health::new(longest);
         let longest = usize::try_from(longest).unwrap_or(usize::MAX);
         let mut events = Events::of(response, longest);
         let first = events.next().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -54,13 +58,15 @@ impl Wire {
         if messages.origin() != url.origin() {
             return Err(io::Error::other("its endpoint is of another origin"));
         }
-        Ok(Self {
+        let wire = Self {
             client: client.clone(),
             headers: headers.clone(),
             messages,
             events,
             rest: Vec::new(),
-        })
+            health: Arc::clone(&health),
+        };
+        Ok((wire, health))
     }
 }
 
@@ -72,7 +78,9 @@ impl Transport<RoleClient> for Wire {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let request = self.client.inner().post(self.messages.clone()).headers(self.headers.clone());
+        let telling = self.health.tell(&message);
         async move {
+            let _telling = telling;
             let request = request.header(CONTENT_TYPE, "application/json");
             let sent = request.body(serde_json::to_vec(&message)?).send().await;
             let response = sent.map_err(io::Error::other)?;
@@ -90,10 +98,15 @@ impl Transport<RoleClient> for Wire {
     async fn receive(&mut self) -> Option<Message> {
         loop {
             if let Some(message) = self.rest.pop() {
-                return Some(message);
+                return self.health.take(&message).ok().map(|()| message);
             }
-            let event = self.events.next().await.ok()??;
-            if let Ok(Line::Messages(mut messages)) = line::understand(event.data.as_bytes()) {
+            let event = self.events.next().await;
+            let event = event.inspect_err(|error| self.health.lost(error)).ok()??;
+            let data = event.data.as_bytes();
+            // What is none of the protocol is for somebody else.
+            let line = line::understand(data).unwrap_or(Line::Noise);
+            self.health.hear(data.len(), &line).ok()?;
+            if let Line::Messages(mut messages) = line {
                 messages.reverse();
                 self.rest = messages;
             }

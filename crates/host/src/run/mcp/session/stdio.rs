@@ -1,19 +1,17 @@
 //! A server behind two pipes. They block, so a thread reads the one and another writes the other.
 
-use std::collections::HashSet;
 use std::io::{self, BufReader, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use rmcp::model::{
-    ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
-use super::line::{self, Fault, Line, Message, Tally};
-use crate::run::mcp::said::Said;
+use super::health::Health;
+use super::line::{self, Fault, Line, Message};
+use crate::run::said::Said;
 
 /// How many messages wait in each direction before the other side has to.
 const QUEUE: usize = 64;
@@ -37,39 +35,6 @@ struct Probe {
     until: Option<tokio::time::Instant>,
 }
 
-/// How a server is doing, for those who do not hold its wire.
-#[derive(Debug)]
-pub(in crate::run::mcp) struct Health(Mutex<Condition>);
-
-#[derive(Debug)]
-struct Condition {
-    asked: HashSet<RequestId>,
-    answered_at: Instant,
-    fault: Option<Fault>,
-    kept_silent: bool,
-}
-
-impl Health {
-    /// What is wrong with it.
-    pub(in crate::run::mcp) fn fault(&self) -> Option<Fault> {
-        self.lock().fault.clone()
-    }
-
-    /// When it last answered anything, or began.
-    pub(in crate::run::mcp) fn answered_at(&self) -> Instant {
-        self.lock().answered_at
-    }
-
-    /// Whether it did not say of which era it is.
-    pub(in crate::run::mcp) fn kept_silent(&self) -> bool {
-        self.lock().kept_silent
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Condition> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Wire {
     /// Connects to the pipes of a server. One message may be so long, and as much may come unasked.
     pub(in crate::run::mcp) fn open(
@@ -81,19 +46,12 @@ impl Wire {
     ) -> io::Result<(Self, Arc<Health>)> {
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (was_read, incoming) = mpsc::channel(QUEUE);
-        let condition = Condition {
-            asked: HashSet::new(),
-            answered_at: Instant::now(),
-            fault: None,
-            kept_silent: false,
-        };
-        let health = Arc::new(Health(Mutex::new(condition)));
+        let health = Health::new(longest);
         let watched = Arc::clone(&health);
         thread("mcp-write", move || write(stdin, to_write))?;
         thread("mcp-read", move || {
-            if let Err(fault) = listen(stdout, longest, &was_read, &watched, &said) {
-                watched.lock().fault = Some(fault);
-            }
+            let heard = listen(stdout, longest, &was_read, &watched, &said);
+            let _ = watched.noting(heard);
         })?;
         let wire = Self {
             outgoing: Some(outgoing),
@@ -105,48 +63,8 @@ impl Wire {
         Ok((wire, health))
     }
 
-    /// Keeps count of what was asked and of what nobody waits for any more.
-    fn note(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
-        match message {
-            JsonRpcMessage::Request(request) => {
-                self.health.lock().asked.insert(request.id.clone());
-                if let (ClientRequest::DiscoverRequest(_), Some(patience)) =
-                    (&request.request, self.patience)
-                {
-                    let until = Some(tokio::time::Instant::now() + patience);
-                    self.probe = Some(Probe { id: request.id.clone(), until });
-                }
-            }
-            JsonRpcMessage::Notification(one) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &one.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.health.lock().asked.remove(id);
-                }
-            }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
-        }
-    }
-}
-
-impl Transport<RoleClient> for Wire {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.note(&message);
-        let outgoing = self.outgoing.clone();
-        async move {
-            let mut text = serde_json::to_vec(&message)?;
-            text.push(b'\n');
-            let outgoing = outgoing.ok_or(io::ErrorKind::BrokenPipe)?;
-            outgoing.send(text).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
-        }
-    }
-
-    async fn receive(&mut self) -> Option<Message> {
+    /// The next message, or what stands for it.
+    async fn next(&mut self) -> Option<Message> {
         loop {
             let Some(Probe { id, until }) = &mut self.probe else {
                 return self.incoming.recv().await;
@@ -159,7 +77,7 @@ impl Transport<RoleClient> for Wire {
                     // taken for that answer.
                     Err(_) => {
                         *until = None;
-                        self.health.lock().kept_silent = true;
+                        self.health.keeps_silent();
                         let silence = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "silence", None);
                         return Some(JsonRpcMessage::error(silence, Some(id.clone())));
                     }
@@ -174,6 +92,35 @@ impl Transport<RoleClient> for Wire {
                 return Some(message);
             }
         }
+    }
+}
+
+impl Transport<RoleClient> for Wire {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        if let (JsonRpcMessage::Request(request), Some(patience)) = (&message, self.patience)
+            && let ClientRequest::DiscoverRequest(_) = request.request
+        {
+            let until = Some(tokio::time::Instant::now() + patience);
+            self.probe = Some(Probe { id: request.id.clone(), until });
+        }
+        let (outgoing, telling) = (self.outgoing.clone(), self.health.tell(&message));
+        async move {
+            let _telling = telling;
+            let mut text = serde_json::to_vec(&message)?;
+            text.push(b'\n');
+            let outgoing = outgoing.ok_or(io::ErrorKind::BrokenPipe)?;
+            outgoing.send(text).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        let message = self.next().await?;
+        self.health.take(&message).ok().map(|()| message)
     }
 
     async fn close(&mut self) -> io::Result<()> {
@@ -200,7 +147,6 @@ fn listen(
     said: &Said,
 ) -> Result<(), Fault> {
     let mut reader = BufReader::with_capacity(64 << 10, stdout);
-    let mut tally = Tally::new(longest);
     loop {
         let line = match line::read(&mut reader, longest) {
             Ok(Some(line)) => line,
@@ -210,11 +156,7 @@ fn listen(
             Ok(None) | Err(_) => return Ok(()),
         };
         let what = line::understand(&line)?;
-        let mut condition = health.lock();
-        if tally.count(line.len(), &what, &mut condition.asked)? {
-            condition.answered_at = Instant::now();
-        }
-        drop(condition);
+        health.hear(line.len(), &what)?;
         match what {
             Line::Messages(all) => {
                 for one in all {
@@ -224,7 +166,7 @@ fn listen(
                 }
             }
             // It helps whoever has to find out why a server does not work.
-            Line::Noise => said.add(&[&line, &b"\n"[..]].concat()),
+            Line::Noise => said.add_line(&line),
         }
     }
 }
