@@ -35,6 +35,7 @@ use crate::records::Records;
 use crate::run::Blocked;
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
+use crate::run::leash::Leash;
 use crate::run::mcp::era::Eras;
 use crate::run::mcp::{Servers, assumed};
 use crate::run::signed::Signer;
@@ -211,7 +212,7 @@ impl Host {
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
-        let plan = prepare_image(plan).await?;
+        let plan = prepare_image(plan, &call.called_off).await?;
         let redactor = secrets::redactor(&variables);
         (record.argv, record.env_keys) = plan.shown();
         if matches!(plan.way, Way::Engine(_)) {
@@ -260,10 +261,11 @@ impl Host {
     /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
     /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied.
     pub async fn discover(&self, tool: &Tool) -> Result<Vec<Action>, CallError> {
-        let began = Instant::now();
-        let known = self.known(tool, &listing(tool)).await?;
-        let plan = prepare_image(self.plan_of_listing(tool, &known).await?).await?;
-        let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        let listing = listing(tool);
+        let known = self.known(tool, &listing).await?;
+        let plan = self.plan_of_listing(tool, &known).await?;
+        let plan = prepare_image(plan, &listing.called_off).await?;
+        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
             Way::Mcp(mut one) => {
                 let mut told = Vec::new();
@@ -443,16 +445,22 @@ fn denied(denial: &Denial, tool: &Tool) -> CallError {
     }
 }
 
-/// Has the image of a call unpacked, where it runs in one.
-async fn prepare_image(mut plan: Plan) -> Result<Plan, CallError> {
+/// Has the image of a call unpacked, where it runs in one, as long as somebody waits for it.
+async fn prepare_image(mut plan: Plan, off: &CancellationToken) -> Result<Plan, CallError> {
     if plan.image.is_none() {
         return Ok(plan);
     }
+    let leash = Leash::default();
+    let _guard = leash.guard();
     let prepared = tokio::task::spawn_blocking(move || {
-        plan::container::prepare(&mut plan)?;
+        plan::container::prepare(&mut plan, &leash)?;
         Ok(plan)
     });
-    prepared.await.unwrap_or_else(|error| {
+    let prepared = tokio::select! {
+        prepared = prepared => prepared,
+        () = off.cancelled() => return Err(CallError::called_off()),
+    };
+    prepared.unwrap_or_else(|error| {
         let message = format!("the call broke off: {error}");
         Err(CallError::new(Kind::Unavailable, message))
     })
