@@ -1,6 +1,5 @@
 //! Schemas that take long: they are cut off by a clock, and nobody else waits for them.
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod kit;
 

@@ -288,7 +288,7 @@ impl Store {
                 kept.push((age, note.bytes, digits.to_owned()));
             }
         }
-        kept.sort_unstable_by(|one, other| other.0.cmp(&one.0));
+        kept.sort_unstable_by_key(|(age, ..)| std::cmp::Reverse(*age));
         for (age, bytes, digits) in kept {
             let is_too_much = all_bytes > self.keeping.most_bytes && age > self.keeping.shortest;
             if (is_too_much || age > self.keeping.longest) && self.remove(&digits) {

@@ -92,7 +92,7 @@ impl<'t> Tree<'t> {
         if self.steps.get() > self.limits.steps {
             return Err(ImageError::refused(Code::TooMuchWork, shown(name)));
         }
-        if self.steps.get() % STRIDE == 0 && (self.is_called_off)() {
+        if self.steps.get().is_multiple_of(STRIDE) && (self.is_called_off)() {
             return Err(ImageError::refused(Code::CalledOff, shown(name)));
         }
         Ok(())

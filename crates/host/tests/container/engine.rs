@@ -54,9 +54,11 @@ impl Podman {
     /// A host that runs images by it alone.
     async fn host(&self, home: &Path, policy: &str) -> Host {
         let launcher = Path::new(env!("CARGO_BIN_EXE_host-launcher"));
-        let policy = match policy.contains("[containers]") {
-            true => policy.replace("[containers]", "[containers]\norder = [\"engine\"]"),
-            false => format!("{policy}\n[containers]\norder = [\"engine\"]"),
+        let order = "[containers]\norder = [\"engine\"]";
+        let policy = if policy.contains("[containers]") {
+            policy.replace("[containers]", order)
+        } else {
+            format!("{policy}\n{order}")
         };
         let settings = Settings {
             policy: Policy::parse(&policy).unwrap(),

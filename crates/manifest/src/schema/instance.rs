@@ -242,7 +242,9 @@ impl Patterns {
             match (&*member.key, &member.value.value) {
                 ("pattern", Value::Text(pattern)) => self.add(pattern),
                 ("patternProperties", Value::Object(members)) => {
-                    members.iter().for_each(|member| self.add(&member.key));
+                    for member in members {
+                        self.add(&member.key);
+                    }
                 }
                 ("unevaluatedProperties" | "unevaluatedItems" | "$dynamicRef", _) => {
                     self.is_costly = true;

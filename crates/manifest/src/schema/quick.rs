@@ -44,9 +44,17 @@ impl Quick<'_, '_> {
         Some(())
     }
 
-    /// Compares so many things with so many others.
-    fn look(&self, these: usize, others: usize) -> Option<()> {
-        self.looks.set(self.looks.get().checked_sub(these.checked_mul(others)?)?);
+    /// Counts what a keyword compares, each with one other; none where that is too much.
+    fn look(&self, name: &str, rule: &Node<'_>, schema: &Node<'_>, value: &Node<'_>) -> Option<()> {
+        let known = || schema.get("properties").map_or(0, |known| known.members().len());
+        let looks = match name {
+            "minLength" | "maxLength" => value.as_text().map_or(0, str::len),
+            "enum" => rule.items().len(),
+            "required" => rule.items().len().checked_mul(value.members().len())?,
+            "properties" | "additionalProperties" => known().checked_mul(value.members().len())?,
+            _ => 0,
+        };
+        self.looks.set(self.looks.get().checked_sub(looks)?);
         Some(())
     }
 
@@ -86,9 +94,7 @@ impl Quick<'_, '_> {
     ) -> Option<bool> {
         let number = value.as_number().map(Number::as_f64);
         let limit = || rule.as_number().map(Number::as_f64);
-        if name.ends_with("Length") {
-            self.look(1, value.as_text().map_or(0, str::len))?;
-        }
+        self.look(name, rule, schema, value)?;
         let length = || value.as_text().map(|text| text.chars().count() as u64);
         let items = || matches!(value.value, Value::List(_)).then(|| value.items().len() as u64);
         let size = || value.is_object().then(|| value.members().len() as u64);
@@ -105,7 +111,6 @@ impl Quick<'_, '_> {
             },
             "enum" => {
                 let mut any = false;
-                self.look(1, rule.items().len())?;
                 for item in rule.items() {
                     any |= equal(item, value)?;
                 }
@@ -128,7 +133,6 @@ impl Quick<'_, '_> {
             },
             "uniqueItems" => rule.as_bool() == Some(false) || are_different(value.items())?,
             "required" => {
-                self.look(rule.items().len(), value.members().len())?;
                 !value.is_object()
                     || rule
                         .items()
@@ -136,7 +140,6 @@ impl Quick<'_, '_> {
                         .all(|name| name.as_text().is_some_and(|n| value.get(n).is_some()))
             }
             "properties" => {
-                self.look(rule.members().len(), value.members().len())?;
                 let mut all = true;
                 for member in value.members() {
                     if let Some(sub) = rule.get(&member.key) {
@@ -150,7 +153,6 @@ impl Quick<'_, '_> {
                     return None;
                 }
                 let known = schema.get("properties");
-                self.look(known.map_or(0, |known| known.members().len()), value.members().len())?;
                 let mut all = true;
                 for member in value.members() {
                     if known.is_none_or(|known| known.get(&member.key).is_none()) {
