@@ -332,10 +332,7 @@ impl Image {
     /// Where a program is inside, as a program started in `folder` with this list of folders would find it.
     pub fn program(&self, name: &str, search: &str, folder: &str) -> Option<PathBuf> {
         let tree = Tree::open(&self.root, &Limits::DEFAULT, &|| false).ok()?;
-        let found = |path: PathBuf| {
-            let is_program = tree.is_program(path.as_os_str().as_encoded_bytes());
-            is_program.then_some(path)
-        };
+        let found = |path: PathBuf| tree.program(path.as_os_str().as_encoded_bytes());
         if name.contains('/') {
             return found(Path::new("/").join(folder).join(name));
         }

@@ -332,20 +332,22 @@ impl<'t> Tree<'t> {
         Ok(names)
     }
 
-    /// Whether a path leads to a file that can be executed, as a program inside would find it.
-    pub(crate) fn is_program(&self, path: &[u8]) -> bool {
+    /// Where a file is that can be executed, as a program inside would find it; `None` where the path leads to none. What comes
+    /// back has no steps upwards, and its last part is that of the path: by that name it is started.
+    pub(crate) fn program(&self, path: &[u8]) -> Option<PathBuf> {
         let mut ahead: Vec<OsString> = steps(path).collect();
+        let is_plain = ahead.iter().all(|step| step != "..");
+        let mut named = is_plain.then(|| PathBuf::from(OsStr::from_bytes(path)));
         for _ in 0..MOST_LINKS {
             // What ends upwards is a folder.
-            let Some(name) = ahead.pop().filter(|name| name != "..") else { return false };
-            let Ok(walked) = self.walk(ahead, Missing::Refuse) else { return false };
+            let name = ahead.pop().filter(|name| name != "..")?;
+            let walked = self.walk(ahead, Missing::Refuse).ok()?;
             let place = Place { walked, name };
+            named = named.or_else(|| Some(Path::new("/").join(place.path())));
             let at = place.walked.last(self);
-            match self.kind(&place) {
-                Ok(Some(FileType::Symlink)) => {
-                    let Ok(target) = rustix::fs::readlinkat(at, &place.name, Vec::new()) else {
-                        return false;
-                    };
+            match self.kind(&place).ok()?? {
+                FileType::Symlink => {
+                    let target = rustix::fs::readlinkat(at, &place.name, Vec::new()).ok()?;
                     let target = target.as_bytes();
                     ahead = match target.first() {
                         Some(b'/') => Vec::new(),
@@ -353,14 +355,14 @@ impl<'t> Tree<'t> {
                     };
                     ahead.extend(steps(target));
                 }
-                Ok(Some(FileType::RegularFile)) => {
+                FileType::RegularFile => {
                     let found = rustix::fs::statat(at, &place.name, AtFlags::SYMLINK_NOFOLLOW);
-                    return found.is_ok_and(|found| found.st_mode & 0o111 != 0);
+                    return named.filter(|_| found.is_ok_and(|found| found.st_mode & 0o111 != 0));
                 }
-                _ => return false,
+                _ => return None,
             }
         }
-        false
+        None
     }
 }
 

@@ -221,8 +221,8 @@ fn programs_are_found_as_one_inside_would_find_them() {
     assert_eq!(find("/bin/sh"), Some("/bin/sh".into()));
     // Above the root is the root.
     assert_eq!(find("/opt/../bin/sh"), None);
-    assert_eq!(find("/usr/../bin/sh"), Some("/usr/../bin/sh".into()));
-    assert_eq!(find("../../../bin/busy"), Some("/usr/../../../bin/busy".into()));
+    assert_eq!(find("/usr/../bin/sh"), Some("/usr/bin/sh".into()));
+    assert_eq!(find("../../../bin/busy"), Some("/usr/bin/busy".into()));
     for name in ["text", "out", "loop", "none", "../../bin/true", "/usr/bin", "/usr/.."] {
         assert_eq!(find(name), None, "{name}");
     }

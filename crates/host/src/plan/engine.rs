@@ -40,39 +40,35 @@ const OF_ENGINES: [&str; 11] = [
 /// What the walls of an engine are worth: namespaces, no capabilities and a filter of system calls, and nothing of ours.
 const WORTH: Level = Level::L2;
 
-/// What begins the names of variables that steer an engine or what it starts, and so are never lent to it with a secret.
-const STEERING: [&str; 26] = [
-    "HOME",
-    "PATH",
-    "TMPDIR",
+/// Variables that steer an engine or what it starts, and so are never lent to it with a secret, and what begins the names of others.
+const STEERING: [&str; 9] =
+    ["HOME", "PATH", "TMPDIR", "ENV", "TERM", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT"];
+const STEERING_STARTS: [&str; 19] = [
     "XDG_",
     "DBUS_",
     "CONTAINER",
     "DOCKER",
+    "PODMAN",
     "STORAGE_",
     "BUILDAH_",
     "REGISTRY_",
     "LD_",
-    "GO",
+    "GOTRACE",
     "SSL_",
     "NOTIFY_",
-    "PODMAN",
     "LISTEN_",
     "OTEL_",
-    "BASH",
-    "ENV",
+    "BASH_",
     "SYSTEMD_",
     "CONMON",
-    "RUNC",
-    "CRUN",
     "NETAVARK",
     "_OCI",
-    "TERM",
 ];
 
 /// Whether a variable of that name would steer an engine.
 fn is_steering(name: &str) -> bool {
-    STEERING.iter().any(|start| name.starts_with(start))
+    STEERING.contains(&name)
+        || STEERING_STARTS.iter().any(|start| name.starts_with(start))
         || name.to_ascii_uppercase().ends_with("_PROXY")
 }
 
@@ -145,6 +141,13 @@ impl Asked<'_> {
             }
             _ => (&[][..], None),
         };
+        let is_root = rustix::process::geteuid().is_root();
+        let has_version_2 = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+        if name == "podman" && !is_root && !has_version_2 {
+            // It says so on standard error, and goes on.
+            let why = "podman without root holds no limits where control groups are of version 1";
+            return Ok(Err(why.to_owned()));
+        }
         if let Err(why) = self.check_engine(cwd) {
             return Ok(Err(why));
         }
@@ -343,4 +346,19 @@ fn container_name() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.map(|time| time.as_nanos()).unwrap_or_default();
     format!("haft-{}-{next}-{now:x}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_engines_listen_to_are_known_from_those_of_services() {
+        for name in ["HOME", "PODMAN_USERNS", "LISTEN_FDS", "https_proxy", "OTEL_X", "BASH_ENV"] {
+            assert!(is_steering(name), "{name}");
+        }
+        for name in ["GOOGLE_API_KEY", "HOMEASSISTANT_TOKEN", "PATHFINDER_KEY", "ENVATO_TOKEN"] {
+            assert!(!is_steering(name), "{name}");
+        }
+    }
 }

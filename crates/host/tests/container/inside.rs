@@ -72,6 +72,9 @@ async fn what_the_image_starts_counts_where_the_manifest_says_nothing() {
     assert_eq!(said(&host, &tool, "added").await, "entry added\n");
     let tool = image.tool(None, &json!({"kind": "stdin-json"}));
     assert_eq!(said(&host, &tool, "x").await, "entry command\n");
+    let upwards = Image::new(&["--config.entrypoint", "/opt/../bin/echo"]);
+    let tool = upwards.tool(None, &json!({"kind": "subcommand", "argv_template": ["up"]}));
+    assert_eq!(said(&host, &tool, "x").await, "up\n");
     let nothing = Image::new(&[]);
     let tool = nothing.tool(None, &json!({"kind": "stdin-json"}));
     let refused = error(&host, &tool, json!({})).await;
