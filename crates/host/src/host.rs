@@ -244,7 +244,7 @@ impl Host {
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
-        let plan = prepare_image(plan).await?;
+        let plan = prepare_image(plan, &call.called_off).await?;
         (record.argv, record.env_keys) = plan.shown();
         if matches!(plan.way, Way::Engine(_)) {
             "engine".clone_into(&mut record.sandbox);
@@ -331,13 +331,14 @@ impl Host {
         record: &mut audit::Call,
         begun: &mut Option<audit::Begun>,
     ) -> Result<Vec<Action>, CallError> {
-        let began = Instant::now();
-        let known = self.known(tool, &listing(tool)).await?;
-        let plan = prepare_image(self.plan_of_listing(tool, &known).await?).await?;
+        let listing = listing(tool);
+        let known = self.known(tool, &listing).await?;
+        let plan = self.plan_of_listing(tool, &known).await?;
+        let plan = prepare_image(plan, &listing.called_off).await?;
         record.decision = audit::Decision::Allowed;
         (record.argv, record.env_keys) = plan.shown();
         *begun = Some(self.records.begin(record)?);
-        let until = began + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
             Way::Mcp(mut one) => {
                 let mut told = Vec::new();
@@ -554,16 +555,21 @@ fn denied(denial: &Denial, tool: &Tool) -> CallError {
     }
 }
 
-/// Has the image of a call unpacked, where it runs in one.
-async fn prepare_image(mut plan: Plan) -> Result<Plan, CallError> {
+/// Has the image of a call unpacked, where it runs in one, as long as somebody waits for it.
+async fn prepare_image(mut plan: Plan, off: &CancellationToken) -> Result<Plan, CallError> {
     if plan.image.is_none() {
         return Ok(plan);
     }
+    let leash = Leash::default();
+    let _guard = leash.guard();
     let prepared = tokio::task::spawn_blocking(move || {
-        plan::container::prepare(&mut plan)?;
+        plan::container::prepare(&mut plan, &leash)?;
         Ok(plan)
     });
-    prepared.await.unwrap_or_else(|error| Err(broken_off(&error)))
+    tokio::select! {
+        prepared = prepared => prepared.unwrap_or_else(|error| Err(broken_off(&error))),
+        () = off.cancelled() => Err(CallError::called_off()),
+    }
 }
 
 /// Refuses what may not go ahead, or not yet.

@@ -1,5 +1,7 @@
 //! The input of a call: read strictly, completed with defaults, held against its schema.
 
+use std::time::Instant;
+
 use manifest::dialect::Dialect;
 use manifest::json::{self, Node};
 use manifest::model::Action;
@@ -8,7 +10,7 @@ use policy::Arguments;
 use serde_json::{Value, json};
 
 use crate::error::{CallError, Kind};
-use crate::judge::{Mismatch, TooLong, mismatches};
+use crate::judge::{DEADLINE, Mismatch, TooLong, mismatches};
 
 /// The longest input.
 const LONGEST: usize = 8 << 20;
@@ -115,7 +117,8 @@ fn complete_and_check(value: Value, text: &str, dialect: Dialect) -> Result<Valu
         Dialect::InstallManifest => Unknowns::Refused,
         _ => Unknowns::AsTheSchemaSays,
     };
-    match mismatches(text, &completed.to_string(), unknowns) {
+    let until = Instant::now() + DEADLINE;
+    match mismatches(text, &completed.to_string(), unknowns, until) {
         // There the defaults are for the check alone: the tool gets what was written.
         Ok(found) if found.is_empty() && dialect == Dialect::Agentcli => Ok(value),
         Ok(found) if found.is_empty() => Ok(completed),
@@ -144,9 +147,11 @@ fn complete(value: &mut Value, schema: &Node<'_>, depth: usize) {
     }
 }
 
-/// Holds an answer against the schema it was promised by.
-pub(crate) fn check_output(value: &Value, schema: &str) -> Result<(), CallError> {
-    match mismatches(schema, &value.to_string(), Unknowns::AsTheSchemaSays) {
+/// Holds an answer against the schema it was promised by, until the time of the call is over and a little longer: an answer in
+/// the last moment is an answer.
+pub(crate) fn check_output(value: &Value, schema: &str, until: Instant) -> Result<(), CallError> {
+    let until = until + DEADLINE;
+    match mismatches(schema, &value.to_string(), Unknowns::AsTheSchemaSays, until) {
         Ok(found) if found.is_empty() => Ok(()),
         Ok(found) => Err(refused("the answer does not fit its schema", Kind::BadOutput, &found)),
         Err(TooLong) => Err(too_long(Kind::BadOutput)),

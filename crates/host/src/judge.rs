@@ -7,14 +7,17 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{OnceLock, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use manifest::json;
 use manifest::schema::{Effort, Unknowns, effort, judge};
 use serde_json::{Value, json};
 
 /// How long it may take.
-const DEADLINE: Duration = Duration::from_secs(2);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
+
+/// From this length on reading alone takes a while.
+const LONG: usize = 64 << 10;
 
 /// The same, as the kernel counts it, should nobody be left to look at the clock.
 const PROCESSOR_SECONDS: u64 = 3;
@@ -39,23 +42,39 @@ pub fn set_program(path: PathBuf) {
     let _ = PROGRAM.set(path);
 }
 
-/// What of a JSON text does not fit a schema.
+/// What of a JSON text does not fit a schema. Past `until` nobody waits for the answer.
 pub(crate) fn mismatches(
     schema: &str,
     text: &str,
     unknowns: Unknowns,
+    until: Instant,
+) -> Result<Vec<Mismatch>, TooLong> {
+    if Instant::now() >= until {
+        return Err(TooLong);
+    }
+    if schema.len().max(text.len()) > LONG {
+        return without_holding_up_others(|| look(schema, text, unknowns, until));
+    }
+    look(schema, text, unknowns, until)
+}
+
+fn look(
+    schema: &str,
+    text: &str,
+    unknowns: Unknowns,
+    until: Instant,
 ) -> Result<Vec<Mismatch>, TooLong> {
     let (schema_node, value) = (json::parse(schema), json::parse(text));
     let Some(schema_node) = &schema_node.root else { return Ok(Vec::new()) };
     let Some(value) = &value.root else {
         return Ok(vec![(String::new(), "it is nested too deeply".to_owned())]);
     };
-    match effort(schema_node, value).map_err(|_| TooLong)? {
+    match effort(schema_node, value) {
         Effort::Little => {
             let found = judge(schema_node, value, unknowns).map_err(|_| TooLong)?;
             Ok(found.into_iter().map(|one| (one.pointer.as_str().into(), one.message)).collect())
         }
-        Effort::Much => without_holding_up_others(|| elsewhere(schema, text, unknowns)),
+        Effort::Much => without_holding_up_others(|| elsewhere(schema, text, unknowns, until)),
     }
 }
 
@@ -68,7 +87,12 @@ fn without_holding_up_others<T>(run: impl FnOnce() -> T) -> T {
     }
 }
 
-fn elsewhere(schema: &str, text: &str, unknowns: Unknowns) -> Result<Vec<Mismatch>, TooLong> {
+fn elsewhere(
+    schema: &str,
+    text: &str,
+    unknowns: Unknowns,
+    until: Instant,
+) -> Result<Vec<Mismatch>, TooLong> {
     let refuse = unknowns == Unknowns::Refused;
     let order = json!({ "schema": schema, "value": text, "refuse": refuse }).to_string();
     let program = match PROGRAM.get() {
@@ -90,7 +114,8 @@ fn elsewhere(schema: &str, text: &str, unknowns: Unknowns) -> Result<Vec<Mismatc
         let _ = stdout.read_to_end(&mut said);
         let _ = sender.send(said);
     });
-    let said = spawned.ok().and_then(|_| answer.recv_timeout(DEADLINE).ok());
+    let patience = DEADLINE.min(until.saturating_duration_since(Instant::now()));
+    let said = spawned.ok().and_then(|_| answer.recv_timeout(patience).ok());
     // It has said all it has to say, or takes too long.
     let _ = child.kill();
     let _ = child.wait();

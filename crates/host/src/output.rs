@@ -1,5 +1,7 @@
 //! From what a process wrote to a result, or to why there is none.
 
+use std::time::Instant;
+
 use manifest::dialect::Dialect;
 use manifest::json;
 use manifest::model::{Action, OutputFormat};
@@ -9,15 +11,18 @@ use serde_json::{Value, json};
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::input::check_output;
+use crate::stream::Stream;
 
 /// With this code programs say that the same may well succeed later (`EX_TEMPFAIL` of `sysexits.h`).
 const TRY_AGAIN: i32 = 75;
 
-/// Reads what a process wrote as its action promises.
+/// Reads what a process wrote as its action promises, whose time ends at `until`.
 pub(crate) fn read(
     finished: &Finished,
     action: &Action,
     dialect: Dialect,
+    until: Instant,
+    stream: Option<&Stream>,
 ) -> Result<Output, CallError> {
     let Finished { stdout, stderr, ended } = finished;
     match ended.exit {
@@ -32,11 +37,21 @@ pub(crate) fn read(
         return Ok(agentcli(stdout));
     }
     let output = by_format(stdout, action)?;
-    check_promise(output, action)
+    check_heard(output, action, until, stream)
 }
 
 /// Holds a result against what the action promised.
 pub(crate) fn check_promise(output: Output, action: &Action) -> Result<Output, CallError> {
+    check_heard(output, action, Instant::now(), None)
+}
+
+/// The same until the time of the call ends. What a stream has heard it has looked at.
+pub(crate) fn check_heard(
+    output: Output,
+    action: &Action,
+    until: Instant,
+    stream: Option<&Stream>,
+) -> Result<Output, CallError> {
     if action.standard_errors
         && let Output::Json(value) = &output
         && let Some(error) = envelope(value)
@@ -45,10 +60,13 @@ pub(crate) fn check_promise(output: Output, action: &Action) -> Result<Output, C
     }
     if let Some(schema) = &action.output {
         match &output {
-            Output::Json(value) => check_output(value, schema.text())?,
-            Output::Records(records) => {
-                records.iter().try_for_each(|record| check_output(record, schema.text()))?;
-            }
+            Output::Json(value) => check_output(value, schema.text(), until)?,
+            Output::Records(records) => match stream {
+                Some(stream) => stream.verdict()?,
+                None => records
+                    .iter()
+                    .try_for_each(|record| check_output(record, schema.text(), until))?,
+            },
             Output::Text(_) | Output::Binary { .. } | Output::Nothing => {}
         }
     }
@@ -217,11 +235,19 @@ mod tests {
         stderr: &str,
     ) -> Result<Output, CallError> {
         let action = action(|action| action.output_format = format);
-        read(&finished(exit, stdout, stderr), &action, Dialect::InstallManifest)
+        read_now(&finished(exit, stdout, stderr), &action, Dialect::InstallManifest)
+    }
+
+    fn read_now(
+        finished: &Finished,
+        action: &Action,
+        dialect: Dialect,
+    ) -> Result<Output, CallError> {
+        read(finished, action, dialect, Instant::now(), None)
     }
 
     fn agentcli_says(exit: Exit, stdout: &str, stderr: &str) -> Result<Output, CallError> {
-        read(&finished(exit, stdout, stderr), &action(|_| {}), Dialect::Agentcli)
+        read_now(&finished(exit, stdout, stderr), &action(|_| {}), Dialect::Agentcli)
     }
 
     #[test]
@@ -273,7 +299,7 @@ mod tests {
             action.output_format = Some(OutputFormat::Json);
             action.output = promise;
         });
-        let read = |text| read(&finished(Exit::Code(0), text, ""), &action, Dialect::Mcpkg);
+        let read = |text| read_now(&finished(Exit::Code(0), text, ""), &action, Dialect::Mcpkg);
         assert!(read("{\"a\":1}").is_ok());
         let error = read("{\"b\":1}").unwrap_err();
         assert_eq!(error.kind, Kind::BadOutput);
@@ -287,7 +313,8 @@ mod tests {
         for (exit, stdout, stderr) in
             [(Exit::Code(1), said, ""), (Exit::Code(1), "", said), (Exit::Code(0), said, "")]
         {
-            let error = read(&finished(exit, stdout, stderr), &action, Dialect::InstallManifest);
+            let finished = finished(exit, stdout, stderr);
+            let error = read_now(&finished, &action, Dialect::InstallManifest);
             let error = error.unwrap_err();
             assert_eq!(error.message, "no room left");
             assert_eq!(error.details["code"], "NO_ROOM");

@@ -3,6 +3,7 @@
 pub(crate) mod a2a;
 pub(crate) mod container;
 pub(crate) mod engine;
+mod lent;
 pub(crate) mod mcp;
 pub(crate) mod owner;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
-use policy::{Decision, Verdict, denies_network};
+use policy::{Decision, Reason, Verdict, denies_network};
 use sandbox::{Confinement, runtime};
 use serde_json::{Value, json};
 use vault::Redactor;
@@ -91,7 +92,11 @@ impl Plan {
             Verdict::Ask(question) => ("ask", Some(question.why.words().to_owned())),
             Verdict::Denied(denial) => ("denied", Some(denial.to_string())),
         };
-        let reasons: Vec<_> = self.decision.reasons.iter().map(ToString::to_string).collect();
+        // The walls of an engine are its own.
+        let is_said =
+            |reason: &&Reason| !(matches!(self.way, Way::Engine(_)) && reason.rule == "walls");
+        let reasons = self.decision.reasons.iter().filter(is_said);
+        let reasons: Vec<_> = reasons.map(ToString::to_string).collect();
         let mut document = json!({
             "package": self.package,
             "decision": verdict,

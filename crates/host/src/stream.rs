@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use manifest::model::Action;
+use serde_json::Value;
 use vault::Redactor;
 
 use crate::call::Progress;
+use crate::error::{CallError, Kind};
 use crate::input::check_output;
 use crate::output::strict;
 
@@ -20,20 +23,28 @@ pub(crate) struct Stream {
     redactor: Redactor,
     /// What every record must be like.
     schema: Option<Arc<str>>,
+    /// When the time of the call is over.
+    until: Instant,
 }
 
 #[derive(Default)]
 struct State {
     /// A line that has not ended yet.
     line: Vec<u8>,
-    is_broken: bool,
+    /// Why nothing more is told.
+    broken: Option<CallError>,
     is_told: bool,
 }
 
 impl Stream {
-    pub(crate) fn new(told: Arc<dyn Progress>, action: &Action, redactor: Redactor) -> Self {
+    pub(crate) fn new(
+        told: Arc<dyn Progress>,
+        action: &Action,
+        redactor: Redactor,
+        until: Instant,
+    ) -> Self {
         let schema = action.output.as_ref().map(|schema| schema.text().into());
-        Self { state: Arc::default(), told, redactor, schema }
+        Self { state: Arc::default(), told, redactor, schema, until }
     }
 
     /// Hears what comes next.
@@ -55,6 +66,13 @@ impl Stream {
         }
     }
 
+    /// Whether all records were as promised, when no more come. Nobody has to look at them again.
+    pub(crate) fn verdict(&self) -> Result<(), CallError> {
+        self.finish(true);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.broken.clone().map_or(Ok(()), Err)
+    }
+
     /// Whether anybody was told anything.
     pub(crate) fn is_told(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_told
@@ -62,20 +80,26 @@ impl Stream {
 
     fn tell(&self, state: &mut State) {
         let line = std::mem::take(&mut state.line);
-        if state.is_broken || line.trim_ascii().is_empty() {
+        if state.broken.is_some() || line.trim_ascii().is_empty() {
             return;
         }
-        let record = std::str::from_utf8(&line).ok().and_then(strict);
-        let record = record.filter(|record| {
-            self.schema.as_ref().is_none_or(|schema| check_output(record, schema).is_ok())
-        });
-        match record {
-            Some(mut record) => {
+        match self.check(&line) {
+            Ok(mut record) => {
                 self.redactor.json(&mut record);
                 state.is_told = true;
                 self.told.recorded(&record);
             }
-            None => state.is_broken = true,
+            Err(error) => state.broken = Some(error),
+        }
+    }
+
+    fn check(&self, line: &[u8]) -> Result<Value, CallError> {
+        let record = std::str::from_utf8(line).ok().and_then(strict);
+        let record = record
+            .ok_or_else(|| CallError::new(Kind::BadOutput, "a line of the answer is no JSON"))?;
+        match &self.schema {
+            Some(schema) => check_output(&record, schema, self.until).map(|()| record),
+            None => Ok(record),
         }
     }
 }

@@ -139,6 +139,44 @@ async fn a_command_that_says_try_again_is_run_again_where_that_is_safe() {
 }
 
 #[tokio::test]
+async fn what_is_run_again_has_only_the_time_that_is_left() {
+    let counts = tempfile::Builder::new().prefix("haft-count-").tempdir_in("/var/tmp").unwrap();
+    let path = counts.path().display();
+    let text = format!(
+        "#!/bin/sh\n[ -e {path}/count ] && exec sleep 60\necho x > {path}/count\nsleep 2\nexit 75\n"
+    );
+    let (_folder, tool) = script(&text, json!({ "idempotent": true }));
+    let policy = format!("[sandbox]\ntimeout = \"4s\"\n[folders]\nwrite = [\"{path}\"]");
+    let host = kit::host_with(&policy).await;
+    let began = Instant::now();
+    let made = host.call(&tool, &call_of(&tool, &json!({})), Warmth::Warm).await;
+    assert_eq!((made.reply.unwrap_err().kind, made.attempts), (Kind::TimedOut, 2));
+    assert!(began.elapsed() < Duration::from_millis(5_500), "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_that_take_long_to_look_at_take_no_longer_than_the_call() {
+    // Each goes back and forth for some tenths of a second, and fits.
+    let pattern = "^(?:(?!(?:(a)\\1?)+c)a+|b)$";
+    let names = json!({ "type": "array", "items": { "type": "string", "pattern": pattern } });
+    let schema = json!({ "type": "object", "properties": { "names": names } });
+    let record = json!({ "names": vec!["a".repeat(20); 20] }).to_string();
+    let text =
+        format!("#!/bin/sh\nn=0\nwhile [ $n -lt 60 ]; do echo '{record}'; n=$((n+1)); done\n");
+    let output = json!({ "output": { "format": "ndjson-stream", "schema": schema } });
+    let (_folder, tool) = script(&text, output);
+    let host = kit::host_with("[sandbox]\ntimeout = \"2s\"").await;
+    let heard = Heard::new();
+    for call in [listening(&tool, &heard), call_of(&tool, &json!({}))] {
+        let began = Instant::now();
+        let made = host.call(&tool, &call, Warmth::Warm).await;
+        assert!(began.elapsed() < Duration::from_secs(7), "{:?}: {made:?}", began.elapsed());
+        assert_eq!(made.reply.unwrap_err().kind, Kind::BadOutput);
+    }
+    assert!(!heard.values().is_empty());
+}
+
+#[tokio::test]
 async fn a_command_that_has_told_records_is_not_run_again() {
     let more = json!({ "idempotent": true, "output": { "format": "ndjson-stream" } });
     let (_folder, tool) = script("#!/bin/sh\necho '{\"n\":1}'\nexit 75\n", more);

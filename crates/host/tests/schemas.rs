@@ -60,3 +60,25 @@ async fn the_same_schema_judges_what_it_can() {
     let refused = error(&host, &tool, json!({ "names": ["aaa", "b"] })).await;
     assert_eq!(refused.details["errors"][0]["pointer"], "/names/1", "{refused}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counting_what_it_takes_takes_no_time_either() {
+    let host = host().await;
+    let properties: serde_json::Map<_, _> =
+        (0..1_900).map(|index| (format!("p{index}"), json!({ "type": "string" }))).collect();
+    let items = json!({ "type": "object", "properties": properties });
+    let list = json!({ "type": "array", "items": items });
+    let wide = json!({ "type": "object", "properties": { "list": list } });
+    let text = json!({ "type": "string", "pattern": "[01]*1[01]{400}2" });
+    let patterned = json!({ "type": "object", "properties": { "text": text } });
+    for (schema, input) in [
+        (wide, json!({ "list": vec![json!({}); 20_000] })),
+        (patterned, json!({ "text": "01".repeat(500_000) })),
+    ] {
+        let (_folder, tool) = echo(&schema);
+        let began = Instant::now();
+        let (reply, _) = kit::call(&host, &tool, &input, host::Warmth::Warm).await;
+        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+        assert_eq!(reply.unwrap_err().kind, Kind::BadInput);
+    }
+}

@@ -22,13 +22,15 @@ const OPAQUE: &[u8] = b".wh..wh..opq";
 /// The largest window of a frame of Zstandard: 128 MiB, as its own tools have it.
 const WINDOW: u32 = 27;
 
-/// What was used up of the limits so far.
+/// What the layers so far came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
-    /// Entries.
+    /// Entries, and folders that they made on their way.
     pub entries: u64,
     /// Bytes, unpacked.
     pub bytes: u64,
+    /// Bytes, packed.
+    pub packed: u64,
     /// Devices and pipes, which are left out.
     pub left_out: u64,
 }
@@ -41,6 +43,8 @@ pub(crate) struct Packed<R> {
     pub(crate) packing: Option<Packing>,
     /// How many they are.
     pub(crate) size: u64,
+    /// Whether it was there before: then it takes no room of its own.
+    pub(crate) is_repeated: bool,
     /// What they must be. Where this is not known, what comes out of them is.
     pub(crate) digest: Option<Digest>,
     /// What must come out of it.
@@ -48,14 +52,16 @@ pub(crate) struct Packed<R> {
 }
 
 /// Puts a layer into a folder: checked to its last byte, as it came and as it was unpacked.
-pub(crate) fn apply<R: Read + 'static>(
+pub(crate) fn apply<R: Read>(
     layer: Packed<R>,
-    tree: &Tree,
+    tree: &Tree<'_>,
     limits: &Limits,
     used: &mut Used,
+    is_called_off: &dyn Fn() -> bool,
 ) -> Result<(), ImageError> {
-    let Packed { bytes, packing, size, digest, unpacked } = layer;
-    let input: Box<dyn Read> = match digest {
+    let Packed { bytes, packing, size, is_repeated, digest, unpacked } = layer;
+    let bytes = Awaited { inner: bytes, is_called_off };
+    let input: Box<dyn Read + '_> = match digest {
         Some(digest) => Box::new(Promised::new(bytes, &digest, size)),
         None => Box::new(bytes),
     };
@@ -77,7 +83,11 @@ pub(crate) fn apply<R: Read + 'static>(
             Box::new(decoder)
         }
     };
-    let bounded = Bounded { inner: output, passed: 0, before: used.bytes, packed: size, limits };
+    if !is_repeated {
+        used.packed = used.packed.saturating_add(size);
+    }
+    let (before, packed) = (used.bytes, used.packed);
+    let bounded = Bounded { inner: output, passed: 0, before, packed, limits };
     let produced = write(Counted::new(bounded), tree, limits, used)?;
     let (digest, bytes) = produced.finish();
     used.bytes += bytes;
@@ -96,7 +106,7 @@ pub fn write_plain(
     limits: &Limits,
     used: &mut Used,
 ) -> Result<(), ImageError> {
-    let tree = Tree::open(folder, limits)?;
+    let tree = Tree::open(folder, limits, &|| false)?;
     let packed = u64::MAX;
     let bounded = Bounded { inner: bytes, passed: 0, before: used.bytes, packed, limits };
     let (_, count) = write(Counted::new(bounded), &tree, limits, used)?.finish();
@@ -106,30 +116,31 @@ pub fn write_plain(
 
 fn write<R: Read>(
     bytes: R,
-    tree: &Tree,
+    tree: &Tree<'_>,
     limits: &Limits,
     used: &mut Used,
 ) -> Result<R, ImageError> {
-    let mut writing = Writing { tree, made: HashSet::new() };
+    let mut writing = Writing { tree, made: HashSet::new(), opaque: HashSet::new() };
     let mut entries = Entries::new(bytes, limits);
     while let Some(entry) = entries.next()? {
-        used.entries += 1;
-        if used.entries > limits.entries {
-            return Err(ImageError::refused(Code::TooManyEntries, shown(&entry.name)));
-        }
+        tree.count_entry(&entry.name)?;
+        used.entries = tree.entries();
         if entry.kind == Kind::Special {
             used.left_out += 1;
             continue;
         }
         writing.entry(&entry, &mut entries)?;
+        used.entries = tree.entries();
     }
     entries.finish()
 }
 
 struct Writing<'w> {
-    tree: &'w Tree,
+    tree: &'w Tree<'w>,
     /// What this layer put where: a whiteout speaks of the layers below only.
     made: HashSet<PathBuf>,
+    /// Folders of which nothing is left of the layers below; saying so again changes nothing.
+    opaque: HashSet<PathBuf>,
 }
 
 impl Writing<'_> {
@@ -144,7 +155,7 @@ impl Writing<'_> {
             None => (&b"."[..], name),
         };
         if last == OPAQUE {
-            return self.tree.white_out_all(folder, &self.made);
+            return self.tree.white_out_all(folder, &self.made, &mut self.opaque);
         }
         if last.starts_with(NOTE) {
             return Ok(());
@@ -186,7 +197,7 @@ struct Bounded<'b, R> {
     passed: u64,
     /// What the layers before had.
     before: u64,
-    /// How much the layer has in its packed form.
+    /// How much all have in their packed form, with this one.
     packed: u64,
     limits: &'b Limits,
 }
@@ -201,12 +212,28 @@ impl<R: Read> Read for Bounded<'_, R> {
         })?;
         self.passed += count as u64;
         let refused = |code| Err(carried(Refusal { code, what: "a layer".to_owned() }));
-        if self.before.saturating_add(self.passed) > self.limits.total_bytes {
+        let all = self.before.saturating_add(self.passed);
+        if all > self.limits.total_bytes {
             return refused(Code::TotalTooLarge);
         }
-        if self.limits.is_bomb(self.packed, self.passed) {
+        if self.limits.is_bomb(self.packed, all) {
             return refused(Code::Bomb);
         }
         Ok(count)
+    }
+}
+
+/// The bytes of a layer, as long as somebody waits for them.
+struct Awaited<'a, R> {
+    inner: R,
+    is_called_off: &'a dyn Fn() -> bool,
+}
+
+impl<R: Read> Read for Awaited<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.is_called_off)() {
+            return Err(carried(Refusal { code: Code::CalledOff, what: "a layer".to_owned() }));
+        }
+        self.inner.read(buffer)
     }
 }

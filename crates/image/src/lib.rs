@@ -14,6 +14,7 @@
 //! | [`source`] | where the bytes of an image are |
 //! | `tree` | files beneath one folder, where links lead nowhere else |
 //! | [`layer`] | one layer, put on those below it |
+//! | `turn` | whose turn it is to work on an image |
 //! | [`store`] | images found, unpacked and kept |
 
 pub mod digest;
@@ -26,6 +27,7 @@ pub mod source;
 pub mod store;
 mod tar;
 mod tree;
+mod turn;
 
 pub use digest::Digest;
 pub use documents::Settings;
@@ -33,4 +35,4 @@ pub use limits::Limits;
 pub use reference::Reference;
 pub use refusal::{Code, ImageError, Refusal};
 pub use source::Source;
-pub use store::{Found, Image, Store};
+pub use store::{Found, Image, Keeping, Store};

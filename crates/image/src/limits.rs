@@ -5,15 +5,17 @@
 pub struct Limits {
     /// Layers.
     pub layers: usize,
-    /// Entries of all layers together.
+    /// Entries of all layers together, and folders that they have made on their way.
     pub entries: u64,
+    /// Names that are walked, looked at or taken away, in all layers together: what an image costs that writes little.
+    pub steps: u64,
     /// Bytes of one file.
     pub file_bytes: u64,
     /// Bytes of all layers together, unpacked.
     pub total_bytes: u64,
-    /// How many times larger than its compressed form a layer may be.
+    /// How many times larger than their compressed form the layers together may be.
     pub ratio: u64,
-    /// Layers up to this size may have any ratio.
+    /// Layers that together have up to this size may have any ratio.
     pub ratio_free_bytes: u64,
     /// Bytes of one JSON document.
     pub document_bytes: u64,
@@ -28,6 +30,7 @@ impl Limits {
     pub const DEFAULT: Self = Self {
         layers: 128,
         entries: 500_000,
+        steps: 20_000_000,
         file_bytes: 4 << 30,
         total_bytes: 16 << 30,
         ratio: 200,

@@ -46,15 +46,48 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Whether a text is a name and nothing that an engine could take for an option, a path or another kind of source.
+/// Words before a colon by which engines know other kinds of sources: folders and archives whose digest nobody checks. A
+/// registry of such a name with a port would be taken for one.
+const SOURCES: [&str; 11] = [
+    "atomic",
+    "containers-storage",
+    "dir",
+    "docker",
+    "docker-archive",
+    "docker-daemon",
+    "oci",
+    "oci-archive",
+    "ostree",
+    "sif",
+    "tarball",
+];
+
+/// Whether a text is a name and nothing that an engine could take for an option, a path or another kind of source. A colon
+/// stands before the port of the host or before the tag, nowhere else. The checks of manifests know the same rule.
 fn is_name(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:".contains(&byte);
-    text.len() <= LONGEST
-        && text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
+    let mut parts: Vec<&str> = text.split('/').collect();
+    let last = parts.pop().unwrap_or_default();
+    let is_last = match last.split_once(':') {
+        Some((name, tag)) => is_part(name) && is_part(tag),
+        None => is_part(last),
+    };
+    let is_host = match parts.first_mut().map(|host| (host.split_once(':'), host)) {
+        Some((Some((name, port)), host)) => {
+            *host = name;
+            let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+            is_port && !SOURCES.contains(&name)
+        }
+        _ => true,
+    };
+    text.len() <= LONGEST && is_last && is_host && parts.into_iter().all(is_part)
+}
+
+/// Whether a text is one part of a name.
+fn is_part(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
         && text.bytes().all(is_plain)
-        && !text.contains("//")
         && !text.contains("..")
-        && !text.ends_with('/')
 }
 
 #[cfg(test)]
@@ -85,5 +118,25 @@ mod tests {
         for name in ["--privileged", "", "/etc", "docker-archive://x", "a b", "a/../b", "a\nb"] {
             assert_eq!(code(&format!("{name}@{digest}")), Some(Code::BadReference), "{name:?}");
         }
+    }
+
+    #[test]
+    fn another_kind_of_source_is_no_name() {
+        let digest = format!("sha256:{}", "ab".repeat(32));
+        for source in
+            ["dir", "oci", "oci-archive", "docker-archive", "containers-storage", "docker", "a.b"]
+        {
+            for rest in [":/x", ":/x/y", "://x", "://x/y/z", ":x/y", ":x/y/z", ":", ":/x:1"] {
+                let text = format!("{source}{rest}@{digest}");
+                let refused = Reference::parse(&text).map_err(|error| error.code());
+                assert_eq!(refused, Err(Some(Code::BadReference)), "{text}");
+            }
+        }
+        // What looks like a port is a folder to an engine that knows the word.
+        assert!(Reference::parse(&format!("dir:5000/x@{digest}")).is_err());
+        assert!(Reference::parse(&format!("registry:5000/x@{digest}")).is_ok());
+        // Without its tag it is a plain name to everybody.
+        let read = Reference::parse(&format!("oci:latest@{digest}")).unwrap();
+        assert_eq!(read.to_string(), format!("oci@{digest}"));
     }
 }

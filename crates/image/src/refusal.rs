@@ -57,6 +57,8 @@ codes! {
     FileAsParent "file-as-parent" "A file is also the folder of another."
     LinkLoop "link-loop" "Links lead in a circle."
     LinkTarget "link-target" "A hard link leads to nothing, or to what is no file."
+    TooMuchWork "too-much-work" "To unpack it, more names must be looked at than allowed."
+    CalledOff "called-off" "It was called off while it was unpacked."
     BadWhiteout "bad-whiteout" "A whiteout names nothing that could be taken away."
 }
 

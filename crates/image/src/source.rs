@@ -1,6 +1,6 @@
 //! Where the bytes of an image are: an OCI layout, as a folder or in a tar, or an archive of `docker save`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
@@ -175,7 +175,8 @@ impl Source {
         &self,
         image: &Described,
     ) -> impl Iterator<Item = Result<Packed<impl Read + 'static>, ImageError>> {
-        image.layers.iter().zip(&image.config.layers).map(|(layer, unpacked)| {
+        let mut seen = HashSet::new();
+        image.layers.iter().zip(&image.config.layers).map(move |(layer, unpacked)| {
             let (bytes, there) = self.bytes(&layer.name)?;
             let (digest, size) = match &layer.promise {
                 Some((digest, size)) if *size == there => (Some(digest.clone()), *size),
@@ -184,8 +185,9 @@ impl Source {
                 }
                 None => (None, there),
             };
+            let is_repeated = !seen.insert(unpacked);
             let (packing, unpacked) = (layer.packing, unpacked.clone());
-            Ok(Packed { bytes, packing, size, digest, unpacked })
+            Ok(Packed { bytes, packing, size, is_repeated, digest, unpacked })
         })
     }
 

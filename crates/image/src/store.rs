@@ -1,12 +1,14 @@
 //! Images found, unpacked and kept.
 //!
-//! An image is unpacked once, into a folder beside its place, and takes its name in one step. One at a time is
-//! unpacked: whoever waits finds it done. What a killed process left is removed by the next.
+//! An image is unpacked once, into a folder beside its place, and takes its name in one step. Of those that want the same
+//! image one unpacks it: whoever waits finds it done. What a killed process left is removed by the next that unpacks
+//! anything, and so are images that nobody has used for long.
 
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +19,12 @@ use crate::limits::Limits;
 use crate::refusal::{Code, ImageError};
 use crate::source::{Described, Source};
 use crate::tree::Tree;
+use crate::turn::Turn;
 
-/// What begins the name of a folder that is no image yet.
+/// What begins the name of an image's folder; the digits of its digest follow.
+const IMAGE: &str = "sha256-";
+
+/// What begins the name of a folder that is no image yet, or none any more; the digits of its digest follow.
 const STAGING: &str = ".staging-";
 
 /// The most files and folders of one place that are looked at.
@@ -34,6 +40,27 @@ const FILES: [&[u8]; 5] =
 pub struct Store {
     folder: PathBuf,
     limits: Limits,
+    keeping: Keeping,
+}
+
+/// How long unpacked images are kept that nobody uses. They can be unpacked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    /// One that was not used for so long goes.
+    pub longest: Duration,
+    /// While all together are larger than this, the one goes that was not used for the longest time.
+    pub most_bytes: u64,
+    /// One that was used within this time stays, whatever the size of all: it may be in use.
+    pub shortest: Duration,
+}
+
+impl Keeping {
+    /// What holds unless somebody says otherwise.
+    pub const DEFAULT: Self = Self {
+        longest: Duration::from_hours(30 * 24),
+        most_bytes: 32 << 30,
+        shortest: Duration::from_hours(24),
+    };
 }
 
 /// An image that was found.
@@ -62,6 +89,9 @@ pub struct Image {
 struct Note {
     settings: Settings,
     left_out: u64,
+    /// How much there is of it; not known of those that were unpacked long ago.
+    #[serde(default)]
+    bytes: u64,
 }
 
 impl Found {
@@ -90,7 +120,14 @@ impl Found {
 impl Store {
     /// A store in a folder, which is made when it is needed.
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder, limits: Limits::DEFAULT }
+        Self { folder, limits: Limits::DEFAULT, keeping: Keeping::DEFAULT }
+    }
+
+    /// The same, which keeps what is not used for another time.
+    #[must_use]
+    pub fn keeping(mut self, keeping: Keeping) -> Self {
+        self.keeping = keeping;
+        self
     }
 
     /// The same, with other limits.
@@ -106,7 +143,7 @@ impl Store {
     }
 
     fn own(&self, digest: &Digest) -> PathBuf {
-        self.folder.join(format!("sha256-{}", digest.digits()))
+        self.folder.join(format!("{IMAGE}{}", digest.digits()))
     }
 
     /// Finds the image that a digest stands for: unpacked already, or in one of these folders or in that of the store. What
@@ -135,36 +172,45 @@ impl Store {
     /// Whoever finds the folder finds it whole.
     fn unpacked(&self, digest: &Digest) -> Option<Image> {
         let own = self.own(digest);
-        let note = fs::read(own.join("image.json")).ok()?;
-        let note: Note = serde_json::from_slice(&note).ok()?;
+        let note = note_in(&own)?;
         let root = own.join("root").canonicalize().ok()?;
         Some(Image { root, settings: note.settings, left_out: note.left_out })
     }
 
-    /// Puts the files of an image into its folder, unless they are there.
-    pub fn unpack(&self, found: Found) -> Result<Image, ImageError> {
+    /// Puts the files of an image into its folder, unless they are there. It is asked again and again whether it
+    /// is called off, also while somebody else unpacks the same image.
+    pub fn unpack(
+        &self,
+        found: Found,
+        is_called_off: &dyn Fn() -> bool,
+    ) -> Result<Image, ImageError> {
         let (source, described, digest) = match found.0 {
-            Place::Unpacked(image) => return Ok(image),
+            Place::Unpacked(image) => {
+                mark_used(&image);
+                return Ok(image);
+            }
             Place::Packed { source, described, digest } => (source, described, digest),
         };
         let failed = |cause| ImageError::Write(self.folder.clone(), cause);
         fs::create_dir_all(&self.folder).map_err(failed)?;
-        let turn = File::options().create(true).append(true).open(self.folder.join(".lock"));
-        let turn = turn.map_err(failed)?;
-        turn.lock().map_err(failed)?;
+        let turn = Turn::wait(&self.folder, digest.digits(), is_called_off).map_err(failed)?;
+        let called_off = || ImageError::refused(Code::CalledOff, digest.to_string());
+        let turn = turn.ok_or_else(called_off)?;
         if let Some(image) = self.unpacked(&digest) {
+            mark_used(&image);
             return Ok(image);
         }
-        self.sweep();
+        self.sweep(&digest);
         // For our eyes only while it is written.
         let staging = tempfile::Builder::new()
-            .prefix(STAGING)
+            .prefix(&format!("{STAGING}{}-", digest.digits()))
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&self.folder)
             .map_err(failed)?;
-        let left_out = self.fill(staging.path(), &source, &described)?;
+        let used = self.fill(staging.path(), &source, &described, is_called_off)?;
         let settings = described.config.settings;
-        self.promote(staging.path(), &digest, &Note { settings, left_out }).map_err(failed)?;
+        let note = Note { settings, left_out: used.left_out, bytes: used.bytes };
+        self.promote(staging.path(), &digest, &note).map_err(failed)?;
         // It has another name now.
         let _ = staging.keep();
         drop(turn);
@@ -173,15 +219,21 @@ impl Store {
     }
 
     /// Puts all layers into a folder, and what must be there besides.
-    fn fill(&self, staging: &Path, source: &Source, image: &Described) -> Result<u64, ImageError> {
+    fn fill(
+        &self,
+        staging: &Path,
+        source: &Source,
+        image: &Described,
+        is_called_off: &dyn Fn() -> bool,
+    ) -> Result<Used, ImageError> {
         let root = staging.join("root");
         fs::create_dir(&root).map_err(ImageError::write(&root))?;
         fs::set_permissions(&root, Permissions::from_mode(0o755))
             .map_err(ImageError::write(&root))?;
-        let tree = Tree::open(&root, &self.limits)?;
+        let tree = Tree::open(&root, &self.limits, is_called_off)?;
         let mut used = Used::default();
         for packed in source.layers(image) {
-            layer::apply(packed?, &tree, &self.limits, &mut used)?;
+            layer::apply(packed?, &tree, &self.limits, &mut used, is_called_off)?;
         }
         for name in FOLDERS {
             if let Some(place) = tree.place(name)? {
@@ -195,13 +247,13 @@ impl Store {
             // One that cannot be made is told when a program would start in it.
             let _ = tree.ensure_folder(folder.as_bytes());
         }
-        Ok(used.left_out)
+        Ok(used)
     }
 
     /// Gives a folder its name when everything in it is on the disk.
     fn promote(&self, staging: &Path, digest: &Digest, note: &Note) -> io::Result<()> {
         let text = serde_json::to_vec(note)?;
-        fs::write(staging.join("image.json"), text)?;
+        fs::write(staging.join(NOTE), text)?;
         #[cfg(target_os = "linux")]
         rustix::fs::syncfs(File::open(staging)?)?;
         let own = self.own(digest);
@@ -213,24 +265,74 @@ impl Store {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Removes what killed processes left. Whoever has the turn knows that nobody else is at work.
-    fn sweep(&self) {
+    /// Removes what killed processes left, and images that nobody has used for long. What somebody else is at work on stays:
+    /// he has its turn.
+    fn sweep(&self, ours: &Digest) {
+        let (mut kept, mut all_bytes) = (Vec::new(), 0_u64);
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            if entry.file_name().as_encoded_bytes().starts_with(STAGING.as_bytes()) {
-                let _ = fs::remove_dir_all(entry.path());
+            let (name, path) = (entry.file_name(), entry.path());
+            let name = name.to_string_lossy();
+            let rest = name.strip_prefix(STAGING).or_else(|| name.strip_prefix(Turn::PREFIX));
+            if let Some(rest) = rest {
+                let digits = rest.split('-').next().unwrap_or_default();
+                // Whoever takes the turn and gives it back takes its file away, too.
+                let turn = (digits != ours.digits()).then(|| Turn::take(&self.folder, digits));
+                if name.starts_with(STAGING) && turn.is_none_or(|turn| turn.is_some()) {
+                    let _ = fs::remove_dir_all(path);
+                }
+            } else if let Some(digits) = name.strip_prefix(IMAGE)
+                && let Some(note) = note_in(&path)
+                && let Some(age) = age(&path)
+            {
+                all_bytes = all_bytes.saturating_add(note.bytes);
+                kept.push((age, note.bytes, digits.to_owned()));
             }
         }
+        kept.sort_unstable_by_key(|(age, ..)| std::cmp::Reverse(*age));
+        for (age, bytes, digits) in kept {
+            let is_too_much = all_bytes > self.keeping.most_bytes && age > self.keeping.shortest;
+            if (is_too_much || age > self.keeping.longest) && self.remove(&digits) {
+                all_bytes = all_bytes.saturating_sub(bytes);
+            }
+        }
+    }
+
+    /// Removes an image: in one step it is none any more, then its files go.
+    fn remove(&self, digits: &str) -> bool {
+        let Some(_turn) = Turn::take(&self.folder, digits) else { return false };
+        let gone = self.folder.join(format!("{STAGING}{digits}-old"));
+        let renamed = fs::rename(self.folder.join(format!("{IMAGE}{digits}")), &gone);
+        renamed.is_ok() && fs::remove_dir_all(gone).is_ok()
+    }
+}
+
+/// What is kept beside the files of an image.
+fn note_in(own: &Path) -> Option<Note> {
+    serde_json::from_slice(&fs::read(own.join(NOTE)).ok()?).ok()
+}
+
+/// The file with what is kept beside the files. The time of its last change is that of the last use.
+const NOTE: &str = "image.json";
+
+/// How long an image was not used.
+fn age(own: &Path) -> Option<Duration> {
+    let used = own.join(NOTE).metadata().and_then(|found| found.modified()).ok()?;
+    SystemTime::now().duration_since(used).ok()
+}
+
+/// Notes that an image is used. Where that fails it may be unpacked once more some day.
+fn mark_used(image: &Image) {
+    let note = image.root.parent().map(|own| File::options().append(true).open(own.join(NOTE)));
+    if let Some(Ok(note)) = note {
+        let _ = note.set_modified(SystemTime::now());
     }
 }
 
 impl Image {
     /// Where a program is inside, as a program started in `folder` with this list of folders would find it.
     pub fn program(&self, name: &str, search: &str, folder: &str) -> Option<PathBuf> {
-        let tree = Tree::open(&self.root, &Limits::DEFAULT).ok()?;
-        let found = |path: PathBuf| {
-            let is_program = tree.is_program(path.as_os_str().as_encoded_bytes());
-            is_program.then_some(path)
-        };
+        let tree = Tree::open(&self.root, &Limits::DEFAULT, &|| false).ok()?;
+        let found = |path: PathBuf| tree.program(path.as_os_str().as_encoded_bytes());
         if name.contains('/') {
             return found(Path::new("/").join(folder).join(name));
         }
@@ -239,17 +341,18 @@ impl Image {
     }
 }
 
-/// What in a place may hold an image: the place itself, folders in it, and tars.
+/// What in a place may hold an image: the place itself, folders in it, and tars; not what was unpacked from them.
 fn candidates(place: &Path) -> Vec<PathBuf> {
     let mut inside: Vec<PathBuf> = fs::read_dir(place)
         .into_iter()
         .flatten()
         .flatten()
         .map(|entry| entry.path())
+        .filter(|path| !path.join(NOTE).is_file())
         .filter(|path| path.is_dir() || path.extension().is_some_and(|kind| kind == "tar"))
-        .take(MOST_CANDIDATES)
         .collect();
     inside.sort();
+    inside.truncate(MOST_CANDIDATES);
     inside.insert(0, place.to_owned());
     inside
 }

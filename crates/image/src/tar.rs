@@ -79,7 +79,9 @@ impl<R: Read> Entries<R> {
             let Some(block) = self.block()? else { return Ok(None) };
             let header = Header::read(&block)?;
             self.content = long.size.filter(|_| !header.is_extension()).unwrap_or(header.size);
-            self.padding = self.content.next_multiple_of(BLOCK as u64) - self.content;
+            let end = self.content.checked_next_multiple_of(BLOCK as u64);
+            let end = end.ok_or_else(|| ImageError::refused(Code::BadTar, shown(&header.name)))?;
+            self.padding = end - self.content;
             match header.kind {
                 b'x' => long.extend(&self.extension()?)?,
                 b'g' => check_global(&self.extension()?)?,

@@ -3,6 +3,7 @@
 //! Every step is opened by itself from the folder before and follows no link; a link is read and walked as the image would
 //! walk it, whose root is this folder: `/` is the folder, and above it is nothing.
 
+use std::cell::Cell;
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -24,13 +25,20 @@ const FOLDER: OFlags =
 const MOST_LINKS: usize = 40;
 
 /// A folder with the files of an image.
-#[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct Tree<'t> {
     root: OwnedFd,
     /// Where it is, for errors.
     path: PathBuf,
     limits: Limits,
+    /// What was used up of the limits.
+    entries: Cell<u64>,
+    steps: Cell<u64>,
+    /// Whether nobody waits for it any more.
+    is_called_off: &'t dyn Fn() -> bool,
 }
+
+/// After so many steps it is looked whether anybody waits.
+const STRIDE: u64 = 256;
 
 /// What a way does where nothing is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,13 +58,44 @@ pub(crate) struct Place {
     name: OsString,
 }
 
-impl Tree {
+impl<'t> Tree<'t> {
     /// A tree in a folder; the folder's own path is the caller's to trust.
-    pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Self, ImageError> {
+    pub(crate) fn open(
+        path: &Path,
+        limits: &Limits,
+        is_called_off: &'t dyn Fn() -> bool,
+    ) -> Result<Self, ImageError> {
         let flags = FOLDER.difference(OFlags::NOFOLLOW);
         let root = rustix::fs::open(path, flags, Mode::empty());
         let root = root.map_err(|errno| ImageError::Read(path.to_owned(), errno.into()))?;
-        Ok(Self { root, path: path.to_owned(), limits: *limits })
+        let (entries, steps) = (Cell::new(0), Cell::new(0));
+        Ok(Self { root, path: path.to_owned(), limits: *limits, entries, steps, is_called_off })
+    }
+
+    /// One entry more, or a folder that one of them makes.
+    pub(crate) fn count_entry(&self, name: &[u8]) -> Result<(), ImageError> {
+        self.entries.set(self.entries.get() + 1);
+        if self.entries.get() > self.limits.entries {
+            return Err(ImageError::refused(Code::TooManyEntries, shown(name)));
+        }
+        self.step(name)
+    }
+
+    /// How many entries there were.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries.get()
+    }
+
+    /// One name more that is looked at.
+    fn step(&self, name: &[u8]) -> Result<(), ImageError> {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > self.limits.steps {
+            return Err(ImageError::refused(Code::TooMuchWork, shown(name)));
+        }
+        if self.steps.get().is_multiple_of(STRIDE) && (self.is_called_off)() {
+            return Err(ImageError::refused(Code::CalledOff, shown(name)));
+        }
+        Ok(())
     }
 
     fn failed(&self, name: &OsStr, errno: Errno) -> ImageError {
@@ -82,6 +121,7 @@ impl Tree {
         let mut links = 0;
         let mut ahead = VecDeque::from(parts);
         while let Some(part) = ahead.pop_front() {
+            self.step(part.as_bytes())?;
             if part == ".." {
                 walked.folders.pop();
                 continue;
@@ -92,6 +132,7 @@ impl Tree {
             let at = walked.last(self);
             let opened = match rustix::fs::openat(at, &part, FOLDER, Mode::empty()) {
                 Err(Errno::NOENT) if missing == Missing::Make => {
+                    self.count_entry(part.as_bytes())?;
                     rustix::fs::mkdirat(at, &part, Mode::from_raw_mode(0o755))
                         .and_then(|()| rustix::fs::openat(at, &part, FOLDER, Mode::empty()))
                 }
@@ -206,14 +247,18 @@ impl Tree {
         })
     }
 
-    /// The same for everything in a folder.
+    /// The same for everything in a folder, unless that was `done` before.
     pub(crate) fn white_out_all(
         &self,
         folder: &[u8],
         kept: &HashSet<PathBuf>,
+        done: &mut HashSet<PathBuf>,
     ) -> Result<(), ImageError> {
         let walked = self.walk(parts(folder, &self.limits)?, Missing::Make)?;
         let path: PathBuf = walked.names().collect();
+        if !done.insert(path.clone()) {
+            return Ok(());
+        }
         let at = walked.last(self);
         for name in self.names(at)? {
             self.remove(at, &name, &path.join(&name), &|path| kept.contains(path))?;
@@ -249,6 +294,7 @@ impl Tree {
         path: &Path,
         is_kept: &dyn Fn(&Path) -> bool,
     ) -> Result<(), ImageError> {
+        self.step(name.as_bytes())?;
         let failed = |errno| self.failed(name, errno);
         match rustix::fs::openat(at, name, FOLDER, Mode::empty()) {
             Ok(folder) => {
@@ -286,47 +332,42 @@ impl Tree {
         Ok(names)
     }
 
-    /// Whether a path leads to a file that can be executed, as a program inside would find it.
-    pub(crate) fn is_program(&self, path: &[u8]) -> bool {
-        let mut path = path.to_vec();
+    /// Where a file is that can be executed, as a program inside would find it; `None` where the path leads to none. What comes
+    /// back has no steps upwards, and its last part is that of the path: by that name it is started.
+    pub(crate) fn program(&self, path: &[u8]) -> Option<PathBuf> {
+        let mut ahead: Vec<OsString> = steps(path).collect();
+        let is_plain = ahead.iter().all(|step| step != "..");
+        let mut named = is_plain.then(|| PathBuf::from(OsStr::from_bytes(path)));
         for _ in 0..MOST_LINKS {
-            let Ok(Some(place)) = self.place_of(&path, Missing::Refuse) else { return false };
+            // What ends upwards is a folder.
+            let name = ahead.pop().filter(|name| name != "..")?;
+            let walked = self.walk(ahead, Missing::Refuse).ok()?;
+            let place = Place { walked, name };
+            named = named.or_else(|| Some(Path::new("/").join(place.path())));
             let at = place.walked.last(self);
-            match self.kind(&place) {
-                Ok(Some(FileType::Symlink)) => {
-                    let Ok(target) = rustix::fs::readlinkat(at, &place.name, Vec::new()) else {
-                        return false;
+            match self.kind(&place).ok()?? {
+                FileType::Symlink => {
+                    let target = rustix::fs::readlinkat(at, &place.name, Vec::new()).ok()?;
+                    let target = target.as_bytes();
+                    ahead = match target.first() {
+                        Some(b'/') => Vec::new(),
+                        _ => place.walked.names().map(ToOwned::to_owned).collect(),
                     };
-                    // A link may lead upwards; the walk knows how far up there is.
-                    let Some(next) = self.beyond(&place, target.as_bytes()) else { return false };
-                    path = next;
+                    ahead.extend(steps(target));
                 }
-                Ok(Some(FileType::RegularFile)) => {
+                FileType::RegularFile => {
                     let found = rustix::fs::statat(at, &place.name, AtFlags::SYMLINK_NOFOLLOW);
-                    return found.is_ok_and(|found| found.st_mode & 0o111 != 0);
+                    return named.filter(|_| found.is_ok_and(|found| found.st_mode & 0o111 != 0));
                 }
-                _ => return false,
+                _ => return None,
             }
         }
-        false
-    }
-
-    /// Where a link leads, as a path without steps upwards.
-    fn beyond(&self, place: &Place, target: &[u8]) -> Option<Vec<u8>> {
-        let mut ahead: Vec<OsString> = match target.first() {
-            Some(b'/') => Vec::new(),
-            _ => place.walked.names().map(ToOwned::to_owned).collect(),
-        };
-        ahead.extend(steps(target));
-        let last = ahead.pop().filter(|last| last != "..")?;
-        let walked = self.walk(ahead, Missing::Refuse).ok()?;
-        let path: PathBuf = walked.names().collect();
-        Some(path.join(last).into_os_string().into_vec())
+        None
     }
 }
 
 impl Walked {
-    fn last<'w>(&'w self, tree: &'w Tree) -> BorrowedFd<'w> {
+    fn last<'w>(&'w self, tree: &'w Tree<'_>) -> BorrowedFd<'w> {
         self.folders.last().map_or(tree.root.as_fd(), |(_, folder)| folder.as_fd())
     }
 

@@ -4,8 +4,10 @@
 mod kit;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
 
-use image::{Digest, Store};
+use image::{Digest, Keeping, Store};
 use kit::{Layout, TAR, TAR_GZIP, TAR_ZSTD, Tar, files, gzip, own_files, zstd};
 use serde_json::json;
 
@@ -217,7 +219,11 @@ fn programs_are_found_as_one_inside_would_find_them() {
     }
     assert_eq!(find("bin/sh"), Some("/usr/bin/sh".into()));
     assert_eq!(find("/bin/sh"), Some("/bin/sh".into()));
-    for name in ["text", "out", "loop", "none", "../../bin/true", "/usr/bin"] {
+    // Above the root is the root.
+    assert_eq!(find("/opt/../bin/sh"), None);
+    assert_eq!(find("/usr/../bin/sh"), Some("/usr/bin/sh".into()));
+    assert_eq!(find("../../../bin/busy"), Some("/usr/bin/busy".into()));
+    for name in ["text", "out", "loop", "none", "../../bin/true", "/usr/bin", "/usr/.."] {
         assert_eq!(find(name), None, "{name}");
     }
 }
@@ -262,7 +268,7 @@ fn an_image_is_unpacked_once_and_found_without_its_source() {
     std::fs::remove_dir_all(layout.path()).unwrap();
     let found = layout.store().find(&digest, &[]).unwrap().unwrap();
     assert!(found.is_unpacked());
-    let again = layout.store().unpack(found).unwrap();
+    let again = layout.store().unpack(found, &|| false).unwrap();
     assert_eq!((again.root.metadata().unwrap().ino(), &again), (inode, &image));
     assert!(layout.store().find(&Digest::of(b"another"), &[]).unwrap().is_none());
 }
@@ -286,8 +292,97 @@ fn several_at_a_time_make_one_image_and_leftovers_go() {
     let mut names: Vec<_> =
         std::fs::read_dir(images).unwrap().map(|one| one.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(
-        names,
-        [".lock".into(), std::ffi::OsString::from(format!("sha256-{}", digest.digits()))]
-    );
+    assert_eq!(names, [format!("sha256-{}", digest.digits()).as_str()]);
+}
+
+/// An image on disk and who asks for it.
+fn find(layout: &Layout, digest: &Digest) -> image::Found {
+    layout.store().find(digest, &[&layout.path()]).unwrap().unwrap()
+}
+
+#[test]
+fn whoever_unpacks_or_waits_can_be_called_off_and_holds_up_no_other_image() {
+    let layout = Layout::new();
+    let many = (0..2000).fold(Tar::default(), |tar, index| tar.file(&format!("d/{index}"), ""));
+    let slow = layout.image(&[many.bytes()]);
+    let other = layout.image(&[Tar::default().file("a", "1").bytes()]);
+    let store = layout.store();
+    let (stands, goes) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            let asked = AtomicU32::new(0);
+            store.unpack(find(&layout, &slow), &|| {
+                // The first question comes before its turn, the others while it unpacks.
+                if asked.fetch_add(1, Ordering::Relaxed) > 1 {
+                    stands.store(true, Ordering::Relaxed);
+                    while !goes.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    return true;
+                }
+                false
+            })
+        });
+        while !stands.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        store.unpack(find(&layout, &other), &|| false).unwrap();
+        let asked = AtomicU32::new(0);
+        let waiting =
+            store.unpack(find(&layout, &slow), &|| asked.fetch_add(1, Ordering::Relaxed) > 2);
+        assert_eq!(waiting.unwrap_err().code(), Some(image::Code::CalledOff));
+        goes.store(true, Ordering::Relaxed);
+        assert_eq!(first.join().unwrap().unwrap_err().code(), Some(image::Code::CalledOff));
+    });
+    assert!(!store.find(&slow, &[&layout.path()]).unwrap().unwrap().is_unpacked());
+    let images = store.root_of(&slow).parent().unwrap().parent().unwrap().to_owned();
+    assert_eq!(std::fs::read_dir(images).unwrap().count(), 1, "only the other image");
+}
+
+#[test]
+fn what_nobody_uses_goes_when_another_is_unpacked() {
+    let layout = Layout::new();
+    let unpack = |text: &str, keeping: Keeping| {
+        let digest = layout.image(&[Tar::default().file("a", text).bytes()]);
+        layout.unpack_into(&layout.store().keeping(keeping), &digest).unwrap();
+        digest
+    };
+    let set_age = |digest: &Digest, days: u64| {
+        let note = layout.store().root_of(digest).with_file_name("image.json");
+        let note = std::fs::File::options().append(true).open(note).unwrap();
+        note.set_modified(SystemTime::now() - Duration::from_hours(24 * days)).unwrap();
+    };
+    let is_there = |digest: &Digest| layout.store().root_of(digest).exists();
+    let (old, middle) = (unpack("1", Keeping::DEFAULT), unpack("2", Keeping::DEFAULT));
+    let fresh = unpack("3", Keeping::DEFAULT);
+    set_age(&old, 31);
+    set_age(&middle, 29);
+    let found = layout.store().find(&middle, &[]).unwrap().unwrap();
+    unpack("4", Keeping::DEFAULT);
+    assert!(!is_there(&old) && is_there(&middle) && is_there(&fresh));
+    // To find it is no use of it, to unpack it is.
+    set_age(&middle, 2);
+    let tight = Keeping { most_bytes: 0, ..Keeping::DEFAULT };
+    layout.store().unpack(found, &|| false).unwrap();
+    unpack("5", tight);
+    assert!(is_there(&middle));
+    set_age(&middle, 2);
+    unpack("6", tight);
+    assert!(!is_there(&middle) && is_there(&fresh), "what was used today stays");
+    // It is unpacked again when it is wanted again.
+    layout.unpack(&old).unwrap();
+}
+
+#[test]
+fn an_archive_is_found_among_many_images() {
+    let layout = Layout::new();
+    let digest = layout.image(&[Tar::default().file("a", "1").bytes()]);
+    let images = layout.store().root_of(&digest).parent().unwrap().parent().unwrap().to_owned();
+    for index in 0..300 {
+        let unpacked = images.join(format!("sha256-{index:064}"));
+        std::fs::create_dir_all(&unpacked).unwrap();
+        std::fs::write(unpacked.join("image.json"), "{}").unwrap();
+    }
+    std::fs::rename(layout.path(), images.join("zzz")).unwrap();
+    assert!(layout.store().find(&digest, &[]).unwrap().is_some());
 }

@@ -29,6 +29,10 @@ const PARTS: &[&str] = &[
     "name-with-some-length",
 ];
 
+/// Sizes that a header can claim.
+const SIZES: &[u64] =
+    &[1, 512, u32::MAX as u64, 1 << 40, i64::MAX as u64, u64::MAX - 511, u64::MAX];
+
 fn name() -> impl Strategy<Value = String> {
     vec(select(PARTS), 0..6).prop_map(|parts| parts.join("/"))
 }
@@ -36,10 +40,16 @@ fn name() -> impl Strategy<Value = String> {
 /// A tar of hostile entries.
 fn tar() -> impl Strategy<Value = Vec<u8>> {
     let kind = select(b"0011222555346xgLKS\0".to_vec());
-    let entry = (kind, name(), name(), any::<u32>(), vec(any::<u8>(), 0..40));
+    // Mostly true, and then as large as can be said.
+    let size = prop_oneof![8 => Just(None), 1 => select(SIZES).prop_map(Some)];
+    let entry = (kind, name(), name(), any::<u32>(), vec(any::<u8>(), 0..40), size);
     vec(entry, 0..12).prop_map(|entries| {
         let mut tar = Tar::default();
-        for (kind, name, target, mode, content) in entries {
+        for (kind, name, target, mode, content, size) in entries {
+            if let Some(size) = size {
+                tar.block(kind, name.as_bytes(), target.as_bytes(), mode & 0o7777, size);
+                continue;
+            }
             let content = if matches!(kind, b'0' | 0 | b'x' | b'g' | b'L' | b'K') {
                 content
             } else {

@@ -133,6 +133,11 @@ fn damaged_archives_are_refused() {
     assert_eq!(refused(size), Code::BadTar);
     let folder = Tar::default().entry(b'5', "a", "", 0o755, b"content");
     assert_eq!(refused(folder), Code::BadTar);
+    for kind in *b"05xL" {
+        let mut endless = Tar::default();
+        endless.block(kind, b"a", b"", 0o644, u64::MAX);
+        assert_eq!(refused(endless), Code::BadTar);
+    }
 }
 
 #[test]
@@ -160,6 +165,62 @@ fn limits_hold() {
     let mut ladder = Tar::default().folder(&"d/".repeat(40)).symlink("l", &"d/".repeat(40));
     ladder = ladder.file(&format!("l/{}f", "e/".repeat(30)), "x");
     assert_eq!(refused(ladder), Code::PathTooDeep);
+}
+
+#[test]
+fn folders_that_nobody_names_count_too() {
+    let limits = Limits { entries: 20, ..Limits::DEFAULT };
+    let deep = Tar::default().file(&format!("{}f", "d/".repeat(30)), "");
+    assert_eq!(refused_within(limits, &[deep]), Code::TooManyEntries);
+}
+
+#[test]
+fn little_that_makes_much_work_is_refused() {
+    let limits = Limits { steps: 5_000, ..Limits::DEFAULT };
+    let folder = |tar: Tar| (0..100).fold(tar, |tar, index| tar.file(&format!("d/{index}"), ""));
+    let repeated =
+        |name: &str, times| (0..times).fold(folder(Tar::default()), |tar, _| tar.file(name, ""));
+    assert_eq!(refused_within(limits, &[repeated(".wh.d", 100)]), Code::TooMuchWork);
+    let mut links = Tar::default().symlink("l", &"x/../".repeat(500)).folder("x");
+    links = (0..10).fold(links, |tar, index| tar.file(&format!("l/{index}"), ""));
+    assert_eq!(refused_within(limits, &[links]), Code::TooMuchWork);
+    // Said once, a folder is opaque; to say it again is no work.
+    let layout = Layout::new();
+    let digest = layout.image(&[repeated("d/.wh..wh..opq", 1000).bytes()]);
+    layout.unpack_into(&layout.store().with_limits(limits), &digest).unwrap();
+}
+
+#[test]
+fn many_small_bombs_are_one() {
+    let limits = Limits { ratio_free_bytes: 1 << 20, ..Limits::DEFAULT };
+    let layer = |name: &str| {
+        let mut plain = Tar::default().file(name, "x").bytes();
+        plain.resize(700 << 10, 0);
+        (TAR_GZIP, gzip(&plain), plain)
+    };
+    let refused = |layers: &[(&str, Vec<u8>, Vec<u8>)]| {
+        let layout = Layout::new();
+        let digest = layout.image_of(layers, &json!({}));
+        let unpacked = layout.unpack_into(&layout.store().with_limits(limits), &digest);
+        unpacked.err().and_then(|error| error.code())
+    };
+    assert_eq!(refused(&[layer("a")]), None);
+    assert_eq!(refused(&[layer("a"), layer("b")]), Some(Code::Bomb));
+    // The same layer again takes no room of its own.
+    let mut noise = Tar::default().file("n", "").bytes();
+    let mut state = 1_u32;
+    noise.extend(
+        std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        })
+        .take(12 << 10),
+    );
+    let noisy = (TAR_GZIP, gzip(&noise), noise);
+    let twice = [noisy.clone(), layer("a"), layer("b")];
+    assert_eq!(refused(&twice), None);
+    let again = [noisy, layer("a"), layer("a"), layer("a"), layer("a")];
+    assert_eq!(refused(&again), Some(Code::Bomb));
 }
 
 #[test]

@@ -4,6 +4,8 @@
 use manifest::dialect::Dialect;
 use manifest::document::{Options, Report, check};
 use manifest::finding::Code;
+use manifest::json::parse;
+use manifest::schema;
 use serde_json::{Value, json};
 
 /// Checks a document on a thread with a stack far smaller than any face would use.
@@ -245,4 +247,54 @@ fn a_deep_place_with_very_many_faults_is_told_in_bounds() {
     let report = with_components(&json!({"schemas": {"S": schema}}));
     assert!(!report.is_valid());
     assert_eq!(report.findings.len(), 2_001);
+}
+
+/// How much work it is said to be, and how long it took to say so.
+fn effort(schema: &Value, value: &Value) -> schema::Effort {
+    let (schema, value) = (schema.to_string(), value.to_string());
+    let (schema, value) = (parse(&schema).root.unwrap(), parse(&value).root.unwrap());
+    let began = std::time::Instant::now();
+    let effort = schema::effort(&schema, &value);
+    assert!(began.elapsed().as_secs() < 2, "counting took {:?}", began.elapsed());
+    effort
+}
+
+#[test]
+fn what_takes_long_is_much_and_what_is_common_is_little() {
+    use schema::Effort::{Little, Much};
+    let object = |properties: Value| json!({"type": "object", "properties": properties});
+    let many: serde_json::Map<_, _> =
+        (0..1_900).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+    let list = object(json!({"list": {"items": object(Value::Object(many.clone()))}}));
+    assert_eq!(effort(&list, &json!({"list": vec![json!({}); 20_000]})), Much);
+    let wide: serde_json::Map<_, _> = (0..100_000).map(|n| (format!("q{n}"), json!(n))).collect();
+    let names: Vec<_> = (0..1_900).map(|n| format!("r{n}")).collect();
+    // Names are looked up, not compared one by one.
+    assert_eq!(effort(&json!({"required": names}), &Value::Object(wide)), Little);
+    let text = |pattern: &str| object(json!({"text": {"type": "string", "pattern": pattern}}));
+    let long = json!({"text": "01".repeat(100_000)});
+    assert_eq!(effort(&text("[01]*1[01]{400}2"), &long), Much);
+    assert_eq!(effort(&text("^[0-9]+$"), &long), Much);
+    let lengths = json!({"allOf": vec![json!({"minLength": 1_000_000_000}); 1_000]});
+    assert_eq!(effort(&lengths, &json!("x".repeat(1 << 20))), Much);
+    let patterns: serde_json::Map<_, _> =
+        (0..100).map(|n| (format!("p{n}"), json!({"pattern": "^[a-z]{90}$"}))).collect();
+    assert_eq!(effort(&object(Value::Object(patterns)), &json!({"p0": "1"})), Much);
+    // What people write, whether it fits or not.
+    for value in ["blue-42", "no such name!"] {
+        let value = json!({"text": value, "count": "seven"});
+        assert_eq!(effort(&text("^[a-z][a-z0-9-]{1,40}$"), &value), Little);
+    }
+    let rows = json!({"list": vec![json!({"p1": "x", "p2": 7}); 5]});
+    assert_eq!(effort(&list, &rows), Little);
+}
+
+#[test]
+fn unknown_properties_are_told_in_bounds() {
+    let schema = json!({"type": "object", "properties": {"a": {}}}).to_string();
+    let value: serde_json::Map<_, _> = (0..50_000).map(|n| (format!("q{n}"), json!(n))).collect();
+    let value = Value::Object(value).to_string();
+    let (schema, value) = (parse(&schema).root.unwrap(), parse(&value).root.unwrap());
+    let found = schema::judge(&schema, &value, schema::Unknowns::Refused).unwrap();
+    assert_eq!(found.len(), 20);
 }

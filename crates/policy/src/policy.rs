@@ -232,6 +232,8 @@ pub enum Store {
 pub struct ContainerRules {
     /// The ways that are tried, the first that is there first.
     pub order: Vec<ContainerWay>,
+    /// Whether an engine is given secrets, which it writes into its own files as they are.
+    pub engine_secrets: bool,
 }
 
 /// A way to run an image.
@@ -297,7 +299,10 @@ impl Default for Policy {
                 output: 16 << 20,
             },
             environment: EnvironmentRules::default(),
-            containers: ContainerRules { order: vec![ContainerWay::Image, ContainerWay::Engine] },
+            containers: ContainerRules {
+                order: vec![ContainerWay::Image, ContainerWay::Engine],
+                engine_secrets: false,
+            },
             secrets: SecretRules::default(),
             packages: BTreeMap::new(),
         }

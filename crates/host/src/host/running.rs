@@ -43,10 +43,10 @@ pub(super) struct Running<'r> {
 
 impl Running<'_> {
     /// Who is told the records of this call as they come.
-    fn stream(&self) -> Option<Stream> {
+    fn stream(&self, until: Instant) -> Option<Stream> {
         let told = self.call.progress.as_ref()?;
         (self.action.output_format == Some(OutputFormat::NdjsonStream))
-            .then(|| Stream::new(Arc::clone(told), &self.action, self.plan.redactor.clone()))
+            .then(|| Stream::new(Arc::clone(told), &self.action, self.plan.redactor.clone(), until))
     }
 
     /// Waits until the call is called off, and those who have to tell somebody else so have had their time.
@@ -66,7 +66,7 @@ impl Host {
         let most = if running.action.idempotent == Some(true) { MOST_ATTEMPTS } else { 1 };
         let (mut tries, mut attempts, mut blocked) = (0, 0, Vec::new());
         loop {
-            let stream = running.stream();
+            let stream = running.stream(until);
             let mut ran = tokio::select! {
                 ran = self.attempt(running, until, stream.as_ref()) => ran,
                 () = running.called_off() => Ran::failed(CallError::called_off()),
@@ -84,7 +84,14 @@ impl Host {
             let is_told = stream.is_some_and(|stream| stream.is_told());
             match wait {
                 Some(wait) if tries < most && !is_told && Instant::now() + wait < until => {
-                    tokio::time::sleep(wait).await;
+                    tokio::select! {
+                        () = tokio::time::sleep(wait) => {}
+                        () = running.call.called_off.cancelled() => {
+                            let ran = Ran::failed(CallError::called_off());
+                            blocked.dedup();
+                            return Ran { blocked, attempts, ..ran };
+                        }
+                    }
                 }
                 _ => {
                     blocked.dedup();
@@ -107,9 +114,11 @@ impl Host {
                             stream.hear(bytes);
                         }
                     };
-                    match process::run(&host.launcher, &one, leash, &mut heard) {
+                    match process::run(&host.launcher, &one, until, leash, &mut heard) {
                         Ok((finished, blocked)) => {
-                            Ran::finished(&finished, blocked, &action, dialect)
+                            let stream = stream.as_ref();
+                            let read = output::read(&finished, &action, dialect, until, stream);
+                            Ran::finished(&finished, blocked, read)
                         }
                         Err(error) => Ran::failed(error),
                     }
@@ -118,8 +127,11 @@ impl Host {
             }
             Way::Engine(one) => {
                 let (one, action) = (one.clone(), Arc::clone(action));
-                let run = move |_: &Self, leash: &Leash| match engine::run(&one, leash) {
-                    Ok(finished) => Ran::finished(&finished, Vec::new(), &action, dialect),
+                let run = move |_: &Self, leash: &Leash| match engine::run(&one, until, leash) {
+                    Ok(finished) => {
+                        let read = output::read(&finished, &action, dialect, until, None);
+                        Ran::finished(&finished, Vec::new(), read)
+                    }
                     Err(error) => Ran::failed(error),
                 };
                 Ran { is_walled: false, ..self.on_a_thread(plan, until, run).await }
@@ -221,15 +233,14 @@ impl Ran {
     fn finished(
         finished: &sandbox::Finished,
         blocked: Vec<Blocked>,
-        action: &Action,
-        dialect: Dialect,
+        output: Result<Output, CallError>,
     ) -> Self {
         let exit = match finished.ended.exit {
             sandbox::Exit::Code(code) => Some(code),
             _ => None,
         };
         let written = (finished.stdout.len() as u64, finished.stderr.len() as u64);
-        Self { exit, written, ..Self::of(output::read(finished, action, dialect), blocked) }
+        Self { exit, written, ..Self::of(output, blocked) }
     }
 
     /// One try, inside the walls.

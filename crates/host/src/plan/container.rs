@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use image::{Code, Found, ImageError, Reference, Store};
 use manifest::model::{Acquire, Entry, Invocation};
@@ -17,6 +18,7 @@ use super::{Asked, Plan, Process, Way, unavailable};
 use crate::choose::is_in_an_image;
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
+use crate::run::leash::Leash;
 use crate::template;
 
 /// The image that a call runs in, inside our own walls.
@@ -59,13 +61,26 @@ impl InImage {
     }
 }
 
+/// How long the image of a call may take to be unpacked. This happens once, before the time of the call begins: were it a part
+/// of that time, an image that takes longer could never be called.
+const UNPACKING: Duration = Duration::from_mins(10);
+
 /// Unpacks the image of a call, unless that is done, and finds its program there.
-pub(crate) fn prepare(plan: &mut Plan) -> Result<(), CallError> {
+pub(crate) fn prepare(plan: &mut Plan, leash: &Leash) -> Result<(), CallError> {
     let Some(inside) = &plan.image else { return Ok(()) };
     let InImage { reference, store, place, program, search, .. } = inside;
     let found = store.find(&reference.digest, &[place]).map_err(|error| refused(&error))?;
     let found = found.ok_or_else(|| unavailable(&format!("`{reference}` is gone")))?;
-    let image = store.unpack(found).map_err(|error| refused(&error))?;
+    let until = Instant::now() + UNPACKING;
+    let is_called_off = || leash.is_called_off() || Instant::now() > until;
+    let image = store.unpack(found, &is_called_off).map_err(|error| match error.code() {
+        Some(Code::CalledOff) if leash.is_called_off() => CallError::called_off(),
+        Some(Code::CalledOff) => {
+            let message = format!("to unpack the image `{reference}` took too long");
+            CallError::new(Kind::TimedOut, message)
+        }
+        _ => refused(&error),
+    })?;
     let (argv, walls) = match &mut plan.way {
         Way::Process(one) => {
             let one = Arc::make_mut(one);

@@ -8,14 +8,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use manifest::dialect::Dialect;
 use sandbox::{Ended, Exit, Finished, Usage};
+use serde_json::Value;
 
 use super::leash::Leash;
 use crate::error::{CallError, Kind};
+use crate::output;
 use crate::plan::engine::Engine;
 
-/// What engines end with when they could not start the container.
+/// What engines end with when they could not start the container, or its program.
 const NOT_STARTED: i32 = 125;
+const NO_PROGRAM: [i32; 2] = [126, 127];
 
 /// How long an engine has to end a container.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,50 +27,141 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether the container has ended.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Runs a container to its end, or ends it.
-pub(crate) fn run(engine: &Engine, leash: &Leash) -> Result<Finished, CallError> {
+/// The longest description of an image.
+const LONGEST_DESCRIPTION: u64 = 1 << 20;
+
+/// Runs a container to its end, or ends it when the time of its call is over.
+pub(crate) fn run(engine: &Engine, until: Instant, leash: &Leash) -> Result<Finished, CallError> {
     let began = Instant::now();
-    let mut command = client(engine, &engine.arguments);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| {
-        let message = format!("failed to start `{}`: {error}", engine.program.display());
-        CallError::new(Kind::Unavailable, message)
+    let until = until.min(began + engine.timeout);
+    check_image(engine, until, leash)?;
+    let talk = Talk { until, output: engine.output, leash };
+    let said = talk.with(client(engine, &engine.arguments), &engine.stdin, |child| {
+        end(engine, child);
     })?;
-    let written = Arc::new(AtomicU64::new(0));
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let stdout = stdout.map(|pipe| collect(pipe, &written, engine.output));
-    let stderr = stderr.map(|pipe| collect(pipe, &written, engine.output));
-    if let Some(mut pipe) = child.stdin.take() {
-        let input = engine.stdin.clone();
-        // A tool that does not read its input ends the writing with its end.
-        std::thread::spawn(move || drop(pipe.write_all(&input)));
-    }
-    let until = began + engine.timeout;
-    let cut = wait(&mut child, until, || {
-        if leash.is_called_off() {
-            return Some(Exit::Cancelled);
-        }
-        (written.load(Ordering::Relaxed) > engine.output).then_some(Exit::Output)
-    });
-    let exit = match cut {
-        Ok(exit) => exit,
-        Err(exit) => {
-            end(engine, &mut child);
-            exit
-        }
-    };
-    let join = |reader: Option<JoinHandle<Vec<u8>>>| {
-        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
-    };
-    let (stdout, stderr) = (join(stdout), join(stderr));
-    if exit == Exit::Code(NOT_STARTED) && stdout.is_empty() {
-        let text = String::from_utf8_lossy(&stderr);
-        let message = format!("the engine did not start the container: {}", text.trim());
-        return Err(CallError::new(Kind::Unavailable, message));
+    let Said { exit, stdout, stderr } = said;
+    if let Some(why) = not_started(exit, &stdout, &stderr) {
+        return Err(CallError::new(Kind::Unavailable, why));
     }
     let output = stdout.len() as u64 + stderr.len() as u64;
     let usage = Usage { wall: began.elapsed(), output, ..Usage::default() };
     Ok(Finished { stdout, stderr, ended: Ended { exit, usage } })
+}
+
+/// Asks the engine what the image is like, and refuses what must not be run by it.
+fn check_image(engine: &Engine, until: Instant, leash: &Leash) -> Result<(), CallError> {
+    let unavailable = |why: String| CallError::new(Kind::Unavailable, why);
+    let question = ["image", "inspect", "--format={{json .Config}}", &engine.image];
+    let question = question.map(str::to_owned);
+    let talk = Talk { until, output: LONGEST_DESCRIPTION, leash };
+    let said = talk.with(client(engine, &question), b"", |child| {
+        let _ = child.kill();
+        let _ = child.wait();
+    })?;
+    match said.exit {
+        Exit::Code(0) => {}
+        Exit::Code(_) => {
+            let text = String::from_utf8_lossy(&said.stderr);
+            let why = format!("the engine does not have the image: {}", text.trim());
+            return Err(unavailable(why));
+        }
+        exit => return Err(output::ended_by(exit, &said.stderr, Dialect::InstallManifest)),
+    }
+    let settings: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+    let is_filled = |key: &str| match &settings[key] {
+        Value::Array(all) => !all.is_empty(),
+        Value::Object(all) => !all.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        _ => false,
+    };
+    if engine.needs.entrypoint && !is_filled("Entrypoint") {
+        let why = "the image has no entrypoint and the manifest no command, so an engine would take what the action adds for the program";
+        return Err(unavailable(why.to_owned()));
+    }
+    if engine.needs.no_volumes && is_filled("Volumes") {
+        let why = "the image has volumes, for which this engine would take room on the disk without a limit";
+        return Err(unavailable(why.to_owned()));
+    }
+    Ok(())
+}
+
+/// Why there was no tool, where the engine itself says so. The image is there, so this is rare.
+fn not_started(exit: Exit, stdout: &[u8], stderr: &[u8]) -> Option<String> {
+    let said = String::from_utf8_lossy(stderr);
+    let said = said.trim();
+    let Exit::Code(code) = exit else { return None };
+    if !stdout.is_empty() {
+        return None;
+    }
+    let by_engine = said.starts_with("Error: ") || said.starts_with("docker: ");
+    if code == NOT_STARTED && by_engine {
+        return Some(format!("the engine did not start the container: {said}"));
+    }
+    let is_about_program = by_engine && said.contains("OCI ");
+    (NO_PROGRAM.contains(&code) && is_about_program)
+        .then(|| format!("the engine did not start the program of the container: {said}"))
+}
+
+/// The terms on which the engine's program runs.
+struct Talk<'t> {
+    until: Instant,
+    /// Bytes that it may write.
+    output: u64,
+    leash: &'t Leash,
+}
+
+/// What it said, and how it ended.
+struct Said {
+    exit: Exit,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Talk<'_> {
+    /// Runs a command to its end; where that takes too long it is ended.
+    fn with(
+        &self,
+        mut command: Command,
+        input: &[u8],
+        end: impl FnOnce(&mut Child),
+    ) -> Result<Said, CallError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| {
+            let program = command.get_program().to_string_lossy();
+            let message = format!("failed to start `{program}`: {error}");
+            CallError::new(Kind::Unavailable, message)
+        })?;
+        let written = Arc::new(AtomicU64::new(0));
+        let is_too_much = || written.load(Ordering::Relaxed) > self.output;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let stdout = stdout.map(|pipe| collect(pipe, &written, self.output));
+        let stderr = stderr.map(|pipe| collect(pipe, &written, self.output));
+        if let Some(mut pipe) = child.stdin.take() {
+            let input = input.to_vec();
+            // A tool that does not read its input ends the writing with its end.
+            std::thread::spawn(move || drop(pipe.write_all(&input)));
+        }
+        let cut = wait(&mut child, self.until, || {
+            if self.leash.is_called_off() {
+                return Some(Exit::Cancelled);
+            }
+            is_too_much().then_some(Exit::Output)
+        });
+        let exit = cut.unwrap_or_else(|exit| {
+            end(&mut child);
+            exit
+        });
+        let join = |reader: Option<JoinHandle<Vec<u8>>>| {
+            reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+        };
+        let (stdout, stderr) = (join(stdout), join(stderr));
+        // What it wrote last may have been read after its end.
+        let exit = match exit {
+            Exit::Code(_) if is_too_much() => Exit::Output,
+            exit => exit,
+        };
+        Ok(Said { exit, stdout, stderr })
+    }
 }
 
 /// The engine's program, which has only what it is given and gets no signals of ours.

@@ -61,7 +61,7 @@ impl Web {
         let mut attempts = 0;
         let mut told = Vec::new();
         let answered = self.attempt(plan, until, stream, &mut attempts, &mut told).await;
-        let output = answered.and_then(|response| read(response, action));
+        let output = answered.and_then(|response| read(response, action, until, stream));
         let blocked = output.as_ref().err().and_then(Blocked::of).into_iter().collect();
         Answered { output, attempts, blocked, told }
     }
@@ -193,7 +193,12 @@ fn refused(asked: &str, refusal: egress::Refusal) -> CallError {
 }
 
 /// Reads a response as the action promises.
-fn read(response: Response, action: &Action) -> Result<Output, CallError> {
+fn read(
+    response: Response,
+    action: &Action,
+    until: Instant,
+    stream: Option<&Stream>,
+) -> Result<Output, CallError> {
     if let Some(coding) = response.header(&HeaderName::from_static("content-encoding"))
         && !coding.eq_ignore_ascii_case("identity")
     {
@@ -214,7 +219,7 @@ fn read(response: Response, action: &Action) -> Result<Output, CallError> {
         }
         _ => output::by_format(&response.body, action)?,
     };
-    output::check_promise(output, action)
+    output::check_heard(output, action, until, stream)
 }
 
 /// A server that said itself that it failed.

@@ -1,5 +1,8 @@
 //! One process for one call.
 
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
 use sandbox::{Finished, Launcher};
 
 use super::leash::Leash;
@@ -10,15 +13,25 @@ use crate::plan::Process;
 /// How many processes of one tool run at a time; whoever comes later waits.
 pub(crate) const MOST_OF_ONE: usize = 64;
 
-/// Runs a process to its end, on a leash. Somebody hears what it writes as it comes.
+/// So much later than the time of the call its process may end.
+const SLACK: Duration = Duration::from_millis(50);
+
+/// Runs a process to its end, on a leash, until the time of its call is over. Somebody hears what it writes as it comes.
 pub(crate) fn run(
     launcher: &Launcher,
     process: &Process,
+    until: Instant,
     leash: &Leash,
     heard: &mut dyn FnMut(&[u8]),
 ) -> Result<(Finished, Vec<Blocked>), CallError> {
     let walls = &process.walls;
-    let spawned = launcher.spawn(&walls.confinement, &process.argv);
+    let mut confinement = Cow::Borrowed(&walls.confinement);
+    let left = until.saturating_duration_since(Instant::now());
+    // What is tried again has only what is left.
+    if confinement.limits.deadline.is_some_and(|deadline| deadline > left + SLACK) {
+        confinement.to_mut().limits.deadline = Some(left);
+    }
+    let spawned = launcher.spawn(&confinement, &process.argv);
     let mut child = spawned.map_err(|error| not_started(&error))?;
     leash.hold(child.killer());
     let network = Network::open(&mut child, &walls.rules)?;

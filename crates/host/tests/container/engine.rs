@@ -54,9 +54,14 @@ impl Podman {
     /// A host that runs images by it alone.
     async fn host(&self, home: &Path, policy: &str) -> Host {
         let launcher = Path::new(env!("CARGO_BIN_EXE_host-launcher"));
+        let order = "[containers]\norder = [\"engine\"]";
+        let policy = if policy.contains("[containers]") {
+            policy.replace("[containers]", order)
+        } else {
+            format!("{policy}\n{order}")
+        };
         let settings = Settings {
-            policy: Policy::parse(&format!("{policy}\n[containers]\norder = [\"engine\"]"))
-                .unwrap(),
+            policy: Policy::parse(&policy).unwrap(),
             home: home.to_owned(),
             user_home: None,
             search_path: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into(),
@@ -107,9 +112,13 @@ async fn a_call_runs_in_a_container_without_rights() {
     assert_eq!(plan["argv"][0], "podman");
     assert!(!plan.to_string().contains("secret-input"), "{plan}");
     let options = plan["argv"].as_array().unwrap();
-    for option in ["--network=none", "--cap-drop=all", "--pull=never", "--read-only"] {
+    for option in
+        ["--network=none", "--cap-drop=all", "--pull=never", "--read-only", "--log-driver=none"]
+    {
         assert!(options.contains(&json!(option)), "{plan}");
     }
+    assert!(!plan["reasons"].to_string().contains("walls"), "these are not ours: {plan}");
+    assert!(plan["runs"].as_str().unwrap().contains("L2"), "{plan}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,7 +131,11 @@ async fn a_secret_is_in_no_argument_and_reaches_the_tool() {
     let owner = vault::Owner::Package(tool.package.canonical_id());
     let place = vault::Place::new(owner, "TOKEN").unwrap();
     vault.set(&place, &vault::Secret::new("s3cr3t-value".into()).unwrap()).unwrap();
-    let host = podman.host(home.path(), "").await;
+    // It would be in files of the engine, so the owner must say so.
+    let refused = error(&podman.host(home.path(), "").await, &tool, json!({"text": "x"})).await;
+    assert_eq!(refused.kind, Kind::Unavailable, "{refused}");
+    assert!(refused.message.contains("engine_secrets"), "{refused}");
+    let host = podman.host(home.path(), "[containers]\nengine_secrets = true").await;
     let said = result(&host, &tool, json!({"text": "x"})).await;
     assert!(said.as_str().unwrap().starts_with("12\n"), "{said}");
     let plan = host.plan(&tool, &call_of(&tool, &json!({"text": "x"}))).await.unwrap().to_value();
@@ -165,6 +178,71 @@ async fn what_an_engine_cannot_hold_is_refused() {
     assert!(refusal(&format!("[folders]\nwrite = [\"{path}\"]")).await.contains("planting"));
     let hidden = format!("[folders]\nread = [\"{path}\"]\ndeny = [\"{path}/a\"]");
     assert!(refusal(&hidden).await.contains("hide"));
+    let read = format!("[folders]\nread = [\"{path}\"]");
+    let socket = std::os::unix::net::UnixListener::bind(folder.path().join("a/socket")).unwrap();
+    assert!(refusal(&read).await.contains("no plain file"));
+    drop(socket);
+    // Something is always mounted below this one.
+    assert!(refusal("[folders]\nread = [\"/sys\"]").await.contains("mounted"));
+    assert!(refusal("[sandbox]\nlevel = \"L3\"").await.contains("L3 is required"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_action_adds_is_never_the_program() {
+    let added = json!({"kind": "subcommand", "argv_template": ["${input.text}"]});
+    let entry = Image::new(&["--config.entrypoint", "echo"]);
+    let podman = Podman::with(&entry);
+    let home = home();
+    let host = podman.host(home.path(), "").await;
+    let said = result(&host, &entry.tool(None, &added), json!({"text": "pwd"})).await;
+    assert_eq!(said, json!("pwd\n"));
+    let command = Image::new(&["--config.cmd", "echo", "--config.cmd", "hello"]);
+    let podman = Podman::with(&command);
+    let host = podman.host(home.path(), "").await;
+    let refused = error(&host, &command.tool(None, &added), json!({"text": "pwd"})).await;
+    assert_eq!(refused.kind, Kind::Unavailable, "{refused}");
+    assert!(refused.message.contains("no entrypoint"), "{refused}");
+    // Where nothing is added, its own command is what it says.
+    let alone = command.tool(None, &json!({"kind": "stdin-json"}));
+    assert_eq!(result(&host, &alone, json!({})).await, json!("hello\n"));
+    // A folder from the image's own is one that only the image knows.
+    let mut from_there = script(&command, "pwd");
+    let manifest::model::Entry::Argv { cwd, .. } = &mut from_there.package.implementations[0].entry
+    else {
+        panic!("a command");
+    };
+    *cwd = Some("opt".to_owned());
+    let refused = error(&host, &from_there, json!({"text": "x"})).await;
+    assert!(refused.message.contains("entrypoint.cwd"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn volumes_of_an_image_are_no_folders_of_the_disk() {
+    let image = Image::new(&["--config.volume", "/opt", "--config.volume", "/data"]);
+    let podman = Podman::with(&image);
+    let home = home();
+    let tool = script(&image, "(echo x > /opt/x) 2>/dev/null || echo refused");
+    let said = result(&podman.host(home.path(), "").await, &tool, json!({"text": "x"})).await;
+    assert_eq!(said, json!("refused\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn codes_of_a_tool_are_its_own_and_those_of_the_engine_are_told() {
+    let image = Image::new(&[]);
+    let podman = Podman::with(&image);
+    let home = home();
+    let host = podman.host(home.path(), "").await;
+    for code in [125, 126, 127] {
+        let tool = script(&image, &format!("echo broken >&2; exit {code}"));
+        let failed = error(&host, &tool, json!({"text": "x"})).await;
+        assert_eq!((failed.kind, &failed.details["exit"]), (Kind::Failed, &json!(code)));
+    }
+    for program in ["/opt/mark", "nowhere"] {
+        let tool = image.tool(Some(&[program]), &json!({"kind": "stdin-json"}));
+        let failed = error(&host, &tool, json!({})).await;
+        assert_eq!(failed.kind, Kind::Unavailable, "{failed}");
+        assert!(failed.message.contains("did not start the program"), "{failed}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -177,7 +255,7 @@ async fn an_image_that_the_engine_does_not_have_is_not_fetched() {
     let home = home();
     let refused = error(&podman.host(home.path(), "").await, &tool, json!({})).await;
     assert_eq!(refused.kind, Kind::Unavailable, "{refused}");
-    assert!(refused.message.contains("did not start"), "{refused}");
+    assert!(refused.message.contains("does not have the image"), "{refused}");
 }
 
 /// docker needs a service, which cannot run here; a stand-in says how it was called.
@@ -189,6 +267,7 @@ async fn docker_is_told_the_same_and_is_ended_by_name() {
         "#!/bin/sh\n\
          here=${0%/*}\n\
          case $1 in\n\
+           image) echo '{\"Volumes\":null}' ;;\n\
            run) printf '%s\\n' \"$@\"; /usr/bin/env | /usr/bin/sed 's/=.*//'; read -r line\n\
                 case \"$*\" in *forever*) exec /bin/sleep 60 ;; esac ;;\n\
            *) printf '%s\\n' \"$*\" >> \"$here/ended\" ;;\n\

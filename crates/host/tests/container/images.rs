@@ -79,7 +79,7 @@ impl Image {
     }
 }
 
-fn manifest(kind: &str, image: &str, invocation: &Value) -> Value {
+pub(crate) fn manifest(kind: &str, image: &str, invocation: &Value) -> Value {
     json!({
         "manifest_version": "0.3",
         "tool": {

@@ -1,11 +1,12 @@
 //! Holds a value against a schema.
 
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 
 use super::keywords::{Kind, kind};
-use super::pattern::may_go_back;
+use super::pattern::is_surely_fine;
 use super::quick;
 use super::refs::{Home, Refs, Target, for_each_subschema};
 use crate::json::{Member, Node, Pointer, Value};
@@ -18,10 +19,23 @@ const MAX_MISMATCHES: usize = 20;
 const LONGEST_MESSAGE: usize = 400;
 
 /// How many steps a check may take before it is called off.
-const MAX_STEPS: usize = 500_000;
+const MAX_STEPS: usize = 5_000_000;
 
 /// How many are few.
-const FEW_STEPS: usize = 20_000;
+const FEW_STEPS: usize = 50_000;
+
+/// The longest schema that is built at once, in bytes.
+const SHORT_SCHEMA: usize = 64 << 10;
+
+/// How many patterns are few.
+const FEW_PATTERNS: usize = 20;
+
+/// The longest value, in bytes, in which patterns are looked for at once. An engine of linear time takes the size of the
+/// pattern times the length of the text, and both are a stranger's.
+const SHORT_VALUE: usize = 4 << 10;
+
+/// How many bytes of a text count as much as a step.
+const BYTES_OF_A_STEP: usize = 1 << 10;
 
 /// How deep one check may call another on the way.
 const MAX_CALLS: usize = 400;
@@ -60,16 +74,27 @@ pub enum Unknowns {
     Refused,
 }
 
-/// How much work it is to hold a value against a schema, by counting and without doing it.
-pub fn effort(schema: &Node<'_>, value: &Node<'_>) -> Result<Effort, TooCostly> {
+/// How much work it is to hold a value against a schema, by counting and without doing it. Counting is little work itself: it
+/// ends where much begins.
+pub fn effort(schema: &Node<'_>, value: &Node<'_>) -> Effort {
     if quick::satisfies(schema, value, schema) == Some(true) {
-        return Ok(Effort::Little);
+        return Effort::Little;
+    }
+    let length = |node: &Node<'_>| (node.span.end - node.span.start) as usize;
+    let mut patterns = Patterns::default();
+    patterns.count(schema);
+    let is_plain = length(schema) <= SHORT_SCHEMA
+        && !patterns.is_costly
+        && patterns.count <= FEW_PATTERNS
+        && (patterns.count == 0 || length(value) <= SHORT_VALUE);
+    if !is_plain {
+        return Effort::Much;
     }
     let refs = Refs::of(schema);
-    let mut steps = Steps { refs: &refs, left: MAX_STEPS, has_pattern: false };
-    steps.walk(schema, Home::ROOT, value, 0)?;
-    let is_little = MAX_STEPS - steps.left <= FEW_STEPS && !steps.has_pattern;
-    Ok(if is_little { Effort::Little } else { Effort::Much })
+    match (Steps { refs: &refs, left: FEW_STEPS }).walk(schema, Home::ROOT, value, 0) {
+        Ok(()) => Effort::Little,
+        Err(TooCostly) => Effort::Much,
+    }
 }
 
 /// Holds a value against a schema that has passed [`super::check()`].
@@ -86,12 +111,7 @@ pub fn judge(
         return Ok(mismatches);
     }
     let refs = Refs::of(schema);
-    Steps { refs: &refs, left: MAX_STEPS, has_pattern: false }.walk(
-        schema,
-        Home::ROOT,
-        value,
-        0,
-    )?;
+    Steps { refs: &refs, left: MAX_STEPS }.walk(schema, Home::ROOT, value, 0)?;
     let validator = match validator(schema) {
         Ok(validator) => validator,
         Err(reason) => {
@@ -195,12 +215,13 @@ fn is_silent_about_others(schema: &Node<'_>) -> bool {
 }
 
 fn strangers(schema: &Node<'_>, value: &Node<'_>) -> Vec<Mismatch> {
-    let known = schema.get("properties");
-    let is_stranger = |key: &str| known.is_some_and(|known| known.get(key).is_none());
+    let known = schema.get("properties").map(Node::members).unwrap_or_default();
+    let known: HashSet<&str> = known.iter().map(|member| &*member.key).collect();
     value
         .members()
         .iter()
-        .filter(|member| is_stranger(&member.key))
+        .filter(|member| !known.contains(&*member.key))
+        .take(MAX_MISMATCHES)
         .map(|member| Mismatch {
             pointer: Pointer::root().key(&member.key),
             message: format!(
@@ -211,15 +232,53 @@ fn strangers(schema: &Node<'_>, value: &Node<'_>) -> Vec<Mismatch> {
         .collect()
 }
 
+/// What of a schema costs more than steps: whoever builds it compiles all its patterns.
+#[derive(Default)]
+struct Patterns {
+    count: usize,
+    /// Whether one may go back and forth in its text or is large, or something is held against the same value again.
+    is_costly: bool,
+}
+
+impl Patterns {
+    fn count(&mut self, node: &Node<'_>) {
+        for member in node.members() {
+            match (&*member.key, &member.value.value) {
+                ("pattern", Value::Text(pattern)) => self.add(pattern),
+                ("patternProperties", Value::Object(members)) => {
+                    for member in members {
+                        self.add(&member.key);
+                    }
+                }
+                ("unevaluatedProperties" | "unevaluatedItems" | "$dynamicRef", _) => {
+                    self.is_costly = true;
+                }
+                _ => {}
+            }
+            self.count(&member.value);
+        }
+        node.items().iter().for_each(|item| self.count(item));
+    }
+
+    fn add(&mut self, pattern: &str) {
+        self.count += 1;
+        // Where there are many already, it does not matter what this one is like.
+        self.is_costly |= self.count <= FEW_PATTERNS && !is_surely_fine(pattern);
+    }
+}
+
 /// Walks the way a validator would, judging nothing, to learn how far it is.
 struct Steps<'r, 'n, 't> {
     refs: &'r Refs<'n, 't>,
     left: usize,
-    /// Whether there is a pattern on the way that may go back and forth in its text.
-    has_pattern: bool,
 }
 
 impl<'n, 't> Steps<'_, 'n, 't> {
+    fn take(&mut self, steps: usize) -> Result<(), TooCostly> {
+        self.left = self.left.checked_sub(steps).ok_or(TooCostly)?;
+        Ok(())
+    }
+
     fn walk(
         &mut self,
         schema: &'n Node<'t>,
@@ -227,11 +286,10 @@ impl<'n, 't> Steps<'_, 'n, 't> {
         value: &Node<'_>,
         calls: usize,
     ) -> Result<(), TooCostly> {
-        self.left = self.left.checked_sub(1).ok_or(TooCostly)?;
+        self.take(1 + breadth(schema) * (1 + text_length(value) / BYTES_OF_A_STEP))?;
         if calls > MAX_CALLS {
             return Err(TooCostly);
         }
-        self.has_pattern |= schema.text_at("pattern").is_some_and(may_go_back);
         let home = self.refs.home_of(schema, home);
         for reference in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(text) = schema.text_at(reference) else { continue };
@@ -244,28 +302,13 @@ impl<'n, 't> Steps<'_, 'n, 't> {
                 }
             }
         }
+        self.properties(schema, home, value, calls)?;
         let mut applied = Vec::new();
         for_each_subschema(schema, &mut |keyword, sub| applied.push((keyword, sub)));
         for (keyword, sub) in applied {
             match keyword {
-                "$defs" | "definitions" | "contentSchema" => {}
-                "properties" => {
-                    // Which property this is matters: only a member of that name is looked at.
-                    let name = schema.get("properties").and_then(|properties| {
-                        properties
-                            .members()
-                            .iter()
-                            .find(|member| std::ptr::eq(&raw const member.value, sub))
-                    });
-                    if let Some(member) = name.and_then(|name| value.get(&name.key)) {
-                        self.walk(sub, home, member, calls + 1)?;
-                    }
-                }
+                "$defs" | "definitions" | "contentSchema" | "properties" => {}
                 "additionalProperties" | "unevaluatedProperties" | "patternProperties" => {
-                    let patterns = schema.get("patternProperties");
-                    self.has_pattern |= patterns.is_some_and(|patterns| {
-                        patterns.members().iter().any(|member| may_go_back(&member.key))
-                    });
                     for member in value.members() {
                         self.walk(sub, home, &member.value, calls + 1)?;
                     }
@@ -286,6 +329,40 @@ impl<'n, 't> Steps<'_, 'n, 't> {
         }
         Ok(())
     }
+
+    /// Only a member of its name is held against a property.
+    fn properties(
+        &mut self,
+        schema: &'n Node<'t>,
+        home: Home,
+        value: &Node<'_>,
+        calls: usize,
+    ) -> Result<(), TooCostly> {
+        let properties = schema.get("properties").map(Node::members).unwrap_or_default();
+        if properties.is_empty() || value.members().is_empty() {
+            return Ok(());
+        }
+        self.take(value.members().len())?;
+        let members: HashMap<&str, &Node<'_>> =
+            value.members().iter().map(|member| (&*member.key, &member.value)).collect();
+        for property in properties {
+            if let Some(member) = members.get(&*property.key) {
+                self.walk(&property.value, home, member, calls + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How much of a schema is looked at for one value: its keywords, and the names and values that these list.
+fn breadth(schema: &Node<'_>) -> usize {
+    let listed = |member: &Member<'_>| member.value.members().len() + member.value.items().len();
+    schema.members().iter().map(|member| 1 + listed(member)).sum()
+}
+
+/// How long a text is.
+fn text_length(value: &Node<'_>) -> usize {
+    value.as_text().map_or(0, str::len)
 }
 
 #[cfg(test)]

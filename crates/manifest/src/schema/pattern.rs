@@ -186,18 +186,19 @@ fn is_plain_escape(escaped: u8) -> bool {
 /// Whether a pattern is found in one text. Making the pattern fit for many texts would cost
 /// a hundred times as much as looking at this one.
 pub fn matches_once(pattern: &str, text: &str) -> Option<bool> {
+    look_once(pattern, text).or_else(|| EcmaRegex::new(pattern).ok()?.is_match(text).ok())
+}
+
+/// The same for short texts and plain patterns, without compiling anything; none for others.
+pub(super) fn look_once(pattern: &str, text: &str) -> Option<bool> {
     // On plain ASCII the classes of ECMAScript are those of bytes, which are far smaller.
     if text.is_ascii() && !text.contains('\r') && text.len() <= MAX_LOOK && is_surely_fine(pattern)
     {
         let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
-        if let Ok(parsed) = parser.parse(pattern)
-            && let Some(verdict) =
-                (Look { text: text.as_bytes(), steps: Cell::new(10_000) }).anywhere(&parsed)
-        {
-            return Some(verdict);
-        }
+        let parsed = parser.parse(pattern).ok()?;
+        return (Look { text: text.as_bytes(), steps: Cell::new(10_000) }).anywhere(&parsed);
     }
-    EcmaRegex::new(pattern).ok()?.is_match(text).ok()
+    None
 }
 
 /// The longest text that is looked at without compiling the pattern.

@@ -7,30 +7,72 @@
 
 use std::cell::Cell;
 
-use super::pattern::{is_surely_fine, may_go_back};
+use super::pattern::{is_surely_fine, look_once, may_go_back};
 use super::refs::follow;
 use crate::json::{Node, Number, Value};
 
 /// Whether the value satisfies the schema, which is or stands in `root`; `None` when that takes
 /// the library to say.
 pub(super) fn satisfies(schema: &Node<'_>, value: &Node<'_>, root: &Node<'_>) -> Option<bool> {
-    Quick { root, steps: Cell::new(MAX_STEPS) }.satisfies(schema, value)
+    Quick { root, steps: Cell::new(MAX_STEPS), looks: Cell::new(MAX_LOOKS) }
+        .satisfies(schema, value)
 }
 
 /// How many subschemas are looked at before the question is left to the library.
 const MAX_STEPS: u32 = 2_000;
 
-/// How many steps it is worth to compile a pattern for one text.
+/// How many names and values are compared before, each with one other.
+const MAX_LOOKS: usize = 200_000;
+
+/// How many steps it is worth to compile a pattern for one text, and one that may be large.
 const COST_OF_A_PATTERN: u32 = 100;
+const COST_OF_A_LARGE_PATTERN: u32 = 500;
+
+/// The longest text that is held against a compiled pattern.
+const LONGEST_TEXT: usize = 1 << 10;
 
 struct Quick<'q, 't> {
     root: &'q Node<'t>,
     steps: Cell<u32>,
+    looks: Cell<usize>,
 }
 
 impl Quick<'_, '_> {
+    /// Takes some steps; none where there are too few left.
+    fn step(&self, steps: u32) -> Option<()> {
+        self.steps.set(self.steps.get().checked_sub(steps)?);
+        Some(())
+    }
+
+    /// Counts what a keyword compares, each with one other; none where that is too much.
+    fn look(&self, name: &str, rule: &Node<'_>, schema: &Node<'_>, value: &Node<'_>) -> Option<()> {
+        let known = || schema.get("properties").map_or(0, |known| known.members().len());
+        let looks = match name {
+            "minLength" | "maxLength" => value.as_text().map_or(0, str::len),
+            "enum" => rule.items().len(),
+            "required" => rule.items().len().checked_mul(value.members().len())?,
+            "properties" | "additionalProperties" => known().checked_mul(value.members().len())?,
+            _ => 0,
+        };
+        self.looks.set(self.looks.get().checked_sub(looks)?);
+        Some(())
+    }
+
+    fn matches(&self, pattern: &str, text: &str) -> Option<bool> {
+        // Nobody knows how long that takes.
+        if may_go_back(pattern) || text.len() > LONGEST_TEXT {
+            return None;
+        }
+        if let Some(verdict) = look_once(pattern, text) {
+            return Some(verdict);
+        }
+        let is_fine = is_surely_fine(pattern);
+        self.step(if is_fine { COST_OF_A_PATTERN } else { COST_OF_A_LARGE_PATTERN })?;
+        super::matches_once(pattern, text)
+    }
+
     fn satisfies(&self, schema: &Node<'_>, value: &Node<'_>) -> Option<bool> {
-        self.steps.set(self.steps.get().checked_sub(1)?);
+        self.step(1)?;
         let members = match &schema.value {
             Value::Bool(verdict) => return Some(*verdict),
             Value::Object(members) => members,
@@ -52,6 +94,7 @@ impl Quick<'_, '_> {
     ) -> Option<bool> {
         let number = value.as_number().map(Number::as_f64);
         let limit = || rule.as_number().map(Number::as_f64);
+        self.look(name, rule, schema, value)?;
         let length = || value.as_text().map(|text| text.chars().count() as u64);
         let items = || matches!(value.value, Value::List(_)).then(|| value.items().len() as u64);
         let size = || value.is_object().then(|| value.members().len() as u64);
@@ -85,14 +128,7 @@ impl Quick<'_, '_> {
             "minProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n >= l)),
             "maxProperties" => size().is_none_or(|n| rule.as_count().is_some_and(|l| n <= l)),
             "pattern" => match (rule.as_text()?, value.as_text()) {
-                // Nobody knows how long that takes.
-                (pattern, Some(_)) if may_go_back(pattern) => return None,
-                (pattern, Some(text)) => {
-                    if !is_surely_fine(pattern) {
-                        self.steps.set(self.steps.get().checked_sub(COST_OF_A_PATTERN)?);
-                    }
-                    super::matches_once(pattern, text)?
-                }
+                (pattern, Some(text)) => self.matches(pattern, text)?,
                 (_, None) => true,
             },
             "uniqueItems" => rule.as_bool() == Some(false) || are_different(value.items())?,

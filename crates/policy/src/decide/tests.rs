@@ -373,4 +373,8 @@ fn the_ways_to_run_an_image_are_tried_in_the_order_of_the_policy() {
     let unknown = order("[containers]\norder = [\"image\",\n \"cloud\"]").unwrap_err();
     assert_eq!(unknown.line, Some(3), "{unknown}");
     assert!(order("[containers]\npull = true").is_err());
+    let secrets = |text: &str| Policy::parse(text).map(|policy| policy.containers.engine_secrets);
+    assert!(!secrets("").unwrap());
+    assert!(secrets("[containers]\nengine_secrets = true").unwrap());
+    assert_eq!(order("[containers]\nengine_secrets = true").unwrap(), [Image, Engine]);
 }

@@ -125,7 +125,8 @@ struct SecretTable {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ContainerTable {
-    order: Vec<toml::Spanned<String>>,
+    order: Option<Vec<toml::Spanned<String>>>,
+    engine_secrets: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -199,7 +200,10 @@ impl Reader<'_> {
                 let known = ContainerWay::ALL.into_iter().find(|(_, name)| name == word.get_ref());
                 known.map(|(way, _)| way).ok_or_else(|| self.unknown(word, "image, engine"))
             };
-            policy.containers.order = containers.order.iter().map(way).collect::<Read<_>>()?;
+            if let Some(order) = &containers.order {
+                policy.containers.order = order.iter().map(way).collect::<Read<_>>()?;
+            }
+            policy.containers.engine_secrets = containers.engine_secrets.unwrap_or_default();
         }
         for (id, table) in file.package {
             let rules = self.package(&table)?;
