@@ -5,7 +5,7 @@ mod running;
 mod signing;
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use egress::http::Url;
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
-use policy::{Decision, Denial, Grants, Memory, Policy, Surface, Verdict, decide};
+use policy::{Decision, Denial, GrantKind, Grants, Memory, Policy, Surface, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::{FileVault, Redactor};
@@ -304,6 +304,7 @@ impl Host {
     /// What the owner has said about a package before.
     async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
         let mut known = self.records.known(tool, call).await?;
+        check_unmoved(&known.grants)?;
         known.is_signed_in = self.logins().is_signed_in(&tool.package.canonical_id());
         Ok(known)
     }
@@ -432,6 +433,25 @@ fn listing(tool: &Tool) -> Call {
         progress: None,
         called_off: CancellationToken::new(),
     }
+}
+
+/// Refuses a granted path that has become a link since: somebody else would choose what is granted.
+fn check_unmoved(grants: &Grants) -> Result<(), CallError> {
+    let paths = grants.iter().filter(|one| matches!(one.kind, GrantKind::Read | GrantKind::Write));
+    for grant in paths {
+        let (kind, path) = (grant.kind, Path::new(&grant.value));
+        // What is not there is not given either.
+        if let Ok(found) = path.canonicalize()
+            && found != path
+        {
+            let (path, found) = (path.display(), found.display());
+            let message = format!("`{path}` was granted, and leads to `{found}` by now");
+            return Err(
+                CallError::new(Kind::Denied, message).with("moved", format!("--{kind} {path}"))
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Why a call may not go ahead.

@@ -399,7 +399,23 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
     let id = line(&tool.package.canonical_id());
     failure = match &error.kind {
         Kind::MissingInput => match error.details.get("name").and_then(Value::as_str) {
-            Some(name) => failure.hint(format!("`haft secret set {id} {}` keeps it", line(name))),
+            Some(name) => {
+                let name = line(name);
+                let keep = format!("`haft secret set {id} {name}` keeps it");
+                failure.hint(match error.details.get("secret") {
+                    Some(Value::Bool(false)) => format!(
+                        "`haft grant {id} --env {name}` passes on your variable of that name; {keep}"
+                    ),
+                    _ => keep,
+                })
+            }
+            None => failure,
+        },
+        Kind::Denied => match error.details.get("moved").and_then(Value::as_str) {
+            Some(flag) => failure.hint(format!(
+                "`haft ungrant {id} {}` takes it back; grant what is there now, if you want that",
+                line(flag)
+            )),
             None => failure,
         },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),

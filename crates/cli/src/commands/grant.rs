@@ -212,7 +212,10 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
         let grants = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
         grants.into_iter().map(|one| (one.kind, one.value)).collect()
     } else {
-        // What was granted may be gone from the disk, and is taken back all the same.
+        // What was granted may be gone from the disk, or a link by now, and is taken back all the same.
+        let granted = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
+        let is_granted =
+            |kind, value: &str| granted.iter().any(|one| one.kind == kind && one.value == value);
         let mut things = Vec::new();
         let what = &args.what;
         for (kind, texts) in [
@@ -223,7 +226,7 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
             (GrantKind::Env, &what.env),
         ] {
             let plain = |text: &String| match kind {
-                GrantKind::Read | GrantKind::Write => {
+                GrantKind::Read | GrantKind::Write if !is_granted(kind, text) => {
                     path(text, None).unwrap_or_else(|_| text.clone())
                 }
                 _ => text.clone(),
