@@ -439,16 +439,16 @@ fn listing(tool: &Tool) -> Call {
 fn check_unmoved(grants: &Grants) -> Result<(), CallError> {
     let paths = grants.iter().filter(|one| matches!(one.kind, GrantKind::Read | GrantKind::Write));
     for grant in paths {
-        let (kind, path) = (grant.kind, Path::new(&grant.value));
+        let path = Path::new(&grant.value);
         // What is not there is not given either.
         if let Ok(found) = path.canonicalize()
             && found != path
         {
             let (path, found) = (path.display(), found.display());
             let message = format!("`{path}` was granted, and leads to `{found}` by now");
-            return Err(
-                CallError::new(Kind::Denied, message).with("moved", format!("--{kind} {path}"))
-            );
+            return Err(CallError::new(Kind::Denied, message)
+                .with("granted", grant.kind.name())
+                .with("path", &*grant.value));
         }
     }
     Ok(())

@@ -397,8 +397,9 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
         failure = failure.details(said.trim().lines().map(line).collect::<Vec<_>>());
     }
     let id = line(&tool.package.canonical_id());
+    let text = |name: &str| error.details.get(name).and_then(Value::as_str);
     failure = match &error.kind {
-        Kind::MissingInput => match error.details.get("name").and_then(Value::as_str) {
+        Kind::MissingInput => match text("name") {
             Some(name) => {
                 let name = line(name);
                 let keep = format!("`haft secret set {id} {name}` keeps it");
@@ -411,12 +412,12 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
             }
             None => failure,
         },
-        Kind::Denied => match error.details.get("moved").and_then(Value::as_str) {
-            Some(flag) => failure.hint(format!(
-                "`haft ungrant {id} {}` takes it back; grant what is there now, if you want that",
-                line(flag)
+        Kind::Denied => match (text("granted"), text("path")) {
+            (Some(kind), Some(path)) => failure.hint(format!(
+                "`haft ungrant {id} --{kind} {}` takes it back; grant what is there now, if you want that",
+                shell_word(&line(path))
             )),
-            None => failure,
+            _ => failure,
         },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(
