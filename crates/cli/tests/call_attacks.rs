@@ -297,3 +297,51 @@ fn whoever_keeps_a_shared_secret_is_told_so() {
     assert!(keep("bank.key").contains("every Jumith tool whose manifest names it"));
     assert!(!keep("own").contains("every Jumith tool"));
 }
+
+#[test]
+fn what_is_kept_for_a_package_is_for_the_folder_it_was_called_from() {
+    let desk = Desk::new();
+    std::fs::remove_dir_all(desk.path("home/vault")).unwrap();
+    let secrets = json!([{"name": "TOKEN", "ref": "secret://TOKEN"}]);
+    let own = desk.capability("printf %s ${#TOKEN}", "none", &secrets);
+    let text = std::fs::read_to_string(&own).unwrap();
+    let spoof = desk.write("spoof/manifest.json", &text.replace("printf %s ${#TOKEN}", "echo 1"));
+    // While nothing is kept, a copy is as good as any.
+    let plain = text.replace("secret://TOKEN", "secret://OTHER").replace("demo.tool", "demo.plain");
+    for folder in ["one", "two"] {
+        let manifest = desk.write(&format!("{folder}/manifest.json"), &plain);
+        assert_eq!(desk.call(&manifest, "demo.plain").code, 2, "a secret is missing");
+    }
+    let home = desk.path("home");
+    let keep = ["--home", home.to_str().unwrap(), "secret", "set", PACKAGE, "TOKEN"];
+    assert_eq!(run_in(&repository(), &keep, Some(CANARY.as_bytes())).code, 0);
+    assert_eq!(desk.call(&own, "demo.tool").json(), json!(CANARY.len()));
+    let ran = desk.denied(&spoof, "demo.tool", "was called from");
+    let place = desk.path("spoof");
+    let words = format!("haft grant {PACKAGE} --from {}", place.display());
+    assert!(ran.stderr.contains(&words), "{}", ran.stderr);
+    assert_eq!(desk.run(&["call", "--from", &spoof, "demo.tool", "{}", "--explain"]).code, 4);
+    assert_eq!(desk.call(&own, "demo.tool").code, 0);
+    desk.done(&["grant", PACKAGE, "--from", place.to_str().unwrap()]);
+    assert_eq!(desk.call(&spoof, "demo.tool").json(), json!(1));
+    assert_eq!(desk.call(&own, "demo.tool").code, 0);
+    desk.done(&["ungrant", PACKAGE, "--from", place.to_str().unwrap()]);
+    desk.denied(&spoof, "demo.tool", "was called from");
+}
+
+#[test]
+fn an_archive_is_known_by_its_own_path() {
+    let desk = Desk::new();
+    std::fs::remove_dir_all(desk.path("home/vault")).unwrap();
+    let packed = desk.path("one.mcpkg");
+    let packed = packed.to_str().unwrap();
+    desk.done(&["pack", "examples/mcpkg/echo", "--output", packed]);
+    desk.done(&["grant", "mcpkg:demo.echo", "--host", "example.com"]);
+    for _ in 0..2 {
+        desk.done(&["call", "--from", packed, "demo.echo", r#"{"message":"hello"}"#]);
+    }
+    let other = desk.path("two.mcpkg");
+    std::fs::copy(packed, &other).unwrap();
+    let arguments = ["call", "--from", other.to_str().unwrap(), "demo.echo", r#"{"message":"x"}"#];
+    assert_eq!(desk.run(&arguments).code, 4);
+}

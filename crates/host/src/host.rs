@@ -1,11 +1,12 @@
 //! The path of a call as a whole.
 
 mod asking;
+mod places;
 mod running;
 mod signing;
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,11 +15,12 @@ use egress::http::Url;
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
-use policy::{Decision, Denial, GrantKind, Grants, Memory, Policy, Surface, Verdict, decide};
+use policy::{Decision, Denial, Grants, Memory, Policy, Surface, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::{FileVault, Redactor};
 
+use self::places::check_unmoved;
 use self::running::{Ran, Running, redact_error};
 use self::signing::tokens;
 
@@ -83,6 +85,8 @@ pub struct Host {
 pub struct Known {
     /// What it was granted.
     pub grants: Grants,
+    /// Where it was called from.
+    pub places: Vec<String>,
     /// What was answered.
     pub memory: Memory,
     /// Whether they are signed in for it.
@@ -207,6 +211,7 @@ impl Host {
         }
         check_allowed(&decision, tool)?;
         record.decision = audit::Decision::Allowed;
+        self.note_place(tool, &known).await?;
         self.records.reserve(tool, &self.settings.policy).await?;
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
@@ -306,6 +311,7 @@ impl Host {
         let mut known = self.records.known(tool, call).await?;
         check_unmoved(&known.grants)?;
         known.is_signed_in = self.logins().is_signed_in(&tool.package.canonical_id());
+        self.check_place(tool, &known)?;
         Ok(known)
     }
 
@@ -433,25 +439,6 @@ fn listing(tool: &Tool) -> Call {
         progress: None,
         called_off: CancellationToken::new(),
     }
-}
-
-/// Refuses a granted path that has become a link since: somebody else would choose what is granted.
-fn check_unmoved(grants: &Grants) -> Result<(), CallError> {
-    let paths = grants.iter().filter(|one| matches!(one.kind, GrantKind::Read | GrantKind::Write));
-    for grant in paths {
-        let path = Path::new(&grant.value);
-        // What is not there is not given either.
-        if let Ok(found) = path.canonicalize()
-            && found != path
-        {
-            let (path, found) = (path.display(), found.display());
-            let message = format!("`{path}` was granted, and leads to `{found}` by now");
-            return Err(CallError::new(Kind::Denied, message)
-                .with("granted", grant.kind.name())
-                .with("path", &*grant.value));
-        }
-    }
-    Ok(())
 }
 
 /// Why a call may not go ahead.

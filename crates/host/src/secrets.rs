@@ -175,13 +175,13 @@ impl Collector<'_> {
             return Err("the file is haft's own, or your policy hides it");
         }
         let wants_none = self.tool.package.permissions.filesystem.as_deref() == Some("none");
-        let is_granted = |granted: &str| match wants_none {
-            true => path == Path::new(granted),
-            false => path.starts_with(granted),
+        let is_granted = |granted: &str| {
+            if wants_none { path == Path::new(granted) } else { path.starts_with(granted) }
         };
-        match self.grants.of(GrantKind::Read).any(is_granted) {
-            true => Ok(()),
-            false => Err("the file was not granted for reading"),
+        if self.grants.of(GrantKind::Read).any(is_granted) {
+            Ok(())
+        } else {
+            Err("the file was not granted for reading")
         }
     }
 

@@ -413,6 +413,10 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
             None => failure,
         },
         Kind::Denied => match (text("granted"), text("path")) {
+            (Some("from"), Some(path)) => failure.hint(format!(
+                "`haft grant {id} --from {}` says that you mean this one too",
+                shell_word(&line(path))
+            )),
             (Some(kind), Some(path)) => failure.hint(format!(
                 "`haft ungrant {id} --{kind} {}` takes it back; grant what is there now, if you want that",
                 shell_word(&line(path))
