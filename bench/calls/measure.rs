@@ -196,7 +196,13 @@ impl Files<'_> {
         let (_, mut packages) = read(&bytes, &options).unwrap();
         let root = root.canonicalize().unwrap();
         let package = packages.remove(0);
-        Tool { package, root, consent: Consent::ByPath, source_trust: Trust::Local }
+        Tool {
+            package,
+            place: root.clone(),
+            root,
+            consent: Consent::ByPath,
+            source_trust: Trust::Local,
+        }
     }
 
     fn python(&self) -> Tool {

@@ -30,10 +30,10 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 
 /// The owner's policy; an absent file is the default one.
 pub(crate) fn policy(home: &Home) -> Result<Policy, Failure> {
+    check_home(home)?;
     let path = home.path().join("policy.toml");
     match std::fs::read_to_string(&path) {
         Ok(text) => {
-            check_nobody_else_writes(&path)?;
             let policy = Policy::parse(&text).map_err(|error| no_policy(&path).cause(error))?;
             check_hosts(&policy, &path)?;
             check_server(&policy, &path)?;
@@ -47,23 +47,35 @@ pub(crate) fn policy(home: &Home) -> Result<Policy, Failure> {
     }
 }
 
-/// Refuses a policy that somebody else could have written.
+/// Refuses a home that somebody else could have written into: then nothing in it is the owner's word. The
+/// vault and the keys look at their own files.
+fn check_home(home: &Home) -> Result<(), Failure> {
+    const TRUSTED: [&str; 4] = ["policy.toml", "state.db", "state.db-wal", "audit"];
+    check_nobody_else_writes(home.path())?;
+    TRUSTED.iter().try_for_each(|name| check_nobody_else_writes(&home.path().join(name)))
+}
+
+/// Refuses what somebody else could have written; what is not there was written by nobody.
 #[cfg(unix)]
 fn check_nobody_else_writes(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::MetadataExt;
-    let found = std::fs::metadata(path).map_err(|error| {
-        let message = format!("failed to look at `{}`", path.display());
-        Failure::new(Exit::Unavailable, message).cause(error)
-    })?;
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            let message = format!("failed to look at `{}`", path.display());
+            return Err(Failure::new(Exit::Unavailable, message).cause(error));
+        }
+    };
     let own = rustix::process::geteuid().as_raw();
     let (shown, word) = (path.display(), shell::word(&path.display().to_string()));
     if found.mode() & 0o022 != 0 {
         return Err(Failure::new(Exit::Denied, format!("others may write `{shown}`"))
-            .hint(format!("`chmod 600 {word}` keeps them from it, once you have read it")));
+            .hint(format!("`chmod go-w {word}` keeps them from it, once you have looked at it")));
     }
     if found.uid() != own && found.uid() != 0 {
         return Err(Failure::new(Exit::Denied, format!("`{shown}` belongs to somebody else"))
-            .hint(format!("`chown {own} {word}` makes it yours, once you have read it")));
+            .hint(format!("`chown {own} {word}` makes it yours, once you have looked at it")));
     }
     Ok(())
 }
@@ -116,12 +128,14 @@ pub(crate) fn host_rule(text: &str) -> Result<Rule, Failure> {
 /// The ledger of the home, which is made where it is not there.
 pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Failure> {
     output::make_private_folder(home.path())?;
+    check_home(home)?;
     let opened = runtime.block_on(Records::open(home.path()));
     opened.map(Arc::new).map_err(|error| Failure::of(Exit::Unavailable, &error))
 }
 
 /// The vault of the home. A passphrase is asked for only when it is needed.
 pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
+    check_home(home)?;
     let asked = move || Secret::new(ask.vault_passphrase().ok()?.to_string()).ok();
     let opened = FileVault::open(home.path().join("vault"), asked);
     opened.map(Arc::new).map_err(|error| vault_failure(&error))

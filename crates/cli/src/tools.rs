@@ -56,12 +56,17 @@ pub(crate) fn at(
             None => file.parent().unwrap_or(Path::new("")).to_owned(),
         };
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-        let root = folder.canonicalize().map_err(|error| {
-            let message = format!("failed to find `{}`", folder.display());
-            Failure::new(Exit::Unavailable, message).cause(error)
-        })?;
+        let without_links = |path: &Path| {
+            path.canonicalize().map_err(|error| {
+                let message = format!("failed to find `{}`", path.display());
+                Failure::new(Exit::Unavailable, message).cause(error)
+            })
+        };
+        let root = without_links(&folder)?;
+        let place = if unpacked.is_some() { without_links(&file)? } else { root.clone() };
         // A path the owner typed is the owner's own.
-        tools.push(Tool { package, root, consent: Consent::ByPath, source_trust: Trust::Local });
+        let (consent, source_trust) = (Consent::ByPath, Trust::Local);
+        tools.push(Tool { package, root, place, consent, source_trust });
     }
     Ok(Tools { tools, _unpacked: unpacked })
 }

@@ -168,9 +168,9 @@ fn commands_and_python_functions() {
     let module = format!(
         "{SAY_ALOUD}\ndef run(input):\n    return say(os.environ['TOKEN'], input['how'])\n"
     );
-    desk.write("python/demo.py", &module);
+    desk.write("command/demo.py", &module);
     let python = json!({"kind": "python", "python": {"callable": "demo:run"}});
-    let from = desk.write("python/manifest.json", &capability(&python));
+    let from = desk.write("command/manifest.json", &capability(&python));
     desk.call(&from, "demo.canary");
     assert_silent_below(&desk.home(), &desk.forms);
 }
@@ -407,7 +407,7 @@ fn requests_with_keys() {
             "output_schema": { "type": "object" },
             "auth": { "type": kind, "configHints": { "env": ["TOKEN"] } },
         });
-        let from = desk.write(&format!("{kind}/manifest.json"), &manifest.to_string());
+        let from = desk.write("request/manifest.json", &manifest.to_string());
         desk.call(&from, "demo.canary");
     }
     assert_silent_below(&desk.home(), &desk.forms);

@@ -80,7 +80,9 @@ fn a_folder_is_there_while_it_is_granted() {
     assert_eq!(desk.call(&manifest).code, 1);
     desk.done(&["grant", PACKAGE, "--read", &folder]);
     assert_eq!(desk.call(&manifest).json(), json!("hello"));
-    assert_eq!(desk.done(&["grant", PACKAGE]).stdout, format!("read {folder}\n"));
+    let package = Path::new(&manifest).parent().unwrap().display();
+    let granted = format!("from {package}\nread {folder}\n");
+    assert_eq!(desk.done(&["grant", PACKAGE]).stdout, granted);
     desk.done(&["ungrant", PACKAGE, "--read", &folder]);
     assert_eq!(desk.call(&manifest).code, 1);
     // What the package says it does not need, it does not get.

@@ -116,6 +116,27 @@ pub fn is_within(address: IpAddr, first: IpAddr, length: u8) -> bool {
     }
 }
 
+/// Whether every address of a network is of the public internet.
+pub fn is_public(first: IpAddr, length: u8) -> bool {
+    let overlaps = |other: IpAddr, its_length: u8| is_within(other, first, length.min(its_length));
+    match first {
+        IpAddr::V4(_) => !IPV4.iter().any(|(special, bits, _)| overlaps((*special).into(), *bits)),
+        IpAddr::V6(_) => {
+            let (public, bits) = IPV6_PUBLIC;
+            let is_given_out = length >= bits && is_within(first, public.into(), bits);
+            let tunnelled = |special: Ipv4Addr| {
+                let [a, b, c, d] = special.octets().map(u16::from);
+                Ipv6Addr::new(0x2002, a << 8 | b, c << 8 | d, 0, 0, 0, 0, 0)
+            };
+            is_given_out
+                && !IPV6.iter().any(|(special, bits, _)| overlaps((*special).into(), *bits))
+                && !IPV4
+                    .iter()
+                    .any(|(special, bits, _)| overlaps(tunnelled(*special).into(), 16 + bits))
+        }
+    }
+}
+
 /// The IPv4 addresses a tunnel runs between or to: 6to4, or the server and the client of Teredo.
 fn tunnel_ends(address: Ipv6Addr) -> Option<Vec<Ipv4Addr>> {
     match address.segments() {

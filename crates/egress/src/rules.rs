@@ -1,9 +1,9 @@
 //! What the owner allows, and why something is not.
 //!
 //! [`Rules::decide`] is asked before a name is looked up, [`Rules::check_address`] for
-//! each address it turned out to have. Both are pure functions. A name that matches
-//! still leads nowhere private, unless a rule names that address itself, or the owner
-//! built the rule with [`Rule::reaching_private`].
+//! each address it turned out to have. Both are pure functions. No rule leads anywhere
+//! private, by name or by address, unless it was built with [`Rule::reaching_private`]
+//! or [`Rule::as_typed`], and only the owner's are.
 
 mod rule;
 
@@ -89,11 +89,11 @@ impl Rules {
 
     /// Says which rule allows a target, or why none does. Nothing is looked up.
     pub fn decide(&self, target: &Target) -> Decision<'_> {
-        if self.is_denied(target, |rule| names_host(rule, &target.host)) {
+        if self.is_denied(target, |rule| names_host(rule, &target.host, Rule::has_address)) {
             return Decision::Refused(Refusal::Denied);
         }
-        let mut of_host =
-            self.allowed.iter().filter(|rule| names_host(rule, &target.host)).peekable();
+        let is_meant = |rule: &&Rule| names_host(rule, &target.host, Rule::leads_to);
+        let mut of_host = self.allowed.iter().filter(is_meant).peekable();
         let is_known = of_host.peek().is_some();
         match of_host.find(|rule| rule.has_port(target.port)) {
             Some(rule) => Decision::Allowed(rule),
@@ -112,12 +112,12 @@ impl Rules {
             return Err(Refusal::Denied);
         }
         let with_port = || self.allowed.iter().filter(|rule| rule.has_port(target.port));
-        let by_address = || with_port().find(|rule| rule.has_address(address));
+        let by_address = || with_port().find(|rule| rule.leads_to(address));
         let range = range_of(address);
         let by_name = match &target.host {
             Host::Ip(_) => None,
             Host::Name(name) if name.is_host_machine() => with_port()
-                .find(|rule| rule.has_name(name))
+                .find(|rule| rule.has_name(name) && rule.reach() == Reach::Private)
                 .filter(|_| range == Some(Range::Loopback)),
             Host::Name(_) if range.is_none() => Some(asked),
             Host::Name(name) => {
@@ -135,11 +135,11 @@ impl Rules {
 ///
 /// The owner's machine is named by its names, and by its addresses: a tool cannot write
 /// `127.0.0.1` for it, because in there that is the tool's own.
-fn names_host(rule: &Rule, host: &Host) -> bool {
+fn names_host(rule: &Rule, host: &Host, has_address: fn(&Rule, IpAddr) -> bool) -> bool {
     match host {
-        Host::Ip(address) => rule.has_address(*address),
+        Host::Ip(address) => has_address(rule, *address),
         Host::Name(name) if name.is_host_machine() => {
-            rule.has_name(name) || HOST_MACHINE.iter().any(|address| rule.has_address(*address))
+            rule.has_name(name) || HOST_MACHINE.iter().any(|address| has_address(rule, *address))
         }
         Host::Name(name) => rule.has_name(name),
     }
@@ -171,6 +171,7 @@ impl std::error::Error for Refusal {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Port;
 
     #[test]
     fn a_refusal_goes_before_everything() {
@@ -205,13 +206,61 @@ mod tests {
             ("[fd00::/8]:443", true),
             ("169.254.169.254", true),
             ("93.184.216.34", false),
+            // A network that holds a private one names it too.
+            ("126.0.0.0/7:*", true),
+            ("168.0.0.0/5", true),
+            ("0.0.0.0/1", true),
+            ("192.0.0.0/9", true),
+            ("8.0.0.0/9", false),
+            ("93.184.0.0/16", false),
+            ("2000::/3", true),
+            ("2001::/16", true),
+            ("2002::/16", true),
+            ("2002:7e00::/23", true),
+            ("2002:808::/32", false),
+            ("fc00::/6", true),
+            ("64::/16", true),
+            ("2606:4700::/32", false),
         ] {
             assert_eq!(Rule::parse(text).unwrap().names_private(), is_private, "{text}");
         }
     }
 
+    /// Rules that the owner typed.
     fn rules(texts: &[&str]) -> Rules {
-        Rules::parse(texts.iter().copied()).unwrap()
+        texts.iter().map(|text| Rule::parse(text).unwrap().as_typed()).collect()
+    }
+
+    #[test]
+    fn no_rule_leads_anywhere_private_unless_the_owner_made_it() {
+        for (text, place) in [
+            ("126.0.0.0/7:*", "127.0.0.1"),
+            ("168.0.0.0/5:*", "169.254.169.254"),
+            ("127.0.0.1:*", "127.0.0.1"),
+            ("126.0.0.0/7:*", "::ffff:127.0.0.1"),
+            ("126.0.0.0/7:*", "64:ff9b::7f00:1"),
+            ("[fc00::/6]:*", "fd00::1"),
+            ("[::1]:*", "::1"),
+            ("[2000::/3]:*", "2002:7f00:1::"),
+            ("[2002:7e00::/23]:*", "2002:7f00:1::"),
+        ] {
+            let address: IpAddr = place.parse().unwrap();
+            let strangers = Rules::parse([text, "db.dev:*"]).unwrap();
+            let asked = Target { host: Host::Ip(address), port: Port::HTTPS };
+            assert!(!matches!(strangers.decide(&asked), Decision::Allowed(_)), "{text} {place}");
+            assert!(strangers.check_address(&asked, address).is_err(), "{text} {place}");
+            let named = target("db.dev:443");
+            assert!(strangers.check_address(&named, address).is_err(), "{text} {place}");
+            assert!(rules(&[text]).check_address(&asked, address).is_ok(), "{text} {place}");
+        }
+        for name in ["localhost:8080", "host.haft.internal:8080"] {
+            for rule in ["localhost:8080", "126.0.0.0/7:*"] {
+                let strangers = Rules::parse([rule]).unwrap();
+                assert!(strangers.check_address(&target(name), HOST_MACHINE[0]).is_err(), "{rule}");
+            }
+        }
+        let open = Rules::parse(["126.0.0.0/7:*"]).unwrap();
+        assert!(matches!(open.decide(&target("126.1.2.3:80")), Decision::Allowed(_)));
     }
 
     fn target(text: &str) -> Target {

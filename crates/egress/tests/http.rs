@@ -20,6 +20,11 @@ use egress::{Attempt, Outcome, Refusal, Rule, Rules, Stage};
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
 
+/// Rules that the owner typed.
+fn typed(texts: &[&str]) -> Rules {
+    texts.iter().map(|text| Rule::parse(text).unwrap().as_typed()).collect()
+}
+
 /// A client, and what it reported.
 struct Desk {
     client: Client,
@@ -35,7 +40,7 @@ impl Desk {
     }
 
     fn ruled(rules: &[&str]) -> Self {
-        Self::with(Rules::parse(rules.iter().copied()).unwrap(), all_here, Vec::new())
+        Self::with(typed(rules), all_here, Vec::new())
     }
 
     fn with(
@@ -198,7 +203,7 @@ fn a_name_that_leads_elsewhere_the_second_time_is_checked_again() {
         let address = if is_first { "127.0.0.1" } else { "127.0.0.2" };
         Some(vec![address.parse().unwrap()])
     };
-    let rules = Rules::parse(["a.ok.test:*", "127.0.0.1:*"]).unwrap();
+    let rules = typed(&["a.ok.test:*", "127.0.0.1:*"]);
     let desk = Desk::with(rules, names, Vec::new());
     let url = format!("http://a.ok.test:{port}/");
     assert!(desk.get(&url).is_ok());
@@ -210,7 +215,7 @@ fn a_name_that_leads_elsewhere_the_second_time_is_checked_again() {
 fn only_checked_addresses_of_a_name_are_dialled() {
     let (port, _heads) = canned(HELLO);
     let names = |_: &str| Some(vec!["10.0.0.1".parse().unwrap(), "127.0.0.1".parse().unwrap()]);
-    let rules = Rules::parse(["a.ok.test:*", "127.0.0.1:*"]).unwrap();
+    let rules = typed(&["a.ok.test:*", "127.0.0.1:*"]);
     let desk = Desk::with(rules, names, Vec::new());
     assert!(desk.get(&format!("http://a.ok.test:{port}/")).is_ok());
 }

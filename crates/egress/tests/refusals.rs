@@ -13,11 +13,11 @@ use desk::{Desk, Names, read_head, server};
 use egress::address::Range;
 use egress::host::TargetError;
 use egress::resolve::{Lookup, Resolve, ResolveError, SystemResolver};
-use egress::{Limits, Name, Outcome, Refusal, Rules, Stage};
+use egress::{Limits, Name, Outcome, Refusal, Rule, Rules, Stage};
 use testkit::hosts::SPELLINGS;
 
 fn rules(texts: &[&str]) -> Rules {
-    Rules::parse(texts.iter().copied()).unwrap()
+    texts.iter().map(|text| Rule::parse(text).unwrap().as_typed()).collect()
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct Tool {
     pub package: Package,
     /// The folder with its files, without links in its path.
     pub root: PathBuf,
+    /// Where the owner has it, without links: the folder of its manifest, or the archive that was unpacked.
+    pub place: PathBuf,
     /// How the owner came to have it.
     pub consent: Consent,
     /// How far its source is trusted; what the package claims can only lower it.

@@ -52,20 +52,20 @@ pub(crate) fn walls(
     confinement.limits.processes = allowance.processes;
     confinement.limits.output = Some(allowance.output);
     confinement.limits.deadline = Some(Duration::from_millis(allowance.timeout_ms));
-    // Keys, secrets and state are never a tool's, whatever is granted in there or around it; only its own
-    // files may lie there.
-    let home = settings.home.canonicalize().ok();
-    let is_ours = |path: &PathBuf| home.as_ref().is_some_and(|home| path.starts_with(home));
-    let granted = |texts: &[String]| paths(texts, settings).into_iter().filter(|one| !is_ours(one));
-    confinement.readable.extend(own_files(tool, settings)?);
+    let forbidden = Forbidden::new(settings);
+    let granted = |texts: &[String]| {
+        paths(texts, settings).into_iter().filter(|one| !forbidden.holds(one)).collect::<Vec<_>>()
+    };
+    confinement.readable.extend(own_files(tool, settings, forbidden.home.as_deref())?);
     confinement.readable.extend(granted(&allowance.read));
     confinement.writable.extend(granted(&allowance.write));
-    confinement.hidden.extend(paths(&allowance.hidden, settings));
+    let Forbidden { home, hidden } = forbidden;
+    confinement.hidden.extend(hidden);
     let mut around = confinement.readable.iter().chain(&confinement.writable);
-    if let Some(home) = &home
-        && around.any(|one| home.starts_with(one) || one.starts_with(home))
+    if let Some(home) = home
+        && around.any(|one| home.starts_with(one) || one.starts_with(&home))
     {
-        confinement.hidden.push(home.clone());
+        confinement.hidden.push(home);
     }
     confinement.devices.extend(allowance.devices.iter().map(PathBuf::from));
     inside.program.allow(&mut confinement);
@@ -84,25 +84,63 @@ pub(crate) fn walls(
     Ok(Walls { confinement, rules })
 }
 
-/// The tool's own files. One that lies in a folder with everything else of the owner's would see all that.
-fn own_files(tool: &Tool, settings: &Settings) -> Result<Vec<PathBuf>, CallError> {
-    if tool.package.dialect == Dialect::Agentcli {
-        return Ok(tool.root.join("tools").canonicalize().into_iter().collect());
+/// What no tool is given, whatever is granted in there or around it.
+pub(crate) struct Forbidden {
+    /// Haft's own: keys, secrets and state.
+    home: Option<PathBuf>,
+    /// What the policy hides.
+    hidden: Vec<PathBuf>,
+}
+
+impl Forbidden {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let hidden = paths(&settings.policy.folders.deny, settings);
+        Self { home: settings.home.canonicalize().ok(), hidden }
     }
+
+    /// Whether a path without links lies there.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        self.home.iter().chain(&self.hidden).any(|one| path.starts_with(one))
+    }
+}
+
+/// Where in the home the files of packages lie; everything else in there is Haft's own.
+const OF_PACKAGES: [&str; 2] = ["packages", "staging"];
+
+/// The tool's own files. They lie in its own folder, and nothing else of the owner's does.
+fn own_files(
+    tool: &Tool,
+    settings: &Settings,
+    home: Option<&Path>,
+) -> Result<Vec<PathBuf>, CallError> {
     if matches!(tool.package.acquire, Acquire::Container { .. }) {
         // The image is the tool.
         return Ok(Vec::new());
     }
-    let user_home = settings.user_home.as_deref().and_then(|home| home.canonicalize().ok());
-    let holds_home = user_home.is_some_and(|home| home.starts_with(&tool.root));
-    if holds_home || tool.root == Path::new("/") {
-        let message = format!(
-            "`{}` is the folder of this package, and holds everything of yours; put the package into one of its own",
-            tool.root.display()
-        );
-        return Err(CallError::new(Kind::Denied, message));
+    let is_agentcli = tool.package.dialect == Dialect::Agentcli;
+    let own = if is_agentcli { tool.root.join("tools") } else { tool.root.clone() };
+    if is_agentcli && own.symlink_metadata().is_err() {
+        // Its commands may all be the system's.
+        return Ok(Vec::new());
     }
-    Ok(vec![tool.root.clone()])
+    let denied =
+        |why: &str| Err(CallError::new(Kind::Denied, format!("`{}` is {why}", own.display())));
+    if own.canonicalize().is_ok_and(|found| found != own) {
+        return denied("a link, and the files of a package lie in its own folder");
+    }
+    let user_home = settings.user_home.as_deref().and_then(|home| home.canonicalize().ok());
+    if user_home.is_some_and(|home| home.starts_with(&own)) || own == Path::new("/") {
+        return denied(
+            "the folder of this package, and holds everything of yours; put the package into one of its own",
+        );
+    }
+    let is_ours = |home: &Path| {
+        own.starts_with(home) && !OF_PACKAGES.iter().any(|name| own.starts_with(home.join(name)))
+    };
+    if home.is_some_and(is_ours) {
+        return denied("haft's own, which no tool gets");
+    }
+    Ok(vec![own])
 }
 
 /// Paths as they are written in grants and policy; what is not there is left out.

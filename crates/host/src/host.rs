@@ -1,6 +1,7 @@
 //! The path of a call as a whole.
 
 mod asking;
+mod places;
 mod running;
 mod signing;
 
@@ -20,6 +21,7 @@ use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::FileVault;
 
+use self::places::check_unmoved;
 use self::running::{Ran, Running};
 use self::signing::tokens;
 
@@ -89,6 +91,8 @@ pub struct Host {
 pub struct Known {
     /// What it was granted.
     pub grants: Grants,
+    /// Where it was called from.
+    pub places: Vec<String>,
     /// What was answered.
     pub memory: Memory,
     /// Whether they are signed in for it.
@@ -240,6 +244,7 @@ impl Host {
         }
         check_allowed(&decision, tool)?;
         record.decision = audit::Decision::Allowed;
+        self.note_place(tool, &known).await?;
         self.records.reserve(tool, &self.settings.policy).await?;
         let collector = self.collector(tool, &known);
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
@@ -389,9 +394,11 @@ impl Host {
     /// What the owner has said about a package before.
     async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
         let mut known = self.records.known(tool, call).await?;
+        check_unmoved(&known.grants)?;
         let package = tool.package.canonical_id();
         known.is_signed_in = self.logins().is_signed_in(&package);
         self.retire_others(&package, &known.grants);
+        self.check_place(tool, &known)?;
         Ok(known)
     }
 

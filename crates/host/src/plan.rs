@@ -14,7 +14,8 @@ use std::sync::Arc;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
 use policy::{Decision, Reason, Verdict, denies_network};
-use sandbox::{Confinement, runtime};
+use sandbox::Confinement;
+use sandbox::runtime::{self, Word};
 use serde_json::{Value, json};
 use vault::Redactor;
 
@@ -441,14 +442,15 @@ impl Asked<'_> {
     fn program(&self, name: &str) -> Result<runtime::Program, CallError> {
         let root = &self.tool.root;
         if self.tool.package.dialect == Dialect::Agentcli && !name.starts_with('/') {
+            // Neither may be a link: what a package calls its folder is not where another's files are.
             let bin = root.join("tools/bin");
-            let path = root.join(name).canonicalize();
-            if path.is_ok_and(|path| !bin.canonicalize().is_ok_and(|bin| path.starts_with(bin))) {
+            if root.join(name).canonicalize().is_ok_and(|path| !path.starts_with(bin)) {
                 let message = format!("`{name}` leads out of tools/bin");
                 return Err(CallError::new(Kind::Denied, message));
             }
         }
-        runtime::find(OsStr::new(name), &self.settings.search_path, root).map_err(|error| {
+        let search = &self.settings.search_path;
+        runtime::find(OsStr::new(name), search, root, Word::Package).map_err(|error| {
             CallError::new(Kind::Unavailable, error.to_string()).with("program", name)
         })
     }

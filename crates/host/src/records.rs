@@ -77,18 +77,23 @@ impl Records {
     }
 
     async fn look_up(&self, tool: &Tool, call: &Call, id: &str) -> Result<Known, CallError> {
-        let grants = self.state.grants(Some(id)).await.map_err(|error| broken(&error))?;
-        let kind = |kind| match kind {
-            GrantKind::Host => policy::GrantKind::Host,
-            GrantKind::Read => policy::GrantKind::Read,
-            GrantKind::Write => policy::GrantKind::Write,
-            GrantKind::Device => policy::GrantKind::Device,
-            GrantKind::Env => policy::GrantKind::Environment,
-        };
-        let grants = grants
-            .into_iter()
-            .map(|one| Grant { kind: kind(one.kind), value: one.value })
-            .collect();
+        let all = self.state.grants(Some(id)).await.map_err(|error| broken(&error))?;
+        let (mut grants, mut places) = (Vec::new(), Vec::new());
+        for one in all {
+            let kind = match one.kind {
+                GrantKind::Host => policy::GrantKind::Host,
+                GrantKind::Read => policy::GrantKind::Read,
+                GrantKind::Write => policy::GrantKind::Write,
+                GrantKind::Device => policy::GrantKind::Device,
+                GrantKind::Env => policy::GrantKind::Environment,
+                GrantKind::From => {
+                    places.push(one.value);
+                    continue;
+                }
+            };
+            grants.push(Grant { kind, value: one.value });
+        }
+        let grants = grants.into_iter().collect();
         let mut memory = Memory::default();
         let action = tool.action(&call.action).map(|one| &*one.name);
         let rules = self.state.remembered(Some(id)).await.map_err(|error| broken(&error))?;
@@ -109,7 +114,21 @@ impl Records {
                 memory.remembered.push(Remembered { action: one.rule.action, pattern, session });
             }
         }
-        Ok(Known { grants, memory, is_signed_in: false })
+        Ok(Known { grants, places, memory, is_signed_in: false })
+    }
+
+    /// Remembers where a package is called from.
+    pub(crate) async fn note_place(&self, tool: &Tool) -> Result<(), CallError> {
+        // A path that is no text cannot be kept, and is as good as new each time.
+        let Some(place) = tool.place.to_str() else { return Ok(()) };
+        let grant = ledger::state::grants::Grant {
+            package: tool.package.canonical_id(),
+            kind: GrantKind::From,
+            value: place.to_owned(),
+            by: "first call".to_owned(),
+            created: now(),
+        };
+        self.state.grant(&grant).await.map(drop).map_err(|error| broken(&error))
     }
 
     /// Counts a call against what may be spent, where there is a limit.

@@ -8,10 +8,12 @@ use std::str::FromStr;
 
 use manifest::dialect::Dialect;
 use manifest::model::{Input, InputSource, Package};
-use policy::{Allowance, GrantKind, Grants};
-use vault::{FileVault, Owner, Place, Redactor, Reference, Secret, outside};
+use policy::{Allowance, Denial, GrantKind, Grants, may_be_passed};
+use vault::outside::{self, OutsideError};
+use vault::{FileVault, Owner, Place, Redactor, Reference, Secret};
 
 use crate::call::Tool;
+use crate::confine::Forbidden;
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
 use crate::login;
@@ -54,6 +56,9 @@ impl Collector<'_> {
                 variables.push((name.clone(), variable));
             }
         }
+        for input in more {
+            self.check_declared(&input.name)?;
+        }
         for input in self.tool.package.inputs.iter().chain(more) {
             let is_there = variables.iter().any(|(name, _)| *name == input.name);
             if is_there || input.source == InputSource::Caller {
@@ -61,6 +66,7 @@ impl Collector<'_> {
             }
             match self.value(input).await? {
                 Some(value) => {
+                    self.check_passed(&input.name)?;
                     let variable = Variable { value, is_secret: input.secret };
                     variables.push((input.name.clone(), variable));
                 }
@@ -85,9 +91,30 @@ impl Collector<'_> {
         if let Some(secret) = kept {
             return Ok(Some(secret.expose().to_owned()));
         }
-        // A secret is never taken from wherever a variable of its name happens to be set.
-        let of_caller = self.settings.variable(&input.name).filter(|_| !input.secret);
-        Ok(of_caller.map(str::to_owned).or_else(|| input.default.clone()))
+        // Nothing is taken from wherever a variable of its name happens to be set, unless that was granted.
+        Ok(input.default.clone())
+    }
+
+    /// Refuses a shared secret that a tool names only when it runs: the owner could not know who gets it.
+    fn check_declared(&self, name: &str) -> Result<(), CallError> {
+        let package = &self.tool.package;
+        let is_declared = package.inputs.iter().any(|input| input.name == name);
+        if is_declared || *place(package, name)?.owner() != Owner::Shared {
+            return Ok(());
+        }
+        let message = format!(
+            "the secret `{name}` is shared between tools, and the manifest of this one does not name it"
+        );
+        Err(CallError::new(Kind::Denied, message))
+    }
+
+    /// Refuses a variable that steers programs. In some dialects an input is no variable of its process.
+    fn check_passed(&self, name: &str) -> Result<(), CallError> {
+        let is_variable = !matches!(self.tool.package.dialect, Dialect::Jumith | Dialect::Mcpb);
+        if is_variable && !may_be_passed(name, &self.settings.policy) {
+            return Err(CallError::denied(&Denial::Environment(name.to_owned())));
+        }
+        Ok(())
     }
 
     fn keep(&self, place: &Place) -> Result<Option<Secret>, CallError> {
@@ -118,13 +145,13 @@ impl Collector<'_> {
                 }
             }
             Reference::File { path } => {
-                // By where it really lies: a tool may have put a link there.
-                let path = &path.canonicalize().unwrap_or_else(|_| path.clone());
-                let mut granted = self.grants.of(GrantKind::Read);
-                if !granted.any(|folder| path.starts_with(Path::new(folder))) {
-                    return Err(refused("the file was not granted for reading"));
-                }
-                outside::from_file(path).map(Some).map_err(|error| unavailable(reference, &error))
+                // By where it really lies, before it is opened and after: a tool may have put a link there.
+                let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+                self.check_file(&real).map_err(refused)?;
+                let failed = |error: OutsideError| unavailable(reference, &error);
+                let opened = outside::Opened::file(&real).map_err(failed)?;
+                self.check_file(&opened.place().map_err(failed)?).map_err(refused)?;
+                opened.read().map(Some).map_err(failed)
             }
             Reference::Vault { .. } | Reference::Keyring { .. } => {
                 if !self.settings.policy.secrets.references.iter().any(|one| one == reference) {
@@ -138,6 +165,23 @@ impl Collector<'_> {
                     }),
                 }
             }
+        }
+    }
+
+    /// Refuses a file that the walls would not show. A package that wants no folders is given one file that was
+    /// granted to it by its own path.
+    fn check_file(&self, path: &Path) -> Result<(), &'static str> {
+        if Forbidden::new(self.settings).holds(path) {
+            return Err("the file is haft's own, or your policy hides it");
+        }
+        let wants_none = self.tool.package.permissions.filesystem.as_deref() == Some("none");
+        let is_granted = |granted: &str| {
+            if wants_none { path == Path::new(granted) } else { path.starts_with(granted) }
+        };
+        if self.grants.of(GrantKind::Read).any(is_granted) {
+            Ok(())
+        } else {
+            Err("the file was not granted for reading")
         }
     }
 
@@ -195,7 +239,9 @@ pub(crate) fn redactor(variables: &[(String, Variable)]) -> Redactor {
 fn missing(input: &Input) -> CallError {
     let what = if input.secret { "Missing required secret" } else { "missing variable" };
     let message = format!("{what}: {}", input.name);
-    CallError::new(Kind::MissingInput, message).with("name", &*input.name)
+    CallError::new(Kind::MissingInput, message)
+        .with("name", &*input.name)
+        .with("secret", input.secret)
 }
 
 fn unavailable(name: &str, error: &dyn std::fmt::Display) -> CallError {

@@ -388,6 +388,29 @@ async fn what_a_tool_has_its_owner_told_holds_no_secret_that_it_was_told_before(
     assert_eq!(result(&host, &tool, json!({"n": 1})).await, json!(1));
     let asked = error(&host, &tool, json!({"n": 2})).await;
     let message = asked.details["message"].as_str().unwrap();
-    // Whether it is asked in the same process is the host's own affair; here it is.
-    assert!(message.starts_with("it is [secret "), "{message}");
+    // It is asked in a process that was never told one.
+    assert_eq!(message, "it is undefined");
+}
+
+#[tokio::test]
+async fn a_shared_secret_is_given_only_where_the_manifest_names_it() {
+    use vault::{FileVault, Owner, Place, Secret};
+    let folder = node_tool(
+        "{ requiredSecrets: ({ name }) => [name], async execute({ name }, { env }) { return env[name]?.length ?? null; } }",
+    );
+    let home = kit::home();
+    let vault = FileVault::open(home.path().join("vault"), || None).unwrap();
+    let mut tool = folder.tool("tool.json");
+    let id = tool.package.canonical_id();
+    for (owner, name) in [(Owner::Shared, "bank.key"), (Owner::Package(id), "own")] {
+        let value = Secret::new("s3cret-value".to_owned()).unwrap();
+        vault.set(&Place::new(owner, name).unwrap(), &value).unwrap();
+    }
+    let host = kit::host_in(home.path(), "").await;
+    assert_eq!(result(&host, &tool, json!({"name": "own"})).await, json!(12));
+    let refused = error(&host, &tool, json!({"name": "bank.key"})).await;
+    assert_eq!(refused.kind, Kind::Denied, "{refused}");
+    assert!(refused.message.contains("`bank.key` is shared between tools"), "{refused}");
+    tool.package.inputs.push(manifest::model::Input::secret("bank.key"));
+    assert_eq!(result(&host, &tool, json!({"name": "bank.key"})).await, json!(12));
 }

@@ -230,6 +230,7 @@ fn tool(manifest: &Value) -> Tool {
     Tool {
         package,
         root: "/usr/share".into(),
+        place: "/usr/share".into(),
         consent: Consent::ByPath,
         source_trust: Trust::Local,
     }

@@ -8,6 +8,7 @@ mod read;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use manifest::dialect::Dialect;
 use manifest::model::{SideEffects, Trust};
 
 pub use read::PolicyError;
@@ -315,8 +316,12 @@ impl Policy {
         read::parse(text)
     }
 
-    /// What is said of one package, by its canonical id or else its bare one.
+    /// What is said of one package, by its canonical id or else its bare one. A key that begins with a
+    /// dialect is a canonical id and no bare one, so a package cannot take another's rules by its id.
     pub fn of(&self, canonical: &str, bare: &str) -> Option<&PackageRules> {
-        self.packages.get(canonical).or_else(|| self.packages.get(bare))
+        let is_canonical =
+            bare.split_once(':').is_some_and(|(dialect, _)| Dialect::named(dialect).is_some());
+        let by_bare = || self.packages.get(bare).filter(|_| !is_canonical);
+        self.packages.get(canonical).or_else(by_bare)
     }
 }

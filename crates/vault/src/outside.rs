@@ -1,7 +1,7 @@
 //! Values that somebody else keeps: a variable, or a file.
 
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -73,17 +73,60 @@ pub fn from_environment<'e>(
 /// The content of a file, without the line end after it. Links are followed, and others may read it:
 /// containers hand secrets over that way.
 pub fn from_file(path: &Path) -> Result<Secret, OutsideError> {
+    Opened::file(path)?.read()
+}
+
+/// A file that is open: whatever happens to its path, this is the one that is read.
+#[derive(Debug)]
+pub struct Opened {
+    path: PathBuf,
+    file: File,
+}
+
+impl Opened {
+    /// Opens a plain file that others may not write.
+    pub fn file(path: &Path) -> Result<Self, OutsideError> {
+        let failed = |cause| OutsideError::File { path: path.to_owned(), cause };
+        // A pipe must not keep us waiting.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if !about.is_file() {
+            return Err(OutsideError::NoFile(path.to_owned()));
+        }
+        if about.mode() & 0o022 != 0 {
+            return Err(OutsideError::Writable(path.to_owned()));
+        }
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Where it really lies, as the system says of what is open.
+    pub fn place(&self) -> Result<PathBuf, OutsideError> {
+        let failed = |cause| OutsideError::File { path: self.path.clone(), cause };
+        place_of(&self.file).map_err(failed)
+    }
+
+    /// Its content, without the line end after it.
+    pub fn read(self) -> Result<Secret, OutsideError> {
+        read(self.file, &self.path)
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+fn place_of(file: &File) -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = rustix::fs::getpath(file)?;
+    Ok(std::ffi::OsString::from_vec(path.into_bytes()).into())
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn place_of(file: &File) -> io::Result<PathBuf> {
+    use std::os::fd::AsRawFd;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+fn read(file: File, path: &Path) -> Result<Secret, OutsideError> {
     let failed = |cause| OutsideError::File { path: path.to_owned(), cause };
-    // A pipe must not keep us waiting.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
-    let about = file.metadata().map_err(failed)?;
-    if !about.is_file() {
-        return Err(OutsideError::NoFile(path.to_owned()));
-    }
-    if about.mode() & 0o022 != 0 {
-        return Err(OutsideError::Writable(path.to_owned()));
-    }
     // The longest value, a line end of two bytes, and one byte that shows that there is more.
     let most = MAX_SECRET + 3;
     let mut bytes = Zeroizing::new(Vec::with_capacity(most));
@@ -130,6 +173,20 @@ mod tests {
             from_file(&path),
             Err(OutsideError::Value { fault: SecretError::TooLong, .. })
         ));
+    }
+
+    #[test]
+    fn an_open_file_says_where_it_lies_whatever_becomes_of_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let (path, link) = (folder.join("token"), folder.join("link"));
+        fs::write(&path, "value").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let opened = Opened::file(&link).unwrap();
+        fs::remove_file(&link).unwrap();
+        fs::write(&link, "another").unwrap();
+        assert_eq!(opened.place().unwrap(), path);
+        assert_eq!(opened.read().unwrap().expose(), "value");
     }
 
     #[test]

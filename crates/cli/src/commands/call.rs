@@ -410,13 +410,32 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
         failure = failure.details(said.trim().lines().map(line).collect::<Vec<_>>());
     }
     let id = tool.package.canonical_id();
+    let package = shell::word(&id);
+    let text = |name: &str| error.details.get(name).and_then(Value::as_str);
     failure = match &error.kind {
-        Kind::MissingInput => match error.details.get("name").and_then(Value::as_str) {
+        Kind::MissingInput => match text("name") {
             Some(name) => {
-                let (id, name) = (shell::word(&id), shell::word(name));
-                failure.hint(format!("`haft secret set {id} {name}` keeps it"))
+                let name = shell::word(name);
+                let keep = format!("`haft secret set {package} {name}` keeps it");
+                failure.hint(match error.details.get("secret") {
+                    Some(Value::Bool(false)) => format!(
+                        "`haft grant {package} --env {name}` passes on your variable of that name; {keep}"
+                    ),
+                    _ => keep,
+                })
             }
             None => failure,
+        },
+        Kind::Denied => match (text("granted"), text("path")) {
+            (Some("from"), Some(path)) => failure.hint(format!(
+                "`haft grant {package} --from {}` says that you mean this one too",
+                shell::word(path)
+            )),
+            (Some(kind), Some(path)) => failure.hint(format!(
+                "`haft ungrant {package} --{kind} {}` takes it back; grant what is there now, if you want that",
+                shell::word(path)
+            )),
+            _ => failure,
         },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(

@@ -38,7 +38,7 @@ pub(crate) struct UngrantArgs {
     package: String,
     #[command(flatten)]
     what: What,
-    /// Take back everything
+    /// Take back everything it has; where it is called from stays known
     #[arg(long)]
     all: bool,
 }
@@ -61,6 +61,9 @@ struct What {
     /// A variable of yours, by its name; may be repeated
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
+    /// A folder or archive it is called from, where it was another before; may be repeated
+    #[arg(long, value_name = "PATH")]
+    from: Vec<String>,
 }
 
 impl What {
@@ -70,7 +73,11 @@ impl What {
         for text in &self.host {
             things.push((GrantKind::Host, owner::host_rule(text)?.to_string()));
         }
-        for (kind, paths) in [(GrantKind::Read, &self.read), (GrantKind::Write, &self.write)] {
+        for (kind, paths) in [
+            (GrantKind::Read, &self.read),
+            (GrantKind::Write, &self.write),
+            (GrantKind::From, &self.from),
+        ] {
             for text in paths {
                 things.push((kind, path(text, Some(home))?));
             }
@@ -217,9 +224,14 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
     let failed = |error: ledger::StateError| Failure::of(Exit::Unavailable, &error);
     let things = if args.all {
         let grants = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
-        grants.into_iter().map(|one| (one.kind, one.value)).collect()
+        // Where it is called from is nothing it has, and guards what else is kept for it.
+        let had = grants.into_iter().filter(|one| one.kind != GrantKind::From);
+        had.map(|one| (one.kind, one.value)).collect()
     } else {
-        // What was granted may be gone from the disk, and is taken back all the same.
+        // What was granted may be gone from the disk, or a link by now, and is taken back all the same.
+        let granted = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
+        let is_granted =
+            |kind, value: &str| granted.iter().any(|one| one.kind == kind && one.value == value);
         let mut things = Vec::new();
         let what = &args.what;
         for (kind, texts) in [
@@ -228,9 +240,11 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
             (GrantKind::Write, &what.write),
             (GrantKind::Device, &what.device),
             (GrantKind::Env, &what.env),
+            (GrantKind::From, &what.from),
         ] {
             let plain = |text: &String| match kind {
-                GrantKind::Read | GrantKind::Write => {
+                _ if is_granted(kind, text) => text.clone(),
+                GrantKind::Read | GrantKind::Write | GrantKind::From => {
                     path(text, None).unwrap_or_else(|_| text.clone())
                 }
                 GrantKind::Host => {

@@ -13,7 +13,7 @@ use clap::Args;
 use egress::attempt::{Attempt, Outcome as Ending, Stage};
 use egress::resolve::SystemResolver;
 use egress::{Limits as ProxyLimits, Refusal, Rule, Running};
-use sandbox::runtime::FindError;
+use sandbox::runtime::{FindError, Word};
 use sandbox::{
     Confinement, Ended, Killer, Level, Network, PROXY_PORT, SCRATCH, SpawnError, Stream, runtime,
 };
@@ -175,7 +175,7 @@ fn confine(
         confinement.hidden.push(home);
     }
     let search = std::env::var_os("PATH").unwrap_or_default();
-    let program = runtime::find(&args.command[0], &search, here).map_err(|error| {
+    let program = runtime::find(&args.command[0], &search, here, Word::Owner).map_err(|error| {
         let failure = Failure::of(Exit::NotFound, &error);
         match error {
             FindError::NotExecutable(path) if path.is_file() => {
@@ -378,7 +378,7 @@ fn open_proxy(
     printer: Printer,
 ) -> Result<Running, Failure> {
     let private = args.allow_private_host.iter().cloned().map(Rule::reaching_private);
-    let rules = args.allow_host.iter().cloned().chain(private).collect();
+    let rules = args.allow_host.iter().cloned().map(Rule::as_typed).chain(private).collect();
     let tried = Arc::clone(tried);
     let told = move |attempt: Attempt| {
         let mut tried = tried.lock().unwrap_or_else(PoisonError::into_inner);

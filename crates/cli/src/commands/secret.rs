@@ -94,6 +94,12 @@ pub(crate) fn run(
         What::Set(named) => {
             let place = named.place()?;
             owner::check_presence(home, ask)?;
+            if *place.owner() == Owner::Shared {
+                printer.note(&format!(
+                    "`{}` has a dot, so it is shared: every Jumith tool whose manifest names it is given it",
+                    line(&named.name)
+                ));
+            }
             let value = value(&named.name, ask)?;
             vault.set(&place, &value).map_err(failed)?;
             printer.note(&format!("Kept {}", line(&place.to_string())));

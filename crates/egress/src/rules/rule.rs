@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::address::{is_within, range_of, stands_for};
+use crate::address::{is_public, is_within, range_of, stands_for};
 use crate::escape::escaped;
 use crate::host::{Host, Name, Port, TargetError};
 
@@ -25,7 +25,7 @@ pub struct Rule {
     reach: Reach,
 }
 
-/// How far the names of a rule lead.
+/// How far a rule leads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// To addresses of the public internet.
@@ -105,12 +105,19 @@ impl Rule {
         }
     }
 
-    /// The same rule, whose names may lead to private addresses too. Only the owner decides so.
+    /// The same rule, which may lead to private addresses too. Only the owner decides so.
     pub fn reaching_private(self) -> Self {
         Self { reach: Reach::Private, ..self }
     }
 
-    /// How far the names of the rule lead.
+    /// The same rule as the owner's own word: a private place that it names itself is meant. A name still
+    /// leads nowhere private.
+    #[must_use]
+    pub fn as_typed(self) -> Self {
+        if self.names_private() { self.reaching_private() } else { self }
+    }
+
+    /// How far the rule leads.
     pub fn reach(&self) -> Reach {
         self.reach
     }
@@ -126,13 +133,13 @@ impl Rule {
         }
     }
 
-    /// Whether the rule names a private place itself: an address or network that is not of the public
+    /// Whether the rule names a private place itself: an address or network that is not wholly of the public
     /// internet, or the owner's machine.
     pub fn names_private(&self) -> bool {
         match &self.pattern {
             Pattern::Name(name) => name.is_host_machine(),
             Pattern::Below(_) => false,
-            Pattern::Network(Network { first, .. }) => range_of(*first).is_some(),
+            Pattern::Network(Network { first, length }) => !is_public(*first, *length),
         }
     }
 
@@ -158,6 +165,12 @@ impl Rule {
             }
             Pattern::Name(_) | Pattern::Below(_) => false,
         }
+    }
+
+    /// Whether the rule leads to an address that it is about: to a private one only if it reaches so far.
+    pub(super) fn leads_to(&self, address: IpAddr) -> bool {
+        let is_near = self.reach == Reach::Private || range_of(address).is_none();
+        is_near && self.has_address(address)
     }
 }
 

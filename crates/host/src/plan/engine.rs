@@ -12,6 +12,7 @@ use std::time::Duration;
 use image::{Reference, Settings as ImageSettings};
 use manifest::model::Entry;
 use policy::Level;
+use sandbox::runtime::Word;
 use sandbox::{Confinement, SCRATCH, runtime};
 use serde_json::{Value, json};
 
@@ -127,7 +128,8 @@ impl Asked<'_> {
     ) -> Result<Result<Engine, String>, CallError> {
         let search = &self.settings.search_path;
         let find = |name: &'static str| {
-            let found = runtime::find(OsStr::new(name), search, Path::new("/")).ok()?;
+            let found =
+                runtime::find(OsStr::new(name), search, Path::new("/"), Word::Owner).ok()?;
             Some((name, found.path))
         };
         let Some((name, program)) = ENGINES.into_iter().find_map(find) else {

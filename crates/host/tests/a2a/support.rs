@@ -195,6 +195,7 @@ pub(crate) fn tool_of(manifest: &Value) -> Tool {
     Tool {
         package: packages.remove(0),
         root: "/usr/share".into(),
+        place: "/usr/share".into(),
         consent: Consent::ByPath,
         source_trust: Trust::Local,
     }

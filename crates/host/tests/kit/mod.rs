@@ -50,6 +50,7 @@ impl Folder {
         Tool {
             package: packages.remove(0),
             root: self.path().canonicalize().unwrap(),
+            place: self.path().canonicalize().unwrap(),
             consent: Consent::ByPath,
             source_trust: Trust::Local,
         }

@@ -102,6 +102,7 @@ pub(crate) fn tool(root: &Path, runtime: &Value) -> Tool {
     Tool {
         package: packages.remove(0),
         root: root.canonicalize().unwrap(),
+        place: root.canonicalize().unwrap(),
         consent: Consent::ByPath,
         source_trust: Trust::Local,
     }

@@ -21,6 +21,8 @@ pub enum GrantKind {
     Device,
     /// A variable of the environment.
     Env,
+    /// A place that it may be called from: a folder, or an archive.
+    From,
 }
 
 /// Something that a package may have.
@@ -55,7 +57,8 @@ pub struct Attempt {
 
 impl GrantKind {
     /// Every kind.
-    pub const ALL: [GrantKind; 5] = [Self::Host, Self::Read, Self::Write, Self::Device, Self::Env];
+    pub const ALL: [GrantKind; 6] =
+        [Self::Host, Self::Read, Self::Write, Self::Device, Self::Env, Self::From];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
@@ -65,6 +68,7 @@ impl GrantKind {
             GrantKind::Write => "write",
             GrantKind::Device => "device",
             GrantKind::Env => "env",
+            GrantKind::From => "from",
         }
     }
 

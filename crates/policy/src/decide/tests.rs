@@ -378,3 +378,27 @@ fn the_ways_to_run_an_image_are_tried_in_the_order_of_the_policy() {
     assert!(secrets("[containers]\nengine_secrets = true").unwrap());
     assert_eq!(order("[containers]\nengine_secrets = true").unwrap(), [Image, Engine]);
 }
+
+#[test]
+fn no_package_takes_the_rules_of_another_by_its_id() {
+    let policy = "[package.\"mcpkg:acme.mail\"]\napproval = \"allow\"\nlevel = \"L0\"\n";
+    let mut spoof = acting("destructive");
+    spoof.id = "mcpkg:acme.mail".into();
+    spoof.dialect = Dialect::Jumith;
+    let case = Case::of(spoof).policy(policy);
+    assert_eq!(case.why(), Why::Destructive);
+    assert_eq!(case.decide().allowance.level, Level::L2);
+    let by_name = policy.replace("mcpkg:acme.mail", "jumith:mcpkg:acme.mail");
+    assert_eq!(case.policy(&by_name).verdict(), Verdict::Allowed);
+    let mut meant = acting("destructive");
+    meant.id = "acme.mail".into();
+    meant.dialect = Dialect::Mcpkg;
+    assert_eq!(Case::of(meant.clone()).policy(policy).verdict(), Verdict::Allowed);
+    let bare = policy.replace("mcpkg:acme.mail", "acme.mail");
+    assert_eq!(Case::of(meant).policy(&bare).verdict(), Verdict::Allowed);
+    // A colon alone makes no dialect.
+    let mut tool = acting("destructive");
+    tool.id = "tool:acme.mail".into();
+    let bare = policy.replace("mcpkg:acme.mail", "tool:acme.mail");
+    assert_eq!(Case::of(tool).policy(&bare).verdict(), Verdict::Allowed);
+}

@@ -1,7 +1,9 @@
 //! Which runtimes there are, and whether they run inside the walls.
 
+use std::path::Path;
 use std::time::Duration;
 
+use sandbox::runtime::Word;
 use sandbox::{Confinement, Exit, Launcher, runtime};
 use serde_json::{Value, json};
 
@@ -26,7 +28,7 @@ pub(super) fn find(launcher: &Launcher) -> Vec<Found> {
     NAMES
         .iter()
         .map(|name| {
-            let program = runtime::find(name.as_ref(), &search, std::path::Path::new("/")).ok();
+            let program = runtime::find(name.as_ref(), &search, Path::new("/"), Word::Owner).ok();
             let version = program.as_ref().and_then(|program| version(launcher, program));
             Found { name, program, version }
         })
