@@ -42,7 +42,12 @@ pub(crate) fn launcher() -> Result<Launcher, Failure> {
     };
     let program = program
         .map_err(|error| Failure::new(Exit::Bug, "failed to find our own program").cause(error))?;
-    Launcher::start(&program).map_err(|error| {
+    let started = Launcher::start(&program).map(|launcher| launcher.keeping_ready(0));
+    started.inspect(|launcher| {
+        // It cleans up when this process ends, also without anybody who waits for that.
+        std::mem::forget(launcher.clone());
+    })
+    .map_err(|error| {
         let failure = Failure::of(Exit::Unavailable, &error);
         match error {
             StartError::Unsupported => failure.hint(

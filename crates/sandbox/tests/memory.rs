@@ -115,6 +115,15 @@ fn a_child_that_nobody_waits_for_hides_nothing() {
 }
 
 #[test]
+fn what_several_processes_share_counts_once_and_they_go_on() {
+    as_each_user(|| {
+        let confinement = with_limits(|limits| limits.memory = Some(MEMORY));
+        let script = "import os, time\nkept = b'x' * (100 << 20)\nfor _ in range(5):\n    if os.fork() == 0:\n        time.sleep(0.6); assert kept[-1:] == b'x'; os._exit(0)\nfor _ in range(5): assert os.wait()[1] == 0";
+        assert_eq!(run(&launcher(), &confinement, &python(script)).ended.exit, Exit::Code(0));
+    });
+}
+
+#[test]
 fn ten_gibibytes_that_nobody_has_resident_are_refused() {
     in_turn_as_each_user(|| check_refused("left-behind"));
 }

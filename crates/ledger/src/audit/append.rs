@@ -173,11 +173,15 @@ impl Audit {
             Head { seq: record.seq, hash, ts: record.ts, day, bytes: before + line.len() as u64 };
         let key = memory.key.as_ref().expect("`open` opens the key first");
         let bytes = head.write(key);
+        let put = || match self.durability {
+            Durability::Process => self.folder.overwrite(head::FILE, &bytes),
+            Durability::Power => self.folder.replace(head::FILE, &bytes, sync),
+        };
         let written = file
             .write_all(&line)
             .and_then(|()| sync(&file))
             .map_err(AuditError::file("write", &path))
-            .and_then(|()| self.folder.replace(head::FILE, &bytes, sync));
+            .and_then(|()| put());
         if let Err(error) = written {
             // Should this fail as well, the next writer puts the rest aside.
             let _ = file.set_len(before);

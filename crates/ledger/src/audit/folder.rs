@@ -103,6 +103,21 @@ impl Folder {
         Ok(Some(bytes))
     }
 
+    /// Writes a small file over what is in it, where that is no longer than the new, which a process that is
+    /// killed does whole or not at all: it is one call, and less than a page. Else it is replaced.
+    pub(super) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), AuditError> {
+        let path = self.file(name);
+        let is_over = |mut file: File| -> io::Result<bool> {
+            let fits = file.metadata()?.len() <= (bytes.len() as u64).min(SMALL);
+            // What was not written whole is not taken for a head, and replaced.
+            Ok(fits && file.write(bytes)? == bytes.len())
+        };
+        match options().write(true).open(&path).and_then(is_over) {
+            Ok(true) => Ok(()),
+            _ => self.replace(name, bytes, |_| Ok(())),
+        }
+    }
+
     /// Replaces a small file in one step; `sync` makes it last beyond a power cut.
     pub(super) fn replace(
         &self,

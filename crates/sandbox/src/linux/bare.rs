@@ -27,8 +27,13 @@ pub(crate) fn become_reaper() -> Result<(), Fault> {
 
 /// Kills everything below this process that is there now, apart from these and what is below them.
 pub(crate) fn kill_descendants(apart_from: &[i32]) {
+    signal_descendants(Signal::KILL, apart_from);
+}
+
+/// Sends a signal to all of them.
+pub(crate) fn signal_descendants(signal: Signal, apart_from: &[i32]) {
     for pid in descendants(apart_from).into_iter().filter_map(Pid::from_raw) {
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        let _ = rustix::process::kill_process(pid, signal);
     }
 }
 

@@ -156,9 +156,10 @@ fn remove(group: &Path) -> bool {
 /// Removes what a launcher that was killed left behind. Numbers mean something only among those who
 /// count alike, so others' are left alone.
 fn sweep(parent: &Path) {
+    let prefix = prefix();
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(&prefix()));
+        let owner = name.to_str().and_then(|name| name.strip_prefix(&*prefix));
         if let Some(owner) = owner.and_then(|owner| owner.parse::<i32>().ok())
             && Pid::from_raw(owner).is_some_and(|pid| {
                 rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)

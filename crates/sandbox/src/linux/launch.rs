@@ -137,8 +137,12 @@ impl Launcher {
     /// Finds out what walls there are by building them once; the room of the attempt is kept.
     fn find() -> (Self, Walls, Option<Made>) {
         let filters = Filters::new(Namespaces::New);
-        let landlock = try_landlock();
-        let seccomp = try_seccomp(&filters).map(|()| filters);
+        let trial = Trial::begin(&filters);
+        let system = System::find();
+        let (landlock, seccomp) =
+            trial.and_then(Trial::finish).unwrap_or_else(|fault| (Err(fault.clone()), Err(fault)));
+        let seccomp = seccomp.map(|()| filters);
+        // Only now: a group is not ours to divide while there is anybody else in it.
         let groups = Groups::find();
         let mut findings = vec![
             (
@@ -149,7 +153,7 @@ impl Launcher {
             (Primitive::ControlGroups, finding(groups.as_ref().map(Groups::kind))),
         ];
         let plan = Plan {
-            system: System::find(),
+            system,
             namespaces: Namespaces::New,
             landlock: landlock.ok(),
             filters: seccomp.ok(),
@@ -188,7 +192,10 @@ impl Launcher {
             .doing(|| "make a user namespace".into())?;
         room::say_of_self("setgroups", "deny")?;
         room::map_user(user.as_raw(), group.as_raw())?;
+        // A network takes its time, in which the rest can be built.
+        let porter = Porter::begin(&self.plan, self.groups.as_ref())?;
         Furniture::build(&self.plan.system)?;
+        self.porters.push(porter.ready()?);
         let (answer, descriptors) = self.make();
         if let Answer::NoRoom(fault) = answer {
             return Err(fault);
@@ -248,7 +255,7 @@ impl Launcher {
         if !self.porters.is_empty() {
             return self.make_apart();
         }
-        let porter = Porter::start(&self.plan, self.groups.as_ref())?;
+        let porter = Porter::begin(&self.plan, self.groups.as_ref())?.ready()?;
         let (ours, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
         match porter.make_room(theirs) {
             Ok((pid, descriptor)) => {
@@ -379,36 +386,46 @@ fn finding(tried: Result<String, &Fault>) -> Finding {
     }
 }
 
+/// A child that tries what cannot be undone.
+struct Trial {
+    child: Pid,
+    report: io::PipeReader,
+}
+
+/// The version of Landlock, and whether system calls can be filtered.
+type Tried = (Result<u32, Fault>, Result<(), Fault>);
+
+impl Trial {
+    fn begin(filters: &Filters) -> Result<Self, Fault> {
+        let doing = || "try in a child".to_owned();
+        let (report, answer) = io::pipe().doing(doing)?;
+        let child = process::fork(|| {
+            let tried: Tried = (try_landlock(), try_seccomp(filters));
+            let bytes = postcard::to_stdvec(&tried).unwrap_or_default();
+            let _ = io::Write::write_all(&mut &answer, &bytes);
+            0
+        });
+        Ok(Self { child: child.doing(doing)?, report })
+    }
+
+    fn finish(mut self) -> Result<Tried, Fault> {
+        let doing = || "try in a child".to_owned();
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut self.report, &mut bytes).doing(doing)?;
+        let _ = process::reap(self.child);
+        postcard::from_bytes(&bytes).map_err(|_| Fault { doing: doing(), errno: 0 })
+    }
+}
+
 fn try_landlock() -> Result<u32, Fault> {
     let version = files::version()?;
-    attempt(|| {
-        rustix::thread::set_no_new_privs(true).doing(|| "give up new privileges".into())?;
-        let rights = Rights { readable: vec!["/".into()], ..Rights::default() };
-        files::enter(files::prepare(&rights, Connections::HeldElsewhere)?)
-    })?;
+    rustix::thread::set_no_new_privs(true).doing(|| "give up new privileges".into())?;
+    let rights = Rights { readable: vec!["/".into()], ..Rights::default() };
+    files::enter(files::prepare(&rights, Connections::HeldElsewhere)?)?;
     Ok(version)
 }
 
 fn try_seccomp(filters: &Filters) -> Result<(), Fault> {
-    attempt(|| {
-        rustix::thread::set_no_new_privs(true).doing(|| "give up new privileges".into())?;
-        filters.strictest().enter()
-    })
-}
-
-/// Tries something that cannot be undone, in a child.
-fn attempt(run: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
-    let doing = || "try in a child".to_owned();
-    let (mut report, answer) = io::pipe().doing(doing)?;
-    let pid = process::fork(|| {
-        let bytes = postcard::to_stdvec(&run()).unwrap_or_default();
-        let _ = io::Write::write_all(&mut &answer, &bytes);
-        0
-    });
-    let pid = pid.doing(doing)?;
-    drop(answer);
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut report, &mut bytes).doing(doing)?;
-    let _ = process::reap(pid);
-    postcard::from_bytes(&bytes).unwrap_or_else(|_| Err(Fault { doing: doing(), errno: 0 }))
+    rustix::thread::set_no_new_privs(true).doing(|| "give up new privileges".into())?;
+    filters.strictest().enter()
 }

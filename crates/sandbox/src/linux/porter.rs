@@ -34,8 +34,8 @@ pub(crate) struct Porter {
 type Said = Result<i32, Fault>;
 
 impl Porter {
-    /// Starts a porter.
-    pub(crate) fn start(plan: &Plan, groups: Option<&Groups>) -> Result<Self, Fault> {
+    /// Starts a porter, which is not ready yet.
+    pub(crate) fn begin(plan: &Plan, groups: Option<&Groups>) -> Result<Self, Fault> {
         let (socket, theirs) = UnixStream::pair().doing(|| "make a socket".into())?;
         let group = groups.map(Groups::make).transpose()?;
         let forked = Group::fork(group.as_ref(), "a porter", |is_in| {
@@ -44,9 +44,13 @@ impl Porter {
         let (_, process) = forked.inspect_err(|_| {
             let _ = group.as_ref().is_some_and(Group::remove);
         })?;
-        let porter = Self { process, socket, group };
-        porter.hear()?;
-        Ok(porter)
+        Ok(Self { process, socket, group })
+    }
+
+    /// Waits until it has its network.
+    pub(crate) fn ready(self) -> Result<Self, Fault> {
+        self.hear()?;
+        Ok(self)
     }
 
     /// Has it make a room, whose parent is the launcher.

@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use super::bare;
 use super::groups;
 use super::process::{self, Namespaces};
@@ -83,10 +85,13 @@ impl Watch {
             // Pages that several processes share are counted for each at first.
             let mut used = seen.memory;
             if used > most {
+                // To look closer takes longer than to take more, so all of them are held meanwhile.
+                self.signal(Signal::STOP);
                 used = self.see(Exactness::Shared).map_or(u64::MAX, |seen| seen.memory);
-            }
-            if used > most {
-                return Err(Cause::Memory);
+                if used > most {
+                    return Err(Cause::Memory);
+                }
+                self.signal(Signal::CONT);
             }
             // A process can close itself to others, and would then be a place to hide memory in. It
             // takes time to fill it.
@@ -122,6 +127,14 @@ impl Watch {
             return Err(Cause::Processes);
         }
         Ok(pause.max(SHORTEST))
+    }
+
+    /// Sends a signal to all processes of the room, itself apart.
+    fn signal(&self, signal: Signal) {
+        match self.namespaces {
+            Namespaces::New => process::signal_everything(signal),
+            Namespaces::Shared => bare::signal_descendants(signal, &[]),
+        }
     }
 
     fn see(&self, exactness: Exactness) -> Option<Seen> {
