@@ -41,6 +41,7 @@ fn main() -> ExitCode {
     sandbox::enter_if_launcher();
     // So is the one that holds values against schemas.
     host::judge::enter_if_judge();
+    walls::begin_early();
     // Keys and secrets pass through this process; where it cannot be closed, it runs all the same.
     // Inside walls a watchdog would take closed memory for hidden memory, and end it.
     if !sandbox::is_walled() {

@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::{Mutex, PoisonError};
 
 use sandbox::{Launcher, Level, SpawnError, StartError};
 
@@ -27,6 +29,33 @@ impl Starting {
     }
 }
 
+/// A launcher that was begun before anything else, until somebody needs it.
+#[cfg(target_os = "linux")]
+static EARLY: Mutex<Option<sandbox::Early>> = Mutex::new(None);
+
+/// Begins a launcher where the command line has a word that needs one. It is the first thing that is done, while this
+/// process has one thread; should nobody need it after all, it ends with this process.
+pub(crate) fn begin_early() {
+    #[cfg(target_os = "linux")]
+    if std::env::args_os().any(|word| word == "call" || word == "sandbox") && !sandbox::is_walled()
+    {
+        *EARLY.lock().unwrap_or_else(PoisonError::into_inner) = sandbox::Early::fork().ok();
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn start(program: &Path) -> Result<Launcher, StartError> {
+    let early = EARLY.lock().unwrap_or_else(PoisonError::into_inner).take();
+    early
+        .and_then(|early| Launcher::start_with(early, program).ok())
+        .map_or_else(|| Launcher::start(program), Ok)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start(program: &Path) -> Result<Launcher, StartError> {
+    Launcher::start(program)
+}
+
 /// Starts the launcher of the walls.
 pub(crate) fn launcher() -> Result<Launcher, Failure> {
     if sandbox::is_walled() {
@@ -42,7 +71,7 @@ pub(crate) fn launcher() -> Result<Launcher, Failure> {
     };
     let program = program
         .map_err(|error| Failure::new(Exit::Bug, "failed to find our own program").cause(error))?;
-    let started = Launcher::start(&program).map(|launcher| launcher.keeping_ready(0));
+    let started = start(&program).map(|launcher| launcher.keeping_ready(0));
     started.inspect(|launcher| {
         // It cleans up when this process ends, also without anybody who waits for that.
         std::mem::forget(launcher.clone());

@@ -57,7 +57,7 @@ mod streams;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub use elsewhere::{Child, Launcher, close_memory, enter_if_launcher};
 #[cfg(target_os = "linux")]
-pub use linux::{Child, Launcher, close_memory, enter_if_launcher};
+pub use linux::{Child, Early, Launcher, close_memory, enter_if_launcher};
 #[cfg(target_os = "macos")]
 pub use seatbelt::{Child, Launcher, close_memory, enter_if_launcher};
 

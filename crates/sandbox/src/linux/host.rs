@@ -12,9 +12,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
+
 use super::child::Child;
+use super::early::Early;
 use super::groups::{Before, Limited};
 use super::order;
+use super::process;
 use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
 use crate::confinement::{Confinement, Limits};
 use crate::level::{Fault, Primitive, Walls};
@@ -55,7 +59,7 @@ pub(crate) struct Line {
 #[derive(Debug)]
 struct Link {
     socket: UnixStream,
-    process: std::process::Child,
+    process: Pid,
     ready: VecDeque<Room>,
     /// Rooms that were asked for and have not come.
     asked: usize,
@@ -81,7 +85,16 @@ impl Launcher {
     /// Starts the launcher: this very program, executed again, whose `main` calls
     /// [`enter_if_launcher`](crate::enter_if_launcher) before anything else. Walls are tried out here, and one room is made.
     pub fn start(program: &Path) -> Result<Self, StartError> {
-        let (line, walls) = Line::open(program)?;
+        Self::of(Link::execute(program)?, program)
+    }
+
+    /// The same with one that has begun already; should it be lost, the program is executed.
+    pub fn start_with(early: Early, program: &Path) -> Result<Self, StartError> {
+        Self::of(Link::new(early.socket, early.process), program)
+    }
+
+    fn of(link: Link, program: &Path) -> Result<Self, StartError> {
+        let (line, walls) = Line::open(link)?;
         let line = Mutex::new(Arc::new(line));
         Ok(Self { shared: Arc::new(Shared { program: program.to_owned(), walls, line }), ahead: 1 })
     }
@@ -200,7 +213,8 @@ impl Shared {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&line, old) {
             old.bury();
-            let (opened, walls) = Line::open(&self.program).map_err(SpawnError::Launcher)?;
+            let opened = Link::execute(&self.program).and_then(Line::open);
+            let (opened, walls) = opened.map_err(SpawnError::Launcher)?;
             let required = self.walls.level();
             if walls.level() < required {
                 return Err(SpawnError::TooWeak { required, walls });
@@ -212,16 +226,16 @@ impl Shared {
 }
 
 impl Line {
-    fn open(program: &Path) -> Result<(Self, Walls), StartError> {
-        let (link, walls) = Link::open(program)?;
+    fn open(mut link: Link) -> Result<(Self, Walls), StartError> {
+        let walls = link.greet()?;
         Ok((Self { link: Mutex::new(link), limited: Mutex::default() }, walls))
     }
 
     /// Frees the number of a launcher that was killed, by which the next one knows that its
     /// control groups can go.
     fn bury(&self) {
-        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = link.process.try_wait();
+        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = process::try_reap(link.process);
     }
 
     /// Limits a control group, as far as it is not limited so already.
@@ -296,7 +310,7 @@ impl From<io::Error> for Gone {
 }
 
 impl Link {
-    fn open(program: &Path) -> Result<(Self, Walls), StartError> {
+    fn execute(program: &Path) -> Result<Self, StartError> {
         let (socket, theirs) = UnixStream::pair().map_err(StartError::Program)?;
         let process = Command::new(program)
             .arg0(NAME)
@@ -305,19 +319,27 @@ impl Link {
             .stdout(Stdio::null())
             .spawn()
             .map_err(StartError::Program)?;
-        let mut link = Self { socket, process, ready: VecDeque::new(), asked: 1 };
-        match wire::receive::<Answer>(&link.socket) {
+        Ok(Self::new(socket, Pid::from_child(&process)))
+    }
+
+    fn new(socket: UnixStream, process: Pid) -> Self {
+        Self { socket, process, ready: VecDeque::new(), asked: 1 }
+    }
+
+    /// Hears what the walls are made of.
+    fn greet(&mut self) -> Result<Walls, StartError> {
+        match wire::receive::<Answer>(&self.socket) {
             Ok(Some((Answer::Hello(walls), _))) => {
                 // The room of the attempt has told the launcher already that it stands.
                 if walls.has(Primitive::Namespaces) {
-                    link.receive_room()
+                    self.receive_room()
                         .map_err(|Gone| StartError::Silent)?
                         .map_err(|_| StartError::Silent)?;
-                    if let Some(room) = link.ready.front_mut() {
+                    if let Some(room) = self.ready.front_mut() {
                         room.is_heard = true;
                     }
                 }
-                Ok((link, walls))
+                Ok(walls)
             }
             _ => Err(StartError::Silent),
         }
@@ -423,14 +445,14 @@ impl Drop for Link {
         let until = Instant::now() + FAREWELL;
         let mut pause = Duration::from_micros(200);
         loop {
-            match self.process.try_wait() {
+            match process::try_reap(self.process) {
                 Ok(None) if Instant::now() < until => {
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(20));
                 }
                 Ok(None) => {
-                    let _ = self.process.kill();
-                    let _ = self.process.wait();
+                    let _ = rustix::process::kill_process(self.process, Signal::KILL);
+                    let _ = process::reap(self.process);
                     break;
                 }
                 _ => break,

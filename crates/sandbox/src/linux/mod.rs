@@ -3,7 +3,7 @@
 //! Three processes play together, all of them this program:
 //!
 //! - the *host* ([`host`], [`order`], [`repository`], [`settings`], [`child`]) decides nothing of the walls and holds the ends;
-//! - the *launcher* ([`launch`], [`groups`], [`protect`]) has one thread, has rooms made by its [`porter`]s, and cleans up after them;
+//! - the *launcher* ([`launch`], [`early`], [`groups`], [`protect`]) has one thread, has rooms made by its [`porter`]s, and cleans up after them;
 //! - a *room* ([`room`], [`root`], [`furniture`], [`image`], [`files`], [`calls`], [`limits`], [`watch`], [`covers`]) is the first
 //!   process of its namespaces, builds the walls and watches the program inside them.
 //!
@@ -13,6 +13,7 @@ mod bare;
 mod calls;
 mod child;
 mod covers;
+mod early;
 mod files;
 mod filter;
 mod furniture;
@@ -34,6 +35,7 @@ mod watch;
 mod wire;
 
 pub use child::Child;
+pub use early::Early;
 pub use host::Launcher;
 
 use rustix::process::DumpableBehavior;

@@ -232,6 +232,18 @@ pub(crate) fn usage_of_children() -> (u64, u64, u64) {
     (micros(usage.ru_utime), micros(usage.ru_stime), peak)
 }
 
+/// Writes over what the kernel has put on the stack of this process before it began, and zeros after that.
+pub(crate) fn overwrite(place: std::ops::Range<usize>, bytes: &[u8]) {
+    let kept = bytes.len().min(place.len());
+    // SAFETY: the range is that of the arguments or the variables of this process, by its own `/proc`: they
+    // can be written, nobody holds a reference to them, and this process has one thread.
+    unsafe {
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(place.start);
+        start.write_bytes(0, place.len());
+        start.copy_from_nonoverlapping(bytes.as_ptr(), kept);
+    }
+}
+
 /// Sends a signal to everything this process may signal, itself and the first of its namespace apart.
 pub(crate) fn signal_everything(signal: Signal) {
     // SAFETY: plain system call. Only called by the first process of a pid namespace of its own.
