@@ -171,7 +171,9 @@ async fn records_that_take_long_to_look_at_take_no_longer_than_the_call() {
         let began = Instant::now();
         let made = host.call(&tool, &call, Warmth::Warm).await;
         assert!(began.elapsed() < Duration::from_secs(7), "{:?}: {made:?}", began.elapsed());
-        assert_eq!(made.reply.unwrap_err().kind, Kind::BadOutput);
+        // It is told by whoever notices first: the judge, or the walls around a program that nobody reads from.
+        let kind = made.reply.unwrap_err().kind;
+        assert!(matches!(kind, Kind::BadOutput | Kind::TimedOut), "{kind:?}");
     }
     assert!(!heard.values().is_empty());
 }
