@@ -190,6 +190,27 @@ fn json_gives_one_document_whatever_happens() {
 }
 
 #[test]
+fn a_tool_that_finds_no_network_or_says_many_things_is_understood() {
+    let desk = Desk::new();
+    let lost = desk
+        .call(&[&desk.script("echo 'curl: (6) Could not resolve host: x.y' >&2; exit 6"), "run"]);
+    assert_eq!(lost.code, 1);
+    assert!(
+        lost.stderr.contains("hint: it may have no network; `haft grant agentcli:"),
+        "{}",
+        lost.stderr
+    );
+    let broken = desk
+        .call(&[&desk.script("printf 'Traceback:\\n  line 1\\nKeyError\\n' >&2; exit 1"), "run"]);
+    assert!(broken.stderr.starts_with("error: Traceback:\n"), "{}", broken.stderr);
+    assert!(
+        broken.stderr.contains("  line 1\n") && !broken.stderr.contains("\\n"),
+        "{}",
+        broken.stderr
+    );
+}
+
+#[test]
 fn the_policy_is_read_and_a_bad_one_stops_everything() {
     let desk = Desk::new();
     let tool = desk.script("echo '{}'");

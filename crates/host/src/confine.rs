@@ -140,6 +140,9 @@ fn own_files(
     if home.is_some_and(is_ours) {
         return denied("haft's own, which no tool gets");
     }
+    if paths(&settings.policy.folders.deny, settings).iter().any(|one| own.starts_with(one)) {
+        return denied("in a folder that your policy keeps from every tool ([folders] deny)");
+    }
     Ok(vec![own])
 }
 

@@ -250,7 +250,7 @@ impl Host {
         let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
         let plan = prepare_image(plan, &call.called_off).await?;
-        (record.argv, record.env_keys) = plan.shown();
+        note_plan(record, &plan);
         if matches!(plan.way, Way::Engine(_)) {
             "engine".clone_into(&mut record.sandbox);
         }
@@ -341,7 +341,7 @@ impl Host {
         let plan = self.plan_of_listing(tool, &known).await?;
         let plan = prepare_image(plan, &listing.called_off).await?;
         record.decision = audit::Decision::Allowed;
-        (record.argv, record.env_keys) = plan.shown();
+        note_plan(record, &plan);
         *begun = Some(self.records.begin(record)?);
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
@@ -559,6 +559,14 @@ fn denied(denial: &Denial, tool: &Tool) -> CallError {
     match error.kind {
         Kind::NeedsLogin => error.with("package", tool.package.canonical_id()),
         _ => error,
+    }
+}
+
+/// Writes down what is about to be run, and where.
+fn note_plan(record: &mut audit::Call, plan: &Plan) {
+    (record.argv, record.env_keys) = plan.shown();
+    if let Some(confinement) = plan.confinement() {
+        record.cwd = confinement.folder.display().to_string();
     }
 }
 

@@ -28,7 +28,7 @@ use crate::{interrupt, owner, shell, walls};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The result goes to standard output, everything else to standard error; a call that fails leaves standard output empty, unless --json is given.\n\nExamples:\n  haft call --from examples/agentcli/tools.json get_time '{\"timezone\":\"UTC\"}'\n  haft call --from examples/install-manifest/word-count count @input.json\n  haft call --from examples/jumith/dice.bundle.json demo.dice --explain"
+    after_help = "The result goes to standard output, everything else to standard error; a call that fails leaves standard output empty, unless --json is given.\n\nExamples:\n  haft call --from examples/agentcli/tools.json get_time '{\"timezone\":\"UTC\"}'\n  haft call --from examples/install-manifest/word-count count '{\"text\":\"one two\"}'\n  haft call --from examples/jumith/dice.bundle.json demo.dice --explain"
 )]
 pub(crate) struct CallArgs {
     #[command(flatten)]
@@ -169,6 +169,10 @@ fn make(
     if interrupt::was_told_to_stop() {
         // A question may still wait for its answer, and nobody waits for the question.
         runtime.shutdown_background();
+        if json_wanted {
+            made.took += asked_for;
+            in_json(made, printer)?;
+        }
         interrupt::restore_terminal();
         return Ok(Exit::Of(interrupt::CODE));
     }
@@ -400,9 +404,28 @@ fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     format!("{asked} was not reached ({why}); `haft grant {id} --host {host}` allows it")
 }
 
+/// Whether a tool complains in the words of those who find no network, where names lead nowhere.
+fn is_about_network(said: &str) -> bool {
+    const WORDS: [&str; 7] = [
+        "resolve host",
+        "name resolution",
+        "Name or service not known",
+        "getaddrinfo",
+        "EAI_AGAIN",
+        "fetch failed",
+        "Network is unreachable",
+    ];
+    WORDS.iter().any(|words| said.contains(words))
+}
+
 /// Why there is no result, as the person sees it.
 pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
-    let mut failure = Failure::new(exit_of(&error.kind), line(&error.message));
+    // Of several lines, as of a traceback, the first says least when they are made one.
+    let (first, rest) = error.message.split_once('\n').unwrap_or((&error.message, ""));
+    let mut failure = Failure::new(exit_of(&error.kind), line(first));
+    if !rest.trim().is_empty() {
+        failure = failure.details(rest.trim_end().lines().map(line).collect::<Vec<_>>());
+    }
     let said = error.details.get("stderr").or_else(|| error.details.get("body"));
     if let Some(said) = said.and_then(Value::as_str)
         && !said.trim().is_empty()
@@ -445,6 +468,16 @@ pub(super) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Fa
         )),
         _ => failure,
     };
+    let said = said.and_then(Value::as_str).unwrap_or_default();
+    if blocked.is_empty() && [&*error.message, said].into_iter().any(is_about_network) {
+        failure = failure.hint(if policy::denies_network(&tool.package) {
+            "its manifest says that it needs no network, and no grant changes that".to_owned()
+        } else {
+            format!(
+                "it may have no network; `haft grant {package} --host NAME` lets it reach a host"
+            )
+        });
+    }
     for one in blocked {
         failure = failure.hint(blocked_words(one, tool));
     }
@@ -504,6 +537,7 @@ fn document(
 fn show(output: &Output, printer: Printer) -> Outcome {
     let is_terminal = std::io::stdout().is_terminal();
     let text = |text: &str| {
+        let text = if is_terminal { text.trim_end_matches('\n') } else { text };
         if is_terminal { printer.result(&(escaped(text) + "\n")) } else { printer.result(text) }
     };
     match output {

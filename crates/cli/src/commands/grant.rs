@@ -149,6 +149,16 @@ pub(crate) fn run(
             return Ok(Exit::Done);
         }
         let denied = denied(&policy);
+        let granted = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
+        let granted = granted.iter().filter(|one| one.kind == GrantKind::Host);
+        let granted: Rules = granted
+            .filter_map(|one| Some(Rule::parse(&one.value).ok()?.reaching_private()))
+            .collect();
+        let is_granted = |one: &ledger::state::grants::Attempt| {
+            Target::parse(one.value.as_bytes())
+                .is_ok_and(|target| !matches!(granted.decide(&target), Decision::Refused(_)))
+        };
+        let blocked: Vec<_> = blocked.into_iter().filter(|one| !is_granted(one)).collect();
         for one in &blocked {
             if one.kind == GrantKind::Host && is_denied(&one.value, &denied) {
                 let value = line(&one.value);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use manifest::dialect::Dialect;
 use manifest::model::Trust;
 use serde::Deserialize;
 
@@ -206,6 +207,7 @@ impl Reader<'_> {
             policy.containers.engine_secrets = containers.engine_secrets.unwrap_or_default();
         }
         for (id, table) in file.package {
+            self.check_dialect(&id)?;
             let rules = self.package(&table)?;
             policy.packages.insert(id, rules);
         }
@@ -405,6 +407,20 @@ impl Reader<'_> {
             .ok_or_else(|| self.at(word.span().start, format!("`{text}`: write {wanted}")))
     }
 
+    /// Refuses the name of a package with a dialect that there is not: its rules would fit nothing. Ids of one
+    /// dialect begin with `tool:` themselves.
+    fn check_dialect(&self, id: &str) -> Read<()> {
+        match id.split_once(':') {
+            Some((dialect, _)) if dialect != "tool" && Dialect::named(dialect).is_none() => {
+                let known = Dialect::ALL.map(Dialect::name).join(", ");
+                let message =
+                    format!("`{dialect}` is no dialect; write one of {known} before the id");
+                Err(self.at(self.text.find(id).unwrap_or_default(), message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn unknown(&self, word: &toml::Spanned<String>, known: &str) -> PolicyError {
         let message = format!("`{}` is none of: {known}", word.get_ref());
         self.at(word.span().start, message)
@@ -534,6 +550,7 @@ mod tests {
             ("[sandbox]\nmemory = \"4M\"", 2, "the least is \"8M\""),
             ("[sandbox]\nmax_memory = \"8191K\"", 2, "the least is \"8M\""),
             ("[package.x]\nmemory = \"1M\"", 2, "the least is \"8M\""),
+            ("\n[package.\"agentcl:x\"]\nallow = false", 2, "`agentcl` is no dialect"),
             ("[folders]\nwrite = [\"/\"]", 2, "`/` is everything"),
             ("[folders]\nread = [\"~/a\",\n\"/./\"]", 3, "is everything"),
             ("[approval]\nowner_presence = \"me\"", 2, "is none of: any, terminal, passphrase"),
