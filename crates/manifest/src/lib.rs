@@ -33,6 +33,7 @@ pub mod document;
 pub mod export;
 pub mod finding;
 pub mod folder;
+pub mod image_name;
 pub mod index;
 pub mod json;
 pub mod meta;

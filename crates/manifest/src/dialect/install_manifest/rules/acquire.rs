@@ -2,6 +2,7 @@
 
 use crate::dialect::rules::{Judge, path_escapes};
 use crate::finding::{Code, Finding};
+use crate::image_name::is_image_name;
 use crate::json::{Node, Path, Pointer};
 use crate::shape::clip;
 
@@ -112,47 +113,6 @@ fn is_no_package_name(text: &str) -> bool {
         !name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_')
             || !name.bytes().all(plain)
     })
-}
-
-/// Words before a colon by which engines know folders and archives, whose digest nobody checks.
-const OTHER_SOURCES: [&str; 11] = [
-    "atomic",
-    "containers-storage",
-    "dir",
-    "docker",
-    "docker-archive",
-    "docker-daemon",
-    "oci",
-    "oci-archive",
-    "ostree",
-    "sif",
-    "tarball",
-];
-
-/// Options, paths and other kinds of sources are no names of images: a colon stands before the port of the host or before the
-/// tag, nowhere else. Whoever runs images knows the same rule; a test of calls holds the two against each other.
-fn is_image_name(text: &str) -> bool {
-    let is_part = |part: &str| {
-        let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
-        part.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
-            && part.bytes().all(plain)
-            && !part.contains("..")
-    };
-    let mut parts: Vec<&str> = text.split('/').collect();
-    let last = parts.pop().unwrap_or_default();
-    let is_last = match last.split_once(':') {
-        Some((name, tag)) => is_part(name) && is_part(tag),
-        None => is_part(last),
-    };
-    let is_host = match parts.first_mut().map(|host| (host.split_once(':'), host)) {
-        Some((Some((name, port)), host)) => {
-            *host = name;
-            let is_port = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-            is_port && !OTHER_SOURCES.contains(&name)
-        }
-        _ => true,
-    };
-    text.len() <= 512 && is_last && is_host && parts.into_iter().all(is_part)
 }
 
 fn bad_source(node: &Node<'_>, pointer: Pointer, what: &str, judge: &mut Judge<'_>) {
