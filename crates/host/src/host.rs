@@ -1,6 +1,7 @@
 //! The path of a call as a whole.
 
 mod asking;
+mod listing;
 mod places;
 mod running;
 mod signing;
@@ -11,23 +12,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use egress::Rules;
-use egress::http::Url;
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
-use policy::{Decision, Denial, Grants, Memory, Policy, Surface, Verdict, decide};
+use policy::{Decision, Denial, Grants, Memory, Policy, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::FileVault;
 
 use self::places::check_unmoved;
 use self::running::{Ran, Running};
-use self::signing::tokens;
 
 use crate::call::{Call, Output, Tool};
 use crate::choose::{self, Machine, PLATFORM};
-use crate::confine;
 use crate::consider::{Considered, consider, question};
 use crate::eras::InHome;
 use crate::error::{CallError, Kind};
@@ -39,8 +36,8 @@ use crate::run::Blocked;
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
 use crate::run::leash::Leash;
+use crate::run::mcp::Servers;
 use crate::run::mcp::era::Eras;
-use crate::run::mcp::{Servers, assumed};
 use crate::run::signed::Signer;
 use crate::run::turns::Turns;
 use crate::run::worker::{self, Warmth, Workers};
@@ -304,81 +301,6 @@ impl Host {
         Collector { tool, settings, vault, grants: &known.grants, elsewhere }
     }
 
-    /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
-    /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied. It is written
-    /// down as a call is, as `tools/list`.
-    pub async fn discover(&self, tool: &Tool, surface: &Surface) -> Result<Vec<Action>, CallError> {
-        let began = Instant::now();
-        let mut record = self.record_of(tool, &listing(tool));
-        surface.name().clone_into(&mut record.surface);
-        let mut begun = None;
-        let listed = self.list(tool, &mut record, &mut begun).await;
-        let told = match &listed {
-            Ok(_) => Ran::listed(),
-            Err(error) if begun.is_some() => Ran::failed(error.clone()),
-            Err(error) => {
-                if error.kind.is_refusal() {
-                    record.decision = audit::Decision::Denied(error.message.clone());
-                }
-                Ran::refused(error.clone())
-            }
-        };
-        let ending = told.ending(began.elapsed());
-        let package = format!("{}@{}", record.package, tool.package.semver());
-        // That it began is written down in any case.
-        let _ = self.records.finish(begun, &record, &ending, &package, &[]).await;
-        listed
-    }
-
-    async fn list(
-        &self,
-        tool: &Tool,
-        record: &mut audit::Call,
-        begun: &mut Option<audit::Begun>,
-    ) -> Result<Vec<Action>, CallError> {
-        let listing = listing(tool);
-        let known = self.known(tool, &listing).await?;
-        let plan = self.plan_of_listing(tool, &known).await?;
-        let plan = prepare_image(plan, &listing.called_off).await?;
-        record.decision = audit::Decision::Allowed;
-        note_plan(record, &plan);
-        *begun = Some(self.records.begin(record)?);
-        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
-        match plan.way {
-            Way::Mcp(mut one) => {
-                let mut told = Vec::new();
-                let redactor = &plan.redactor;
-                let listed = self.list_signed(&plan.package, &mut one, redactor, &mut told, until);
-                Box::pin(listed).await.map_err(|mut error| {
-                    error.redact(&tokens(&told));
-                    error.redact(redactor);
-                    error.shorten();
-                    error
-                })
-            }
-            _ => Ok(tool.package.actions.clone()),
-        }
-    }
-
-    /// The address of a tool's server on the network, and what may be reached on its behalf: what the
-    /// owner would sign in for.
-    pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
-        let mut known = self.known(tool, &listing(tool)).await?;
-        known.is_signed_in = true;
-        let plan = self.plan_of_listing(tool, &known).await?;
-        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
-        let rules = confine::rules(&plan.decision.allowance)?;
-        let address = match &plan.way {
-            Way::Mcp(one) => Servers::address(one, until).await?,
-            _ => None,
-        };
-        let address = address.ok_or_else(|| {
-            let message = "it is no MCP server on the network, so nobody signs in for it";
-            CallError::new(Kind::BadInput, message)
-        })?;
-        Ok((address, rules))
-    }
-
     /// Waits for tokens that are being fetched, also where nobody waits for them any more, because they have
     /// to be kept; for a while.
     pub async fn settle(&self) {
@@ -414,25 +336,6 @@ impl Host {
             None => {}
         }
         granted.insert(package.to_owned(), grants.clone());
-    }
-
-    /// How a tool would be asked for its actions.
-    async fn plan_of_listing(&self, tool: &Tool, known: &Known) -> Result<Plan, CallError> {
-        let mut action = assumed("tools/list");
-        let implementation = self.implementation(tool, &action)?;
-        if let Entry::McpTool { tool_name, .. } = &implementation.entry {
-            // A registry may be asked which server has it.
-            action = assumed(tool_name);
-        }
-        let call = listing(tool);
-        let input = input::read(&call.input, &action, tool.package.dialect)?;
-        let prepared = Prepared { action: &action, implementation, input };
-        let decision = self.decide(tool, &call, &prepared, known, &Considered::default());
-        if let Verdict::Denied(denial) = &decision.verdict {
-            return Err(denied(denial, tool));
-        }
-        let variables = self.collector(tool, known).collect(&decision.allowance, &[]).await?;
-        plan::make(&self.asked(tool, &call, &prepared, decision, &variables))
     }
 
     fn prepare<'t>(&self, tool: &'t Tool, call: &Call) -> Result<Prepared<'t>, CallError> {
@@ -537,20 +440,6 @@ struct Noted {
 /// A thread that worked for a call is gone.
 fn broken_off(error: &tokio::task::JoinError) -> CallError {
     CallError::new(Kind::Unavailable, format!("the call broke off: {error}"))
-}
-
-/// The call that asks a tool for its actions.
-fn listing(tool: &Tool) -> Call {
-    Call {
-        action: "tools/list".to_owned(),
-        input: "{}".to_owned(),
-        surface: Surface::Test,
-        approver: None,
-        ticket: None,
-        folder: tool.root.clone(),
-        progress: None,
-        called_off: CancellationToken::new(),
-    }
 }
 
 /// Why a call may not go ahead.

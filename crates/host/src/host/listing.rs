@@ -1,0 +1,131 @@
+//! What a tool says of itself only when it runs: the actions of an MCP server, and where it is.
+
+use std::time::{Duration, Instant};
+
+use egress::Rules;
+use egress::http::Url;
+use ledger::audit;
+use manifest::model::{Action, Entry};
+use policy::{Surface, Verdict};
+use tokio_util::sync::CancellationToken;
+
+use super::running::Ran;
+use super::signing::tokens;
+use super::{Host, Known, Prepared, denied, note_plan, prepare_image};
+use crate::call::{Call, Tool};
+use crate::confine;
+use crate::consider::Considered;
+use crate::error::{CallError, Kind};
+use crate::input;
+use crate::plan::{self, Plan, Way};
+use crate::run::mcp::{Servers, assumed};
+
+impl Host {
+    /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
+    /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied. It is written
+    /// down as a call is, as `tools/list`.
+    pub async fn discover(&self, tool: &Tool, surface: &Surface) -> Result<Vec<Action>, CallError> {
+        let began = Instant::now();
+        let mut record = self.record_of(tool, &listing(tool));
+        surface.name().clone_into(&mut record.surface);
+        let mut begun = None;
+        let listed = self.list(tool, &mut record, &mut begun).await;
+        let told = match &listed {
+            Ok(_) => Ran::listed(),
+            Err(error) if begun.is_some() => Ran::failed(error.clone()),
+            Err(error) => {
+                if error.kind.is_refusal() {
+                    record.decision = audit::Decision::Denied(error.message.clone());
+                }
+                Ran::refused(error.clone())
+            }
+        };
+        let ending = told.ending(began.elapsed());
+        let package = format!("{}@{}", record.package, tool.package.semver());
+        // That it began is written down in any case.
+        let _ = self.records.finish(begun, &record, &ending, &package, &[]).await;
+        listed
+    }
+
+    async fn list(
+        &self,
+        tool: &Tool,
+        record: &mut audit::Call,
+        begun: &mut Option<audit::Begun>,
+    ) -> Result<Vec<Action>, CallError> {
+        let listing = listing(tool);
+        let known = self.known(tool, &listing).await?;
+        let plan = self.plan_of_listing(tool, &known).await?;
+        let plan = prepare_image(plan, &listing.called_off).await?;
+        record.decision = audit::Decision::Allowed;
+        note_plan(record, &plan);
+        *begun = Some(self.records.begin(record)?);
+        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        match plan.way {
+            Way::Mcp(mut one) => {
+                let mut told = Vec::new();
+                let redactor = &plan.redactor;
+                let listed = self.list_signed(&plan.package, &mut one, redactor, &mut told, until);
+                Box::pin(listed).await.map_err(|mut error| {
+                    error.redact(&tokens(&told));
+                    error.redact(redactor);
+                    error.shorten();
+                    error
+                })
+            }
+            _ => Ok(tool.package.actions.clone()),
+        }
+    }
+
+    /// The address of a tool's server on the network, and what may be reached on its behalf: what the
+    /// owner would sign in for.
+    pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
+        let mut known = self.known(tool, &listing(tool)).await?;
+        known.is_signed_in = true;
+        let plan = self.plan_of_listing(tool, &known).await?;
+        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        let rules = confine::rules(&plan.decision.allowance)?;
+        let address = match &plan.way {
+            Way::Mcp(one) => Servers::address(one, until).await?,
+            _ => None,
+        };
+        let address = address.ok_or_else(|| {
+            let message = "it is no MCP server on the network, so nobody signs in for it";
+            CallError::new(Kind::BadInput, message)
+        })?;
+        Ok((address, rules))
+    }
+
+    /// How a tool would be asked for its actions.
+    async fn plan_of_listing(&self, tool: &Tool, known: &Known) -> Result<Plan, CallError> {
+        let mut action = assumed("tools/list");
+        let implementation = self.implementation(tool, &action)?;
+        if let Entry::McpTool { tool_name, .. } = &implementation.entry {
+            // A registry may be asked which server has it.
+            action = assumed(tool_name);
+        }
+        let call = listing(tool);
+        let input = input::read(&call.input, &action, tool.package.dialect)?;
+        let prepared = Prepared { action: &action, implementation, input };
+        let decision = self.decide(tool, &call, &prepared, known, &Considered::default());
+        if let Verdict::Denied(denial) = &decision.verdict {
+            return Err(denied(denial, tool));
+        }
+        let variables = self.collector(tool, known).collect(&decision.allowance, &[]).await?;
+        plan::make(&self.asked(tool, &call, &prepared, decision, &variables))
+    }
+}
+
+/// The call that asks a tool for its actions.
+fn listing(tool: &Tool) -> Call {
+    Call {
+        action: "tools/list".to_owned(),
+        input: "{}".to_owned(),
+        surface: Surface::Test,
+        approver: None,
+        ticket: None,
+        folder: tool.root.clone(),
+        progress: None,
+        called_off: CancellationToken::new(),
+    }
+}
