@@ -1,7 +1,7 @@
 //! The proxy on a thread of its own, for callers without a runtime.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::attempt::Attempt;
 use crate::limits::Limits;
-use crate::proxy::Proxy;
+use crate::proxy::{Ends, Proxy};
 use crate::resolve::Resolve;
 use crate::rules::Rules;
 
@@ -24,20 +24,21 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts to serve a listener; see [`Proxy::start`].
+    /// Starts to serve; see [`Proxy::start`].
     pub fn in_background(
-        listener: TcpListener,
+        ends: impl Into<Ends>,
         rules: Rules,
         resolver: impl Resolve + 'static,
         limits: Limits,
         report: impl Fn(Attempt) + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        let ends = ends.into();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, start) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name("egress".to_owned()).spawn(move || {
             runtime.block_on(async move {
-                match Proxy::start(listener, rules, resolver, limits, report) {
+                match Proxy::start(ends, rules, resolver, limits, report) {
                     Ok(proxy) => {
                         // Whoever waits for it is there: the other end is held below.
                         let _ = started.send(Ok(proxy.address()));

@@ -12,7 +12,7 @@ use crate::dial::dial;
 use crate::host::Target;
 use crate::limits::Limits;
 use crate::resolve::Resolve;
-use crate::rules::Rules;
+use crate::rules::{Decision, Rules};
 
 /// What all connections of one proxy share.
 pub(crate) struct Gate {
@@ -41,6 +41,11 @@ impl Gate {
     /// An attempt at something that is no target.
     pub(crate) fn record_of_text(&self, asked: String) -> Record {
         self.new_record(asked, None)
+    }
+
+    /// Whether a target may be asked for.
+    pub(crate) fn decide(&self, target: &Target) -> Decision<'_> {
+        self.rules.decide(target)
     }
 
     /// Connects to the target, or says why not.

@@ -1,7 +1,7 @@
 //! Every outgoing connection of ours: typed hosts, rules, dialling, and the proxy for walled tools.
 //!
 //! A tool behind our walls has a network of its own with nothing in it but a
-//! loopback, and on it one listener that was handed to us. Whatever the tool
+//! loopback, and on it a few listeners that were handed to us. Whatever the tool
 //! wants of the world it asks there. Each request goes one way:
 //!
 //! ```text
@@ -29,8 +29,9 @@
 //! | `stream` | bytes on their way, counted, each body within its own bounds |
 //! | `gate` | the one way out: rules, dialling, report |
 //! | `tunnel`, `exchange`, `socks` | any bytes both ways; one plain request; one request of SOCKS5 |
-//! | `connection` | from the first byte of a client to the last |
-//! | [`proxy`] | all clients of one listener |
+//! | `connection` | from the first byte of a client of the proxy to the last |
+//! | [`names`], `door` | the same for programs that know of no proxy: addresses that stand for names, and what connects there |
+//! | [`proxy`] | all that one program reaches |
 //! | [`background`] | the same on a thread of its own |
 //! | [`environment`] | the variables that send a program to the proxy |
 //! | [`http`] | requests of our own, by the same rules |
@@ -45,6 +46,7 @@ pub mod attempt;
 pub mod background;
 mod connection;
 pub mod dial;
+mod door;
 pub mod environment;
 pub mod escape;
 mod exchange;
@@ -53,6 +55,7 @@ pub mod head;
 pub mod host;
 pub mod http;
 pub mod limits;
+pub mod names;
 pub mod proxy;
 pub mod resolve;
 pub mod rules;
@@ -64,5 +67,5 @@ pub use attempt::{Attempt, Outcome, Stage};
 pub use background::Running;
 pub use host::{Host, Name, Port, Target};
 pub use limits::Limits;
-pub use proxy::Proxy;
+pub use proxy::{Ends, Proxy};
 pub use rules::{Decision, Reach, Refusal, Rule, Rules};

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub use rule::{Reach, Rule, RuleError};
 
 use crate::address::{Range, range_of};
-use crate::host::{Host, Target, TargetError};
+use crate::host::{Host, Port, Target, TargetError};
 
 /// Everything the owner allows one tool. Without rules, nothing is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,6 +81,14 @@ impl Rules {
     /// What is allowed, in the order it was given.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.allowed.iter()
+    }
+
+    /// The ports at which a program that knows of no proxy finds a door, each once.
+    pub fn doors(&self) -> Vec<Port> {
+        let mut ports: Vec<Port> = self.allowed.iter().flat_map(Rule::likely_ports).collect();
+        let mut seen = std::collections::HashSet::new();
+        ports.retain(|port| seen.insert(*port));
+        ports
     }
 
     fn is_denied(&self, target: &Target, is_meant: impl Fn(&Rule) -> bool) -> bool {
@@ -171,7 +179,6 @@ impl std::error::Error for Refusal {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Port;
 
     #[test]
     fn a_refusal_goes_before_everything() {

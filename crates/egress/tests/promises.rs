@@ -87,9 +87,12 @@ const HEAD: &[&str] = &[
 ];
 
 /// Pieces in any order, with any bytes among them now and then.
-fn joined(pieces: &'static [&'static str], most: usize) -> impl Strategy<Value = Vec<u8>> {
+fn joined<P: AsRef<[u8]> + Copy + std::fmt::Debug>(
+    pieces: &'static [P],
+    most: usize,
+) -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
-        9 => select(pieces).prop_map(|piece| piece.as_bytes().to_vec()),
+        9 => select(pieces).prop_map(|piece| piece.as_ref().to_vec()),
         1 => vec(any::<u8>(), 1..4),
     ];
     vec(piece, 0..most).prop_map(|pieces| pieces.concat())
@@ -159,4 +162,32 @@ fn every_promise_is_kept_for_heads() {
 #[test]
 fn every_promise_is_kept_for_challenges() {
     holds(CASES, &joined(CHALLENGE, 12), |bytes| fuzz::challenge(&bytes));
+}
+
+/// Parts of questions for names: heads, names, types and what lies between.
+const QUESTION: &[&[u8]] = &[
+    b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00",
+    b"\x00\x00\x81\x80\x00\x01\x00\x01\x00\x00\x00\x01",
+    b"\x12\x34\x28\x00\x00\x02\xff\xff\x00\x00\x00\x01",
+    b"\x03api\x07example\x03com\x00",
+    b"\x09localhost\x00",
+    b"\x011\x07in-addr\x04arpa\x00",
+    b"\x03A b\x02\xff.\x00",
+    b"\xc0\x0c",
+    b"\xc0\xff",
+    b"\x00\x01\x00\x01",
+    b"\x00\x1c\x00\x01",
+    b"\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x00",
+    b"\x3f",
+    b"\x00",
+    b"\xff",
+];
+
+#[test]
+fn every_promise_is_kept_for_questions() {
+    holds(CASES, &joined(QUESTION, 6), |bytes| fuzz::question(&bytes));
+    let plain =
+        QUESTION[0].iter().chain(QUESTION[3]).chain(QUESTION[9]).copied().collect::<Vec<_>>();
+    fuzz::question(&plain).unwrap();
+    assert_eq!(egress::names::refused(&[plain])[0].asked, "api.example.com");
 }

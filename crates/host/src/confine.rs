@@ -8,7 +8,7 @@ use egress::{Rule, Rules};
 use manifest::dialect::Dialect;
 use manifest::model::Acquire;
 use policy::{Allowance, Level};
-use sandbox::{Confinement, Network, PROXY_PORT, SCRATCH, Stream};
+use sandbox::{Confinement, Network, PROXY_PORT, SCRATCH, Stream, runtime};
 
 use crate::call::Tool;
 use crate::error::{CallError, Kind};
@@ -59,19 +59,22 @@ pub(crate) fn walls(
     confinement.readable.extend(own_files(tool, settings, forbidden.home.as_deref())?);
     confinement.readable.extend(granted(&allowance.read));
     confinement.writable.extend(granted(&allowance.write));
-    let Forbidden { home, hidden } = forbidden;
-    confinement.hidden.extend(hidden);
-    let mut around = confinement.readable.iter().chain(&confinement.writable);
-    if let Some(home) = home
-        && around.any(|one| home.starts_with(one) || one.starts_with(&home))
-    {
-        confinement.hidden.push(home);
-    }
     confinement.devices.extend(allowance.devices.iter().map(PathBuf::from));
     inside.program.allow(&mut confinement);
+    // A cover over nothing would be seen.
+    let is_around = |path: &Path| {
+        let mut granted = confinement.readable.iter().chain(&confinement.writable);
+        runtime::is_system(path)
+            || path.starts_with("/etc")
+            || granted.any(|one| path.starts_with(one) || one.starts_with(path))
+    };
+    let Forbidden { home, hidden } = forbidden;
+    let covered: Vec<_> = hidden.into_iter().chain(home).filter(|one| is_around(one)).collect();
+    confinement.hidden.extend(covered);
     let rules = rules(allowance)?;
     if rules.iter().next().is_some() {
         confinement.network = Network::Allow;
+        confinement.doors = rules.doors().into_iter().map(egress::Port::number).collect();
         for (name, value) in egress::environment::proxy_variables(PROXY_PORT) {
             set(&mut confinement.environment, name, value);
         }

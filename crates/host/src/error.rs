@@ -6,8 +6,8 @@ use policy::{Denial, Question};
 use serde_json::{Value, json};
 use vault::Redactor;
 
+use crate::blocked::Blocked;
 use crate::clip;
-use crate::run::Blocked;
 
 /// How many bytes of a message are told; strangers write some of them.
 const LONGEST_MESSAGE: usize = 4096;

@@ -23,6 +23,7 @@ use vault::FileVault;
 use self::places::check_unmoved;
 use self::running::{Ran, Running};
 
+use crate::blocked::Blocked;
 use crate::call::{Call, Output, Tool};
 use crate::choose::{self, Machine, PLATFORM};
 use crate::consider::{Considered, consider, question};
@@ -32,7 +33,6 @@ use crate::input::{self, Input};
 use crate::login::Logins;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
-use crate::run::Blocked;
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
 use crate::run::leash::Leash;
@@ -177,6 +177,7 @@ impl Host {
                     dialect: tool.package.dialect,
                     warmth,
                     call,
+                    root: &tool.root,
                     allowed,
                 };
                 let mut ran = self.run(&running).await;

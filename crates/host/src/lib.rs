@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`call`] | a tool, a call, a reply |
 //! | [`error`] | why there is none |
+//! | `blocked` | what a tool reached for in vain |
 //! | `choose` | which implementation runs here |
 //! | `input`, [`judge`] | defaults, schema, a clock for schemas that may take long |
 //! | `template` | `${…}` filled in |
@@ -22,6 +23,7 @@
 //! | `eras` | which era of the protocol servers speak, remembered |
 //! | [`host`] | the path as a whole |
 
+mod blocked;
 pub mod call;
 mod choose;
 mod clip;
@@ -42,13 +44,13 @@ pub mod secrets;
 mod stream;
 mod template;
 
+pub use blocked::{Blocked, Why};
 pub use call::{Advance, Approver, Call, Matter, Output, Progress, Said, Tool};
 pub use eras::InHome;
 pub use error::{CallError, Kind};
 pub use host::{Host, Made, Settings};
 pub use plan::Plan;
 pub use records::Records;
-pub use run::Blocked;
 pub use run::mcp::assumed;
 pub use run::mcp::era::{Era, Eras, InMemory};
 pub use run::worker::Warmth;

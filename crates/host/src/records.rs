@@ -14,10 +14,10 @@ use ledger::state::rules::Lasts;
 use ledger::{State, StateError, Time};
 use policy::{Grant, Memory, Pattern, Policy, Remembered};
 
+use crate::blocked::Blocked;
 use crate::call::{Call, Tool};
 use crate::error::{CallError, Kind};
 use crate::host::Known;
-use crate::run::Blocked;
 
 /// The ledger of a home.
 #[derive(Debug)]
@@ -211,7 +211,7 @@ impl Records {
             at: now(),
         });
         for one in blocked {
-            let noted = self.state.note_blocked(&call.package, GrantKind::Host, &one.asked, now());
+            let noted = self.state.note_blocked(&call.package, one.kind(), &one.asked, now());
             faults.extend(noted.await.err().iter().map(ToString::to_string));
         }
         faults

@@ -44,6 +44,9 @@ pub struct Confinement {
     pub scratch: u64,
     /// Whether it reaches anything but itself.
     pub network: Network,
+    /// With a network: the ports at which a program that knows of no proxy is let in, at most
+    /// [`MOST_DOORS`](crate::MOST_DOORS).
+    pub doors: Vec<u16>,
     /// Its whole environment.
     pub environment: Vec<(OsString, OsString)>,
     /// The folder it starts in.
@@ -71,6 +74,7 @@ impl Default for Confinement {
             devices: Vec::new(),
             scratch: 256 << 20,
             network: Network::Deny,
+            doors: Vec::new(),
             environment: vec![
                 ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
                 ("HOME".into(), SCRATCH.into()),
@@ -89,9 +93,10 @@ impl Default for Confinement {
 /// Whether a walled process reaches anything outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// It has a loopback interface of its own and nothing else.
+    /// It has a loopback interface of its own and nothing else. The names it asks for are refused, and told to
+    /// the holder of [`Child::take_asked`](crate::Child::take_asked).
     Deny,
-    /// The same, and a listener on [`PROXY_PORT`] whose other end is ours:
+    /// The same, and listeners on [`PROXY_PORT`] and at its doors whose other ends are ours:
     /// [`Child::take_network`](crate::Child::take_network). What is reached through it is for its holder to decide.
     /// Where a process has no network of its own (L1, so also macOS) it is refused: anybody on the machine could use the listener.
     Allow,

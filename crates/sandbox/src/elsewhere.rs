@@ -6,13 +6,13 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{self, PipeWriter};
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::Instant;
 
 use crate::confinement::Confinement;
 use crate::killer::Killer;
 use crate::level::Walls;
+use crate::network::{Asked, Ends};
 use crate::outcome::{Ended, SpawnError, StartError};
 use crate::output::{Finished, Output};
 
@@ -67,8 +67,13 @@ impl Child {
         match self.0 {}
     }
 
-    /// The listener through which it reaches the outside, where that was allowed; once.
-    pub fn take_network(&mut self) -> Option<TcpListener> {
+    /// The ends of its network, where one was allowed; once.
+    pub fn take_network(&mut self) -> Option<Ends> {
+        match self.0 {}
+    }
+
+    /// The names it asks for in vain, where it has no network and somebody hears them; once.
+    pub fn take_asked(&mut self) -> Option<Asked> {
         match self.0 {}
     }
 

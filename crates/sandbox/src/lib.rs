@@ -34,6 +34,7 @@ mod killer;
 pub mod level;
 #[cfg(target_os = "linux")]
 mod linux;
+mod network;
 pub mod outcome;
 mod output;
 pub mod protected;
@@ -64,6 +65,7 @@ pub use seatbelt::{Child, Launcher, close_memory, enter_if_launcher};
 pub use confinement::{Confinement, Limits, Network, PROXY_PORT, SCRATCH, Stream};
 pub use killer::Killer;
 pub use level::{Fault, Finding, Level, Primitive, Walls};
+pub use network::{Asked, Ends, MOST_DOORS};
 pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
 pub use output::{Finished, Output};
 pub use protected::protected_names;

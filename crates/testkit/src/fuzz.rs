@@ -27,7 +27,7 @@ use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 pub use archive::archive;
 pub use audit::audit_line;
 pub use bundle::bundle;
-pub use egress::{authority, challenge, head};
+pub use egress::{authority, challenge, head, question};
 pub use image::layer;
 pub use vault::{redaction, reference, vault};
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use host::{
     Blocked, Call, CallError, CancellationToken, Host, Kind, Made, Output, Said, Settings, Tool,
-    Warmth,
+    Warmth, Why,
 };
 use manifest::dialect::Dialect;
 use manifest::model::Entry;
@@ -392,16 +392,22 @@ fn login_words(error: &CallError, from: &Path) -> Option<String> {
 /// What a tool was kept from, and the command that would allow it, where one can.
 fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     let (asked, why) = (line(&one.asked), one.why);
-    if why == egress::Refusal::Denied {
-        return format!(
+    let (id, value) = (shell::word(&tool.package.canonical_id()), shell::word(&one.asked));
+    let allows = format!("`haft grant {id} --{} {value}` allows it", one.kind().name());
+    match why {
+        Why::Network(egress::Refusal::Denied) => format!(
             "{asked} was not reached: your policy refuses it ([network] deny), and no grant helps"
-        );
+        ),
+        Why::Network(_) if policy::denies_network(&tool.package) => format!(
+            "{asked} was not reached: its manifest says that it needs no network, and no grant changes that"
+        ),
+        Why::Network(_) if egress::Rule::parse(&one.asked).is_err() => {
+            format!("{asked} was not reached ({why}); it is no host that can be granted")
+        }
+        Why::Network(_) => format!("{asked} was not reached ({why}); {allows}"),
+        Why::Hidden => format!("{asked} is not inside its walls; if it is there, {allows}"),
+        Why::ReadOnly => format!("{asked} may only be read; {allows}"),
     }
-    if egress::Rule::parse(&one.asked).is_err() {
-        return format!("{asked} was not reached ({why}); it is no host that can be granted");
-    }
-    let (id, host) = (shell::word(&tool.package.canonical_id()), shell::word(&one.asked));
-    format!("{asked} was not reached ({why}); `haft grant {id} --host {host}` allows it")
 }
 
 /// Whether a tool complains in the words of those who find no network, where names lead nowhere.
@@ -518,8 +524,9 @@ fn document(
     blocked: &[Blocked],
 ) -> Value {
     let blocked = blocked.iter();
-    let blocked: Vec<_> =
-        blocked.map(|one| json!({ "host": one.asked, "why": one.why.to_string() })).collect();
+    let blocked: Vec<_> = blocked
+        .map(|one| json!({ one.kind().name(): one.asked, "why": one.why.to_string() }))
+        .collect();
     let (is_ok, name, told) = match told {
         Ok(result) => (true, "result", result),
         Err(error) => (false, "error", error),

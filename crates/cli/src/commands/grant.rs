@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use egress::{Decision, Refusal, Rule, Rules, Target};
+use egress::{Decision, Port, Refusal, Rule, Rules, Target};
 use host::records::now;
 use ledger::state::grants::{Grant, GrantKind};
 use policy::Policy;
@@ -150,13 +150,20 @@ pub(crate) fn run(
         }
         let denied = denied(&policy);
         let granted = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
-        let granted = granted.iter().filter(|one| one.kind == GrantKind::Host);
-        let granted: Rules = granted
+        let all = granted;
+        let granted: Rules = all
+            .iter()
+            .filter(|one| one.kind == GrantKind::Host)
             .filter_map(|one| Some(Rule::parse(&one.value).ok()?.reaching_private()))
             .collect();
-        let is_granted = |one: &ledger::state::grants::Attempt| {
-            Target::parse(one.value.as_bytes())
-                .is_ok_and(|target| !matches!(granted.decide(&target), Decision::Refused(_)))
+        let is_granted = |one: &ledger::state::grants::Attempt| match one.kind {
+            // Who asks a name server for a name does not say which port is meant.
+            GrantKind::Host => Target::parse_or(one.value.as_bytes(), Port::HTTPS)
+                .is_ok_and(|target| !matches!(granted.decide(&target), Decision::Refused(_))),
+            kind => all.iter().any(|had| {
+                let is_enough = had.kind == kind || had.kind == GrantKind::Write;
+                is_enough && Path::new(&one.value).starts_with(&had.value)
+            }),
         };
         let blocked: Vec<_> = blocked.into_iter().filter(|one| !is_granted(one)).collect();
         for one in &blocked {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use egress::attempt::{Attempt, Outcome as Ending, Stage};
 use egress::resolve::SystemResolver;
-use egress::{Limits as ProxyLimits, Refusal, Rule, Running};
+use egress::{Limits as ProxyLimits, Refusal, Rule, Rules, Running};
 use sandbox::runtime::{FindError, Word};
 use sandbox::{
     Confinement, Ended, Killer, Level, Network, PROXY_PORT, SCRATCH, SpawnError, Stream, runtime,
@@ -109,9 +109,10 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, json_wanted: bool, printer: P
     let _ = killer.set(child.killer());
     let tried = Arc::new(Mutex::new(Tried::default()));
     let proxy = match child.take_network() {
-        Some(listener) => Some(open_proxy(listener, args, &tried, printer)?),
+        Some(ends) => Some(open_proxy(ends, args, &tried, printer)?),
         None => None,
     };
+    let asked = child.take_asked();
     #[cfg(unix)]
     if let Some(theirs) = child.take_terminal() {
         crate::terminal::lend(&theirs, &mut child);
@@ -119,7 +120,11 @@ pub(crate) fn run(args: &SandboxArgs, home: &Home, json_wanted: bool, printer: P
     let ended = child.wait();
     // All that was tried is reported when the proxy is gone.
     drop(proxy);
-    let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
+    let asked = asked.map(|asked| asked.take()).unwrap_or_default();
+    for attempt in egress::names::refused(&asked) {
+        tried.note(&attempt, printer);
+    }
     if let Some(place) = &report_place {
         let report = report(&ended, launcher.walls().level(), &tried.entries);
         let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
@@ -195,6 +200,7 @@ fn confine(
     };
     if !args.allow_host.is_empty() || !args.allow_private_host.is_empty() {
         confinement.network = Network::Allow;
+        confinement.doors = rules(args).doors().into_iter().map(egress::Port::number).collect();
         for (name, value) in egress::environment::proxy_variables(PROXY_PORT) {
             set(&mut confinement.environment, name.into(), value.into());
         }
@@ -371,20 +377,26 @@ struct Tried {
     hints: BTreeSet<String>,
 }
 
+fn rules(args: &SandboxArgs) -> Rules {
+    let private = args.allow_private_host.iter().cloned().map(Rule::reaching_private);
+    args.allow_host.iter().cloned().map(Rule::as_typed).chain(private).collect()
+}
+
 fn open_proxy(
-    listener: std::net::TcpListener,
+    ends: sandbox::Ends,
     args: &SandboxArgs,
     tried: &Arc<Mutex<Tried>>,
     printer: Printer,
 ) -> Result<Running, Failure> {
-    let private = args.allow_private_host.iter().cloned().map(Rule::reaching_private);
-    let rules = args.allow_host.iter().cloned().map(Rule::as_typed).chain(private).collect();
+    let sandbox::Ends { proxy, names, doors } = ends;
+    let ends = egress::Ends { proxy, names, doors };
     let tried = Arc::clone(tried);
     let told = move |attempt: Attempt| {
         let mut tried = tried.lock().unwrap_or_else(PoisonError::into_inner);
         tried.note(&attempt, printer);
     };
-    Running::in_background(listener, rules, SystemResolver::default(), ProxyLimits::DEFAULT, told)
+    let (rules, resolver) = (rules(args), SystemResolver::default());
+    Running::in_background(ends, rules, resolver, ProxyLimits::DEFAULT, told)
         .map_err(|error| Failure::new(Exit::Unavailable, "failed to start the proxy").cause(error))
 }
 

@@ -148,6 +148,15 @@ impl Rule {
         self.ports == Ports::Web || self.has_port(port)
     }
 
+    /// The ports that programs are likely to ask for where the rule names a host, rather than an address.
+    pub(super) fn likely_ports(&self) -> Vec<Port> {
+        match (&self.pattern, self.ports) {
+            (Pattern::Network(_), _) => Vec::new(),
+            (_, Ports::One(port)) => vec![port],
+            (_, Ports::Web | Ports::Any) => vec![Port::HTTPS, Port::HTTP],
+        }
+    }
+
     /// Whether the rule is about a port.
     pub(super) fn has_port(&self, port: Port) -> bool {
         match self.ports {

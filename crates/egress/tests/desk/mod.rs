@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use egress::attempt::Reached;
 use egress::resolve::{Lookup, Resolve, ResolveError};
-use egress::{Attempt, Limits, Name, Outcome, Rule, Rules, Running, Stage};
+use egress::{Attempt, Ends, Limits, Name, Outcome, Rule, Rules, Running, Stage};
 
 /// How long anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -68,10 +68,18 @@ impl Desk {
     }
 
     pub fn with(rules: Rules, resolver: impl Resolve + 'static, limits: Limits) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::with_ends(TcpListener::bind("127.0.0.1:0").unwrap(), rules, resolver, limits)
+    }
+
+    pub fn with_ends(
+        ends: impl Into<Ends>,
+        rules: Rules,
+        resolver: impl Resolve + 'static,
+        limits: Limits,
+    ) -> Self {
         let (sender, reports) = channel();
         let report = move |attempt| sender.send(attempt).unwrap_or_default();
-        let proxy = Running::in_background(listener, rules, resolver, limits, report).unwrap();
+        let proxy = Running::in_background(ends, rules, resolver, limits, report).unwrap();
         Self { proxy, reports }
     }
 

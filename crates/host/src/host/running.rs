@@ -1,5 +1,6 @@
 //! From a plan to a result: tried once, and again where that is safe.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,11 +11,12 @@ use vault::Redactor;
 
 use super::signing::tokens;
 use super::{Host, broken_off};
+use crate::blocked::{self, Blocked, Why};
 use crate::call::{Call, Output};
+use crate::confine::Forbidden;
 use crate::error::{CallError, Kind};
 use crate::output;
 use crate::plan::{Plan, Way};
-use crate::run::Blocked;
 use crate::run::leash::Leash;
 use crate::run::mcp::Terms;
 use crate::run::worker::{self, Warmth};
@@ -37,6 +39,8 @@ pub(super) struct Running<'r> {
     pub(super) dialect: Dialect,
     pub(super) warmth: Warmth,
     pub(super) call: &'r Call,
+    /// The folder of the tool.
+    pub(super) root: &'r Path,
     /// How long it may take.
     pub(super) allowed: Duration,
 }
@@ -94,6 +98,13 @@ impl Host {
                     }
                 }
                 _ => {
+                    if let (Err(error), Some(walls)) = (&ran.output, running.plan.confinement()) {
+                        let forbidden = Forbidden::new(&self.settings);
+                        // No tool gets to change itself.
+                        let is_kept =
+                            |path: &Path| forbidden.holds(path) || path.starts_with(running.root);
+                        blocked.extend(blocked::files(error, &running.call.input, walls, is_kept));
+                    }
                     blocked.dedup();
                     return Ran { blocked, attempts, ..ran };
                 }
@@ -269,7 +280,10 @@ impl Ran {
             Err(error) => audit::Outcome::Error(error.kind.code().to_owned()),
         };
         let blocked = |one: &Blocked| audit::Blocked {
-            kind: audit::BlockedKind::Host,
+            kind: match one.why {
+                Why::Network(_) => audit::BlockedKind::Host,
+                Why::Hidden | Why::ReadOnly => audit::BlockedKind::Path,
+            },
             value: one.asked.clone(),
         };
         audit::Ending {

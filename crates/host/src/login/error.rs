@@ -6,8 +6,8 @@ use std::fmt;
 use egress::http::SendError;
 use vault::VaultError;
 
+use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
-use crate::run::Blocked;
 
 /// Why somebody is not signed in.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl From<LoginError> for CallError {
         }
         match &error {
             LoginError::NotReached { source: SendError::Refused { asked, refusal }, .. } => {
-                Self::blocked(message, Blocked { asked: asked.clone(), why: *refusal })
+                Self::blocked(message, Blocked::host(&**asked, *refusal))
             }
             _ => Self::new(error.kind(), message),
         }

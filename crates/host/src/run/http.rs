@@ -10,8 +10,8 @@ use egress::resolve::{Resolve, SystemResolver};
 use manifest::model::{Action, OutputFormat};
 use vault::{FileVault, Secret};
 
-use super::Blocked;
 use super::oauth::Tokens;
+use crate::blocked::Blocked;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::output;
@@ -189,7 +189,7 @@ pub(super) fn not_sent(error: &SendError) -> CallError {
 
 fn refused(asked: &str, refusal: egress::Refusal) -> CallError {
     let message = format!("`{asked}` is refused: {refusal}");
-    CallError::blocked(message, Blocked { asked: asked.to_owned(), why: refusal })
+    CallError::blocked(message, Blocked::host(asked, refusal))
 }
 
 /// Reads a response as the action promises.

@@ -16,35 +16,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use egress::attempt::{Attempt, Outcome, Stage};
 use egress::resolve::SystemResolver;
-use egress::{Limits, Refusal, Rules, Running};
-use sandbox::{Child, SpawnError};
+use egress::{Limits, Rules, Running};
+use sandbox::{Asked, Child, SpawnError};
 
+use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
-
-/// What a tool tried to reach and was not let.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocked {
-    /// What it asked for, as `host:port`.
-    pub asked: String,
-    /// Why not.
-    pub why: Refusal,
-}
-
-impl Blocked {
-    /// What a refusal of ours was about.
-    pub(crate) fn of(error: &CallError) -> Option<Self> {
-        match &error.kind {
-            Kind::Blocked(place) => Some((**place).clone()),
-            _ => None,
-        }
-    }
-}
 
 /// The network of one process: what it asks for goes through us.
 #[derive(Debug)]
 pub(crate) struct Network {
     blocked: Arc<Mutex<Vec<Blocked>>>,
     proxy: Option<Running>,
+    /// Where it has none.
+    asked: Option<Asked>,
 }
 
 /// How many different refusals are remembered of one call.
@@ -55,19 +39,25 @@ impl Network {
     pub(crate) fn open(child: &mut Child, rules: &Rules) -> Result<Self, CallError> {
         let blocked: Arc<Mutex<Vec<Blocked>>> = Arc::default();
         let told = Arc::clone(&blocked);
-        let proxy = child.take_network().map(|listener| {
+        let proxy = child.take_network().map(|ends| {
+            let sandbox::Ends { proxy, names, doors } = ends;
+            let ends = egress::Ends { proxy, names, doors };
             let report = move |attempt: Attempt| note(&told, &attempt);
             let resolver = SystemResolver::default();
-            Running::in_background(listener, rules.clone(), resolver, Limits::DEFAULT, report)
+            Running::in_background(ends, rules.clone(), resolver, Limits::DEFAULT, report)
         });
         let proxy = proxy.transpose().map_err(|error| {
             CallError::new(Kind::Unavailable, format!("failed to start the proxy: {error}"))
         })?;
-        Ok(Self { blocked, proxy })
+        Ok(Self { blocked, proxy, asked: child.take_asked() })
     }
 
     /// What was refused since the last time.
     pub(crate) fn take_blocked(&self) -> Vec<Blocked> {
+        let asked = self.asked.as_ref().map(Asked::take).unwrap_or_default();
+        for attempt in egress::names::refused(&asked) {
+            note(&self.blocked, &attempt);
+        }
         std::mem::take(&mut *self.blocked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -81,7 +71,7 @@ impl Network {
 /// Remembers an attempt that was refused.
 pub(crate) fn note(blocked: &Mutex<Vec<Blocked>>, attempt: &Attempt) {
     let Stage::Ended { outcome: Outcome::Refused(refusal), .. } = &attempt.stage else { return };
-    let one = Blocked { asked: attempt.asked.clone(), why: *refusal };
+    let one = Blocked::host(&*attempt.asked, *refusal);
     let mut blocked = blocked.lock().unwrap_or_else(PoisonError::into_inner);
     if blocked.len() < MOST_BLOCKED && !blocked.contains(&one) {
         blocked.push(one);

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use sandbox::{Finished, Launcher};
 
 use super::leash::Leash;
-use super::{Blocked, Network, not_started};
+use super::{Network, not_started};
+use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
 use crate::plan::Process;
 

@@ -16,7 +16,8 @@ use vault::Redactor;
 
 use super::leash::Leash;
 use super::said::Said;
-use super::{Blocked, Network, not_started};
+use super::{Network, not_started};
+use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
 use crate::output::{ended_by, strict};
 use crate::plan::Worker;

@@ -1,7 +1,6 @@
 //! A program inside the walls, as the host holds it.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use super::host::{Line, Room};
 use super::wire::{self, Cause, End, Group, Nudge, Word};
 use crate::confinement::Limits;
 use crate::killer::Killer;
+use crate::network::{Asked, Ends};
 use crate::outcome::{Ended, Exit, Usage};
 use crate::output::{Finished, Output, Tally};
 use crate::scratch::HostScratch;
@@ -26,6 +26,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often to look up while nothing is heard.
 const LOOK_UP: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
+/// What the host holds of a program's network.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) ends: Option<Ends>,
+    /// Where it has none.
+    pub(crate) asked: Option<Asked>,
+}
+
 /// A program inside the walls. Dropping it ends the program and all it started.
 #[derive(Debug)]
 pub struct Child {
@@ -33,7 +41,7 @@ pub struct Child {
     stdin: Option<PipeWriter>,
     stdout: Option<Output>,
     stderr: Option<Output>,
-    network: Option<TcpListener>,
+    network: Network,
     terminal: Option<OwnedFd>,
     killer: Killer,
     tally: Arc<Tally>,
@@ -54,7 +62,7 @@ impl Child {
     pub(crate) fn new(
         room: Room,
         ours: Ours,
-        network: Option<TcpListener>,
+        network: Network,
         scratch: Option<HostScratch>,
         limits: &Limits,
         began: Instant,
@@ -109,10 +117,15 @@ impl Child {
         self.terminal.take()
     }
 
-    /// The listener on the loopback address of its empty network, where one was allowed; once.
-    /// What connects to it is the program, and whatever it is told is for the caller to decide.
-    pub fn take_network(&mut self) -> Option<TcpListener> {
-        self.network.take()
+    /// The ends of its otherwise empty network, where one was allowed; once.
+    /// What connects to them is the program, and whatever it is told is for the caller to decide.
+    pub fn take_network(&mut self) -> Option<Ends> {
+        self.network.ends.take()
+    }
+
+    /// The names it asks for in vain, where it has no network and somebody hears them; once.
+    pub fn take_asked(&mut self) -> Option<Asked> {
+        self.network.asked.take()
     }
 
     /// Something that can end it from another thread.

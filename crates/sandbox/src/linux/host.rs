@@ -3,18 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
-use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal};
 
-use super::child::Child;
+use super::child::{Child, Network};
 use super::early::Early;
 use super::groups::{Before, Limited};
 use super::order;
@@ -22,6 +22,7 @@ use super::process;
 use super::wire::{self, Answer, Ask, Failure, Group, Order, Word};
 use crate::confinement::{Confinement, Limits};
 use crate::level::{Fault, Primitive, Walls};
+use crate::network::{Asked, Ends};
 use crate::outcome::{SpawnError, StartError};
 use crate::streams::{Ours, Streams};
 
@@ -137,7 +138,9 @@ impl Launcher {
         let began = Instant::now();
         let mut order = order::write(confinement, argv)?;
         let mut scratch = None;
-        if !self.walls().has(Primitive::Namespaces) {
+        if self.walls().has(Primitive::Namespaces) {
+            order.tells_names = order.listen.is_empty();
+        } else {
             scratch = Some(order::without_namespaces(&mut order, confinement)?);
         }
         let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
@@ -148,8 +151,8 @@ impl Launcher {
             // What stands in folders of the host goes before the answer is given.
             line.leave(id);
         }
-        let (room, ours, listener) = occupied?;
-        Child::new(room, ours, listener, scratch, &confinement.limits, began, Arc::clone(line))
+        let (room, ours, network) = occupied?;
+        Child::new(room, ours, network, scratch, &confinement.limits, began, Arc::clone(line))
             .map_err(SpawnError::Host)
     }
 
@@ -160,7 +163,7 @@ impl Launcher {
         mut order: Order,
         streams: Streams,
         confinement: &Confinement,
-    ) -> Result<(Room, Ours, Option<TcpListener>), SpawnError> {
+    ) -> Result<(Room, Ours, Network), SpawnError> {
         // A room that could not be built says why before anything of it is gone.
         if !room.is_heard {
             match Self::hear(&room)? {
@@ -183,14 +186,18 @@ impl Launcher {
         let time = room.group.as_ref().filter(|_| order.limits.cpu_time_ms.is_some());
         let time = time.and_then(Group::processor_time);
         let mut descriptors = streams.inside().to_vec();
+        let asked = order.tells_names.then(asked).transpose().map_err(SpawnError::Host)?;
+        descriptors.extend(asked.as_ref().map(|(_, theirs)| theirs.as_fd()));
         descriptors.extend(time.as_ref().map(AsFd::as_fd));
         wire::send(&room.socket, &order, &descriptors).map_err(broken)?;
-        let (ours, listener) = match Self::hear(&room)? {
-            (Word::Started, descriptors) => (streams.ours(), descriptors.into_iter().next()),
+        let (ours, ends) = match Self::hear(&room)? {
+            (Word::Started { has_names }, descriptors) => {
+                (streams.ours(), ends(has_names, descriptors))
+            }
             (Word::Failed(failure), _) => return Err(explain(failure, &order)),
             _ => return Err(SpawnError::Wall(lost(0))),
         };
-        Ok((room, ours, listener.map(TcpListener::from)))
+        Ok((room, ours, Network { ends, asked: asked.map(|(ours, _)| ours) }))
     }
 
     fn hear(room: &Room) -> Result<(Word, Vec<OwnedFd>), SpawnError> {
@@ -278,6 +285,25 @@ impl Line {
         }
         Ok(room)
     }
+}
+
+/// Both ends of where a room tells which names it has refused: the host's, and its own.
+fn asked() -> io::Result<(Asked, OwnedFd)> {
+    // Neither knows the end of a message otherwise, nor how many fit.
+    let flags = SocketFlags::CLOEXEC;
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let socket = UnixDatagram::from(ours);
+    socket.set_nonblocking(true)?;
+    Ok((Asked { socket }, theirs))
+}
+
+/// The ends that came with the word that a program runs.
+fn ends(has_names: bool, descriptors: Vec<OwnedFd>) -> Option<Ends> {
+    let mut descriptors = descriptors.into_iter();
+    let proxy = descriptors.next()?.into();
+    let names = if has_names { descriptors.next().map(Into::into) } else { None };
+    Some(Ends { proxy, names, doors: descriptors.map(Into::into).collect() })
 }
 
 /// A room that does not say what it must.

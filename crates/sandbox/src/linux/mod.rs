@@ -23,6 +23,7 @@ mod image;
 mod launch;
 mod limits;
 mod mounts;
+mod names;
 mod order;
 mod porter;
 mod process;

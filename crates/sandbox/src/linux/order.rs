@@ -13,6 +13,7 @@ use super::repository;
 use super::wire::{Access, Bounds, Bytes, Held, Order, Placement};
 use crate::check::{check_absolute, check_name, check_text};
 use crate::confinement::{Confinement, Network, PROXY_PORT, SCRATCH};
+use crate::network::MOST_DOORS;
 use crate::outcome::SpawnError;
 use crate::scratch::HostScratch;
 
@@ -39,9 +40,13 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
         devices: devices(confinement)?,
         scratch: confinement.scratch,
         listen: match confinement.network {
-            Network::Deny => None,
-            Network::Allow => Some(PROXY_PORT),
+            Network::Deny => Vec::new(),
+            Network::Allow => {
+                let doors = confinement.doors.iter().copied().filter(|port| *port != PROXY_PORT);
+                std::iter::once(PROXY_PORT).chain(doors.take(MOST_DOORS)).collect()
+            }
         },
+        tells_names: false,
         is_regrouped: false,
         limits: Bounds {
             memory: limits.memory,

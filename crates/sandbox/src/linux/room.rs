@@ -6,8 +6,8 @@
 
 use std::ffi::CString;
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ use super::covers::Lookout;
 use super::files::{self, Connections, Rights};
 use super::furniture::System;
 use super::mounts::Doing;
+use super::names::{self, Refuser};
 use super::process::{self, Namespaces, Wait};
 use super::root::{INSIDE_ID, Root};
 use super::watch::Watch;
@@ -51,7 +52,7 @@ pub(crate) const CLEAN: i32 = 0;
 enum After {
     /// They can be used again.
     AsNew,
-    /// The listener was handed out, or there are other groups beside.
+    /// Its ends were handed out, or there are other groups beside.
     Spent,
 }
 
@@ -90,17 +91,19 @@ fn live(socket: UnixStream, plan: &Plan, is_in: Result<(), Fault>) -> io::Result
     let Some((order, streams)) = wire::receive::<Order>(&socket)? else {
         return Ok(After::AsNew);
     };
-    let is_spent = order.listen.is_some() || order.is_regrouped;
+    let is_spent = !order.listen.is_empty() || order.is_regrouped;
     let after = if is_spent { After::Spent } else { After::AsNew };
     let began = Instant::now();
     match start(plan, root, &order, &streams) {
-        Ok(Started { main, listener, lookout }) => {
-            let time = streams.into_iter().nth(3);
-            let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
+        Ok(Started { main, mut openings, lookout }) => {
+            let mut more = streams.into_iter().skip(3);
+            let told = if order.tells_names { more.next() } else { None };
+            let refuser = told.and_then(|told| Some(Refuser::new(openings.names.take()?, told)));
+            let (has_names, descriptors) = openings.descriptors();
             // A host that is gone is noticed below, and takes the program with it.
-            let _ = wire::send(&socket, &Word::Started, &descriptors);
-            drop(listener);
-            let eyes = Eyes { own: Watch::new(plan.namespaces, time), lookout };
+            let _ = wire::send(&socket, &Word::Started { has_names }, &descriptors);
+            drop(openings);
+            let eyes = Eyes { own: Watch::new(plan.namespaces, more.next()), lookout, refuser };
             let end = watch(&socket, &order, main, began, plan.namespaces, eyes)?;
             wire::send(&socket, &Word::Ended(end), &[])?;
             // The host reads the usage of the control group now, which goes when this process does.
@@ -148,10 +151,41 @@ pub(crate) fn say_of_self(file: &str, text: &str) -> Result<(), Fault> {
 /// A program that runs.
 struct Started {
     main: Pid,
-    /// Leads to the proxy.
-    listener: Option<TcpListener>,
+    openings: Openings,
     /// Where it has covers that can fall off.
     lookout: Option<Lookout>,
+}
+
+/// What is open in its network.
+#[derive(Default)]
+struct Openings {
+    /// The proxy's, and the doors.
+    listeners: Vec<TcpListener>,
+    /// Where names are asked for.
+    names: Option<UdpSocket>,
+}
+
+impl Openings {
+    /// Opens what was ordered. A door that is taken, or too low for us, stays shut: the proxy leads there too.
+    fn open(ports: &[u16]) -> Result<Self, Fault> {
+        let mut listeners = Vec::new();
+        if let [proxy, doors @ ..] = ports {
+            let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, *proxy));
+            listeners.push(bound.doing(|| "listen for the proxy".into())?);
+            let open = |port: &u16| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).ok();
+            listeners.extend(doors.iter().filter_map(open));
+        }
+        Ok(Self { listeners, names: names::open() })
+    }
+
+    /// Whether names are among them, and all of them in the order the host expects.
+    fn descriptors(&self) -> (bool, Vec<BorrowedFd<'_>>) {
+        let [proxy, doors @ ..] = &self.listeners[..] else { return (false, Vec::new()) };
+        let mut all = vec![proxy.as_fd()];
+        all.extend(self.names.as_ref().map(AsFd::as_fd));
+        all.extend(doors.iter().map(AsFd::as_fd));
+        (self.names.is_some(), all)
+    }
 }
 
 /// Finishes the walls and starts the program inside them.
@@ -161,18 +195,14 @@ fn start(
     order: &Order,
     streams: &[OwnedFd],
 ) -> Result<Started, Failure> {
-    let (mut listener, mut lookout) = (None, None);
+    let (mut openings, mut lookout) = (Openings::default(), None);
     if let Some(mut root) = root {
         root.furnish(order)?;
         process::unshare(UnshareFlags::NEWCGROUP)
             .doing(|| "make a control group namespace".into())
             .map_err(Failure::Wall)?;
         lookout = root.enter(order.limits.processes).map_err(Failure::Wall)?;
-        if let Some(port) = order.listen {
-            let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-            let doing = || "listen for the proxy".into();
-            listener = Some(bound.doing(doing).map_err(Failure::Wall)?);
-        }
+        openings = Openings::open(&order.listen).map_err(Failure::Wall)?;
     }
     let broken = Fault { doing: "prepare the program".into(), errno: 0 };
     // Left as it is by a child that panics. One that becomes the program leaves nothing.
@@ -195,7 +225,7 @@ fn start(
     }
     let dropped = process::drop_capabilities();
     dropped.doing(|| "drop capabilities".into()).map_err(Failure::Wall)?;
-    Ok(Started { main, listener, lookout })
+    Ok(Started { main, openings, lookout })
 }
 
 type Program = (CString, Vec<CString>, Vec<CString>);
@@ -286,6 +316,8 @@ struct Eyes {
     own: Watch,
     /// Whether its covers lie in their places.
     lookout: Option<Lookout>,
+    /// What it asks for in vain.
+    refuser: Option<Refuser>,
 }
 
 /// Waits for the end of the program, or brings it about.
@@ -297,7 +329,7 @@ fn watch(
     namespaces: Namespaces,
     eyes: Eyes,
 ) -> io::Result<End> {
-    let Eyes { mut own, lookout } = eyes;
+    let Eyes { mut own, lookout, refuser } = eyes;
     let bounds = &order.limits;
     let signals = match namespaces {
         Namespaces::New => process::by_descriptor(&[libc::SIGCHLD])?,
@@ -335,7 +367,7 @@ fn watch(
             look_out_at = Some(Instant::now() + Lookout::pause());
         }
         let moments = [deadline, look_at, look_out_at];
-        match wait_for(socket, &signals, lookout.as_ref(), moments)? {
+        match wait_for(socket, &signals, lookout.as_ref(), refuser.as_ref(), moments)? {
             Heard::Nothing => {}
             Heard::Change => look_out_at = Some(Instant::now()),
             Heard::Child => reap_ended(main, &mut status),
@@ -374,6 +406,7 @@ fn wait_for(
     mut socket: &UnixStream,
     signals: &OwnedFd,
     lookout: Option<&Lookout>,
+    refuser: Option<&Refuser>,
     moments: [Option<Instant>; 3],
 ) -> io::Result<Heard> {
     let next = moments.into_iter().flatten().min();
@@ -383,6 +416,7 @@ fn wait_for(
         tv_nsec: wait.subsec_nanos().into(),
     });
     let mut ready = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+    ready.extend(refuser.map(Refuser::news));
     ready.extend(lookout.map(Lookout::news));
     match rustix::event::poll(&mut ready, timeout.as_ref()) {
         Ok(0) | Err(Errno::INTR) => return Ok(Heard::Nothing),
@@ -396,8 +430,19 @@ fn wait_for(
             _ => Heard::Kill,
         });
     }
-    if ready[2..].iter().any(|one| !one.revents().is_empty()) {
+    let is_ready = |one: &PollFd<'_>| !one.revents().is_empty();
+    let is_signalled = is_ready(&ready[1]);
+    let mut others = ready[2..].iter();
+    if let Some(refuser) = refuser
+        && others.next().is_some_and(is_ready)
+    {
+        refuser.refuse();
+    }
+    if others.any(is_ready) {
         return Ok(Heard::Change);
+    }
+    if !is_signalled {
+        return Ok(Heard::Nothing);
     }
     let mut buffer = [0; ONE_SIGNAL * 4];
     let count = rustix::io::read(signals, &mut buffer).unwrap_or_default();

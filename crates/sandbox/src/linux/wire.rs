@@ -21,12 +21,13 @@ use serde::{Deserialize, Serialize};
 
 use super::mounts::{self, Doing, Shape};
 use crate::level::{Fault, Walls};
+use crate::network::MOST_DOORS;
 
 /// The longest message: room for all the arguments and variables a process can have.
 const LONGEST: u32 = 16 << 20;
 
 /// The most descriptors that travel with one message.
-const DESCRIPTORS: usize = 8;
+const DESCRIPTORS: usize = MOST_DOORS + 2;
 
 /// Bytes of a path, an argument or a variable; not all of them are text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +104,10 @@ pub(crate) struct Order {
     pub(crate) links: Vec<(Bytes, Bytes)>,
     pub(crate) devices: Vec<Bytes>,
     pub(crate) scratch: u64,
-    pub(crate) listen: Option<u16>,
+    /// The ports of its network that lead to the host; the first is the proxy's.
+    pub(crate) listen: Vec<u16>,
+    /// Whether the host hears the names that are refused.
+    pub(crate) tells_names: bool,
     /// Whether the room has more control groups than the one it was made in.
     pub(crate) is_regrouped: bool,
     pub(crate) limits: Bounds,
@@ -175,8 +179,9 @@ pub(crate) struct Bounds {
 pub(crate) enum Word {
     /// It stands and waits for its order, or could not be built.
     Prepared(Result<Prepared, Fault>),
-    /// The program runs. The listener travels with it where one was asked for.
-    Started,
+    /// The program runs. The ends of its network travel with it where one was asked for: the proxy's, that for names
+    /// if there is one, and the doors.
+    Started { has_names: bool },
     /// The program does not run.
     Failed(Failure),
     /// Nothing of the program is left.

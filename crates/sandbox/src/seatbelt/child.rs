@@ -1,7 +1,6 @@
 //! A program inside the walls, as the host holds it, and the thread that sees its end.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::system;
 use crate::confinement::Limits;
 use crate::killer::Killer;
+use crate::network::{Asked, Ends};
 use crate::outcome::{Ended, Exit, Usage};
 use crate::output::{Finished, Output, Tally};
 use crate::scratch::HostScratch;
@@ -139,7 +139,16 @@ impl Child {
         target_os = "linux",
         expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as elsewhere")
     )]
-    pub fn take_network(&mut self) -> Option<TcpListener> {
+    pub fn take_network(&mut self) -> Option<Ends> {
+        None
+    }
+
+    /// Nothing: here nobody hears what it asks for.
+    #[cfg_attr(
+        target_os = "linux",
+        expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as elsewhere")
+    )]
+    pub fn take_asked(&mut self) -> Option<Asked> {
         None
     }
 

@@ -1,6 +1,6 @@
-//! What must hold for any bytes that may be a target, a rule, a challenge or the head of a request.
+//! What must hold for any bytes that may be a target, a rule, a challenge, a question for a name or the head of a request.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use egress::address::{range_of, stands_for};
 use egress::escape::{SHOWN_BYTES, escaped};
@@ -32,6 +32,33 @@ pub fn authority(bytes: &[u8]) -> Kept {
             let reached = rules.check_address(&stranger, address).is_ok();
             prop_assert!(!reached, "{} reaches {} (granted: {})", text, private, granted);
         }
+    }
+    Ok(())
+}
+
+/// A question for a name: answered or refused, never longer than it may be, and what is told of it can be granted.
+pub fn question(bytes: &[u8]) -> Kept {
+    let told = egress::names::refused(&[bytes.to_vec()]);
+    for one in &told {
+        prop_assert!(Rule::parse(&one.asked).is_ok(), "{}", one.asked);
+    }
+    for found in [None, Some(Ipv4Addr::new(127, 83, 0, 1))] {
+        let mut meant = None;
+        let answer = egress::names::answer(bytes, |name| {
+            meant = Some(name.to_string());
+            found
+        });
+        prop_assert_eq!(
+            meant.as_ref(),
+            told.first().map(|one| &one.asked).filter(|_| meant.is_some())
+        );
+        let Some(answer) = answer else { continue };
+        prop_assert_eq!(&answer[..2], &bytes[..2], "another question is answered");
+        prop_assert!(answer[2] & 0x80 != 0, "a question is answered with a question");
+        // Who answers answers gets no end of them.
+        prop_assert!(egress::names::answer(&answer, |_| found).is_none());
+        let is_refused = answer[3] & 0x0f == 5;
+        prop_assert_eq!(is_refused, found.is_none() || meant.is_none());
     }
     Ok(())
 }

@@ -24,8 +24,8 @@ use egress::http::Url;
 use manifest::model::Action;
 use tokio_util::sync::CancellationToken;
 
-use super::Blocked;
 use super::http::Web;
+use crate::blocked::Blocked;
 use crate::call::Output;
 use crate::error::CallError;
 use crate::plan::a2a::Agent;

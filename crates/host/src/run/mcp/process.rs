@@ -11,11 +11,12 @@ use vault::Redactor;
 
 use super::session::Health;
 use super::session::stdio::Wire;
+use crate::blocked::Blocked;
 use crate::confine::Walls;
 use crate::error::{CallError, Kind};
 use crate::output::ended_by;
 use crate::run::said::Said;
-use crate::run::{Blocked, Network, not_started};
+use crate::run::{Network, not_started};
 
 /// What is started.
 #[derive(Clone, Debug)]

@@ -11,8 +11,9 @@ use tokio::time::timeout_at;
 use super::era::{Era, Eras};
 use super::server::{Server, why};
 use super::session::{AskError, Opening, Session, http, of_wire, sse};
+use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
-use crate::run::{Blocked, note};
+use crate::run::note;
 
 /// How long the question for its era may take, where the time of the call is longer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -71,7 +72,7 @@ impl Line {
             let port = url.port_or_known_default().unwrap_or_default();
             let asked = format!("{}:{port}", url.host_str().unwrap_or_default());
             let message = format!("{asked} may not be reached: {refusal}");
-            CallError::blocked(message, Blocked { asked, why: refusal })
+            CallError::blocked(message, Blocked::host(asked, refusal))
         })
     }
 }

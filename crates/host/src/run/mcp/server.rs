@@ -16,9 +16,9 @@ use super::process::{Order, Process};
 use super::remote::Line;
 use super::session::stdio::Wire;
 use super::session::{AskError, Opening, Session};
+use crate::blocked::Blocked;
 use crate::call::{Output, Progress};
 use crate::error::{CallError, Kind};
-use crate::run::Blocked;
 
 /// How many calls one server works on at a time.
 const AT_A_TIME: usize = 64;
