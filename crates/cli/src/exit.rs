@@ -47,12 +47,18 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) details: Vec<String>,
     pub(crate) causes: Vec<String>,
-    pub(crate) hint: Option<String>,
+    pub(crate) hints: Vec<String>,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), details: Vec::new(), causes: Vec::new(), hint: None }
+        Self {
+            exit,
+            message: message.into(),
+            details: Vec::new(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+        }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -88,7 +94,7 @@ impl Failure {
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hints.push(hint.into());
         self
     }
 }

@@ -118,7 +118,7 @@ impl Printer {
         for cause in &failure.causes {
             text += &format!("  caused by: {}\n", line(cause));
         }
-        if let Some(hint) = &failure.hint {
+        for hint in &failure.hints {
             text += &format!("hint: {}\n", line(hint));
         }
         say(&text);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use egress::Refusal;
-use ledger::state::grants::GrantKind;
+use policy::GrantKind;
 use sandbox::{Confinement, SCRATCH, runtime};
 use serde_json::Value;
 
@@ -41,12 +41,13 @@ impl Blocked {
         Self { asked: asked.into(), why: Why::Network(why) }
     }
 
-    /// What a refusal of ours was about.
-    pub(crate) fn of(error: &CallError) -> Option<Self> {
-        match &error.kind {
+    /// What a refusal of ours was about, and what was reached for in vain before something else failed.
+    pub(crate) fn of(error: &CallError) -> Vec<Self> {
+        let refused = match &error.kind {
             Kind::Blocked(place) => Some((**place).clone()),
             _ => None,
-        }
+        };
+        refused.into_iter().chain(error.blocked.clone()).collect()
     }
 
     /// What would have to be granted.

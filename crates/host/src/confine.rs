@@ -7,7 +7,7 @@ use std::time::Duration;
 use egress::{Rule, Rules};
 use manifest::dialect::Dialect;
 use manifest::model::Acquire;
-use policy::{Allowance, Level};
+use policy::{Allowance, GrantKind, Level};
 use sandbox::{Confinement, Network, PROXY_PORT, SCRATCH, Stream, runtime};
 
 use crate::call::Tool;
@@ -53,19 +53,35 @@ pub(crate) fn walls(
     confinement.limits.output = Some(allowance.output);
     confinement.limits.deadline = Some(Duration::from_millis(allowance.timeout_ms));
     let forbidden = Forbidden::new(settings);
-    let granted = |texts: &[String]| {
-        paths(texts, settings).into_iter().filter(|one| !forbidden.holds(one)).collect::<Vec<_>>()
-    };
+    let folders = &settings.policy.folders;
     confinement.readable.extend(own_files(tool, settings, forbidden.home.as_deref())?);
-    confinement.readable.extend(granted(&allowance.read));
-    confinement.writable.extend(granted(&allowance.write));
+    for (texts, of_policy, kind, into) in [
+        (&allowance.read, &folders.read, GrantKind::Read, &mut confinement.readable),
+        (&allowance.write, &folders.write, GrantKind::Write, &mut confinement.writable),
+    ] {
+        let (known, granted): (Vec<_>, Vec<_>) =
+            texts.iter().cloned().partition(|text| of_policy.contains(text));
+        let mut found = paths(&known, settings);
+        for text in granted {
+            found.extend(unmoved(&text, kind)?);
+        }
+        into.extend(found.into_iter().filter(|one| !forbidden.holds(one)));
+    }
     confinement.devices.extend(allowance.devices.iter().map(PathBuf::from));
-    inside.program.allow(&mut confinement);
+    let program = inside.program;
+    let mut parts = std::iter::once(&program.path).chain(&program.needs);
+    if let Some(part) = parts.find(|one| forbidden.holds(one) && !one.starts_with(&tool.root)) {
+        let message = format!("`{}` is in a folder that no tool gets", part.display());
+        return Err(CallError::new(Kind::Denied, message));
+    }
+    program.allow(&mut confinement);
     // A cover over nothing would be seen.
+    let is_image = matches!(tool.package.acquire, Acquire::Container { .. });
     let is_around = |path: &Path| {
         let mut granted = confinement.readable.iter().chain(&confinement.writable);
-        runtime::is_system(path)
-            || path.starts_with("/etc")
+        let is_system = runtime::is_system(path) || path.starts_with("/etc");
+        // An image has its own there.
+        (is_system && !is_image)
             || granted.any(|one| path.starts_with(one) || one.starts_with(path))
     };
     let Forbidden { home, hidden } = forbidden;
@@ -85,6 +101,24 @@ pub(crate) fn walls(
     confinement.folder =
         if is_there(&inside.folder, &confinement) { inside.folder } else { SCRATCH.into() };
     Ok(Walls { confinement, rules })
+}
+
+/// A granted path, if something is there. One that has become a link since is refused: somebody else would choose what
+/// is granted. Whoever uses the path follows none.
+pub(crate) fn unmoved(granted: &str, kind: GrantKind) -> Result<Option<PathBuf>, CallError> {
+    let path = Path::new(granted);
+    match path.canonicalize() {
+        Ok(found) if found != path => {
+            let message =
+                format!("`{granted}` was granted, and leads to `{}` by now", found.display());
+            Err(CallError::new(Kind::Denied, message)
+                .with("granted", kind.name())
+                .with("path", granted))
+        }
+        Ok(found) => Ok(Some(found)),
+        // What is not there is not given either.
+        Err(_) => Ok(None),
+    }
 }
 
 /// What no tool is given, whatever is granted in there or around it.

@@ -26,6 +26,8 @@ pub struct CallError {
     pub details: Value,
     /// After how many seconds the same may well succeed, where the failure looks like one that passes.
     pub passes_after: Option<u32>,
+    /// What a process reached for in vain before this happened.
+    pub(crate) blocked: Vec<Blocked>,
 }
 
 /// What kind of failure it is. Each face maps it once: to an exit code, a status, a code of its protocol.
@@ -97,7 +99,7 @@ impl CallError {
     /// A failure without details.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let (message, details) = (message.into(), json!({}));
-        Self { kind, message, details, passes_after: None }
+        Self { kind, message, details, passes_after: None, blocked: Vec::new() }
     }
 
     /// A call that may not go ahead.
@@ -114,6 +116,13 @@ impl CallError {
     pub(crate) fn blocked(message: impl Into<String>, place: Blocked) -> Self {
         let (host, why) = (place.asked.clone(), place.why.to_string());
         Self::new(Kind::Blocked(Box::new(place)), message).with("host", host).with("why", why)
+    }
+
+    /// The same, after a process had reached for this in vain.
+    #[must_use]
+    pub(crate) fn after(mut self, blocked: Vec<Blocked>) -> Self {
+        self.blocked.extend(blocked);
+        self
     }
 
     /// The same, of which it is known that it may be gone the next time.
@@ -141,6 +150,9 @@ impl CallError {
         redactor.json(&mut self.details);
         if let Kind::Blocked(place) = &mut self.kind {
             place.asked = redactor.text(&place.asked);
+        }
+        for one in &mut self.blocked {
+            one.asked = redactor.text(&one.asked);
         }
     }
 

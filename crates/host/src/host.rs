@@ -198,7 +198,8 @@ impl Host {
         let ending = answered.ending(took);
         let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
         let package = format!("{}@{}", record.package, tool.package.semver());
-        let unwritten = self.records.finish(begun, &record, &ending, &package, &blocked).await;
+        let wanted = grantable(&blocked, tool);
+        let unwritten = self.records.finish(begun, &record, &ending, &package, &wanted).await;
         let level = is_walled.then(|| self.level());
         Made { reply, took, attempts, level, blocked, unwritten }
     }
@@ -222,10 +223,16 @@ impl Host {
         }
         let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
         let hooks = self.asked(tool, call, &prepared, open, &[]);
-        let considered = match question(&hooks)? {
+        let question = question(&hooks)?;
+        let is_counted = question.is_some();
+        let considered = match question {
             Some(question) => {
+                // They are the tool's own code, so they count, and are written down, like any call.
+                self.records.reserve(tool, &self.settings.policy).await?;
                 let began = Instant::now();
-                let considered = self.consider(question, warmth, began + allowed, call).await?;
+                let until = began + allowed;
+                let considered = self.consider_written(question, warmth, until, call, record);
+                let considered = considered.await?;
                 allowed = allowed.saturating_sub(began.elapsed());
                 considered
             }
@@ -243,17 +250,54 @@ impl Host {
         check_allowed(&decision, tool)?;
         record.decision = audit::Decision::Allowed;
         self.note_place(tool, &known).await?;
-        self.records.reserve(tool, &self.settings.policy).await?;
+        if !is_counted {
+            self.records.reserve(tool, &self.settings.policy).await?;
+        }
         let collector = self.collector(tool, &known);
-        let variables = collector.collect(&decision.allowance, &considered.secrets).await?;
+        let collected = collector.collect(&decision.allowance, &considered.secrets);
+        let variables = tokio::select! {
+            collected = tokio::time::timeout(allowed, collected) => collected.unwrap_or_else(|_| {
+                Err(CallError::new(Kind::TimedOut, "its secrets did not come in time"))
+            })?,
+            () = call.called_off.cancelled() => return Err(CallError::called_off()),
+        };
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
         let plan = prepare_image(plan, &call.called_off).await?;
-        note_plan(record, &plan);
-        if matches!(plan.way, Way::Engine(_)) {
-            "engine".clone_into(&mut record.sandbox);
+        self.note_plan(record, &plan);
+        if call.called_off.is_cancelled() {
+            return Err(CallError::called_off());
         }
         let begun = self.records.begin(record)?;
         Ok(Ready { plan, action: prepared.action.clone(), begun, allowed })
+    }
+
+    /// The same as [`Host::consider`], written down as a call of its own.
+    async fn consider_written(
+        &self,
+        question: Worker,
+        warmth: Warmth,
+        until: Instant,
+        call: &Call,
+        record: &audit::Call,
+    ) -> Result<Considered, CallError> {
+        let began = Instant::now();
+        let folder = question.walls.confinement.folder.display().to_string();
+        let record = audit::Call {
+            action: HOOKS.to_owned(),
+            argv: question.shown.clone(),
+            cwd: folder,
+            sandbox: self.level().to_string(),
+            decision: audit::Decision::Allowed,
+            ..record.clone()
+        };
+        let begun = self.records.begin(&record)?;
+        let considered = self.consider(question, warmth, until, call).await;
+        let ran = match &considered {
+            Ok(_) => Ran::listed(),
+            Err(error) => Ran::failed(error.clone()),
+        };
+        self.records.end(begun, &ran.ending(began.elapsed()))?;
+        considered
     }
 
     /// Asks a tool what it has to say of a call, within the time of the call and as long as somebody waits for it.
@@ -290,9 +334,21 @@ impl Host {
             action: call.action.clone(),
             surface: call.surface.name().to_owned(),
             cwd: call.folder.display().to_string(),
-            sandbox: self.level().to_string(),
             decision: audit::Decision::Open,
             ..audit::Call::default()
+        }
+    }
+
+    /// Writes down what is about to be run, where, and inside which walls.
+    fn note_plan(&self, record: &mut audit::Call, plan: &Plan) {
+        (record.argv, record.env_keys) = plan.shown();
+        match (plan.confinement(), &plan.way) {
+            (Some(confinement), _) => {
+                record.cwd = confinement.folder.display().to_string();
+                record.sandbox = self.level().to_string();
+            }
+            (None, Way::Engine(_)) => "engine".clone_into(&mut record.sandbox),
+            (None, _) => {}
         }
     }
 
@@ -405,6 +461,9 @@ impl Host {
     }
 }
 
+/// What is written down as the action while a tool's own hooks run.
+const HOOKS: &str = "hooks";
+
 /// A call that was made, or was not.
 #[derive(Debug)]
 pub struct Made {
@@ -438,6 +497,12 @@ struct Noted {
     waited: Duration,
 }
 
+/// What a grant would give it, of what it was kept from.
+fn grantable(blocked: &[Blocked], tool: &Tool) -> Vec<Blocked> {
+    let is_given = |one: &&Blocked| !policy::denies(&tool.package, one.kind());
+    blocked.iter().filter(is_given).cloned().collect()
+}
+
 /// A thread that worked for a call is gone.
 fn broken_off(error: &tokio::task::JoinError) -> CallError {
     CallError::new(Kind::Unavailable, format!("the call broke off: {error}"))
@@ -449,14 +514,6 @@ fn denied(denial: &Denial, tool: &Tool) -> CallError {
     match error.kind {
         Kind::NeedsLogin => error.with("package", tool.package.canonical_id()),
         _ => error,
-    }
-}
-
-/// Writes down what is about to be run, and where.
-fn note_plan(record: &mut audit::Call, plan: &Plan) {
-    (record.argv, record.env_keys) = plan.shown();
-    if let Some(confinement) = plan.confinement() {
-        record.cwd = confinement.folder.display().to_string();
     }
 }
 

@@ -14,7 +14,7 @@ use ledger::state::rules::Lasts;
 use ledger::{State, StateError, Time};
 use policy::{Grant, Memory, Pattern, Policy, Remembered};
 
-use crate::blocked::Blocked;
+use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Tool};
 use crate::error::{CallError, Kind};
 use crate::host::Known;
@@ -186,7 +186,15 @@ impl Records {
         })
     }
 
-    /// Writes down how a call went, and counts it. What cannot be written is told.
+    /// Writes down how something went that is not counted as a call.
+    pub(crate) fn end(&self, begun: Begun, ending: &Ending) -> Result<(), CallError> {
+        self.audit.end(begun, ending, now()).map(drop).map_err(|error| {
+            let message = format!("the call cannot be written down, so it is not made: {error}");
+            CallError::new(Kind::Unavailable, message)
+        })
+    }
+
+    /// Writes down how a call went and what it could be granted, and counts it. What cannot be written is told.
     pub(crate) async fn finish(
         self: &Arc<Self>,
         begun: Option<Begun>,
@@ -211,7 +219,12 @@ impl Records {
             at: now(),
         });
         for one in blocked {
-            let noted = self.state.note_blocked(&call.package, one.kind(), &one.asked, now());
+            let kind = match one.why {
+                Why::Network(_) => GrantKind::Host,
+                Why::Hidden => GrantKind::Read,
+                Why::ReadOnly => GrantKind::Write,
+            };
+            let noted = self.state.note_blocked(&call.package, kind, &one.asked, now());
             faults.extend(noted.await.err().iter().map(ToString::to_string));
         }
         faults

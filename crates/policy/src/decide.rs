@@ -227,6 +227,16 @@ fn allow(
     }
 }
 
+/// Whether a package says itself that it does without something of this kind, so that no grant gives it any.
+pub fn denies(package: &Package, kind: Kind) -> bool {
+    match (kind, package.permissions.filesystem.as_deref()) {
+        (Kind::Host, _) => denies_network(package),
+        (Kind::Read, said) => said == Some("none"),
+        (Kind::Write, said) => matches!(said, Some("none" | "read")),
+        _ => false,
+    }
+}
+
 /// Whether a package says itself that it must not reach anybody.
 pub fn denies_network(package: &Package) -> bool {
     package.dialect == Dialect::Capability

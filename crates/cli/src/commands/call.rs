@@ -103,7 +103,7 @@ impl Unmade {
         if let Some(error) = &self.error {
             return error.to_value();
         }
-        let Failure { exit, message, details, causes, hint } = &self.failure;
+        let Failure { exit, message, details, causes, hints } = &self.failure;
         let code = match exit {
             Exit::Invalid => "bad_input",
             Exit::NotFound => "not_found",
@@ -113,7 +113,7 @@ impl Unmade {
                 "unavailable"
             }
         };
-        let details = json!({ "details": details, "causes": causes, "hint": hint });
+        let details = json!({ "details": details, "causes": causes, "hints": hints });
         json!({ "code": code, "message": message, "details": details })
     }
 }
@@ -129,16 +129,12 @@ fn make(
     let began = Instant::now();
     let called_off = CancellationToken::new();
     interrupt::end_first(calling_off(&called_off));
-    let discovered = runtime.block_on(async {
-        tokio::select! {
-            discovered = discover(&mut found.tools, &args.wanted, &host) => Some(discovered),
-            () = called_off.cancelled() => None,
-        }
-    });
-    let Some(discovered) = discovered else {
+    let discovering = discover(&mut found.tools, &args.wanted, &host, &called_off);
+    let discovered = runtime.block_on(discovering);
+    if called_off.is_cancelled() {
         runtime.block_on(host.settle());
         return Ok(Exit::Of(interrupt::CODE));
-    };
+    }
     discovered?;
     let asked_for = began.elapsed();
     let tool = choose(&found.tools, &args.wanted.name)?;
@@ -280,12 +276,17 @@ pub(crate) fn explain(
 }
 
 /// Asks those that say only when they run what they can do, MCP servers, where no other has the action.
-async fn discover(tools: &mut [Tool], wanted: &Wanted, host: &Host) -> Result<(), Unmade> {
+async fn discover(
+    tools: &mut [Tool],
+    wanted: &Wanted,
+    host: &Host,
+    called_off: &CancellationToken,
+) -> Result<(), Unmade> {
     if tools.iter().any(|tool| tool.action(&wanted.name).is_some()) {
         return Ok(());
     }
     for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
-        let found = host.discover(tool, &Surface::Terminal).await;
+        let found = host.discover(tool, &Surface::Terminal, called_off).await;
         let found = found.map_err(|error| {
             let failure = failed(&error, &[], tool, &wanted.from);
             Unmade { failure, error: Some(Box::new(error)) }
@@ -394,12 +395,16 @@ fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     let (asked, why) = (line(&one.asked), one.why);
     let (id, value) = (shell::word(&tool.package.canonical_id()), shell::word(&one.asked));
     let allows = format!("`haft grant {id} --{} {value}` allows it", one.kind().name());
+    let is_denied = policy::denies(&tool.package, one.kind());
     match why {
         Why::Network(egress::Refusal::Denied) => format!(
             "{asked} was not reached: your policy refuses it ([network] deny), and no grant helps"
         ),
-        Why::Network(_) if policy::denies_network(&tool.package) => format!(
+        Why::Network(_) if is_denied => format!(
             "{asked} was not reached: its manifest says that it needs no network, and no grant changes that"
+        ),
+        Why::Hidden | Why::ReadOnly if is_denied => format!(
+            "{asked}: {why}; its manifest says that it does without, and no grant changes that"
         ),
         Why::Network(_) if egress::Rule::parse(&one.asked).is_err() => {
             format!("{asked} was not reached ({why}); it is no host that can be granted")

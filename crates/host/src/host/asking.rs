@@ -67,8 +67,10 @@ impl Host {
         let state = &self.records.state;
         let refused = |words: &str| Err(CallError::new(Kind::Denied, words));
         match state.take(ticket, &asked, now()).await.map_err(|error| broken(&error))? {
-            Taken::Approved => {
-                if question.is_first {
+            Taken::Approved(shown) => {
+                // A tool may have said otherwise then; the owner answered what they were shown.
+                let shown: Value = serde_json::from_str(&shown).unwrap_or_default();
+                if question.is_first && shown["is_first"] == true {
                     let lasts = Lasts::First(call.surface.name().to_owned());
                     self.records.remember(tool, &asked.action, &Pattern::any(), lasts).await?;
                 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::running::Ran;
 use super::signing::tokens;
-use super::{Host, Known, Prepared, denied, note_plan, prepare_image};
+use super::{Host, Known, Prepared, denied, grantable, prepare_image};
 use crate::call::{Call, Tool};
 use crate::confine;
 use crate::consider::Considered;
@@ -24,12 +24,20 @@ impl Host {
     /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
     /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied. It is written
     /// down as a call is, as `tools/list`.
-    pub async fn discover(&self, tool: &Tool, surface: &Surface) -> Result<Vec<Action>, CallError> {
+    pub async fn discover(
+        &self,
+        tool: &Tool,
+        surface: &Surface,
+        called_off: &CancellationToken,
+    ) -> Result<Vec<Action>, CallError> {
         let began = Instant::now();
         let mut record = self.record_of(tool, &listing(tool));
         surface.name().clone_into(&mut record.surface);
         let mut begun = None;
-        let listed = self.list(tool, &mut record, &mut begun).await;
+        let listed = tokio::select! {
+            listed = self.list(tool, &mut record, &mut begun) => listed,
+            () = called_off.cancelled() => Err(CallError::called_off()),
+        };
         let told = match &listed {
             Ok(_) => Ran::listed(),
             Err(error) if begun.is_some() => Ran::failed(error.clone()),
@@ -42,8 +50,9 @@ impl Host {
         };
         let ending = told.ending(began.elapsed());
         let package = format!("{}@{}", record.package, tool.package.semver());
+        let blocked = grantable(&told.blocked, tool);
         // That it began is written down in any case.
-        let _ = self.records.finish(begun, &record, &ending, &package, &[]).await;
+        let _ = self.records.finish(begun, &record, &ending, &package, &blocked).await;
         listed
     }
 
@@ -58,7 +67,7 @@ impl Host {
         let plan = self.plan_of_listing(tool, &known).await?;
         let plan = prepare_image(plan, &listing.called_off).await?;
         record.decision = audit::Decision::Allowed;
-        note_plan(record, &plan);
+        self.note_plan(record, &plan);
         *begun = Some(self.records.begin(record)?);
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {

@@ -7,6 +7,7 @@ use vault::Owner;
 
 use super::{Host, Known};
 use crate::call::Tool;
+use crate::confine::unmoved;
 use crate::error::{CallError, Kind};
 
 impl Host {
@@ -59,21 +60,11 @@ fn is_at_home(tool: &Tool, known: &Known) -> bool {
     tool.consent == Consent::ByCard || known.places.iter().any(is_here)
 }
 
-/// Refuses a granted path that has become a link since: somebody else would choose what is granted.
+/// Refuses a granted path that has become a link since.
 pub(super) fn check_unmoved(grants: &Grants) -> Result<(), CallError> {
     let paths = grants.iter().filter(|one| matches!(one.kind, GrantKind::Read | GrantKind::Write));
     for grant in paths {
-        let path = Path::new(&grant.value);
-        // What is not there is not given either.
-        if let Ok(found) = path.canonicalize()
-            && found != path
-        {
-            let (path, found) = (path.display(), found.display());
-            let message = format!("`{path}` was granted, and leads to `{found}` by now");
-            return Err(CallError::new(Kind::Denied, message)
-                .with("granted", grant.kind.name())
-                .with("path", &*grant.value));
-        }
+        unmoved(&grant.value, grant.kind)?;
     }
     Ok(())
 }

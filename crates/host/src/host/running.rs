@@ -72,8 +72,10 @@ impl Host {
         loop {
             let stream = running.stream(until);
             let mut ran = tokio::select! {
-                ran = self.attempt(running, until, stream.as_ref()) => ran,
+                // Nothing begins that was called off before.
+                biased;
                 () = running.called_off() => Ran::failed(CallError::called_off()),
+                ran = self.attempt(running, until, stream.as_ref()) => ran,
             };
             tries += 1;
             attempts += ran.attempts;
@@ -92,7 +94,6 @@ impl Host {
                         () = tokio::time::sleep(wait) => {}
                         () = running.call.called_off.cancelled() => {
                             let ran = Ran::failed(CallError::called_off());
-                            blocked.dedup();
                             return Ran { blocked, attempts, ..ran };
                         }
                     }
@@ -105,8 +106,13 @@ impl Host {
                             |path: &Path| forbidden.holds(path) || path.starts_with(running.root);
                         blocked.extend(blocked::files(error, &running.call.input, walls, is_kept));
                     }
-                    blocked.dedup();
-                    return Ran { blocked, attempts, ..ran };
+                    let mut known = Vec::new();
+                    for one in blocked {
+                        if !known.contains(&one) {
+                            known.push(one);
+                        }
+                    }
+                    return Ran { blocked: known, attempts, ..ran };
                 }
             }
         }
@@ -237,7 +243,8 @@ impl Ran {
     }
 
     pub(super) fn failed(error: CallError) -> Self {
-        Self::of(Err(error), Vec::new())
+        let blocked = Blocked::of(&error);
+        Self::of(Err(error), blocked)
     }
 
     /// A process that ended.

@@ -6,6 +6,7 @@ use manifest::model::Action;
 use vault::{Redactor, Secret};
 
 use super::Host;
+use crate::blocked::Blocked;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::plan::mcp::Mcp;
@@ -20,7 +21,10 @@ impl Host {
         terms: &Terms,
         told: &mut Vec<Secret>,
     ) -> Answered<Output> {
-        let failed = |error| Answered { answer: Err(error), blocked: Vec::new() };
+        let failed = |error: CallError| {
+            let blocked = Blocked::of(&error);
+            Answered { answer: Err(error), blocked }
+        };
         if let Err(error) = self.signer.sign(package, plan, told, terms.until).await {
             return failed(error);
         }

@@ -62,7 +62,7 @@ impl Web {
         let mut told = Vec::new();
         let answered = self.attempt(plan, until, stream, &mut attempts, &mut told).await;
         let output = answered.and_then(|response| read(response, action, until, stream));
-        let blocked = output.as_ref().err().and_then(Blocked::of).into_iter().collect();
+        let blocked = output.as_ref().err().map(Blocked::of).unwrap_or_default();
         Answered { output, attempts, blocked, told }
     }
 

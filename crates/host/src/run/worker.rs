@@ -119,7 +119,10 @@ impl Workers {
         };
         let mut worker = match started {
             Ok(worker) => worker,
-            Err(error) => return Answered { answer: Err(error), blocked: Vec::new() },
+            Err(error) => {
+                let blocked = Blocked::of(&error);
+                return Answered { answer: Err(error), blocked };
+            }
         };
         leash.hold(worker.child.killer());
         let asked = worker.ask(&plan.request, until);
@@ -228,16 +231,24 @@ impl Running {
             spawn_thread(move || said.add_all(stderr))?;
         }
         let mut worker = Self { child, stdin, lines, said, network, next: 0 };
-        worker.say(plan.load.to_string())?;
-        let ready = worker.hear(until)?;
+        match worker.load(&plan.load, until) {
+            Ok(()) => Ok(worker),
+            Err(error) => Err(error.after(worker.network.take_blocked())),
+        }
+    }
+
+    /// Has it load its tool.
+    fn load(&mut self, load: &Value, until: Instant) -> Result<(), CallError> {
+        self.say(load.to_string())?;
+        let ready = self.hear(until)?;
         match ready.get("ready") {
-            Some(Value::Bool(true)) => Ok(worker),
+            Some(Value::Bool(true)) => Ok(()),
             _ => Err(match failure(&ready) {
                 Some(failure) => CallError::new(
                     failure.kind,
                     format!("it cannot be loaded: {}", failure.message),
                 ),
-                None => worker.garbled("it did not say that it is ready"),
+                None => self.garbled("it did not say that it is ready"),
             }),
         }
     }

@@ -182,7 +182,11 @@ def serve_pages():
 serve_pages()
 "#;
     let bench = Bench::script(&format!("{BEGIN}{page}")).within(Duration::from_mins(1));
-    let error = bench.host.discover(&bench.tool, &policy::Surface::Terminal).await.unwrap_err();
+    let error = bench
+        .host
+        .discover(&bench.tool, &policy::Surface::Terminal, &host::CancellationToken::new())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, Kind::TooMuchOutput, "{error:?}");
 }
 

@@ -59,10 +59,10 @@ pub enum Answer {
 }
 
 /// What became of a ticket that was to be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The call may run; the ticket is used up.
-    Approved,
+    /// The call may run; the ticket is used up. This is what the owner was shown.
+    Approved(String),
     /// The owner said no.
     Refused,
     /// Nobody answered yet.
@@ -179,10 +179,10 @@ impl State {
     pub async fn take(&self, id: &TicketId, call: &Asked, now: Time) -> Result<Taken, StateError> {
         type Row = (String, String, String, String, Option<String>, Option<i64>, i64);
         let mut connection = self.connection().await;
-        let taken = sqlx::query(
+        let taken: Result<Option<(String,)>, _> = sqlx::query_as(
             "UPDATE tickets SET used = $5 WHERE id = $1 AND package = $2 AND action = $3 \
              AND arguments = $4 AND surface = $6 AND answer = 'approved' AND used IS NULL \
-             AND expires > $5",
+             AND expires > $5 RETURNING shown",
         )
         .bind(&id.0)
         .bind(&call.package)
@@ -190,10 +190,10 @@ impl State {
         .bind(&call.arguments)
         .bind(now.unix_millis())
         .bind(&call.surface)
-        .execute(&mut *connection)
+        .fetch_optional(&mut *connection)
         .await;
-        if taken.map_err(|error| self.failed("use a ticket", error))?.rows_affected() == 1 {
-            return Ok(Taken::Approved);
+        if let Some((shown,)) = taken.map_err(|error| self.failed("use a ticket", error))? {
+            return Ok(Taken::Approved(shown));
         }
         let row: Option<Row> = sqlx::query_as(
             "SELECT package, action, arguments, surface, answer, used, expires FROM tickets \

@@ -72,7 +72,7 @@ fn a_ticket_is_good_for_one_call_once() {
         ] {
             assert_eq!(state.take(&id, &other, at(5)).await.unwrap(), Taken::OtherCall);
         }
-        assert_eq!(state.take(&id, &asked(), at(6)).await.unwrap(), Taken::Approved);
+        assert_eq!(state.take(&id, &asked(), at(6)).await.unwrap(), Taken::Approved(String::new()));
         assert_eq!(state.take(&id, &asked(), at(7)).await.unwrap(), Taken::Used);
     });
 }

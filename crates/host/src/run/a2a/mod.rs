@@ -79,7 +79,7 @@ impl Agents {
         called_off: &CancellationToken,
     ) -> Answered {
         let output = self.ask(plan, action, until, called_off).await;
-        let blocked = output.as_ref().err().and_then(Blocked::of).into_iter().collect();
+        let blocked = output.as_ref().err().map(Blocked::of).unwrap_or_default();
         Answered { output, blocked }
     }
 

@@ -97,7 +97,7 @@ impl Servers {
         let server = match self.server(launcher, plan, &redactor, warmth, until).await {
             Ok(server) => server,
             Err(error) => {
-                let blocked = Blocked::of(&error).into_iter().collect();
+                let blocked = Blocked::of(&error);
                 return Answered { answer: Err(error), blocked };
             }
         };
@@ -106,7 +106,9 @@ impl Servers {
         });
         let (tool, arguments) = (plan.tool.clone(), plan.arguments.clone());
         let answer = server.call(Request { tool, arguments, format, progress }, until).await;
-        Answered { answer, blocked: server.take_blocked() }
+        let mut blocked = answer.as_ref().err().map(Blocked::of).unwrap_or_default();
+        blocked.extend(server.take_blocked());
+        Answered { answer, blocked }
     }
 
     /// The tools of a server, as actions.

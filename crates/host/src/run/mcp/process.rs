@@ -93,8 +93,9 @@ impl Process {
         self.network.take_blocked()
     }
 
-    /// Adds to an error what it said.
+    /// Adds to an error what it said, and what it reached for.
     pub(super) fn with_words(&self, error: CallError) -> CallError {
+        let error = error.after(self.take_blocked());
         match self.said.text() {
             said if said.trim().is_empty() => error,
             said => error.with("stderr", said),
@@ -112,7 +113,9 @@ impl Process {
                 let error = CallError::new(Kind::Failed, message).with("exit", code);
                 self.with_words(error).passing()
             }
-            Some(Ended { exit, .. }) => ended_by(exit, &self.said.bytes(), Dialect::Jumith),
+            Some(Ended { exit, .. }) => {
+                ended_by(exit, &self.said.bytes(), Dialect::Jumith).after(self.take_blocked())
+            }
             None => self.with_words(super::answer::odd("it closed its output")),
         }
     }
