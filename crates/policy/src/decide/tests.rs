@@ -371,7 +371,7 @@ fn the_ways_to_run_an_image_are_tried_in_the_order_of_the_policy() {
     assert_eq!(order("[containers]\norder = [\"engine\"]").unwrap(), [Engine]);
     assert_eq!(order("[containers]\norder = []").unwrap(), []);
     let unknown = order("[containers]\norder = [\"image\",\n \"cloud\"]").unwrap_err();
-    assert_eq!(unknown.line, Some(3), "{unknown}");
+    assert_eq!(unknown.faults[0].line, 3, "{unknown}");
     assert!(order("[containers]\npull = true").is_err());
     let secrets = |text: &str| Policy::parse(text).map(|policy| policy.containers.engine_secrets);
     assert!(!secrets("").unwrap());
