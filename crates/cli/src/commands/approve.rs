@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::names;
 use crate::owner;
 use crate::printer::{Printer, line};
+use crate::seen::Seen;
 
 #[derive(Args, Debug)]
 #[command(
@@ -28,10 +30,10 @@ enum What {
     /// Let an action be called without asking, where its arguments fit
     Always {
         /// The package, with its dialect: mcpkg:acme.mail
-        #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]
+        #[arg(value_name = "PACKAGE", value_parser = names::package)]
         package: String,
         /// The action
-        #[arg(value_name = "ACTION")]
+        #[arg(value_name = "ACTION", value_parser = names::action)]
         action: String,
         /// A JSON object whose members must fit; `*` in a text stands for any letters; with `=` before it, exactly these
         #[arg(value_name = "PATTERN", default_value = "{}", value_parser = Pattern::parse)]
@@ -108,6 +110,9 @@ pub(crate) fn run(
                 line(action),
                 fitting(pattern)
             ));
+            if let Some(doubt) = Seen::of(&records.state, &runtime)?.doubt(package) {
+                printer.warn(&doubt);
+            }
         }
         What::Waiting => {
             let records = owner::records(home, &runtime)?;

@@ -28,7 +28,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, line};
-use crate::{owner, tools, walls};
+use crate::{names, owner, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
@@ -76,7 +76,7 @@ pub(crate) struct LoginArgs {
 )]
 pub(crate) struct LogoutArgs {
     /// The package, with its dialect: install-manifest:acme-files
-    #[arg(value_name = "PACKAGE", value_parser = owner::package_id, required_unless_present = "from")]
+    #[arg(value_name = "PACKAGE", value_parser = names::package, required_unless_present = "from")]
     package: Option<String>,
     /// Sign out of what is at this path instead
     #[arg(long, value_name = "PATH", conflicts_with = "package")]
@@ -139,7 +139,6 @@ pub(crate) fn logout(args: &LogoutArgs, home: &Home, ask: Ask, printer: Printer)
         }
         (None, None) => return Err(Failure::invalid("no package is named")),
     };
-    owner::check_presence(home, ask)?;
     let logins = Logins::new(owner::vault(home, ask)?, home.path());
     let runtime = owner::runtime()?;
     let forgotten = runtime.block_on(logins.forget(&package)).map_err(|error| failure(&error))?;

@@ -13,7 +13,7 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
-use crate::{output, owner, time};
+use crate::{names, output, owner, time};
 
 #[derive(Args, Debug)]
 #[command(
@@ -59,7 +59,7 @@ struct Named {
 fn holder(text: &str) -> Result<String, String> {
     match text {
         TOKEN_OWNER => Ok(text.to_owned()),
-        _ => owner::package_id(text),
+        _ => names::package(text),
     }
 }
 
@@ -78,6 +78,14 @@ impl Named {
         };
         Place::new(owner, &self.name).map_err(|error| Failure::of(Exit::Invalid, &error))
     }
+
+    /// Refuses a name that no secret should have.
+    fn check_name(&self) -> Result<(), Failure> {
+        names::check_secret(&self.name).map_err(|rule| {
+            Failure::invalid(rule)
+                .hint("the value is no argument: it is asked for, or read from standard input")
+        })
+    }
 }
 
 pub(crate) fn run(
@@ -92,6 +100,7 @@ pub(crate) fn run(
     let failed = |error: vault::VaultError| owner::vault_failure(&error);
     match &args.what {
         What::Set(named) => {
+            named.check_name()?;
             let place = named.place()?;
             owner::check_presence(home, ask)?;
             if *place.owner() == Owner::Shared {
@@ -133,6 +142,8 @@ pub(crate) fn run(
             let place = named.place()?;
             owner::check_presence(home, ask)?;
             if !vault.remove(&place).map_err(failed)? {
+                // A name that was let in before can still be taken out.
+                named.check_name()?;
                 let message = format!("there is no secret {}", line(&place.to_string()));
                 return Err(Failure::new(Exit::NotFound, message));
             }
