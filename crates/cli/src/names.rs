@@ -47,8 +47,9 @@ pub(crate) fn check_secret(text: &str) -> Result<(), String> {
     {
         return Ok(());
     }
-    let rule = rule(MAX_NAME);
-    Err(format!("the name of a secret {rule}, and neither blanks nor `=` within it"))
+    Err(format!(
+        "the name of a secret has 1 to {MAX_NAME} characters, all of which can be seen, and neither a blank nor `=`"
+    ))
 }
 
 /// Whether a text can be a name: there is something, not too much, and all of it can be seen.

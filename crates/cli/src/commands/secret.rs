@@ -76,7 +76,10 @@ impl Named {
         } else {
             Owner::Package(self.package.clone())
         };
-        Place::new(owner, &self.name).map_err(|error| Failure::of(Exit::Invalid, &error))
+        Place::new(owner, &self.name).or_else(|error| {
+            self.check_name()?;
+            Err(Failure::of(Exit::Invalid, &error))
+        })
     }
 
     /// Refuses a name that no secret should have.
