@@ -50,6 +50,8 @@ struct Opened {
 
 /// What the next key is kept under.
 enum Under<'p> {
+    /// What the last one was.
+    Same,
     File,
     Passphrase(&'p Secret),
 }
@@ -58,7 +60,7 @@ enum Under<'p> {
 struct Writing {
     folder: Folder,
     lock: Lock,
-    current: Option<(Contents, Key)>,
+    current: Option<(Contents, Opened)>,
 }
 
 impl std::fmt::Debug for FileVault {
@@ -110,7 +112,7 @@ impl FileVault {
         let writing = self.begin()?;
         let now = now();
         let (mut contents, key) = match writing.current {
-            Some(current) => current,
+            Some((contents, opened)) => (contents, opened.key),
             None => new_vault(&writing.folder, &writing.lock)?,
         };
         let created = contents.find(place).map_or(now, |entry| entry.listed().created);
@@ -134,14 +136,7 @@ impl FileVault {
     /// Puts a new key in place of the old one and seals everything again. With a passphrase, the same
     /// one seals the new key, and is asked for unless it was before.
     pub fn rotate(&self) -> Result<(), VaultError> {
-        match self.read()? {
-            Some((folder, contents)) if matches!(contents.key, Kept::Passphrase { .. }) => {
-                let opened = self.opened(&folder, &contents.key)?;
-                let passphrase = opened.passphrase.ok_or(VaultError::NoPassphrase)?;
-                self.rekey(&Under::Passphrase(&passphrase))
-            }
-            _ => self.rekey(&Under::File),
-        }
+        self.rekey(&Under::Same)
     }
 
     /// Sets or changes the passphrase. The key is a new one, and no plain one is left on the disk.
@@ -183,28 +178,31 @@ impl FileVault {
         let (id, key) = (KeyId::new()?, Key::generate()?);
         let mut entries = Vec::new();
         let mut plain = vec![(id, &key)];
+        let mut passphrase = None;
         if let Some((contents, old)) = &writing.current {
             for entry in &contents.entries {
-                let value = entry.open((contents.key.id(), old))?;
+                let value = entry.open((contents.key.id(), &old.key))?;
                 entries.push(Entry::seal((id, &key), &entry.listed(), &value)?);
             }
             if matches!(contents.key, Kept::File { .. }) {
-                plain.push((contents.key.id(), old));
+                plain.push((contents.key.id(), &old.key));
             }
+            passphrase.clone_from(&old.passphrase);
         }
-        let kept = match under {
-            Under::File => {
+        match under {
+            Under::Same => {}
+            Under::File => passphrase = None,
+            Under::Passphrase(new) => passphrase = Some((*new).clone()),
+        }
+        let kept = match &passphrase {
+            None => {
                 let file = KeyFile::new(&plain).to_bytes();
                 writing.folder.replace(&writing.lock, KEY, &file)?;
                 Kept::File { id }
             }
-            Under::Passphrase(passphrase) => seal_key(id, &key, passphrase)?,
+            Some(passphrase) => seal_key(id, &key, passphrase)?,
         };
         commit(&writing.folder, &writing.lock, &Contents::new(kept, entries))?;
-        let passphrase = match under {
-            Under::File => None,
-            Under::Passphrase(passphrase) => Some((*passphrase).clone()),
-        };
         self.remember(Opened { id, key, passphrase });
         Ok(())
     }
@@ -226,7 +224,7 @@ impl FileVault {
                 return Ok(Writing { folder, lock, current: None });
             };
             if let Some(opened) = self.remembered(contents.key.id()) {
-                return Ok(Writing { folder, lock, current: Some((contents, opened.key)) });
+                return Ok(Writing { folder, lock, current: Some((contents, opened)) });
             }
             // Somebody was faster and put another key in place.
         }

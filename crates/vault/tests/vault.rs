@@ -155,6 +155,23 @@ fn a_passphrase_is_changed_and_taken_away() {
 }
 
 #[test]
+fn a_new_key_is_sealed_with_the_passphrase_that_holds_by_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault");
+    let first = FileVault::open(&path, || Some(secret("two"))).unwrap();
+    first.set_passphrase(&secret("one")).unwrap();
+    first.set(&shared("name"), &secret("value")).unwrap();
+    // Somebody else changes it while this one remembers the old one.
+    let other = FileVault::open(&path, || Some(secret("one"))).unwrap();
+    other.set_passphrase(&secret("two")).unwrap();
+    first.rotate().unwrap();
+    let old = FileVault::open(&path, || Some(secret("one"))).unwrap();
+    assert!(matches!(old.unlock(), Err(VaultError::WrongPassphrase)));
+    let new = FileVault::open(&path, || Some(secret("two"))).unwrap();
+    assert_eq!(value(&new, &shared("name")).unwrap(), "value");
+}
+
+#[test]
 fn a_stranger_s_file_cannot_make_us_work_for_ever() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vault");

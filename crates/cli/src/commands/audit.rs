@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::names;
+use crate::owner;
 use crate::printer::{Printer, line};
 
 /// How often to look for more.
@@ -49,7 +50,7 @@ pub(crate) struct AuditArgs {
     /// Only calls of this package, with its dialect: mcpkg:acme.weather
     #[arg(long, value_name = "PACKAGE", value_parser = names::package)]
     package: Option<String>,
-    /// Only calls that went so: well, as the owner's policy had it, or with the code of an error
+    /// Only calls that went so, by what was decided or how they ended
     #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(OUTCOMES))]
     outcome: Option<String>,
     /// At most so many, the last ones; from 1 on
@@ -70,6 +71,7 @@ fn limit(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    owner::check_home(home)?;
     let folder = home.path().join("audit");
     let failed = |error: ledger::AuditError| Failure::of(Exit::Unavailable, &error);
     if let Some(What::Verify) = args.what {
@@ -187,5 +189,32 @@ fn went(record: &Record) -> String {
         (_, "ok") => format!("ok, {ms} ms"),
         (Some("denied"), code) => format!("refused: {code}, {ms} ms"),
         (_, code) => format!("failed: {code}, {ms} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::Kind;
+
+    use super::*;
+
+    #[test]
+    fn every_code_of_a_failure_can_be_asked_for() {
+        for kind in [
+            Kind::Failed,
+            Kind::TimedOut,
+            Kind::TooMuchOutput,
+            Kind::BadOutput,
+            Kind::BadInput,
+            Kind::MissingInput,
+            Kind::Unknown,
+            Kind::Denied,
+            Kind::Distrusted,
+            Kind::NeedsLogin,
+            Kind::Unavailable,
+            Kind::Cancelled,
+        ] {
+            assert!(OUTCOMES.contains(&kind.code()), "{kind:?}");
+        }
     }
 }

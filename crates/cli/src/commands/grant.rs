@@ -87,9 +87,10 @@ impl What {
             }
         }
         for text in &self.device {
-            if !text.starts_with("/dev/") || text.contains("..") {
+            let is_part = |part: &str| !matches!(part, "" | "." | "..");
+            if !text.strip_prefix("/dev/").is_some_and(|rest| rest.split('/').all(is_part)) {
                 let message = format!("`{}` is no device below /dev", line(text));
-                return Err(Failure::invalid(message));
+                return Err(Failure::invalid(message).hint("write it as in /dev/dri/card0"));
             }
             things.push((GrantKind::Device, text.clone()));
         }

@@ -25,9 +25,9 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Show the file, or that there is none; one that cannot be read with what is wrong
+    /// Show the file, or that there is none
     Show,
-    /// Say whether the file can be read, all that is wrong with it, and which packages it names that nobody knows
+    /// Say all that is wrong with the file, or may be
     Check,
     /// Show what it means for one call: the decision with its reasons, the walls, the plan
     Explain {

@@ -185,7 +185,9 @@ fn value(name: &str, ask: Ask) -> Result<Secret, Failure> {
     let text = if std::io::stdin().is_terminal() {
         ask.value(name)?
     } else {
-        let mut text = Zeroizing::new(String::new());
+        // With room for all of it from the start, no copy is left behind by growing.
+        let room = usize::try_from(MOST).unwrap_or_default();
+        let mut text = Zeroizing::new(String::with_capacity(room));
         std::io::stdin().lock().take(MOST).read_to_string(&mut text).map_err(|error| {
             Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
         })?;

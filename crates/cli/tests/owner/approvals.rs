@@ -123,6 +123,9 @@ fn questions_of_agents_are_shown_and_answered() {
     let refused = desk.run(&["approve", "allow", &fifth, "--always"], None);
     assert_eq!(refused.code, 2, "what is shown is not what the ticket is for: {}", refused.stderr);
     assert_eq!(desk.run(&["approve", "allow", "zz"], None).code, 3);
+    let short = desk.run(&["approve", "allow", &fifth[..3]], None);
+    assert_eq!(short.code, 3, "{}", short.stderr);
+    assert!(short.stderr.contains("write 4 of its letters or more"), "{}", short.stderr);
     assert_eq!(desk.run(&["approve", "allow", "x", "--always", "no"], None).code, 2);
 }
 

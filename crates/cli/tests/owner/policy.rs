@@ -114,6 +114,14 @@ fn a_policy_of_others_and_a_grant_of_our_own_are_refused() {
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert!(ran.stderr.contains("others may write"), "{}", ran.stderr);
     std::fs::set_permissions(&policy, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let audit = desk.home().join("audit");
+    std::fs::create_dir(&audit).unwrap();
+    std::fs::set_permissions(&audit, std::fs::Permissions::from_mode(0o777)).unwrap();
+    for arguments in [&["audit"][..], &["audit", "verify"]] {
+        let ran = desk.run(arguments, None);
+        assert_eq!(ran.code, 4, "{arguments:?}: {}", ran.stderr);
+    }
+    std::fs::set_permissions(&audit, std::fs::Permissions::from_mode(0o700)).unwrap();
     desk.write("home/vault/key", "x");
     let vault = desk.home().join("vault");
     for path in [vault.to_str().unwrap(), desk.home().to_str().unwrap()] {

@@ -331,6 +331,15 @@ fn what_a_capability_denies_itself_stays_denied() {
     assert_eq!(allowance.read, ["/srv", "/data"]);
     assert!(allowance.write.is_empty());
     assert_eq!(allowance.devices, ["/dev/video0"]);
+
+    case.package = capability(&[(
+        "/permissions",
+        json!({"network": "allowlist", "network_allowlist": ["*.b.example", "10.0.0.1"],
+            "filesystem": "none", "devices": []}),
+    )]);
+    let allowance = case.decide().allowance;
+    let hosts: Vec<_> = allowance.hosts.iter().map(|one| &*one.rule).collect();
+    assert_eq!(hosts, ["api.example.com", "*.b.example", "10.0.0.1"], "no rule is made up");
 }
 
 #[test]
