@@ -1,5 +1,7 @@
 //! `haft audit`: what was called, and whether the log of it is whole.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::common::repository;
@@ -90,12 +92,13 @@ fn what_is_missing_of_a_log_is_told_with_what_to_do() {
     assert!(nothing.stderr.contains(&words), "{}", nothing.stderr);
     let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
     assert_eq!(desk.call(&manifest).code, 0);
-    let log = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.file_name());
-    let log = log.map(|name| name.into_string().unwrap()).find(|name| name.ends_with(".log"));
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "log");
+    let log = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).find(is_log);
+    let log = log.unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     for (name, told, hint) in [
         ("key.pub", "key.pub: the public key is missing", "hint: put `key.pub` back"),
         ("head", "head: the head is missing", "hint: put back what is gone"),
-        (&log.unwrap(), "the log was cut off: records 1 to 2 are missing", "hint: put back"),
+        (&log, "the log was cut off: records 1 to 2 are missing", "hint: put back"),
     ] {
         let content = std::fs::read(folder.join(name)).unwrap();
         std::fs::remove_file(folder.join(name)).unwrap();
