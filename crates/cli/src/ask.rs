@@ -96,7 +96,9 @@ impl Ask {
     /// Reads a passphrase from standard input, up to the end of its line.
     #[expect(clippy::unused_self, reason = "whoever reads an answer is asked through this")]
     pub(crate) fn passphrase_from_stdin(self) -> Result<Zeroizing<String>, Failure> {
-        let mut text = Zeroizing::new(String::new());
+        // With room for all of it from the start, no copy is left behind by growing.
+        let room = usize::try_from(MAX_PASSPHRASE).unwrap_or_default();
+        let mut text = Zeroizing::new(String::with_capacity(room));
         let read = std::io::stdin().lock().take(MAX_PASSPHRASE).read_to_string(&mut text);
         read.map_err(|error| {
             Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
@@ -137,16 +139,21 @@ impl Ask {
         let Ask::Terminal = self else { return Err(nobody()) };
         let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty");
         let mut terminal = terminal.map_err(|_| nobody())?;
+        forget_typed(&terminal);
         write!(terminal, "{question}").map_err(|_| nobody())?;
         let mut answer = String::new();
-        let read = std::io::BufReader::new(terminal).take(64).read_line(&mut answer);
+        let read = std::io::BufReader::new(&terminal).take(64).read_line(&mut answer);
         read.map_err(|_| nobody())?;
+        if !answer.ends_with('\n') {
+            // The rest of a long line is no command for the shell that comes after us.
+            forget_typed(&terminal);
+        }
         Ok(answer.trim().to_owned())
     }
 
     fn secret(self, prompt: &str, hint: &str) -> Result<Zeroizing<String>, Failure> {
         let nobody = |cause: Option<std::io::Error>| {
-            let failure = Failure::invalid("a passphrase is needed, and nobody can be asked");
+            let failure = Failure::invalid("it has to be typed, and nobody can be asked");
             let failure = match cause {
                 Some(cause) => failure.cause(cause),
                 None => failure,
@@ -164,4 +171,12 @@ impl Ask {
             Ask::Terminal | Ask::Nobody => Err(nobody(None)),
         }
     }
+}
+
+/// Forgets what was typed before a question was there to be read: it is no answer to it.
+fn forget_typed(terminal: &std::fs::File) {
+    #[cfg(unix)]
+    let _ = rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush);
+    #[cfg(not(unix))]
+    let _ = terminal;
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use package::key::{KeyError, MAX_KEY_FILE, PrivateKey, PublicKey};
+use vault::FileVault;
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
@@ -24,7 +26,11 @@ const MAX_NAME: usize = 64;
 
 /// The owner's home. It is made only when something is put into it.
 #[derive(Clone, Debug)]
-pub(crate) struct Home(PathBuf);
+pub(crate) struct Home {
+    path: PathBuf,
+    /// Its vault, once somebody needed it.
+    vault: Arc<OnceLock<Arc<FileVault>>>,
+}
 
 /// A key whose signatures the owner trusts.
 #[derive(Clone, Debug)]
@@ -39,25 +45,41 @@ impl Home {
     /// The folder named by `--home`, by `HAFT_HOME`, or `~/.mcp`.
     pub(crate) fn find(flag: Option<&Path>) -> Result<Self, Failure> {
         if let Some(path) = flag {
-            return Ok(Self(path.to_owned()));
+            return Ok(Self::at(path.to_owned()));
         }
         if let Some(path) = std::env::var_os("HAFT_HOME").filter(|path| !path.is_empty()) {
-            return Ok(Self(path.into()));
+            return Ok(Self::at(path.into()));
         }
         match std::env::home_dir().filter(|path| path.is_absolute()) {
-            Some(path) => Ok(Self(path.join(".mcp"))),
+            Some(path) => Ok(Self::at(path.join(".mcp"))),
             None => Err(Failure::new(Exit::NotFound, "there is no home folder")
                 .hint("name one with --home or HAFT_HOME")),
         }
     }
 
+    fn at(path: PathBuf) -> Self {
+        Self { path, vault: Arc::default() }
+    }
+
     /// Where it is, or would be.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// Its vault, which is opened the first time and then stays open.
+    pub(crate) fn vault(
+        &self,
+        open: impl FnOnce(PathBuf) -> Result<FileVault, Failure>,
+    ) -> Result<Arc<FileVault>, Failure> {
+        if let Some(vault) = self.vault.get() {
+            return Ok(Arc::clone(vault));
+        }
+        let opened = Arc::new(open(self.path.join("vault"))?);
+        Ok(Arc::clone(self.vault.get_or_init(|| opened)))
     }
 
     fn keys(&self) -> PathBuf {
-        self.0.join("keys")
+        self.path.join("keys")
     }
 
     fn key_file(&self, name: &str, kind: &str) -> PathBuf {
@@ -203,7 +225,7 @@ impl Home {
     }
 
     fn make_keys(&self) -> Result<(), Failure> {
-        for folder in [self.0.clone(), self.keys()] {
+        for folder in [self.path.clone(), self.keys()] {
             output::make_private_folder(&folder)?;
         }
         Ok(())

@@ -14,12 +14,15 @@ mod home;
 mod hosts;
 mod interrupt;
 mod load;
+mod names;
 mod new_folder;
 mod output;
 mod owner;
+mod policy_file;
 mod printer;
 mod program;
 mod progress;
+mod seen;
 mod shell;
 #[cfg(unix)]
 mod terminal;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use egress::Rule;
 use host::Records;
-use manifest::dialect::Dialect;
 use policy::Policy;
 use policy::policy::Presence;
 use tokio::runtime::{Builder, Runtime};
@@ -16,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::hosts;
 use crate::output;
-use crate::printer::line;
+use crate::policy_file::PolicyFile;
 #[cfg(unix)]
 use crate::shell;
 
@@ -30,26 +29,18 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 
 /// The owner's policy; an absent file is the default one.
 pub(crate) fn policy(home: &Home) -> Result<Policy, Failure> {
+    policy_file(home)?.policy()
+}
+
+/// The file with the owner's policy, which may say something that is none.
+pub(crate) fn policy_file(home: &Home) -> Result<PolicyFile, Failure> {
     check_home(home)?;
-    let path = home.path().join("policy.toml");
-    match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            let policy = Policy::parse(&text).map_err(|error| no_policy(&path).cause(error))?;
-            check_hosts(&policy, &path)?;
-            check_server(&policy, &path)?;
-            Ok(policy)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
-        Err(error) => {
-            let message = format!("failed to read `{}`", path.display());
-            Err(Failure::new(Exit::Unavailable, message).cause(error))
-        }
-    }
+    PolicyFile::read(home)
 }
 
 /// Refuses a home that somebody else could have written into: then nothing in it is the owner's word. The
 /// vault and the keys look at their own files.
-fn check_home(home: &Home) -> Result<(), Failure> {
+pub(crate) fn check_home(home: &Home) -> Result<(), Failure> {
     const TRUSTED: [&str; 4] = ["policy.toml", "state.db", "state.db-wal", "audit"];
     check_nobody_else_writes(home.path())?;
     TRUSTED.iter().try_for_each(|name| check_nobody_else_writes(&home.path().join(name)))
@@ -85,38 +76,6 @@ fn check_nobody_else_writes(_path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn no_policy(path: &Path) -> Failure {
-    Failure::invalid(format!("`{}` is no policy", path.display()))
-}
-
-/// Refuses a policy with a host that no rule can be made of: a call would find out too late.
-fn check_hosts(policy: &Policy, path: &Path) -> Result<(), Failure> {
-    let network = &policy.network;
-    for (key, texts) in [("allow", &network.allow), ("deny", &network.deny)] {
-        for text in texts {
-            Rule::parse(text).map_err(|error| {
-                let said = Failure::of(Exit::Invalid, &error);
-                let failure = no_policy(path).cause(format!("[network] {key}: {}", said.message));
-                said.causes.into_iter().fold(failure, Failure::cause)
-            })?;
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a Vault server that no token would be sent to: it goes over TLS, or does not leave this machine.
-fn check_server(policy: &Policy, path: &Path) -> Result<(), Failure> {
-    let Some(server) = &policy.secrets.server else { return Ok(()) };
-    if vault::kv::is_address(&server.address) {
-        return Ok(());
-    }
-    let words = format!(
-        "[secrets] vault_address: `{}`: write https://HOST or https://HOST:PORT; http:// leads only to this machine",
-        line(&server.address)
-    );
-    Err(no_policy(path).cause(words))
-}
-
 /// Reads a host that the owner typed, or says what is wrong with it and what may have been meant.
 pub(crate) fn host_rule(text: &str) -> Result<Rule, Failure> {
     Rule::parse(text).map_err(|error| {
@@ -133,12 +92,14 @@ pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Fa
     opened.map(Arc::new).map_err(|error| Failure::of(Exit::Unavailable, &error))
 }
 
-/// The vault of the home. A passphrase is asked for only when it is needed.
+/// The vault of the home, one and the same for a whole command: its passphrase is asked for only when it is needed,
+/// and then once.
 pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
     check_home(home)?;
-    let asked = move || Secret::new(ask.vault_passphrase().ok()?.to_string()).ok();
-    let opened = FileVault::open(home.path().join("vault"), asked);
-    opened.map(Arc::new).map_err(|error| vault_failure(&error))
+    home.vault(|folder| {
+        let asked = move || Secret::new(ask.vault_passphrase().ok()?.to_string()).ok();
+        FileVault::open(folder, asked).map_err(|error| vault_failure(&error))
+    })
 }
 
 /// What to say of a vault that cannot be used.
@@ -189,28 +150,5 @@ fn check_passphrase(home: &Home, ask: Ask) -> Result<(), Failure> {
         let message = "your policy wants the passphrase of the vault, and it has none";
         return Err(Failure::new(Exit::Denied, message).hint("`haft secret passphrase` sets one"));
     }
-    let passphrase = ask.vault_passphrase();
-    let passphrase = passphrase.map_err(|failure| Failure { exit: Exit::Denied, ..failure })?;
-    let passphrase = Secret::new(passphrase.to_string())
-        .map_err(|error| Failure::new(Exit::Denied, error.to_string()))?;
-    vault.verify(&passphrase).map_err(|error| vault_failure(&error))
-}
-
-/// A package as grants and secrets name it: its id, with the dialect before it.
-pub(crate) fn package_id(text: &str) -> Result<String, String> {
-    let dialect = text.split_once(':').and_then(|(dialect, _)| Dialect::named(dialect));
-    let is_plain = !text.is_empty() && text.len() <= 512 && !text.contains(char::is_control);
-    match (dialect, text.split_once(':')) {
-        (Some(_), _) if is_plain => Ok(text.to_owned()),
-        (None, Some((other, id))) => Err(format!(
-            "`{}` is no dialect; write one of {} before `:{}`",
-            line(other),
-            Dialect::ALL.map(Dialect::name).join(", "),
-            line(id)
-        )),
-        _ => Err(format!(
-            "write the dialect and the id, such as mcpkg:{}; `haft call … --explain` shows it",
-            line(text)
-        )),
-    }
+    vault.unlock().map_err(|error| vault_failure(&error))
 }

@@ -1,5 +1,6 @@
 //! Whether a call may go ahead, and with what.
 
+mod environment;
 mod resources;
 
 use manifest::dialect::Dialect;
@@ -10,6 +11,8 @@ use crate::arguments::Arguments;
 use crate::decision::{Allowance, Decision, Denial, HostAllowance, Reason, Verdict};
 use crate::grants::{Grants, Kind};
 use crate::policy::{Level, PackageRules, Policy, Rule};
+
+pub use environment::{may_be_passed, steers_programs};
 
 /// A call, as far as it matters for the decision.
 #[derive(Clone, Debug)]
@@ -270,7 +273,8 @@ fn hosts(
             add(host, false, "declared by the package you named", reasons);
             // In this dialect a host stands for those below it too.
             let is_name = host.rsplit('.').next().is_some_and(|label| !is_number(label));
-            if asked.package.dialect == Dialect::Capability && host.contains('.') && is_name {
+            let is_name = is_name && host.contains('.') && !host.starts_with("*.");
+            if asked.package.dialect == Dialect::Capability && is_name {
                 add(&format!("*.{host}"), false, "below a declared host", reasons);
             }
         }
@@ -324,45 +328,6 @@ fn is_number(label: &str) -> bool {
 
 fn say(reasons: &mut Vec<Reason>, rule: &'static str, says: impl Into<String>) {
     reasons.push(Reason { rule, says: says.into() });
-}
-
-/// Whether a variable may be passed on at all: it steers no programs, or the policy names it.
-pub fn may_be_passed(name: &str, policy: &Policy) -> bool {
-    !steers_programs(name) || policy.environment.allow.iter().any(|one| one == name)
-}
-
-/// Whether a variable changes what programs execute, load or connect to.
-pub fn steers_programs(name: &str) -> bool {
-    const PREFIXES: [&str; 9] =
-        ["LD_", "DYLD_", "PYTHON", "PERL5", "GIT_", "NPM_CONFIG_", "BASH_", "DOTNET_", "MALLOC_"];
-    const NAMES: [&str; 22] = [
-        "PATH",
-        "HOME",
-        "ENV",
-        "IFS",
-        "SHELLOPTS",
-        "PS4",
-        "PROMPT_COMMAND",
-        "NODE_OPTIONS",
-        "NODE_PATH",
-        "NODE_EXTRA_CA_CERTS",
-        "RUBYOPT",
-        "RUBYLIB",
-        "JAVA_TOOL_OPTIONS",
-        "_JAVA_OPTIONS",
-        "CLASSPATH",
-        "GCONV_PATH",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "EDITOR",
-        "PAGER",
-        "SSH_AUTH_SOCK",
-        "TMPDIR",
-    ];
-    let name = name.to_ascii_uppercase();
-    NAMES.contains(&&*name)
-        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || name.ends_with("_PROXY")
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! Every key has a default, so an absent file is a policy too. A key that we do not know is an
 //! error and never ignored: a misspelt wall is no wall.
 
+mod fault;
 mod read;
+mod table;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +13,7 @@ use std::fmt;
 use manifest::dialect::Dialect;
 use manifest::model::{SideEffects, Trust};
 
-pub use read::PolicyError;
+pub use fault::{Fault, PolicyError};
 
 /// What the owner allows.
 #[derive(Clone, Debug, PartialEq)]
@@ -273,6 +275,15 @@ pub struct PackageRules {
     pub actions: BTreeMap<String, Rule>,
 }
 
+/// Who knows what others can use: each says what is wrong with a value, in words that follow its key.
+#[derive(Clone, Copy, Debug)]
+pub struct Judges {
+    /// A host that tools may or may not reach.
+    pub host: fn(&str) -> Result<(), String>,
+    /// The address of a Vault server.
+    pub server: fn(&str) -> Result<(), String>,
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -313,7 +324,12 @@ impl Default for Policy {
 impl Policy {
     /// Reads the text of a `policy.toml`.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        read::parse(text)
+        Self::parse_with(text, &Judges { host: |_| Ok(()), server: |_| Ok(()) })
+    }
+
+    /// The same, where others have a say about values that they will have to use.
+    pub fn parse_with(text: &str, judges: &Judges) -> Result<Self, PolicyError> {
+        read::parse(text, judges)
     }
 
     /// What is said of one package, by its canonical id or else its bare one. A key that begins with a

@@ -36,12 +36,22 @@ const KEY: &str = "key";
 pub struct FileVault {
     path: PathBuf,
     ask: Box<dyn Fn() -> Option<Secret> + Send + Sync>,
-    /// The key that was opened last, so that a passphrase is asked for once.
-    opened: Mutex<Option<(KeyId, Key)>>,
+    /// What was opened last, so that a passphrase is asked for once.
+    opened: Mutex<Option<Opened>>,
+}
+
+/// A key, and the passphrase that opened it, where it took one.
+#[derive(Clone)]
+struct Opened {
+    id: KeyId,
+    key: Key,
+    passphrase: Option<Secret>,
 }
 
 /// What the next key is kept under.
 enum Under<'p> {
+    /// What the last one was.
+    Same,
     File,
     Passphrase(&'p Secret),
 }
@@ -50,7 +60,7 @@ enum Under<'p> {
 struct Writing {
     folder: Folder,
     lock: Lock,
-    current: Option<(Contents, Key)>,
+    current: Option<(Contents, Opened)>,
 }
 
 impl std::fmt::Debug for FileVault {
@@ -88,8 +98,8 @@ impl FileVault {
             let Some((folder, contents)) = self.read()? else { return Ok(None) };
             let Some(entry) = contents.find(place) else { return Ok(None) };
             let id = contents.key.id();
-            match self.key_of(&folder, &contents.key) {
-                Ok(key) => return entry.open((id, &key)).map(Some),
+            match self.opened(&folder, &contents.key) {
+                Ok(opened) => return entry.open((id, &opened.key)).map(Some),
                 // Between our two looks somebody may have put another key in place.
                 Err(VaultError::KeyMissing(_)) if self.has_moved_on(id)? => {}
                 Err(error) => return Err(error),
@@ -102,7 +112,7 @@ impl FileVault {
         let writing = self.begin()?;
         let now = now();
         let (mut contents, key) = match writing.current {
-            Some(current) => current,
+            Some((contents, opened)) => (contents, opened.key),
             None => new_vault(&writing.folder, &writing.lock)?,
         };
         let created = contents.find(place).map_or(now, |entry| entry.listed().created);
@@ -124,17 +134,9 @@ impl FileVault {
     }
 
     /// Puts a new key in place of the old one and seals everything again. With a passphrase, the same
-    /// one seals the new key, and is asked for.
+    /// one seals the new key, and is asked for unless it was before.
     pub fn rotate(&self) -> Result<(), VaultError> {
-        match self.read()? {
-            Some((folder, contents)) if matches!(contents.key, Kept::Passphrase { .. }) => {
-                let passphrase = (self.ask)().ok_or(VaultError::NoPassphrase)?;
-                let key = unseal(&folder, &contents.key, &passphrase)?;
-                self.remember(contents.key.id(), &key);
-                self.rekey(&Under::Passphrase(&passphrase))
-            }
-            _ => self.rekey(&Under::File),
-        }
+        self.rekey(&Under::Same)
     }
 
     /// Sets or changes the passphrase. The key is a new one, and no plain one is left on the disk.
@@ -147,11 +149,12 @@ impl FileVault {
         self.rekey(&Under::File)
     }
 
-    /// Whether this is the passphrase; nothing is asked and nothing remembered.
-    pub fn verify(&self, passphrase: &Secret) -> Result<(), VaultError> {
+    /// Has the passphrase at hand: it is asked for, unless it opened this vault before. A vault without one
+    /// cannot be unlocked.
+    pub fn unlock(&self) -> Result<(), VaultError> {
         match self.read()? {
             Some((folder, contents)) if matches!(contents.key, Kept::Passphrase { .. }) => {
-                unseal(&folder, &contents.key, passphrase).map(drop)
+                self.opened(&folder, &contents.key).map(drop)
             }
             _ => Err(VaultError::NotSealed),
         }
@@ -175,25 +178,32 @@ impl FileVault {
         let (id, key) = (KeyId::new()?, Key::generate()?);
         let mut entries = Vec::new();
         let mut plain = vec![(id, &key)];
+        let mut passphrase = None;
         if let Some((contents, old)) = &writing.current {
             for entry in &contents.entries {
-                let value = entry.open((contents.key.id(), old))?;
+                let value = entry.open((contents.key.id(), &old.key))?;
                 entries.push(Entry::seal((id, &key), &entry.listed(), &value)?);
             }
             if matches!(contents.key, Kept::File { .. }) {
-                plain.push((contents.key.id(), old));
+                plain.push((contents.key.id(), &old.key));
             }
+            passphrase.clone_from(&old.passphrase);
         }
-        let kept = match under {
-            Under::File => {
+        match under {
+            Under::Same => {}
+            Under::File => passphrase = None,
+            Under::Passphrase(new) => passphrase = Some((*new).clone()),
+        }
+        let kept = match &passphrase {
+            None => {
                 let file = KeyFile::new(&plain).to_bytes();
                 writing.folder.replace(&writing.lock, KEY, &file)?;
                 Kept::File { id }
             }
-            Under::Passphrase(passphrase) => seal_key(id, &key, passphrase)?,
+            Some(passphrase) => seal_key(id, &key, passphrase)?,
         };
         commit(&writing.folder, &writing.lock, &Contents::new(kept, entries))?;
-        self.remember(id, &key);
+        self.remember(Opened { id, key, passphrase });
         Ok(())
     }
 
@@ -202,7 +212,7 @@ impl FileVault {
         let folder = Folder::make(&self.path)?;
         loop {
             if let Some(contents) = read_contents(&folder)? {
-                match self.key_of(&folder, &contents.key) {
+                match self.opened(&folder, &contents.key) {
                     Err(VaultError::KeyMissing(_)) if self.has_moved_on(contents.key.id())? => {
                         continue;
                     }
@@ -213,8 +223,8 @@ impl FileVault {
             let Some(contents) = read_contents(&folder)? else {
                 return Ok(Writing { folder, lock, current: None });
             };
-            if let Some(key) = self.remembered(contents.key.id()) {
-                return Ok(Writing { folder, lock, current: Some((contents, key)) });
+            if let Some(opened) = self.remembered(contents.key.id()) {
+                return Ok(Writing { folder, lock, current: Some((contents, opened)) });
             }
             // Somebody was faster and put another key in place.
         }
@@ -229,32 +239,35 @@ impl FileVault {
         Ok(self.read()?.is_none_or(|(_, contents)| contents.key.id() != from))
     }
 
-    fn remember(&self, id: KeyId, key: &Key) {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        *opened = Some((id, key.clone()));
+    fn remember(&self, opened: Opened) {
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
     }
 
-    fn remembered(&self, id: KeyId) -> Option<Key> {
+    fn remembered(&self, id: KeyId) -> Option<Opened> {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.as_ref().filter(|(known, _)| *known == id).map(|(_, key)| key.clone())
+        opened.as_ref().filter(|known| known.id == id).cloned()
     }
 
-    fn key_of(&self, folder: &Folder, kept: &Kept) -> Result<Key, VaultError> {
-        if let Some(key) = self.remembered(kept.id()) {
-            return Ok(key);
+    /// The key, opened now or before.
+    fn opened(&self, folder: &Folder, kept: &Kept) -> Result<Opened, VaultError> {
+        if let Some(opened) = self.remembered(kept.id()) {
+            return Ok(opened);
         }
-        let key = match kept {
-            Kept::File { id } => {
-                let key = read_keys(folder)?.and_then(|keys| keys.find(*id));
-                key.ok_or_else(|| VaultError::KeyMissing(folder.file(KEY)))?
+        let id = kept.id();
+        let opened = match kept {
+            Kept::File { .. } => {
+                let key = read_keys(folder)?.and_then(|keys| keys.find(id));
+                let key = key.ok_or_else(|| VaultError::KeyMissing(folder.file(KEY)))?;
+                Opened { id, key, passphrase: None }
             }
             Kept::Passphrase { .. } => {
                 let passphrase = (self.ask)().ok_or(VaultError::NoPassphrase)?;
-                unseal(folder, kept, &passphrase)?
+                let key = unseal(folder, kept, &passphrase)?;
+                Opened { id, key, passphrase: Some(passphrase) }
             }
         };
-        self.remember(kept.id(), &key);
-        Ok(key)
+        self.remember(opened.clone());
+        Ok(opened)
     }
 }
 

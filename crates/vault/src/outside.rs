@@ -84,7 +84,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens a plain file that others may not write.
+    /// Opens a plain file that others may not write: it is ours or the system's, as those of containers are.
     pub fn file(path: &Path) -> Result<Self, OutsideError> {
         let failed = |cause| OutsideError::File { path: path.to_owned(), cause };
         // A pipe must not keep us waiting.
@@ -94,7 +94,8 @@ impl Opened {
         if !about.is_file() {
             return Err(OutsideError::NoFile(path.to_owned()));
         }
-        if about.mode() & 0o022 != 0 {
+        let is_ours = [0, rustix::process::geteuid().as_raw()].contains(&about.uid());
+        if about.mode() & 0o022 != 0 || !is_ours {
             return Err(OutsideError::Writable(path.to_owned()));
         }
         Ok(Self { path: path.to_owned(), file })
@@ -197,6 +198,12 @@ mod tests {
         for mode in [0o620, 0o602, 0o666] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             assert!(matches!(from_file(&path), Err(OutsideError::Writable(_))), "{mode:o}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(from_file(&path).unwrap().expose(), "value");
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(4_242), None).unwrap();
+            assert!(matches!(from_file(&path), Err(OutsideError::Writable(_))), "it is another's");
         }
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(

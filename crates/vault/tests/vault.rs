@@ -101,7 +101,7 @@ fn a_passphrase_seals_the_key_and_is_asked_for_only_when_needed() {
     let plain = open(&path);
     plain.set(&shared("name"), &secret("value")).unwrap();
     assert!(!plain.is_sealed().unwrap());
-    assert!(matches!(plain.verify(&secret("one")), Err(VaultError::NotSealed)));
+    assert!(matches!(plain.unlock(), Err(VaultError::NotSealed)));
     plain.set_passphrase(&secret("one")).unwrap();
     assert_eq!(names(&path), ["lock", "secrets.json"], "no plain key is left");
     assert_eq!(value(&plain, &shared("name")).unwrap(), "value");
@@ -121,14 +121,18 @@ fn a_passphrase_seals_the_key_and_is_asked_for_only_when_needed() {
     vault.set(&shared("more"), &secret("more")).unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 1, "asked once");
 
+    vault.unlock().unwrap();
     vault.rotate().unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), 2, "a new key needs the passphrase itself, once");
+    vault.unlock().unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "whoever gave it once is not asked again");
 
     let nobody = FileVault::open(&path, || None).unwrap();
     assert!(matches!(nobody.get(&shared("name")), Err(VaultError::NoPassphrase)));
     assert!(matches!(nobody.rotate(), Err(VaultError::NoPassphrase)));
-    assert!(matches!(vault.verify(&secret("two")), Err(VaultError::WrongPassphrase)));
-    vault.verify(&secret("one")).unwrap();
+    assert!(matches!(nobody.unlock(), Err(VaultError::NoPassphrase)));
+    let stranger = FileVault::open(&path, || Some(secret("two"))).unwrap();
+    assert!(matches!(stranger.unlock(), Err(VaultError::WrongPassphrase)));
+    assert!(matches!(stranger.rotate(), Err(VaultError::WrongPassphrase)));
     assert!(nobody.remove(&shared("more")).unwrap(), "removing needs no passphrase");
 }
 
@@ -151,6 +155,23 @@ fn a_passphrase_is_changed_and_taken_away() {
 }
 
 #[test]
+fn a_new_key_is_sealed_with_the_passphrase_that_holds_by_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault");
+    let first = FileVault::open(&path, || Some(secret("two"))).unwrap();
+    first.set_passphrase(&secret("one")).unwrap();
+    first.set(&shared("name"), &secret("value")).unwrap();
+    // Somebody else changes it while this one remembers the old one.
+    let other = FileVault::open(&path, || Some(secret("one"))).unwrap();
+    other.set_passphrase(&secret("two")).unwrap();
+    first.rotate().unwrap();
+    let old = FileVault::open(&path, || Some(secret("one"))).unwrap();
+    assert!(matches!(old.unlock(), Err(VaultError::WrongPassphrase)));
+    let new = FileVault::open(&path, || Some(secret("two"))).unwrap();
+    assert_eq!(value(&new, &shared("name")).unwrap(), "value");
+}
+
+#[test]
 fn a_stranger_s_file_cannot_make_us_work_for_ever() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vault");
@@ -159,9 +180,10 @@ fn a_stranger_s_file_cannot_make_us_work_for_ever() {
     let file = path.join("secrets.json");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("\"memory_kib\": 65536", "\"memory_kib\": 99999999")).unwrap();
-    assert!(matches!(vault.verify(&secret("one")), Err(VaultError::TooCostly(_))));
+    let again = || FileVault::open(&path, || Some(secret("one"))).unwrap();
+    assert!(matches!(again().unlock(), Err(VaultError::TooCostly(_))));
     fs::write(&file, text.replace("\"passes\": 3", "\"passes\": 0")).unwrap();
-    assert!(matches!(vault.verify(&secret("one")), Err(VaultError::Malformed(_))));
+    assert!(matches!(again().unlock(), Err(VaultError::Malformed(_))));
 }
 
 #[test]

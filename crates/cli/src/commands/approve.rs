@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::names;
 use crate::owner;
 use crate::printer::{Printer, line};
+use crate::seen::Seen;
 
 #[derive(Args, Debug)]
 #[command(
@@ -28,10 +30,10 @@ enum What {
     /// Let an action be called without asking, where its arguments fit
     Always {
         /// The package, with its dialect: mcpkg:acme.mail
-        #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]
+        #[arg(value_name = "PACKAGE", value_parser = names::package)]
         package: String,
         /// The action
-        #[arg(value_name = "ACTION")]
+        #[arg(value_name = "ACTION", value_parser = names::action)]
         action: String,
         /// A JSON object whose members must fit; `*` in a text stands for any letters; with `=` before it, exactly these
         #[arg(value_name = "PATTERN", default_value = "{}", value_parser = Pattern::parse)]
@@ -41,7 +43,7 @@ enum What {
     Waiting,
     /// Say yes to a call that waits: once, or for longer
     Allow {
-        /// What `haft approve waiting` shows, or its beginning
+        /// What `haft approve waiting` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET")]
         ticket: String,
         /// And to every call of this action by the same client, as long as it is connected
@@ -53,7 +55,7 @@ enum What {
     },
     /// Say no to a call that waits
     Refuse {
-        /// What `haft approve waiting` shows, or its beginning
+        /// What `haft approve waiting` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET")]
         ticket: String,
     },
@@ -66,6 +68,9 @@ enum What {
         number: i64,
     },
 }
+
+/// How much of a ticket's name is enough.
+const LEAST_LETTERS: usize = 4;
 
 /// Which arguments are meant by a yes that counts for longer.
 #[derive(Clone, Debug)]
@@ -108,6 +113,9 @@ pub(crate) fn run(
                 line(action),
                 fitting(pattern)
             ));
+            if let Some(doubt) = Seen::of(&records.state, &runtime)?.doubt(package) {
+                printer.warn(&doubt);
+            }
         }
         What::Waiting => {
             let records = owner::records(home, &runtime)?;
@@ -128,6 +136,10 @@ pub(crate) fn run(
             let records = owner::records(home, &runtime)?;
             let ticket = runtime.block_on(find(&records, ticket))?;
             let lasts = match (session, always) {
+                (true, _) if ticket.shown.session.is_empty() => {
+                    let message = "the client has no session that it could count for";
+                    return Err(Failure::invalid(message).hint("without --session it counts once"));
+                }
                 (true, _) => Some((Lasts::Session(ticket.shown.session.clone()), Pattern::any())),
                 (false, Some(Meant::Fitting(pattern))) => Some((Lasts::Always, pattern.clone())),
                 (false, Some(Meant::These)) => Some((Lasts::Always, exactly(&ticket)?)),
@@ -140,7 +152,8 @@ pub(crate) fn run(
                 String::new()
             };
             let action = line(&ticket.asked.action);
-            printer.note(&format!("`{action}` may be called{from_now_on}"));
+            let package = line(&package_of(&ticket));
+            printer.note(&format!("`{action}` of {package} may be called{from_now_on}"));
             if let Some((lasts, pattern)) = lasts {
                 let rule = Rule {
                     package: package_of(&ticket),
@@ -301,17 +314,22 @@ fn words(ticket: &Ticket) -> String {
 async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
     let waiting = records.state.waiting(now()).await;
     let waiting = waiting.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
-    let is_meant = |one: &Ticket| !name.is_empty() && one.id.to_string().starts_with(name);
+    // With fewer letters, the name of a call that is gone may be that of one nobody has looked at.
+    let is_meant =
+        |one: &Ticket| name.len() >= LEAST_LETTERS && one.id.to_string().starts_with(name);
     let mut found: Vec<_> = waiting.into_iter().filter(is_meant).collect();
     match (found.pop(), found.len()) {
         (Some(ticket), 0) => Ok(ticket),
         (Some(_), _) => {
             Err(Failure::new(Exit::Conflict, format!("more than one begins with `{}`", line(name))))
         }
-        (None, _) => {
-            Err(Failure::new(Exit::NotFound, format!("nothing waits as `{}`", line(name)))
-                .hint("`haft approve waiting` shows what does"))
-        }
+        (None, _) => Err(Failure::new(
+            Exit::NotFound,
+            format!("nothing waits as `{}`", line(name)),
+        )
+        .hint(format!(
+            "`haft approve waiting` shows what does; write {LEAST_LETTERS} of its letters or more"
+        ))),
     }
 }
 

@@ -1,18 +1,40 @@
 //! `haft audit`: what was called, and whether the log of it is whole.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use ledger::audit::{Filter, Follow, Kind, Record, page, verify};
+use ledger::audit::{Fault, Filter, Follow, Kind, Record, Report, page, verify};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::names;
+use crate::owner;
 use crate::printer::{Printer, line};
 
 /// How often to look for more.
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// What a record may say of a call: how it went, or what was decided about it.
+const OUTCOMES: [&str; 14] = [
+    "ok",
+    "allowed",
+    "denied",
+    "needs_approval",
+    "needs_login",
+    "bad_input",
+    "missing_input",
+    "unknown_tool",
+    "unavailable",
+    "tool_failed",
+    "timed_out",
+    "bad_output",
+    "too_much_output",
+    "cancelled",
+];
 
 #[derive(Args, Debug)]
 #[command(
@@ -25,14 +47,14 @@ pub(crate) struct AuditArgs {
     /// Go on showing records as they are written
     #[arg(long, short)]
     follow: bool,
-    /// Only calls of this package
-    #[arg(long, value_name = "PACKAGE")]
+    /// Only calls of this package, with its dialect: mcpkg:acme.weather
+    #[arg(long, value_name = "PACKAGE", value_parser = names::package)]
     package: Option<String>,
-    /// Only calls that went so: ok, denied, or the code of an error
-    #[arg(long, value_name = "OUTCOME")]
+    /// Only calls that went so, by what was decided or how they ended
+    #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(OUTCOMES))]
     outcome: Option<String>,
-    /// At most so many, the last ones
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    /// At most so many, the last ones; from 1 on
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = limit)]
     limit: usize,
 }
 
@@ -42,27 +64,18 @@ enum What {
     Verify,
 }
 
+/// How many records are shown.
+fn limit(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a whole number from 1 on".to_owned())
+}
+
 pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    owner::check_home(home)?;
     let folder = home.path().join("audit");
     let failed = |error: ledger::AuditError| Failure::of(Exit::Unavailable, &error);
     if let Some(What::Verify) = args.what {
-        let report = verify(&folder).map_err(failed)?;
-        if json_wanted {
-            let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
-            printer.json(&json!({
-                "sound": report.is_sound(), "records": report.lines, "findings": found,
-            }))?;
-        } else {
-            for finding in &report.findings {
-                printer.result(&format!("{}\n", line(&finding.to_string())))?;
-            }
-            printer.note(&format!(
-                "{}, {}",
-                super::count(usize::try_from(report.lines).unwrap_or(usize::MAX), "record"),
-                if report.is_sound() { "unbroken" } else { "not as they were written" }
-            ));
-        }
-        return Ok(if report.is_sound() { Exit::Done } else { Exit::Failed });
+        return check(&folder, json_wanted, printer);
     }
     let filter = Filter {
         package: args.package.clone(),
@@ -108,6 +121,49 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
     Ok(Exit::Done)
 }
 
+/// Says whether the log is whole, and if it is not, what that means.
+fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
+    let report = verify(folder).map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    let exit = if report.is_sound() { Exit::Done } else { Exit::Failed };
+    if json_wanted {
+        let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+        printer.json(&json!({
+            "path": folder.to_string_lossy(), "sound": report.is_sound(),
+            "records": report.lines, "findings": found, "more": report.more,
+        }))?;
+        return Ok(exit);
+    }
+    for finding in &report.findings {
+        printer.result(&format!("{}\n", line(&finding.to_string())))?;
+    }
+    if report.more > 0 {
+        printer.note(&format!("and {} more", report.more));
+    }
+    let shown = folder.display();
+    let records = super::count(usize::try_from(report.lines).unwrap_or(usize::MAX), "record");
+    if !report.is_sound() {
+        printer.note(&format!("{records} in `{shown}`, not as they were written"));
+        printer.note(&format!("hint: {}", remedy(&report)));
+    } else if report.lines == 0 && report.head.is_none() {
+        printer.note(&format!(
+            "there is no log in `{shown}`: nothing was called with this home yet, or the whole folder was taken away"
+        ));
+    } else {
+        printer.note(&format!("{records} in `{shown}`, unbroken"));
+    }
+    Ok(exit)
+}
+
+/// What can be done about a log that is not whole.
+fn remedy(report: &Report) -> &'static str {
+    let has = |wanted: &Fault| report.findings.iter().any(|finding| finding.fault == *wanted);
+    if has(&Fault::KeyMissing) || has(&Fault::KeyUnreadable) {
+        "put `key.pub` back from a copy; where `key` is still there, the next call writes it anew"
+    } else {
+        "put back what is gone or changed from a copy of the folder; without one it is lost, and the next call notes that and goes on"
+    }
+}
+
 fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Failure> {
     if json_wanted {
         let document = serde_json::to_string(record).unwrap_or_default();
@@ -133,5 +189,32 @@ fn went(record: &Record) -> String {
         (_, "ok") => format!("ok, {ms} ms"),
         (Some("denied"), code) => format!("refused: {code}, {ms} ms"),
         (_, code) => format!("failed: {code}, {ms} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::Kind;
+
+    use super::*;
+
+    #[test]
+    fn every_code_of_a_failure_can_be_asked_for() {
+        for kind in [
+            Kind::Failed,
+            Kind::TimedOut,
+            Kind::TooMuchOutput,
+            Kind::BadOutput,
+            Kind::BadInput,
+            Kind::MissingInput,
+            Kind::Unknown,
+            Kind::Denied,
+            Kind::Distrusted,
+            Kind::NeedsLogin,
+            Kind::Unavailable,
+            Kind::Cancelled,
+        ] {
+            assert!(OUTCOMES.contains(&kind.code()), "{kind:?}");
+        }
     }
 }

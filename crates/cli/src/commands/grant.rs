@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::names;
 use crate::owner;
 use crate::printer::{Printer, line};
 use crate::shell;
@@ -22,26 +23,29 @@ use crate::shell;
 )]
 pub(crate) struct GrantArgs {
     /// The package, with its dialect: mcpkg:acme.weather
-    #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]
+    #[arg(value_name = "PACKAGE", value_parser = names::package)]
     package: String,
     #[command(flatten)]
     what: What,
-    /// Show what it reached for in vain, with the commands that would allow it
-    #[arg(long)]
+    /// Show what it reached for in vain, with the commands that would allow it; grants nothing
+    #[arg(long, conflicts_with_all = KINDS)]
     learn: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct UngrantArgs {
     /// The package, with its dialect: mcpkg:acme.weather
-    #[arg(value_name = "PACKAGE", value_parser = owner::package_id)]
+    #[arg(value_name = "PACKAGE", value_parser = names::package)]
     package: String,
     #[command(flatten)]
     what: What,
     /// Take back everything it has; where it is called from stays known
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = KINDS)]
     all: bool,
 }
+
+/// The flags that name something to grant or to take back.
+const KINDS: [&str; 6] = ["host", "read", "write", "device", "env", "from"];
 
 /// What is granted or taken back.
 #[derive(Args, Debug)]
@@ -83,9 +87,10 @@ impl What {
             }
         }
         for text in &self.device {
-            if !text.starts_with("/dev/") || text.contains("..") {
+            let is_part = |part: &str| !matches!(part, "" | "." | "..");
+            if !text.strip_prefix("/dev/").is_some_and(|rest| rest.split('/').all(is_part)) {
                 let message = format!("`{}` is no device below /dev", line(text));
-                return Err(Failure::invalid(message));
+                return Err(Failure::invalid(message).hint("write it as in /dev/dri/card0"));
             }
             things.push((GrantKind::Device, text.clone()));
         }

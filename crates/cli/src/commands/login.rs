@@ -28,7 +28,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, line};
-use crate::{owner, tools, walls};
+use crate::{names, owner, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
@@ -76,7 +76,7 @@ pub(crate) struct LoginArgs {
 )]
 pub(crate) struct LogoutArgs {
     /// The package, with its dialect: install-manifest:acme-files
-    #[arg(value_name = "PACKAGE", value_parser = owner::package_id, required_unless_present = "from")]
+    #[arg(value_name = "PACKAGE", value_parser = names::package, required_unless_present = "from")]
     package: Option<String>,
     /// Sign out of what is at this path instead
     #[arg(long, value_name = "PATH", conflicts_with = "package")]
@@ -113,7 +113,7 @@ pub(crate) fn run(
     let before = runtime.block_on(keeping).map_err(|error| failure(&error))?;
     // Some servers end all that was given to a client together, so only another client's tokens go back.
     if let Some(before) = before.filter(|one| one.client.id != kept.client.id) {
-        give_back(&before, home, &runtime, printer)?;
+        give_back(&before, home, &runtime, printer);
     }
     if json_wanted {
         printer.json(&json!({
@@ -139,7 +139,6 @@ pub(crate) fn logout(args: &LogoutArgs, home: &Home, ask: Ask, printer: Printer)
         }
         (None, None) => return Err(Failure::invalid("no package is named")),
     };
-    owner::check_presence(home, ask)?;
     let logins = Logins::new(owner::vault(home, ask)?, home.path());
     let runtime = owner::runtime()?;
     let forgotten = runtime.block_on(logins.forget(&package)).map_err(|error| failure(&error))?;
@@ -148,26 +147,29 @@ pub(crate) fn logout(args: &LogoutArgs, home: &Home, ask: Ask, printer: Printer)
         return Err(Failure::new(Exit::NotFound, message));
     };
     match kept {
-        Ok(kept) => give_back(&kept, home, &runtime, printer)?,
-        Err(error) => not_given_back(&error, printer),
+        Ok(kept) => give_back(&kept, home, &runtime, printer),
+        Err(error) => not_given_back(&error.to_string(), printer),
     }
     printer.note(&format!("Signed out of {}", line(&package)));
     Ok(Exit::Done)
 }
 
 /// Tells the server that tokens are not used any more, where it can be told. Here they are gone in any case.
-fn give_back(kept: &Kept, home: &Home, runtime: &Runtime, printer: Printer) -> Result<(), Failure> {
-    let denied = owner::policy(home)?.network.deny;
+fn give_back(kept: &Kept, home: &Home, runtime: &Runtime, printer: Printer) {
+    let denied = match owner::policy(home) {
+        Ok(policy) => policy.network.deny,
+        // Nobody knows whom the owner lets us reach.
+        Err(failure) => return not_given_back(&failure.message, printer),
+    };
     let denied = denied.iter().filter_map(|text| Rule::parse(text).ok()).collect();
     let client = logins::client(&Rules::default().denying(denied), &kept.hosts);
     if let Err(error) = client.and_then(|client| runtime.block_on(revoke(&client, kept))) {
-        not_given_back(&error, printer);
+        not_given_back(&error.to_string(), printer);
     }
-    Ok(())
 }
 
-fn not_given_back(error: &LoginError, printer: Printer) {
-    printer.warn(&format!("the tokens were not given back to the server: {error}"));
+fn not_given_back(why: &str, printer: Printer) {
+    printer.warn(&format!("the tokens were not given back to the server: {why}"));
 }
 
 /// Where the owner sits.

@@ -1,15 +1,18 @@
 //! `haft policy`: what your policy says.
 
 use clap::{Args, Subcommand};
-use policy::Surface;
-use serde_json::json;
+use policy::policy::Fault;
+use policy::{PolicyError, Surface};
+use serde_json::{Value, json};
 
 use super::call::{Wanted, explain};
 use crate::ask::Ask;
 use crate::exit::{Exit, Outcome};
 use crate::home::Home;
 use crate::owner;
-use crate::printer::Printer;
+use crate::policy_file::{MEANWHILE, PolicyFile};
+use crate::printer::{Printer, escaped};
+use crate::seen::Seen;
 
 #[derive(Args, Debug)]
 #[command(
@@ -24,7 +27,7 @@ pub(crate) struct PolicyArgs {
 enum What {
     /// Show the file, or that there is none
     Show,
-    /// Say whether the file can be read, and what is wrong with it
+    /// Say all that is wrong with the file, or may be
     Check,
     /// Show what it means for one call: the decision with its reasons, the walls, the plan
     Explain {
@@ -50,52 +53,109 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let path = home.path().join("policy.toml");
-    let policy = owner::policy(home)?;
     match &args.what {
-        What::Show => {
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
-            if json_wanted {
-                printer.json(&json!({
-                    "path": path.to_string_lossy(),
-                    "exists": path.exists(),
-                    "level": policy.sandbox.level.to_string(),
-                    "timeout_ms": policy.sandbox.timeout_ms,
-                    "trust": policy.trust.allow.iter().map(|one| one.name()).collect::<Vec<_>>(),
-                    "approval": {
-                        "none": policy.approval.none.name(),
-                        "read": policy.approval.read.name(),
-                        "write": policy.approval.write.name(),
-                        "destructive": policy.approval.destructive.name(),
-                        "undeclared": policy.approval.undeclared.name(),
-                    },
-                    "packages": policy.packages.keys().collect::<Vec<_>>(),
-                }))?;
-            } else if text.is_empty() {
-                printer.note(&format!(
-                    "there is no `{}`: everything is as docs/policy.md says",
-                    path.display()
-                ));
-            } else {
-                printer.result(&crate::printer::escaped(&text))?;
-            }
-        }
+        What::Show => show(owner::policy_file(home)?, json_wanted, printer),
+        What::Check => check(home, json_wanted, printer),
         What::Explain { wanted, caller } => {
+            owner::policy(home)?;
             let surface = match caller {
                 Caller::Owner => Surface::Terminal,
                 Caller::Agent => Surface::Agent { name: "mcp".into(), session: String::new() },
             };
-            return explain(wanted, surface, home, ask, json_wanted, printer);
+            explain(wanted, surface, home, ask, json_wanted, printer)
         }
-        What::Check => {
-            if json_wanted {
-                printer.json(&json!({ "path": path.to_string_lossy(), "ok": true }))?;
-            } else if path.exists() {
-                printer.note(&format!("`{}` can be read", path.display()));
-            } else {
-                printer.note(&format!("there is no `{}`, which is fine", path.display()));
+    }
+}
+
+/// Shows the file; one that cannot be read too, with what is wrong and what holds meanwhile.
+fn show(file: PolicyFile, json_wanted: bool, printer: Printer) -> Outcome {
+    if json_wanted {
+        return show_json(&file, printer);
+    }
+    match &file.text {
+        None => printer.note(&format!(
+            "there is no `{}`: everything is as docs/policy.md says",
+            file.path.display()
+        )),
+        Some(text) => {
+            printer.note(&format!("`{}` says", file.path.display()));
+            printer.result(&escaped(text))?;
+            if !text.is_empty() && !text.ends_with('\n') {
+                printer.result("\n")?;
             }
         }
     }
+    file.policy().map(|_| Exit::Done)
+}
+
+fn show_json(file: &PolicyFile, printer: Printer) -> Outcome {
+    let policy = match &file.said {
+        Ok(policy) => policy,
+        Err(error) => {
+            printer.json(&refused(file, error))?;
+            return Ok(Exit::Invalid);
+        }
+    };
+    printer.json(&json!({
+        "path": file.path.to_string_lossy(),
+        "exists": file.text.is_some(),
+        "ok": true,
+        "level": policy.sandbox.level.to_string(),
+        "timeout_ms": policy.sandbox.timeout_ms,
+        "trust": policy.trust.allow.iter().map(|one| one.name()).collect::<Vec<_>>(),
+        "approval": {
+            "none": policy.approval.none.name(),
+            "read": policy.approval.read.name(),
+            "write": policy.approval.write.name(),
+            "destructive": policy.approval.destructive.name(),
+            "undeclared": policy.approval.undeclared.name(),
+        },
+        "packages": policy.packages.keys().collect::<Vec<_>>(),
+    }))?;
     Ok(Exit::Done)
+}
+
+/// Says whether the file can be read, and what in it may not be meant.
+fn check(home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let file = owner::policy_file(home)?;
+    let policy = match &file.said {
+        Ok(policy) => policy,
+        Err(error) if json_wanted => {
+            printer.json(&refused(&file, error))?;
+            return Ok(Exit::Invalid);
+        }
+        Err(_) => return file.policy().map(|_| Exit::Done),
+    };
+    let doubts: Vec<String> = if policy.packages.is_empty() {
+        Vec::new()
+    } else {
+        let seen = Seen::at(home, &owner::runtime()?)?;
+        policy.packages.keys().filter_map(|id| seen.doubt(id)).collect()
+    };
+    if json_wanted {
+        let path = file.path.to_string_lossy();
+        printer.json(&json!({ "path": path, "ok": true, "warnings": doubts }))?;
+        return Ok(Exit::Done);
+    }
+    for doubt in &doubts {
+        printer.warn(&format!("[package]: {doubt}"));
+    }
+    let shown = file.path.display();
+    match file.text {
+        Some(_) => printer.note(&format!("`{shown}` can be read")),
+        None => printer.note(&format!("there is no `{shown}`, which is fine")),
+    }
+    Ok(Exit::Done)
+}
+
+/// A file that is no policy, for programs.
+fn refused(file: &PolicyFile, error: &PolicyError) -> Value {
+    let fault = |one: &Fault| json!({ "line": one.line, "column": one.column, "key": one.key, "message": one.message });
+    json!({
+        "path": file.path.to_string_lossy(),
+        "exists": true,
+        "ok": false,
+        "faults": error.faults.iter().map(fault).collect::<Vec<_>>(),
+        "meanwhile": MEANWHILE,
+    })
 }

@@ -13,7 +13,7 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
-use crate::{output, owner, time};
+use crate::{names, output, owner, time};
 
 #[derive(Args, Debug)]
 #[command(
@@ -59,7 +59,7 @@ struct Named {
 fn holder(text: &str) -> Result<String, String> {
     match text {
         TOKEN_OWNER => Ok(text.to_owned()),
-        _ => owner::package_id(text),
+        _ => names::package(text),
     }
 }
 
@@ -76,7 +76,18 @@ impl Named {
         } else {
             Owner::Package(self.package.clone())
         };
-        Place::new(owner, &self.name).map_err(|error| Failure::of(Exit::Invalid, &error))
+        Place::new(owner, &self.name).or_else(|error| {
+            self.check_name()?;
+            Err(Failure::of(Exit::Invalid, &error))
+        })
+    }
+
+    /// Refuses a name that no secret should have.
+    fn check_name(&self) -> Result<(), Failure> {
+        names::check_secret(&self.name).map_err(|rule| {
+            Failure::invalid(rule)
+                .hint("the value is no argument: it is asked for, or read from standard input")
+        })
     }
 }
 
@@ -92,6 +103,7 @@ pub(crate) fn run(
     let failed = |error: vault::VaultError| owner::vault_failure(&error);
     match &args.what {
         What::Set(named) => {
+            named.check_name()?;
             let place = named.place()?;
             owner::check_presence(home, ask)?;
             if *place.owner() == Owner::Shared {
@@ -133,6 +145,8 @@ pub(crate) fn run(
             let place = named.place()?;
             owner::check_presence(home, ask)?;
             if !vault.remove(&place).map_err(failed)? {
+                // A name that was let in before can still be taken out.
+                named.check_name()?;
                 let message = format!("there is no secret {}", line(&place.to_string()));
                 return Err(Failure::new(Exit::NotFound, message));
             }
@@ -171,7 +185,9 @@ fn value(name: &str, ask: Ask) -> Result<Secret, Failure> {
     let text = if std::io::stdin().is_terminal() {
         ask.value(name)?
     } else {
-        let mut text = Zeroizing::new(String::new());
+        // With room for all of it from the start, no copy is left behind by growing.
+        let room = usize::try_from(MOST).unwrap_or_default();
+        let mut text = Zeroizing::new(String::with_capacity(room));
         std::io::stdin().lock().take(MOST).read_to_string(&mut text).map_err(|error| {
             Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
         })?;

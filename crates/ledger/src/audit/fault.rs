@@ -7,9 +7,9 @@ use super::line::LineError;
 /// Something that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The file in the folder.
+    /// The file in the folder; empty where there is no log at all.
     pub file: String,
-    /// The line in it, from one.
+    /// The line in it, from one; zero where it is about the file as a whole.
     pub line: u64,
     /// What is wrong.
     pub fault: Fault,
@@ -58,6 +58,10 @@ pub enum Fault {
     HeadMissing,
     /// The head is unreadable, or the key did not sign it.
     HeadUnsigned,
+    /// There is a head, and no public key to check it with.
+    KeyMissing,
+    /// There is a head, and what should be the public key is none.
+    KeyUnreadable,
     /// The head names another record under this number.
     HeadDiffers {
         /// The number.
@@ -98,7 +102,11 @@ impl Fault {
 
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}: {}", self.file, self.line, self.fault)
+        match (self.file.as_str(), self.line) {
+            ("", _) => self.fault.fmt(out),
+            (file, 0) => write!(out, "{file}: {}", self.fault),
+            (file, line) => write!(out, "{file}:{line}: {}", self.fault),
+        }
     }
 }
 
@@ -125,11 +133,19 @@ impl fmt::Display for Fault {
             Fault::PutAside(note) => write!(out, "a line was left half written: {note}"),
             Fault::Torn => out.write_str("the last line is half written"),
             Fault::Unended => out.write_str("the last line of the file has no end"),
-            Fault::HeadMissing => out.write_str("the head is missing"),
+            Fault::HeadMissing => {
+                out.write_str("the head is missing, so nothing vouches for the end of the log")
+            }
             Fault::HeadUnsigned => out.write_str("the head is not signed by the key of the log"),
+            Fault::KeyMissing => {
+                out.write_str("the public key is missing, so nobody can say who signed the head")
+            }
+            Fault::KeyUnreadable => {
+                out.write_str("this is no public key, so nobody can say who signed the head")
+            }
             Fault::HeadDiffers { seq } => write!(out, "the head names another record {seq}"),
             Fault::Cut { from, to } => {
-                write!(out, "the log was cut off: {} missing after this line", records(*from, *to))
+                write!(out, "the log was cut off: {} missing", records(*from, *to))
             }
             Fault::Unsigned { from, to } => {
                 write!(

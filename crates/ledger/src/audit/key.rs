@@ -11,7 +11,7 @@ use super::error::AuditError;
 use super::folder::Folder;
 
 const PRIVATE: &str = "key";
-const PUBLIC: &str = "key.pub";
+pub(super) const PUBLIC: &str = "key.pub";
 const PREFIX: &str = "ed25519:";
 
 /// The key that signs.

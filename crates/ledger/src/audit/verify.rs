@@ -43,7 +43,7 @@ impl Report {
 /// Walks a log from end to end.
 pub fn verify(folder: &Path) -> Result<Report, AuditError> {
     let folder = Folder::new(folder.to_owned());
-    let Snapshot { head, has_key, logs } = snapshot(&folder)?;
+    let Snapshot { head, has_key, unchecked, logs } = snapshot(&folder)?;
     let mut walk = Walk {
         report: Report { lines: 0, head: None, findings: Vec::new(), more: 0 },
         place: (String::new(), 0),
@@ -52,6 +52,7 @@ pub fn verify(folder: &Path) -> Result<Report, AuditError> {
         broken: 0,
         head,
         has_key,
+        unchecked,
         hash_at_head: None,
         begun: BTreeMap::new(),
     };
@@ -72,6 +73,7 @@ pub fn verify(folder: &Path) -> Result<Report, AuditError> {
 struct Snapshot {
     head: HeadFile,
     has_key: bool,
+    unchecked: Option<Fault>,
     /// The days, and how long their files are.
     logs: Vec<(Day, u64)>,
 }
@@ -86,7 +88,12 @@ fn snapshot(folder: &Folder) -> Result<Snapshot, AuditError> {
         let length = path.metadata().map_err(AuditError::file("look at", &path))?.len();
         logs.push((day, length));
     }
-    Ok(Snapshot { head, has_key: key::is_there(folder), logs })
+    let unchecked = match &key {
+        Some(_) => None,
+        None if folder.file(key::PUBLIC).exists() => Some(Fault::KeyUnreadable),
+        None => Some(Fault::KeyMissing),
+    };
+    Ok(Snapshot { head, has_key: key::is_there(folder), unchecked, logs })
 }
 
 struct Walk {
@@ -102,6 +109,8 @@ struct Walk {
     head: HeadFile,
     /// Whether there is a key, which signs a head before it is kept.
     has_key: bool,
+    /// Why no head can be checked, where none can.
+    unchecked: Option<Fault>,
     /// The hash of the record that the head names.
     hash_at_head: Option<Hash>,
     /// Calls that began and have not ended yet: their numbers, and where that stands.
@@ -215,12 +224,14 @@ impl Walk {
             // Nobody ever wrote here.
             HeadFile::Missing if self.report.lines == 0 && !self.has_key => return,
             HeadFile::Missing => {
-                self.place = in_head;
+                self.place = (head::FILE.to_owned(), 0);
                 return self.found(Fault::HeadMissing);
             }
             HeadFile::Bad => {
-                self.place = in_head;
-                return self.found(Fault::HeadUnsigned);
+                self.place =
+                    if self.unchecked.is_some() { (key::PUBLIC.to_owned(), 0) } else { in_head };
+                let fault = self.unchecked.take().unwrap_or(Fault::HeadUnsigned);
+                return self.found(fault);
             }
             HeadFile::Signed(head) => head,
         };

@@ -14,6 +14,7 @@
 //! | [`metrics`] | how often, how fast, how well |
 //! | [`approvals`] | tickets: one question, one answer, one use |
 //! | [`rules`] | answers that are remembered |
+//! | `packages` | which packages were seen here |
 //! | [`grants`] | what the owner allowed, and what was reached for in vain |
 //! | [`budgets`] | calls and cents of a day; calls of a minute |
 //! | [`pins`] | what was seen first and must not change unnoticed |
@@ -23,6 +24,7 @@ pub mod budgets;
 mod error;
 pub mod grants;
 pub mod metrics;
+mod packages;
 pub mod pins;
 pub mod rules;
 mod schema;

@@ -130,10 +130,26 @@ fn a_head_that_is_changed_missing_or_by_another_key_is_named() {
     fs::write(&path, "").unwrap();
     assert_eq!(home.faults(), [(1, Fault::HeadUnsigned)]);
     fs::remove_file(&path).unwrap();
-    assert_eq!(home.faults(), [(1, Fault::HeadMissing)]);
+    assert_eq!(home.faults(), [(0, Fault::HeadMissing)]);
     let other = log();
     fs::copy(other.folder().join("head"), &path).unwrap();
     assert_eq!(home.faults(), [(1, Fault::HeadUnsigned)]);
+}
+
+#[test]
+fn a_head_that_cannot_be_checked_is_told_apart_from_one_that_is_wrong() {
+    let home = log();
+    let path = home.folder().join("key.pub");
+    fs::write(&path, "no key\n").unwrap();
+    assert_eq!(home.faults(), [(0, Fault::KeyUnreadable)]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(home.faults(), [(0, Fault::KeyMissing)]);
+    let told = verify(&home.folder()).unwrap().findings[0].to_string();
+    assert!(told.starts_with("key.pub: the public key is missing"), "{told}");
+    let home = log();
+    fs::remove_file(home.log()).unwrap();
+    let told = verify(&home.folder()).unwrap().findings[0].to_string();
+    assert_eq!(told, "the log was cut off: records 1 to 6 are missing");
 }
 
 #[test]
@@ -141,11 +157,11 @@ fn a_log_without_its_head_is_not_whole_however_little_is_left() {
     let home = log();
     home.change(|lines| lines.truncate(1));
     fs::remove_file(home.folder().join("head")).unwrap();
-    assert_eq!(home.faults(), [(1, Fault::HeadMissing)]);
+    assert_eq!(home.faults(), [(0, Fault::HeadMissing)]);
     fs::remove_file(home.log()).unwrap();
-    assert_eq!(home.faults(), [(1, Fault::HeadMissing)], "the key is there");
+    assert_eq!(home.faults(), [(0, Fault::HeadMissing)], "the key is there");
     fs::remove_file(home.folder().join("key")).unwrap();
-    assert_eq!(home.faults(), [(1, Fault::HeadMissing)], "and so is its public half");
+    assert_eq!(home.faults(), [(0, Fault::HeadMissing)], "and so is its public half");
     let home = log();
     for name in ["head", "20251115.log"] {
         fs::remove_file(home.folder().join(name)).unwrap();

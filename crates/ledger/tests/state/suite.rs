@@ -55,6 +55,38 @@ fn calls_are_counted_by_package_and_action() {
 }
 
 #[test]
+fn packages_are_seen_by_what_they_did_and_got_and_not_by_rules_about_them() {
+    with(async |state| {
+        assert!(state.packages().await.unwrap().is_empty());
+        for version in ["1.0.0", "1.1.0+a5005b"] {
+            let package = format!("mcpkg:demo.called@{version}");
+            let counted = state.count_call(&package, "a", Went::Well, Duration::ZERO, at(0)).await;
+            counted.unwrap();
+        }
+        let grant = Grant {
+            package: "mcpkg:demo.granted".into(),
+            kind: GrantKind::Host,
+            value: "api.example.com".into(),
+            by: "terminal".into(),
+            created: at(0),
+        };
+        state.grant(&grant).await.unwrap();
+        let blocked = state.note_blocked("mcpkg:demo.blocked", GrantKind::Host, "x", at(0)).await;
+        blocked.unwrap();
+        let rule = Rule {
+            package: "mcpkg:demo.ruled".into(),
+            action: "a".into(),
+            arguments: "{}".into(),
+            lasts: Lasts::Always,
+            by: "terminal".into(),
+        };
+        state.remember(&rule, at(0)).await.unwrap();
+        let seen = state.packages().await.unwrap();
+        assert_eq!(seen, ["mcpkg:demo.blocked", "mcpkg:demo.called", "mcpkg:demo.granted"]);
+    });
+}
+
+#[test]
 fn a_ticket_is_good_for_one_call_once() {
     with(async |state| {
         let id = state.ask(&asked(), &Shown::default(), at(0), at(1_000)).await.unwrap();

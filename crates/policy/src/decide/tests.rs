@@ -331,6 +331,15 @@ fn what_a_capability_denies_itself_stays_denied() {
     assert_eq!(allowance.read, ["/srv", "/data"]);
     assert!(allowance.write.is_empty());
     assert_eq!(allowance.devices, ["/dev/video0"]);
+
+    case.package = capability(&[(
+        "/permissions",
+        json!({"network": "allowlist", "network_allowlist": ["*.b.example", "10.0.0.1"],
+            "filesystem": "none", "devices": []}),
+    )]);
+    let allowance = case.decide().allowance;
+    let hosts: Vec<_> = allowance.hosts.iter().map(|one| &*one.rule).collect();
+    assert_eq!(hosts, ["api.example.com", "*.b.example", "10.0.0.1"], "no rule is made up");
 }
 
 #[test]
@@ -371,7 +380,7 @@ fn the_ways_to_run_an_image_are_tried_in_the_order_of_the_policy() {
     assert_eq!(order("[containers]\norder = [\"engine\"]").unwrap(), [Engine]);
     assert_eq!(order("[containers]\norder = []").unwrap(), []);
     let unknown = order("[containers]\norder = [\"image\",\n \"cloud\"]").unwrap_err();
-    assert_eq!(unknown.line, Some(3), "{unknown}");
+    assert_eq!(unknown.faults[0].line, 3, "{unknown}");
     assert!(order("[containers]\npull = true").is_err());
     let secrets = |text: &str| Policy::parse(text).map(|policy| policy.containers.engine_secrets);
     assert!(!secrets("").unwrap());

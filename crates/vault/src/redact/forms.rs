@@ -1,7 +1,7 @@
 //! The forms in which a value turns up: as it is, and as programs write it.
 
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 /// Values shorter than this are not looked for inside other text: they would be found everywhere.
 pub(super) const SHORTEST: usize = 4;
@@ -57,18 +57,46 @@ fn written(value: &str) -> Vec<Vec<u8>> {
 /// In hex, and in base64 wherever it begins within other bytes.
 fn encoded(value: &[u8]) -> Vec<Vec<u8>> {
     let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut forms = vec![hex.to_uppercase().into_bytes(), hex.into_bytes()];
+    let mut forms = vec![hex.to_uppercase(), hex];
     for before in 0..3 {
         let mut bytes = vec![0; before];
         bytes.extend(value);
-        // Only the letters that stand for nothing but bits of the value, whatever is around it.
         let first = (before * 8).div_ceil(6);
         let end = bytes.len() * 8 / 6;
-        for text in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
-            forms.push(text.as_bytes()[first..end].to_vec());
+        for text in [STANDARD.encode(&bytes), URL_SAFE.encode(&bytes)] {
+            // Whatever follows the value, these letters stand for nothing but bits of it. Where nothing follows,
+            // the next letter does too, and there may be padding after it.
+            for text in [&text[first..end], text[first..].trim_end_matches('='), &text[first..]] {
+                forms.extend(escaped(text));
+                if before == 0 {
+                    forms.extend(in_lines(text));
+                }
+            }
         }
     }
-    forms
+    forms.into_iter().map(String::into_bytes).collect()
+}
+
+/// Base64 as it is, in an address, and in JSON whose slashes are escaped.
+fn escaped(text: &str) -> [String; 4] {
+    let percent =
+        |plus, slash, padding| text.replace('+', plus).replace('/', slash).replace('=', padding);
+    [
+        text.to_owned(),
+        percent("%2B", "%2F", "%3D"),
+        percent("%2b", "%2f", "%3d"),
+        text.replace('/', "\\/"),
+    ]
+}
+
+/// Base64 as programs break it into lines, from its beginning on.
+fn in_lines(text: &str) -> [String; 4] {
+    let broken = |(width, end)| {
+        let starts = (0..text.len()).step_by(width);
+        let lines: Vec<_> = starts.map(|at| &text[at..text.len().min(at + width)]).collect();
+        lines.join(end)
+    };
+    [(76, "\n"), (76, "\r\n"), (64, "\n"), (64, "\r\n")].map(broken)
 }
 
 #[derive(Clone, Copy)]

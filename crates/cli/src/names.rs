@@ -1,0 +1,108 @@
+//! Names that the owner types: of packages, of their actions and of their secrets.
+
+use manifest::dialect::Dialect;
+use manifest::shape::{is_hidden, suggest};
+use vault::place::{MAX_ID, MAX_NAME};
+
+use crate::printer::line;
+
+/// A package as grants, rules, secrets and records name it: its dialect, a colon and its id. Some dialects let an id
+/// be any text, so what can be seen may be in one.
+pub(crate) fn package(text: &str) -> Result<String, String> {
+    let known = Dialect::ALL.map(Dialect::name);
+    let Some((dialect, id)) = text.split_once(':') else {
+        return Err(format!(
+            "write the dialect and the id, such as mcpkg:{}; `haft call … --explain` shows it",
+            if text.is_empty() { "acme.weather".to_owned() } else { line(text) }
+        ));
+    };
+    if Dialect::named(dialect).is_none() {
+        let near = suggest(dialect, known);
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(format!(
+            "`{}` is no dialect; write one of {} before `:{}`{near}",
+            line(dialect),
+            known.join(", "),
+            line(id)
+        ));
+    }
+    if is_plain(id, MAX_ID - dialect.len() - 1) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("the id of a package {}", rule(MAX_ID - dialect.len() - 1)))
+}
+
+/// An action of a package.
+pub(crate) fn action(text: &str) -> Result<String, String> {
+    if is_plain(text, MAX_NAME) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("the name of an action {}", rule(MAX_NAME)))
+}
+
+/// Refuses a name that no secret should have. It is not told again: it may hold the value.
+pub(crate) fn check_secret(text: &str) -> Result<(), String> {
+    if is_plain(text, MAX_NAME)
+        && !text.contains(|letter: char| letter.is_whitespace() || letter == '=')
+    {
+        return Ok(());
+    }
+    Err(format!(
+        "the name of a secret has 1 to {MAX_NAME} characters, all of which can be seen, and neither a blank nor `=`"
+    ))
+}
+
+/// Whether a text can be a name: there is something, not too much, and all of it can be seen.
+fn is_plain(text: &str, most: usize) -> bool {
+    (1..=most).contains(&text.chars().count()) && !text.contains(is_hidden) && text.trim() == text
+}
+
+/// The same in words.
+fn rule(most: usize) -> String {
+    format!("has 1 to {most} characters, all of which can be seen, and no blank at either end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_named_by_dialect_and_id() {
+        for id in ["mcpkg:acme.weather", "capability:tool:a", "agentcli:My Tools", "jumith:a=b"] {
+            assert_eq!(package(id).as_deref(), Ok(id));
+        }
+        for (id, words) in [
+            ("", "write the dialect and the id, such as mcpkg:acme.weather"),
+            ("acme.weather", "such as mcpkg:acme.weather"),
+            ("mcpkgs:x", "`mcpkgs` is no dialect; write one of"),
+            ("mcpkgs:x", "did you mean `mcpkg`?"),
+            ("mcpkg:", "has 1 to 506 characters"),
+            ("mcpkg: ", "no blank at either end"),
+            ("mcpkg:a\nb", "all of which can be seen"),
+            ("mcpkg:a\0b", "all of which can be seen"),
+            ("mcpkg:a\u{202e}b", "all of which can be seen"),
+            (&format!("mcpkg:{}", "x".repeat(507)), "has 1 to 506 characters"),
+        ] {
+            let told = package(id).unwrap_err();
+            assert!(told.contains(words), "{id:?}: {told}");
+        }
+        assert!(package(&format!("mcpkg:{}", "x".repeat(506))).is_ok());
+    }
+
+    #[test]
+    fn a_secret_has_a_name_without_blanks_and_values() {
+        for name in ["API_KEY", "acme.token", "a-b", "schlüssel"] {
+            assert_eq!(check_secret(name), Ok(()), "{name}");
+        }
+        for name in ["", " ", "A B", "A=B", "A\0", "A\u{1b}[31m", &"x".repeat(257)] {
+            let told = check_secret(name).unwrap_err();
+            assert!(told.starts_with("the name of a secret has 1 to 256 characters"), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_action_has_a_name_that_can_be_seen() {
+        assert!(action("send mail").is_ok());
+        assert!(action("").is_err() && action("a\tb").is_err());
+    }
+}

@@ -1,0 +1,91 @@
+//! Which packages this home has seen. A rule may be written before its package is there, so one for a package that
+//! nobody has is no error; but it may also be misspelt, and is told of.
+
+use ledger::{State, StateError};
+use manifest::dialect::Dialect;
+use manifest::shape::suggest;
+use tokio::runtime::Runtime;
+
+use crate::exit::{Exit, Failure};
+use crate::home::Home;
+use crate::owner;
+use crate::printer::line;
+
+/// Packages by their ids with the dialect.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Those that were called here or granted something.
+    known: Vec<String>,
+    /// Those that a rule is about; whether there are such is not known.
+    named: Vec<String>,
+}
+
+impl Seen {
+    /// What the ledger of a home knows. Where there is none, none is made.
+    pub(crate) fn at(home: &Home, runtime: &Runtime) -> Result<Self, Failure> {
+        if !home.path().join("state.db").exists() {
+            return Ok(Self::default());
+        }
+        let records = owner::records(home, runtime)?;
+        Self::of(&records.state, runtime)
+    }
+
+    /// What an open ledger knows.
+    pub(crate) fn of(state: &State, runtime: &Runtime) -> Result<Self, Failure> {
+        let seen = runtime.block_on(async {
+            let rules = state.remembered(None).await?;
+            let named = rules.into_iter().map(|one| one.rule.package).collect();
+            Ok(Self { known: state.packages().await?, named })
+        });
+        seen.map_err(|error: StateError| Failure::of(Exit::Unavailable, &error))
+    }
+
+    /// What to say of an id, with its dialect or without, that was never seen.
+    pub(crate) fn doubt<'s>(&'s self, id: &str) -> Option<String> {
+        let is_bare = without_dialect(id) == id;
+        let alike = |one: &'s String| if is_bare { without_dialect(one) } else { one.as_str() };
+        if self.known.iter().map(alike).any(|one| one == id) {
+            return None;
+        }
+        let all = self.known.iter().chain(&self.named).map(alike).filter(|one| *one != id);
+        let of_another = all.clone().find(|one| without_dialect(one) == without_dialect(id));
+        let near = of_another.or_else(|| suggest(id, all));
+        let near = near.map(|near| format!("; did you mean `{}`?", line(near))).unwrap_or_default();
+        let id = line(id);
+        Some(format!("no package `{id}` has been called, granted or installed here yet{near}"))
+    }
+}
+
+fn without_dialect(id: &str) -> &str {
+    match id.split_once(':') {
+        Some((dialect, bare)) if Dialect::named(dialect).is_some() => bare,
+        _ => id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_was_never_seen_is_told_with_the_one_it_is_near_to() {
+        let seen = Seen {
+            known: vec!["mcpkg:acme.weather".into(), "capability:tool:notes".into()],
+            named: vec!["mcpkg:acme.mail".into(), "mcpkg:acme.mial".into()],
+        };
+        for id in ["mcpkg:acme.weather", "acme.weather", "tool:notes", "capability:tool:notes"] {
+            assert_eq!(seen.doubt(id), None, "{id}");
+        }
+        for (id, near) in [
+            ("mcpkg:acme.wether", "did you mean `mcpkg:acme.weather`?"),
+            ("acme.waether", "did you mean `acme.weather`?"),
+            ("jumith:acme.weather", "did you mean `mcpkg:acme.weather`?"),
+            ("mcpkg:acme.mial", "did you mean `mcpkg:acme.mail`?"),
+            ("mcpkg:other", "has been called, granted or installed here yet"),
+        ] {
+            let told = seen.doubt(id).unwrap();
+            assert!(told.ends_with(near), "{id}: {told}");
+        }
+        assert!(Seen::default().doubt("mcpkg:acme.weather").is_some());
+    }
+}

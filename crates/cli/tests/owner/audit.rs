@@ -1,0 +1,112 @@
+//! `haft audit`: what was called, and whether the log of it is whole.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::common::repository;
+use crate::desk::{Desk, PACKAGE, closed};
+
+#[test]
+fn listing_the_tools_of_a_server_is_written_down() {
+    let desk = Desk::new();
+    let from = repository().join("examples/install-manifest/dice-server");
+    let ran = desk.run(&["--json", "call", "--from", from.to_str().unwrap(), "nothing"], None);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let log = desk.done(&["audit"]).stdout;
+    assert!(log.lines().count() == 1 && log.contains(" tools/list ok, "), "{log}");
+    desk.write("home/policy.toml", "[package.\"dice-server\"]\nallow = false\n");
+    let ran = desk.run(&["--json", "call", "--from", from.to_str().unwrap(), "nothing"], None);
+    let told = ran.json();
+    assert_eq!((ran.code, &told["error"]["code"]), (4, &json!("denied")), "{told}");
+    assert_eq!(told["attempts"], 0);
+    let log = desk.done(&["audit", "--outcome", "denied"]).stdout;
+    assert!(log.contains(" terminal install-manifest:dice-server tools/list refused: "), "{log}");
+}
+
+#[test]
+fn every_call_and_every_refusal_is_in_the_log_and_a_change_is_found() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    assert_eq!(desk.call(&manifest).code, 0);
+    desk.write("home/policy.toml", "[package.\"demo.tool\"]\nallow = false\n");
+    assert_eq!(desk.call(&manifest).code, 4);
+    let lines = desk.done(&["audit", "--json"]).stdout;
+    let records: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<_> = records.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["begin", "end", "call"]);
+    assert_eq!(
+        (&records[1]["decision"], &records[2]["decision"]),
+        (&json!("allowed"), &json!("denied"))
+    );
+    // What ran is told whole by its end.
+    let fields =
+        ["ts", "tool", "argv", "cwd", "exit", "ms", "stdoutBytes", "stderrBytes", "truncated"];
+    for field in fields {
+        assert!(!records[1][field].is_null(), "{field}: {}", records[1]);
+    }
+    assert_eq!(records[1]["package"], PACKAGE);
+    assert!(records[1]["sandbox"].as_str().unwrap().starts_with('L'));
+    let shown = desk.done(&["audit"]).stdout;
+    let [ran, refused] = shown.lines().collect::<Vec<_>>()[..] else { panic!("{shown}") };
+    assert!(ran.contains(" ok, ") && refused.contains(" refused: denied, "), "{shown}");
+    assert_eq!(desk.done(&["audit", "verify"]).stdout, "");
+    let log = std::fs::read_dir(desk.home().join("audit")).unwrap().flatten();
+    let log =
+        log.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|e| e == "log"));
+    let log = log.unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, text.replacen("denied", "allowd", 1)).unwrap();
+    let broken = desk.run(&["audit", "verify"], None);
+    assert_eq!(broken.code, 1, "{}", broken.stdout);
+    assert!(broken.stdout.contains(":3"), "{}", broken.stdout);
+    let shown = desk.done(&["audit"]).stderr;
+    assert!(shown.contains("1 line is not as it was written"), "{shown}");
+}
+
+#[test]
+fn what_is_asked_of_the_log_must_make_sense() {
+    let desk = Desk::new();
+    for (arguments, words) in [
+        (["audit", "--limit", "0"], "write a whole number from 1 on"),
+        (["audit", "--limit", "many"], "write a whole number from 1 on"),
+        (["audit", "--outcome", "bogus"], "[possible values: ok, allowed, denied, needs_approval"),
+        (["audit", "--outcome", "timeout"], "a similar value exists: 'timed_out'"),
+        (["audit", "--package", "demo.tool"], "write the dialect and the id"),
+    ] {
+        let ran = desk.run(&arguments, None);
+        assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_is_missing_of_a_log_is_told_with_what_to_do() {
+    let desk = Desk::new();
+    let folder = desk.home().join("audit");
+    let verify = || desk.run(&["audit", "verify"], None);
+    let nothing = verify();
+    assert_eq!(nothing.code, 0, "{}", nothing.stderr);
+    let words = format!("there is no log in `{}`", folder.display());
+    assert!(nothing.stderr.contains(&words), "{}", nothing.stderr);
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    assert_eq!(desk.call(&manifest).code, 0);
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "log");
+    let log = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).find(is_log);
+    let log = log.unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    for (name, told, hint) in [
+        ("key.pub", "key.pub: the public key is missing", "hint: put `key.pub` back"),
+        ("head", "head: the head is missing", "hint: put back what is gone"),
+        (&log, "the log was cut off: records 1 to 2 are missing", "hint: put back"),
+    ] {
+        let content = std::fs::read(folder.join(name)).unwrap();
+        std::fs::remove_file(folder.join(name)).unwrap();
+        let ran = verify();
+        assert_eq!(ran.code, 1, "{name}: {}", ran.stderr);
+        assert!(ran.stdout.starts_with(told), "{name}: {}", ran.stdout);
+        assert!(ran.stderr.contains(hint), "{name}: {}", ran.stderr);
+        std::fs::write(folder.join(name), content).unwrap();
+        assert_eq!(verify().code, 0, "{name} is back");
+    }
+}
