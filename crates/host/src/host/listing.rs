@@ -17,6 +17,7 @@ use crate::confine;
 use crate::consider::Considered;
 use crate::error::{CallError, Kind};
 use crate::input;
+use crate::limit;
 use crate::plan::{self, Plan, Way};
 use crate::run::mcp::{Servers, assumed};
 
@@ -24,12 +25,18 @@ impl Host {
     /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
     /// reached and asked. Nothing is called, so nobody is asked; what is denied stays denied. It is written
     /// down as a call is, as `tools/list`.
-    pub async fn discover(&self, tool: &Tool, surface: &Surface) -> Result<Vec<Action>, CallError> {
+    pub async fn discover(
+        &self,
+        tool: &Tool,
+        surface: &Surface,
+        within: Option<Duration>,
+    ) -> Result<Vec<Action>, CallError> {
         let began = Instant::now();
-        let mut record = self.record_of(tool, &listing(tool));
+        let listing = Call { within, ..listing(tool) };
+        let mut record = self.record_of(tool, &listing);
         surface.name().clone_into(&mut record.surface);
         let mut begun = None;
-        let listed = self.list(tool, &mut record, &mut begun).await;
+        let listed = self.list(tool, &listing, &mut record, &mut begun).await;
         let told = match &listed {
             Ok(_) => Ran::listed(),
             Err(error) if begun.is_some() => Ran::failed(error.clone()),
@@ -50,12 +57,12 @@ impl Host {
     async fn list(
         &self,
         tool: &Tool,
+        listing: &Call,
         record: &mut audit::Call,
         begun: &mut Option<audit::Begun>,
     ) -> Result<Vec<Action>, CallError> {
-        let listing = listing(tool);
-        let known = self.known(tool, &listing).await?;
-        let plan = self.plan_of_listing(tool, &known).await?;
+        let known = self.known(tool, listing).await?;
+        let plan = self.plan_of_listing(tool, listing, &known).await?;
         let plan = prepare_image(plan, &listing.called_off).await?;
         record.decision = audit::Decision::Allowed;
         note_plan(record, &plan);
@@ -66,7 +73,9 @@ impl Host {
                 let mut told = Vec::new();
                 let redactor = &plan.redactor;
                 let listed = self.list_signed(&plan.package, &mut one, redactor, &mut told, until);
+                let (allowance, dialect) = (&plan.decision.allowance, tool.package.dialect);
                 Box::pin(listed).await.map_err(|mut error| {
+                    limit::tell(&mut error, allowance, dialect);
                     error.redact(&tokens(&told));
                     error.redact(redactor);
                     error.shorten();
@@ -80,9 +89,10 @@ impl Host {
     /// The address of a tool's server on the network, and what may be reached on its behalf: what the
     /// owner would sign in for.
     pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
-        let mut known = self.known(tool, &listing(tool)).await?;
+        let listing = listing(tool);
+        let mut known = self.known(tool, &listing).await?;
         known.is_signed_in = true;
-        let plan = self.plan_of_listing(tool, &known).await?;
+        let plan = self.plan_of_listing(tool, &listing, &known).await?;
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         let rules = confine::rules(&plan.decision.allowance)?;
         let address = match &plan.way {
@@ -97,22 +107,26 @@ impl Host {
     }
 
     /// How a tool would be asked for its actions.
-    async fn plan_of_listing(&self, tool: &Tool, known: &Known) -> Result<Plan, CallError> {
+    async fn plan_of_listing(
+        &self,
+        tool: &Tool,
+        listing: &Call,
+        known: &Known,
+    ) -> Result<Plan, CallError> {
         let mut action = assumed("tools/list");
         let implementation = self.implementation(tool, &action)?;
         if let Entry::McpTool { tool_name, .. } = &implementation.entry {
             // A registry may be asked which server has it.
             action = assumed(tool_name);
         }
-        let call = listing(tool);
-        let input = input::read(&call.input, &action, tool.package.dialect)?;
+        let input = input::read(&listing.input, &action, tool.package.dialect)?;
         let prepared = Prepared { action: &action, implementation, input };
-        let decision = self.decide(tool, &call, &prepared, known, &Considered::default());
+        let decision = self.decide(tool, listing, &prepared, known, &Considered::default());
         if let Verdict::Denied(denial) = &decision.verdict {
             return Err(denied(denial, tool));
         }
         let variables = self.collector(tool, known).collect(&decision.allowance, &[]).await?;
-        plan::make(&self.asked(tool, &call, &prepared, decision, &variables))
+        plan::make(&self.asked(tool, listing, &prepared, decision, &variables))
     }
 }
 
@@ -125,6 +139,7 @@ fn listing(tool: &Tool) -> Call {
         approver: None,
         ticket: None,
         folder: tool.root.clone(),
+        within: None,
         progress: None,
         called_off: CancellationToken::new(),
     }

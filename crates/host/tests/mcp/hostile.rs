@@ -182,8 +182,10 @@ def serve_pages():
 serve_pages()
 "#;
     let bench = Bench::script(&format!("{BEGIN}{page}")).within(Duration::from_mins(1));
-    let error = bench.host.discover(&bench.tool, &policy::Surface::Terminal).await.unwrap_err();
-    assert_eq!(error.kind, Kind::TooMuchOutput, "{error:?}");
+    let error =
+        bench.host.discover(&bench.tool, &policy::Surface::Terminal, None).await.unwrap_err();
+    assert_eq!(error.kind, Kind::BadOutput, "{error:?}");
+    assert!(error.message.ends_with("it lists more than 16 MiB of tools"), "{error}");
 }
 
 #[tokio::test]
