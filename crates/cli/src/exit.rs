@@ -48,11 +48,20 @@ pub(crate) struct Failure {
     pub(crate) details: Vec<String>,
     pub(crate) causes: Vec<String>,
     pub(crate) hint: Option<String>,
+    /// What is wrong with a manifest, a list for programs; people have seen it drawn.
+    pub(crate) findings: Option<Box<serde_json::Value>>,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), details: Vec::new(), causes: Vec::new(), hint: None }
+        Self {
+            exit,
+            message: message.into(),
+            details: Vec::new(),
+            causes: Vec::new(),
+            hint: None,
+            findings: None,
+        }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::made::Ready;
 use super::told::failure;
-use super::wanted::{Wanted, choose, is_server};
+use super::wanted::{Wanted, choose, has, is_server};
 use crate::ask::Ask;
 use crate::exit::{Exit, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
+use crate::shell;
 
 /// Shows what would be run for a caller, with what and why. Nothing is run: to ask a server what it can do
 /// would be to run it, so what it does not declare is taken for granted.
@@ -25,14 +26,24 @@ pub(crate) fn explain(
 ) -> Outcome {
     let Ready { runtime, host, mut found } = Ready::new(wanted, home, ask, printer)?;
     let tools = &mut found.tools;
-    if tools.iter().all(|tool| tool.action(&wanted.name).is_none()) {
+    if let Some(name) = wanted.name()
+        && !tools.iter().any(|tool| has(tool, Some(name)))
+    {
         for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
-            tool.package.actions.push(host::assumed(&wanted.name));
+            tool.package.actions.push(host::assumed(name));
         }
     }
-    let tool = choose(tools, &wanted.name).map_err(|unmade| unmade.failure)?;
-    let plan = runtime.block_on(host.plan(tool, &wanted.call(surface)?));
-    let document = plan.map_err(|error| failure(&error, &[], tool))?.to_value();
+    let (tool, action) = choose(&found, wanted.name()).map_err(|unmade| unmade.failure)?;
+    let plan = runtime.block_on(host.plan(tool, &wanted.call(&action, surface)?));
+    let mut document = plan.map_err(|error| failure(&error, &[], tool))?.to_value();
+    let package = shell::word(&tool.package.canonical_id());
+    for one in document["missing"].as_array_mut().into_iter().flatten() {
+        let command = format!(
+            "haft secret set {package} {}",
+            shell::word(one["name"].as_str().unwrap_or_default())
+        );
+        one["command"] = command.into();
+    }
     if json_wanted {
         printer.json(&document)?;
         return Ok(Exit::Done);
@@ -57,7 +68,7 @@ fn write_lines(value: &Value, at: &Path, text: &mut String) {
                 *text +=
                     &format!("{indent}{name}:{}\n", if items.is_empty() { " none" } else { "" });
                 for item in items {
-                    let words = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+                    let words = words_of(item);
                     *text += &format!("{indent}  - {}\n", line(&words));
                 }
             }
@@ -65,5 +76,15 @@ fn write_lines(value: &Value, at: &Path, text: &mut String) {
             Value::String(words) => *text += &format!("{indent}{name}: {}\n", line(words)),
             other => *text += &format!("{indent}{name}: {other}\n"),
         }
+    }
+}
+
+/// One of several things; of what is missing, the command that keeps it.
+fn words_of(item: &Value) -> String {
+    let text = |name: &str| item.get(name).and_then(Value::as_str);
+    match (item.as_str(), text("name"), text("command")) {
+        (Some(words), ..) => words.to_owned(),
+        (None, Some(name), Some(command)) => format!("{name} (`{command}` keeps it)"),
+        _ => item.to_string(),
     }
 }

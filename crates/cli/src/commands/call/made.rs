@@ -19,8 +19,11 @@ use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, line};
 use crate::progress::{Records, Watcher};
-use crate::tools::{self, Tools};
+use crate::tools::{self, Found};
 use crate::{interrupt, owner, walls};
+
+/// What is said when somebody calls it off.
+const CANCELLED: &str = "cancelled";
 
 pub(super) fn make(
     args: &CallArgs,
@@ -41,11 +44,12 @@ pub(super) fn make(
     });
     let Some(discovered) = discovered else {
         runtime.block_on(host.settle());
+        printer.note(CANCELLED);
         return Ok(Exit::Of(interrupt::CODE));
     };
     discovered?;
     let asked_for = began.elapsed();
-    let tool = choose(&found.tools, &args.wanted.name)?;
+    let (tool, action) = choose(&found, args.wanted.name())?;
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
         (true, _) => Records::Nowhere,
         (false, true) => Records::Terminal,
@@ -58,7 +62,7 @@ pub(super) fn make(
         approver: Some(Arc::<Owner>::clone(&approver)),
         progress: Some(Arc::<Watcher>::clone(&watcher)),
         called_off,
-        ..args.wanted.call(Surface::Terminal)?
+        ..args.wanted.call(&action, Surface::Terminal)?
     };
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
     let mut made = runtime.block_on(host.call(tool, &call, warmth));
@@ -78,6 +82,7 @@ pub(super) fn make(
             in_json(made, printer)?;
         }
         interrupt::restore_terminal();
+        printer.note(CANCELLED);
         return Ok(Exit::Of(interrupt::CODE));
     }
     if json_wanted {
@@ -108,7 +113,7 @@ fn calling_off(token: &CancellationToken) -> impl FnOnce() + Send + 'static {
 pub(super) struct Ready {
     pub(super) runtime: Runtime,
     pub(super) host: Host,
-    pub(super) found: Tools,
+    pub(super) found: Found,
 }
 
 impl Ready {

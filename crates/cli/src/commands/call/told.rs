@@ -29,8 +29,9 @@ impl Unmade {
         if let Some(error) = &self.error {
             return error.to_value();
         }
-        let Failure { exit, message, details, causes, hint } = &self.failure;
+        let Failure { exit, message, details, causes, hint, findings } = &self.failure;
         let code = match exit {
+            Exit::Invalid if findings.is_some() => "invalid_manifest",
             Exit::Invalid => "bad_input",
             Exit::NotFound => "not_found",
             Exit::Denied => "denied",
@@ -39,7 +40,10 @@ impl Unmade {
                 "unavailable"
             }
         };
-        let details = json!({ "details": details, "causes": causes, "hint": hint });
+        let mut details = json!({ "details": details, "causes": causes, "hint": hint });
+        if let Some(findings) = findings {
+            details["findings"] = (**findings).clone();
+        }
         json!({ "code": code, "message": message, "details": details })
     }
 }
@@ -68,18 +72,10 @@ fn login_words(error: &CallError, from: &Path) -> Option<String> {
 
 /// Why there is no result, as the person sees it.
 pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
-    // Of several lines, as of a traceback, the first says least when they are made one.
-    let (first, rest) = error.message.split_once('\n').unwrap_or((&error.message, ""));
-    let mut failure = Failure::new(exit_of(&error.kind), line(first));
-    if !rest.trim().is_empty() {
-        failure = failure.details(rest.trim_end().lines().map(line).collect::<Vec<_>>());
-    }
     let said = error.details.get("stderr").or_else(|| error.details.get("body"));
-    if let Some(said) = said.and_then(Value::as_str)
-        && !said.trim().is_empty()
-    {
-        failure = failure.details(said.trim().lines().map(line).collect::<Vec<_>>());
-    }
+    let said = said.and_then(Value::as_str).unwrap_or_default().trim();
+    let (message, details) = words(&error.message, said);
+    let mut failure = Failure::new(exit_of(&error.kind), line(message)).details(details);
     let id = tool.package.canonical_id();
     let package = shell::word(&id);
     let text = |name: &str| error.details.get(name).and_then(Value::as_str);
@@ -116,7 +112,12 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         )),
         _ => failure,
     };
-    let said = said.and_then(Value::as_str).unwrap_or_default();
+    if let Some(hint) = image_words(error) {
+        failure = failure.hint(hint);
+    }
+    if let Some(hint) = limit_words(error) {
+        failure = failure.hint(hint);
+    }
     if blocked.is_empty() && [&*error.message, said].into_iter().any(is_about_network) {
         failure = failure.hint(if policy::denies_network(&tool.package) {
             "its manifest says that it needs no network, and no grant changes that".to_owned()
@@ -130,6 +131,84 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         failure = failure.hint(blocked_words(one, tool));
     }
     failure
+}
+
+/// How many lines of a tool's own words are shown, and how many letters of each.
+const MOST_LINES: usize = 20;
+const MOST_LETTERS: usize = 400;
+
+/// An error as a line and those below it, with what the tool said, once.
+fn words<'e>(message: &'e str, said: &str) -> (&'e str, Vec<String>) {
+    // Of several lines, as of a traceback, the first says least when they are made one.
+    let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
+    // All of it, where the message is only its beginning.
+    if !rest.is_empty() && (said.starts_with(first) || said.starts_with('…')) {
+        return (first, end_of(said.strip_prefix(first).unwrap_or(said).trim_start_matches('\n')));
+    }
+    let mut lines = end_of(rest.trim_end());
+    let last = said.lines().next_back().unwrap_or_default();
+    match first.strip_suffix(last).and_then(|first| first.strip_suffix(": ")) {
+        // The last line of it is a part of the message, and all of it is shown below.
+        Some(first) if said.lines().nth(1).is_some() => {
+            lines.extend(end_of(said));
+            (first, lines)
+        }
+        Some(_) if !said.is_empty() => (first, lines),
+        _ => {
+            lines.extend(end_of(said));
+            (first, lines)
+        }
+    }
+}
+
+/// The end of what a tool said.
+fn end_of(said: &str) -> Vec<String> {
+    let all: Vec<_> = said.lines().collect();
+    let hidden = all.len().saturating_sub(MOST_LINES);
+    let note = (hidden > 0).then(|| format!("… ({hidden} lines before these; --json has more)"));
+    let shown = all[hidden..].iter().map(|text| match text.char_indices().nth(MOST_LETTERS) {
+        Some((end, _)) => line(&text[..end]) + "…",
+        None => line(text),
+    });
+    note.into_iter().chain(shown).collect()
+}
+
+/// What would get an image that cannot be run.
+fn image_words(error: &CallError) -> Option<String> {
+    let text = |name: &str| error.details.get(name).and_then(Value::as_str);
+    let image = text("image")?;
+    if text("refusal") == Some("not-pinned") {
+        let image = shell::word(&format!("docker://{image}"));
+        return Some(format!(
+            "`skopeo inspect --format '{{{{.Digest}}}}' {image}` shows its digest"
+        ));
+    }
+    let word = shell::word(image);
+    match (text("engine"), text("images")) {
+        (Some(engine), _) => Some(format!("`{engine} pull {word}` gets it")),
+        (None, Some(folder)) => {
+            let (from, to) =
+                (format!("docker://{image}"), format!("oci-archive:{folder}/NAME.tar"));
+            let (from, to) = (shell::word(&from), shell::word(&to));
+            Some(format!("`skopeo copy {from} {to}` gets it, or `podman pull {word}` for podman"))
+        }
+        (None, None) => None,
+    }
+}
+
+/// The limit that a call ran into, where its message does not say it.
+fn limit_words(error: &CallError) -> Option<String> {
+    let limit = error.details.get("limit")?;
+    let text = |name: &str| limit.get(name).and_then(Value::as_str);
+    let (name, number, set_by) = (text("name")?, text("words")?, text("set_by")?);
+    let may = match name {
+        "timeout" => format!("it may take {number}"),
+        "output" => format!("it may write {number}"),
+        "memory" => format!("it may use {number} of memory"),
+        "processes" => format!("it may have {number} processes at a time"),
+        _ => format!("its scratch folder may hold {number}"),
+    };
+    (!error.message.contains(set_by)).then(|| format!("{may} (set by {set_by})"))
 }
 
 pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
