@@ -174,6 +174,7 @@ fn call_of(tool: &Tool) -> Call {
         surface: Surface::Terminal,
         approver: None,
         ticket: None,
+        within: None,
         folder: "/".into(),
         progress: None,
         called_off: host::CancellationToken::new(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use manifest::document::Report;
 use manifest::finding::{Finding, Severity};
 use manifest::json::{Place, Places};
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthChar;
 
 use crate::exit::Failure;
@@ -118,6 +119,20 @@ fn shortened(pointer: &str) -> String {
     }
 }
 
+/// A finding for programs.
+pub(crate) fn to_value(finding: &Finding, places: &Places<'_>) -> Value {
+    let place = places.of(finding.span);
+    json!({
+        "code": finding.code.name(),
+        "severity": finding.severity,
+        "pointer": finding.pointer,
+        "line": place.line,
+        "column": place.column,
+        "message": finding.message,
+        "help": finding.help,
+    })
+}
+
 /// Shows what is wrong with a manifest and gives the failure that ends the command.
 pub(crate) fn refused(path: &Path, bytes: &[u8], report: &Report, printer: Printer) -> Failure {
     let text = String::from_utf8_lossy(bytes);
@@ -126,5 +141,9 @@ pub(crate) fn refused(path: &Path, bytes: &[u8], report: &Report, printer: Print
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
         printer.note(&draw(finding, &shown, &text, &places, printer));
     }
-    Failure::invalid(format!("`{shown}` is not valid"))
+    let findings = report.findings.iter().map(|finding| to_value(finding, &places)).collect();
+    Failure {
+        findings: Some(Box::new(findings)),
+        ..Failure::invalid(format!("`{shown}` is not valid"))
+    }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Failure {
     pub(crate) details: Vec<String>,
     pub(crate) causes: Vec<String>,
     pub(crate) hints: Vec<String>,
+    /// What is wrong with a manifest, a list for programs; people have seen it drawn.
+    pub(crate) findings: Option<Box<serde_json::Value>>,
 }
 
 impl Failure {
@@ -58,6 +60,7 @@ impl Failure {
             details: Vec::new(),
             causes: Vec::new(),
             hints: Vec::new(),
+            findings: None,
         }
     }
 

@@ -18,8 +18,10 @@ use crate::printer::Printer;
 
 /// Tools at a path, and what was unpacked for them.
 #[derive(Debug)]
-pub(crate) struct Tools {
+pub(crate) struct Found {
     pub(crate) tools: Vec<Tool>,
+    /// The file that each of them was found in.
+    pub(crate) files: Vec<PathBuf>,
     _unpacked: Option<Unpacked>,
 }
 
@@ -39,7 +41,7 @@ pub(crate) fn at(
     loading: Loading<'_>,
     home: &Home,
     printer: Printer,
-) -> Result<Tools, Failure> {
+) -> Result<Found, Failure> {
     let located = loading.located(path, printer)?;
     let needs_unpacking = |(file, package): &(PathBuf, Package)| {
         container::is_archive(file)
@@ -49,7 +51,7 @@ pub(crate) fn at(
         [one] if needs_unpacking(one) => Some(unpack(&one.0, home, printer)?),
         _ => None,
     };
-    let mut tools = Vec::new();
+    let (mut tools, mut files) = (Vec::new(), Vec::new());
     for (file, package) in located {
         let folder = match &unpacked {
             Some(unpacked) => unpacked.0.clone(),
@@ -67,8 +69,9 @@ pub(crate) fn at(
         // A path the owner typed is the owner's own.
         let (consent, source_trust) = (Consent::ByPath, Trust::Local);
         tools.push(Tool { package, root, place, consent, source_trust });
+        files.push(file);
     }
-    Ok(Tools { tools, _unpacked: unpacked })
+    Ok(Found { tools, files, _unpacked: unpacked })
 }
 
 /// Unpacks a package into the home, where nothing but the call sees it.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ledger::state::approvals::TicketId;
 use manifest::model::{Action, Package, Trust};
@@ -73,6 +74,8 @@ pub struct Call {
     pub ticket: Option<TicketId>,
     /// The caller's folder.
     pub folder: PathBuf,
+    /// How long it may take at most, where the caller would have it take less than it may.
+    pub within: Option<Duration>,
     /// Who is told how far it is, where the tool says so.
     pub progress: Option<Arc<dyn Progress>>,
     /// With it the caller calls it off.

@@ -13,7 +13,7 @@ use sandbox::Launcher;
 use serde_json::Value;
 use vault::Redactor;
 
-use crate::error::CallError;
+use crate::error::{CallError, Kind};
 use crate::plan::{self, Asked, Way, Worker};
 use crate::run::leash::Leash;
 use crate::run::worker::{Warmth, Workers};
@@ -58,16 +58,28 @@ pub(crate) fn consider(
     until: Instant,
     leash: &Leash,
 ) -> Result<Considered, CallError> {
-    let until = until.min(Instant::now() + PATIENCE);
+    let patient = Instant::now() + PATIENCE;
     // No secrets are known before the owner was asked, and none were told to this process.
     let unknown = Redactor::new([]);
-    let said = workers.ask(launcher, question, &unknown, warmth, until, leash).answer?;
+    let said = workers.ask(launcher, question, &unknown, warmth, until.min(patient), leash).answer;
+    let said = said.map_err(|error| match error.kind {
+        // Else it is the time of the call that was over.
+        Kind::TimedOut if patient < until => CallError { message: too_slow(), ..error },
+        _ => error,
+    })?;
     let names = said["requiredSecrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(Considered {
         wants_approval: said["requiresApproval"] != false,
         message: said["message"].as_str().map(quotable),
         secrets: names.map(Input::secret).collect(),
     })
+}
+
+fn too_slow() -> String {
+    let most = PATIENCE.as_secs();
+    format!(
+        "its hooks (`requiresApproval` and others) took longer than {most} s, which is the most they may"
+    )
 }
 
 /// A stranger's words as they may stand beneath our own: short, and without what steers a terminal.

@@ -15,6 +15,9 @@ const LONGEST_MESSAGE: usize = 4096;
 /// How many bytes are told of each text that comes along with it: what a tool said, what a server answered.
 const MOST_TOLD: usize = 16 << 10;
 
+/// How many bytes are told of an answer that is none.
+const MOST_OF_AN_ANSWER: usize = 200;
+
 /// Why a call gave no result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallError {
@@ -27,7 +30,7 @@ pub struct CallError {
     /// After how many seconds the same may well succeed, where the failure looks like one that passes.
     pub passes_after: Option<u32>,
     /// What a process reached for in vain before this happened.
-    pub(crate) blocked: Vec<Blocked>,
+    pub blocked: Vec<Blocked>,
 }
 
 /// What kind of failure it is. Each face maps it once: to an exit code, a status, a code of its protocol.
@@ -160,6 +163,13 @@ impl CallError {
     /// cuts what is told in an error.
     pub(crate) fn shorten(&mut self) {
         self.message = clip::start(&self.message, LONGEST_MESSAGE);
+        if let Some(Value::String(answer)) = self.details.get_mut("answer") {
+            *answer = clip::start(answer, MOST_OF_AN_ANSWER);
+            self.message = match answer.as_str() {
+                "" => format!("{}: it is empty", self.message),
+                answer => format!("{}; it begins with {answer:?}", self.message),
+            };
+        }
         for detail in self.details.as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
             if let Value::String(text) = detail {
                 *text = clip::end(text, MOST_TOLD);

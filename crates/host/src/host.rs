@@ -3,6 +3,7 @@
 mod asking;
 mod listing;
 mod places;
+mod planning;
 mod running;
 mod signing;
 
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Entry, Implementation};
-use policy::{Decision, Denial, Grants, Memory, Policy, Verdict, decide};
+use policy::{Decision, Denial, Grants, Memory, Policy, SetBy, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::FileVault;
@@ -30,6 +31,7 @@ use crate::consider::{Considered, consider, question};
 use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
+use crate::limit;
 use crate::login::Logins;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
@@ -151,17 +153,6 @@ impl Host {
         self.launcher.walls().level()
     }
 
-    /// Says exactly what a call would run and whether it may, and runs nothing: not even the hooks of the
-    /// tool, so it may want more than this.
-    pub async fn plan(&self, tool: &Tool, call: &Call) -> Result<Plan, CallError> {
-        let known = self.known(tool, call).await?;
-        let prepared = self.prepare(tool, call)?;
-        let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
-        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
-        let variables = collector.collect(&decision.allowance, &[]).await.unwrap_or_default();
-        plan::make(&self.asked(tool, call, &prepared, decision, &variables))
-    }
-
     /// Makes a call, and writes down that it was made, or why not.
     pub async fn call(&self, tool: &Tool, call: &Call, warmth: Warmth) -> Made {
         let began = Instant::now();
@@ -181,6 +172,9 @@ impl Host {
                     allowed,
                 };
                 let mut ran = self.run(&running).await;
+                if let Err(error) = &mut ran.output {
+                    limit::tell(error, &plan.decision.allowance, tool.package.dialect);
+                }
                 ran.redact(&plan.redactor);
                 (ran, Some(begun))
             }
@@ -222,6 +216,7 @@ impl Host {
             return Err(denied(denial, tool));
         }
         let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
+        let allowance = open.allowance.clone();
         let hooks = self.asked(tool, call, &prepared, open, &[]);
         let question = question(&hooks)?;
         let is_counted = question.is_some();
@@ -232,7 +227,10 @@ impl Host {
                 let began = Instant::now();
                 let until = began + allowed;
                 let considered = self.consider_written(question, warmth, until, call, record);
-                let considered = considered.await?;
+                let considered = considered.await.map_err(|mut error| {
+                    limit::tell(&mut error, &allowance, tool.package.dialect);
+                    error
+                })?;
                 allowed = allowed.saturating_sub(began.elapsed());
                 considered
             }
@@ -437,7 +435,13 @@ impl Host {
             wants_approval: considered.wants_approval,
             is_signed_in: known.is_signed_in,
         };
-        decide(&asked, &self.settings.policy, &known.grants, &known.memory)
+        let mut decision = decide(&asked, &self.settings.policy, &known.grants, &known.memory);
+        let allowance = &mut decision.allowance;
+        let within = call.within.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        if let Some(within) = within.filter(|within| *within < allowance.timeout_ms) {
+            (allowance.timeout_ms, allowance.timeout_by) = (within, SetBy::Caller);
+        }
+        decision
     }
 
     fn asked<'a>(

@@ -8,6 +8,7 @@
 //! | [`call`] | a tool, a call, a reply |
 //! | [`error`] | why there is none |
 //! | `blocked` | what a tool reached for in vain |
+//! | `limit` | which limit a call ran into, and who set it |
 //! | `choose` | which implementation runs here |
 //! | `input`, [`judge`] | defaults, schema, a clock for schemas that may take long |
 //! | `template` | `${…}` filled in |
@@ -34,6 +35,7 @@ pub mod error;
 pub mod host;
 mod input;
 pub mod judge;
+mod limit;
 pub mod login;
 mod output;
 pub mod plan;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::input::check_output;
+use crate::limit::{Limit, TIMED_OUT_OF_AGENTCLI, too_late};
 use crate::stream::Stream;
 
 /// With this code programs say that the same may well succeed later (`EX_TEMPFAIL` of `sysexits.h`).
@@ -140,7 +141,9 @@ fn failed(code: i32, stdout: &[u8], stderr: &[u8], action: &Action, dialect: Dia
             None if said.is_empty() => format!("exit status {code}"),
             None => said.to_owned(),
         };
-        return CallError::new(Kind::Failed, message).with("exit", code);
+        let error = CallError::new(Kind::Failed, message).with("exit", code);
+        // The message is cut at its end, where the most is said of a failure.
+        return if said.contains('\n') { error.with("stderr", said) } else { error };
     }
     if action.standard_errors {
         let on_stdout = strict(String::from_utf8_lossy(stdout).trim());
@@ -166,11 +169,17 @@ pub(crate) fn ended_by(exit: Exit, stderr: &[u8], dialect: Dialect) -> CallError
         Exit::Cancelled => Kind::Cancelled,
         _ => Kind::Failed,
     };
-    let message = match (&kind, dialect) {
-        (Kind::TimedOut, Dialect::Agentcli) => "tool timed out".to_owned(),
-        _ => format!("the tool {exit}"),
+    let error = match (&kind, dialect) {
+        (Kind::TimedOut, Dialect::Agentcli) => CallError::new(kind, TIMED_OUT_OF_AGENTCLI),
+        (Kind::TimedOut, _) => too_late("the tool had not ended"),
+        _ => CallError::new(kind, format!("the tool {exit}")),
     };
-    CallError::new(kind, message).with("stderr", String::from_utf8_lossy(stderr))
+    let error = error.with("stderr", String::from_utf8_lossy(stderr));
+    match exit {
+        Exit::Memory => error.with("limit", Limit::Memory.name()),
+        Exit::Processes => error.with("limit", Limit::Processes.name()),
+        _ => error,
+    }
 }
 
 /// The standard shape of an error.

@@ -5,6 +5,7 @@ pub(crate) mod container;
 pub(crate) mod engine;
 mod lent;
 pub(crate) mod mcp;
+pub(crate) mod outlook;
 pub(crate) mod owner;
 
 use std::ffi::{OsStr, OsString};
@@ -31,6 +32,7 @@ use a2a::Agent;
 use container::InImage;
 use engine::Engine;
 use mcp::{Mcp, Place};
+use outlook::Outlook;
 use owner::Owner;
 
 /// Exactly what a call would run, and with what.
@@ -48,6 +50,8 @@ pub struct Plan {
     pub(crate) image: Option<InImage>,
     /// Knows the secrets it is given.
     pub(crate) redactor: Redactor,
+    /// What may still keep it from being made, where nothing is run.
+    pub(crate) outlook: Option<Outlook>,
 }
 
 impl Plan {
@@ -69,7 +73,8 @@ impl Plan {
             Way::Engine(one) => return (one.shown.clone(), one.names.clone()),
         };
         let names = walls.confinement.environment.iter();
-        (argv.clone(), names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
+        let argv = argv.iter().map(|word| self.redactor.text(word)).collect();
+        (argv, names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
     }
 
     /// The walls that a process of it gets, where it starts one.
@@ -128,6 +133,7 @@ impl Plan {
             document["image"] = image.to_value();
         }
         if let (Value::Object(members), Value::Object(more)) = (&mut document, told) {
+            members.extend(self.outlook.iter().flat_map(Outlook::to_value));
             members.extend(more);
         }
         document
@@ -158,11 +164,16 @@ impl Plan {
         let names: Vec<_> =
             confinement.environment.iter().map(|(name, _)| name.to_string_lossy()).collect();
         let hosts: Vec<_> = walls.rules.iter().map(ToString::to_string).collect();
+        let argv: Vec<_> = argv.iter().map(|word| self.redactor.text(word)).collect();
+        let level = json!({
+            "required": confinement.required.to_string(),
+            "here": self.outlook.as_ref().map(|outlook| outlook.level.to_string()),
+        });
         json!({
             "runs": way,
             "argv": argv,
             "walls": {
-                "level": confinement.required.to_string(),
+                "level": level,
                 "read": paths(&confinement.readable),
                 "write": paths(&confinement.writable),
                 "hidden": paths(&confinement.hidden),
@@ -251,7 +262,7 @@ pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
     })?;
     let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
     let package = asked.tool.package.canonical_id();
-    Ok(Plan { package, decision, implementation, way, image, redactor })
+    Ok(Plan { package, decision, implementation, way, image, redactor, outlook: None })
 }
 
 impl Asked<'_> {

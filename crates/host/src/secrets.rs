@@ -72,7 +72,7 @@ impl Collector<'_> {
                 }
                 // Nothing is run, so a name stands for what is not there.
                 None if self.elsewhere == Elsewhere::Left && (input.secret || input.required) => {
-                    let value = format!("({})", input.name);
+                    let value = stand_in(&input.name);
                     variables
                         .push((input.name.clone(), Variable { value, is_secret: input.secret }));
                 }
@@ -234,6 +234,32 @@ pub(crate) fn redactor(variables: &[(String, Variable)]) -> Redactor {
         .filter_map(|(name, variable)| Some((name, Secret::new(variable.value.clone()).ok()?)))
         .collect();
     Redactor::new(secrets.iter().map(|(name, secret)| (name.as_str(), secret)))
+}
+
+/// What stands for a value that is not there, where nothing is run.
+fn stand_in(name: &str) -> String {
+    format!("({name})")
+}
+
+/// Whether a value only stands for one that is not there.
+pub(crate) fn is_stand_in(name: &str, variable: &Variable) -> bool {
+    variable.value == stand_in(name)
+}
+
+/// What a tool needs and nobody keeps, and whether it is a secret. What others keep is not asked for here.
+pub(crate) fn missing_of(
+    package: &Package,
+    variables: &[(String, Variable)],
+) -> Vec<(String, bool)> {
+    let is_elsewhere = |input: &Input| {
+        let reference = input.reference.as_deref().map(Reference::from_str);
+        matches!(reference, Some(Ok(Reference::Vault { .. } | Reference::Keyring { .. })))
+    };
+    let needed = package.inputs.iter().filter(|input| input.required && !is_elsewhere(input));
+    let is_missing = |input: &&Input| {
+        variables.iter().any(|(name, one)| *name == input.name && is_stand_in(name, one))
+    };
+    needed.filter(is_missing).map(|input| (input.name.clone(), input.secret)).collect()
 }
 
 fn missing(input: &Input) -> CallError {

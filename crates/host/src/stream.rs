@@ -95,8 +95,10 @@ impl Stream {
 
     fn check(&self, line: &[u8]) -> Result<Value, CallError> {
         let record = std::str::from_utf8(line).ok().and_then(strict);
-        let record = record
-            .ok_or_else(|| CallError::new(Kind::BadOutput, "a line of the answer is no JSON"))?;
+        let record = record.ok_or_else(|| {
+            CallError::new(Kind::BadOutput, "a line of the answer is no JSON")
+                .with("answer", String::from_utf8_lossy(line))
+        })?;
         match &self.schema {
             Some(schema) => check_output(&record, schema, self.until).map(|()| record),
             None => Ok(record),

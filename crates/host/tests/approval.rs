@@ -371,7 +371,9 @@ async fn no_calls_a_minute_are_none() {
     let folder = node_tool("{ async execute() { return 1; } }");
     let host = kit::host_with("[budget]\ncalls_per_minute = 0").await;
     let denied = error(&host, &folder.tool("tool.json"), json!({})).await;
-    assert_eq!(denied.message, "your policy allows no calls a minute");
+    let words =
+        "your policy allows no calls a minute (`calls_per_minute` of `[budget]` in policy.toml)";
+    assert_eq!(denied.message, words);
 }
 
 #[tokio::test]

@@ -31,7 +31,10 @@ async fn a_coroutine_is_awaited_and_an_exception_is_told() {
     let (host, tool) = (host().await, folder.tool("manifest.json"));
     assert_eq!(result(&host, &tool, json!({"x": 1})).await, json!({"x": 1}));
     let failed = error(&host, &tool, json!({"bad": true})).await;
-    assert_eq!((failed.kind, &*failed.message), (Kind::Failed, "ValueError: no such colour"));
+    assert_eq!(
+        (failed.kind, &*failed.message),
+        (Kind::Failed, "ValueError: no such colour (demo.py:5)")
+    );
     // Its own failure is no reason to start it anew.
     assert_eq!(result(&host, &tool, json!({"x": 2})).await, json!({"x": 2}));
 }

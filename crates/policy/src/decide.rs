@@ -8,7 +8,7 @@ use manifest::model::{Action, Implementation, Package, Sandbox, SideEffects, Tru
 
 use crate::approval::{Answer, Memory, Question, Surface, Why};
 use crate::arguments::Arguments;
-use crate::decision::{Allowance, Decision, Denial, HostAllowance, Reason, Verdict};
+use crate::decision::{Allowance, Decision, Denial, HostAllowance, Reason, SetBy, Verdict};
 use crate::grants::{Grants, Kind};
 use crate::policy::{Level, PackageRules, Policy, Rule};
 
@@ -192,14 +192,20 @@ fn allow(
         Some(Sandbox::Process) | None => level,
     };
     say(reasons, "walls", format!("at least {level}"));
-    let timeout = (asked.action.timeout_ms)
-        .or(asked.implementation.and_then(|one| one.timeout_ms))
-        .or(package.timeout_ms)
-        .or(rules.and_then(|rules| rules.timeout_ms))
-        .unwrap_or(policy.sandbox.timeout_ms);
-    let memory = (package.resources.memory.as_deref().and_then(resources::bytes))
-        .or(rules.and_then(|rules| rules.memory))
-        .unwrap_or(policy.sandbox.memory);
+    let (timeout_ms, timeout_by) = limit(
+        (asked.action.timeout_ms)
+            .or(asked.implementation.and_then(|one| one.timeout_ms))
+            .or(package.timeout_ms),
+        rules.and_then(|rules| rules.timeout_ms),
+        policy.sandbox.timeout_ms,
+        policy.sandbox.max_timeout_ms,
+    );
+    let (memory, memory_by) = limit(
+        package.resources.memory.as_deref().and_then(resources::bytes),
+        rules.and_then(|rules| rules.memory),
+        policy.sandbox.memory,
+        policy.sandbox.max_memory,
+    );
     let declared = &package.permissions.devices;
     let is_device = |device: &&str| {
         package.dialect != Dialect::Capability || declared.iter().any(|one| one == device)
@@ -221,13 +227,23 @@ fn allow(
         devices: grants.of(Kind::Device).filter(is_device).map(str::to_owned).collect(),
         environment: asked.action.environment.iter().cloned().chain(passed).collect(),
         level,
-        timeout_ms: timeout.min(policy.sandbox.max_timeout_ms),
-        memory: memory.min(policy.sandbox.max_memory),
+        timeout_ms,
+        timeout_by,
+        memory,
+        memory_by,
         cpu_share: package.resources.cpu.as_deref().and_then(resources::share),
         processes: policy.sandbox.processes,
         scratch: policy.sandbox.scratch,
         output: policy.sandbox.output,
     }
+}
+
+/// A limit and who set it: what the manifest says, else the policy of this package, else that of all; but never more than the most.
+fn limit(manifest: Option<u64>, package: Option<u64>, policy: u64, most: u64) -> (u64, SetBy) {
+    let (value, by) = (manifest.map(|value| (value, SetBy::Manifest)))
+        .or(package.map(|value| (value, SetBy::Package)))
+        .unwrap_or((policy, SetBy::Policy));
+    if value > most { (most, SetBy::Most) } else { (value, by) }
 }
 
 /// Whether a package says itself that it does without something of this kind, so that no grant gives it any.

@@ -91,8 +91,12 @@ pub struct Allowance {
     pub level: Level,
     /// How long it may take, in milliseconds.
     pub timeout_ms: u64,
+    /// Who says so.
+    pub timeout_by: SetBy,
     /// Its memory, in bytes.
     pub memory: u64,
+    /// Who says so.
+    pub memory_by: SetBy,
     /// Processors at a time, in hundredths.
     pub cpu_share: Option<u32>,
     /// Processes at a time.
@@ -101,6 +105,21 @@ pub struct Allowance {
     pub scratch: u64,
     /// Bytes of its answer.
     pub output: u64,
+}
+
+/// Who set a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetBy {
+    /// Whoever calls, who may only lower it.
+    Caller,
+    /// The manifest.
+    Manifest,
+    /// What the policy says of this package.
+    Package,
+    /// What the policy says of every package that says nothing.
+    Policy,
+    /// What the policy says is the most anybody may have.
+    Most,
 }
 
 /// A host that may be reached.

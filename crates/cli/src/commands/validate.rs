@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::count;
 use crate::container;
 use crate::disk::{self, Beside};
-use crate::draw::draw;
+use crate::draw::{draw, to_value};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::load;
 use crate::printer::{Printer, Style, escaped};
@@ -362,22 +362,8 @@ fn manifest_of_test(path: &Path) -> Option<Vec<u8>> {
 
 fn document(path: &str, report: &Report, text: &str) -> Value {
     let places = Places::new(text);
-    let findings: Vec<_> = report
-        .findings
-        .iter()
-        .map(|finding| {
-            let place = places.of(finding.span);
-            json!({
-                "code": finding.code.name(),
-                "severity": finding.severity,
-                "pointer": finding.pointer,
-                "line": place.line,
-                "column": place.column,
-                "message": finding.message,
-                "help": finding.help,
-            })
-        })
-        .collect();
+    let findings: Vec<_> =
+        report.findings.iter().map(|finding| to_value(finding, &places)).collect();
     let mut document = json!({
         "path": path,
         "dialect": report.dialect,

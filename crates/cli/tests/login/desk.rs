@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::common::{Ran, repository, run_in};
+use crate::common::{Ran, repository, run_in, write_below};
 
 /// The package that is signed in for.
 pub(crate) const PACKAGE: &str = "install-manifest:trial";
@@ -57,10 +57,7 @@ impl Desk {
 
     /// A file beside the home.
     pub(crate) fn write(&self, name: &str, text: &str) -> String {
-        let path = self.folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
+        write_below(self.folder.path(), name, text)
     }
 
     fn arguments<'a>(home: &'a Path, arguments: &[&'a str]) -> Vec<&'a str> {

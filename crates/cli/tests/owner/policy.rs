@@ -50,7 +50,7 @@ fn a_budget_is_used_up() {
     desk.write("home/policy.toml", priced);
     let day = desk.call(&manifest);
     assert_eq!(day.code, 0, "{}", day.stderr);
-    assert!(desk.call(&manifest).stderr.contains("the cents your policy allows for today"));
+    assert!(desk.call(&manifest).stderr.contains("the 7 cents your policy allows for today"));
     desk.write("home/policy.toml", "[budget]\ncalls_per_minute = 1\n");
     assert_eq!(desk.call(&manifest).code, 0);
     assert!(desk.call(&manifest).stderr.contains("calls a minute"));

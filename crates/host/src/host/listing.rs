@@ -17,6 +17,7 @@ use crate::confine;
 use crate::consider::Considered;
 use crate::error::{CallError, Kind};
 use crate::input;
+use crate::limit;
 use crate::plan::{self, Plan, Way};
 use crate::run::mcp::{Servers, assumed};
 
@@ -28,14 +29,16 @@ impl Host {
         &self,
         tool: &Tool,
         surface: &Surface,
+        within: Option<Duration>,
         called_off: &CancellationToken,
     ) -> Result<Vec<Action>, CallError> {
         let began = Instant::now();
-        let mut record = self.record_of(tool, &listing(tool));
+        let listing = Call { within, ..listing(tool) };
+        let mut record = self.record_of(tool, &listing);
         surface.name().clone_into(&mut record.surface);
         let mut begun = None;
         let listed = tokio::select! {
-            listed = self.list(tool, &mut record, &mut begun) => listed,
+            listed = self.list(tool, &listing, &mut record, &mut begun) => listed,
             () = called_off.cancelled() => Err(CallError::called_off()),
         };
         let told = match &listed {
@@ -59,12 +62,12 @@ impl Host {
     async fn list(
         &self,
         tool: &Tool,
+        listing: &Call,
         record: &mut audit::Call,
         begun: &mut Option<audit::Begun>,
     ) -> Result<Vec<Action>, CallError> {
-        let listing = listing(tool);
-        let known = self.known(tool, &listing).await?;
-        let plan = self.plan_of_listing(tool, &known).await?;
+        let known = self.known(tool, listing).await?;
+        let plan = self.plan_of_listing(tool, listing, &known).await?;
         let plan = prepare_image(plan, &listing.called_off).await?;
         record.decision = audit::Decision::Allowed;
         self.note_plan(record, &plan);
@@ -75,7 +78,9 @@ impl Host {
                 let mut told = Vec::new();
                 let redactor = &plan.redactor;
                 let listed = self.list_signed(&plan.package, &mut one, redactor, &mut told, until);
+                let (allowance, dialect) = (&plan.decision.allowance, tool.package.dialect);
                 Box::pin(listed).await.map_err(|mut error| {
+                    limit::tell(&mut error, allowance, dialect);
                     error.redact(&tokens(&told));
                     error.redact(redactor);
                     error.shorten();
@@ -89,9 +94,10 @@ impl Host {
     /// The address of a tool's server on the network, and what may be reached on its behalf: what the
     /// owner would sign in for.
     pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
-        let mut known = self.known(tool, &listing(tool)).await?;
+        let listing = listing(tool);
+        let mut known = self.known(tool, &listing).await?;
         known.is_signed_in = true;
-        let plan = self.plan_of_listing(tool, &known).await?;
+        let plan = self.plan_of_listing(tool, &listing, &known).await?;
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         let rules = confine::rules(&plan.decision.allowance)?;
         let address = match &plan.way {
@@ -106,22 +112,26 @@ impl Host {
     }
 
     /// How a tool would be asked for its actions.
-    async fn plan_of_listing(&self, tool: &Tool, known: &Known) -> Result<Plan, CallError> {
+    async fn plan_of_listing(
+        &self,
+        tool: &Tool,
+        listing: &Call,
+        known: &Known,
+    ) -> Result<Plan, CallError> {
         let mut action = assumed("tools/list");
         let implementation = self.implementation(tool, &action)?;
         if let Entry::McpTool { tool_name, .. } = &implementation.entry {
             // A registry may be asked which server has it.
             action = assumed(tool_name);
         }
-        let call = listing(tool);
-        let input = input::read(&call.input, &action, tool.package.dialect)?;
+        let input = input::read(&listing.input, &action, tool.package.dialect)?;
         let prepared = Prepared { action: &action, implementation, input };
-        let decision = self.decide(tool, &call, &prepared, known, &Considered::default());
+        let decision = self.decide(tool, listing, &prepared, known, &Considered::default());
         if let Verdict::Denied(denial) = &decision.verdict {
             return Err(denied(denial, tool));
         }
         let variables = self.collector(tool, known).collect(&decision.allowance, &[]).await?;
-        plan::make(&self.asked(tool, &call, &prepared, decision, &variables))
+        plan::make(&self.asked(tool, listing, &prepared, decision, &variables))
     }
 }
 
@@ -134,6 +144,7 @@ fn listing(tool: &Tool) -> Call {
         approver: None,
         ticket: None,
         folder: tool.root.clone(),
+        within: None,
         progress: None,
         called_off: CancellationToken::new(),
     }

@@ -18,6 +18,8 @@ pub enum LoginError {
     NotReached {
         /// Who.
         what: &'static str,
+        /// Its host and port.
+        place: String,
         /// Why not.
         source: SendError,
     },
@@ -120,7 +122,9 @@ impl fmt::Display for LoginError {
             Self::Insecure(url) => {
                 write!(out, "`{url}` is not safe to sign in with: it must be of `https`")
             }
-            Self::NotReached { what, .. } => write!(out, "the {what} was not reached"),
+            Self::NotReached { what, place, .. } => {
+                write!(out, "the {what} at `{place}` was not reached")
+            }
             Self::NotWanted => out.write_str("the server does not ask anybody to sign in"),
             Self::NoServer => out.write_str("the server does not say where to sign in"),
             Self::Foreign { named } => {

@@ -10,6 +10,7 @@ use super::error::LoginError;
 use super::form::{basic, encoded, form};
 use super::register::{self, Known};
 use crate::output::strict;
+use crate::run::place_of;
 
 /// The longest answer.
 const MOST: u64 = 256 << 10;
@@ -110,5 +111,6 @@ pub(super) async fn send(
     request: Request,
     what: &'static str,
 ) -> Result<Response, LoginError> {
-    client.send(request).await.map_err(|source| LoginError::NotReached { what, source })
+    let place = place_of(&request.url);
+    client.send(request).await.map_err(|source| LoginError::NotReached { what, place, source })
 }

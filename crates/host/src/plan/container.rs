@@ -13,6 +13,7 @@ use policy::ContainerWay;
 use sandbox::runtime::Program;
 use serde_json::{Value, json};
 
+use super::engine::Engine;
 use super::mcp::Place;
 use super::{Asked, Plan, Process, Way, unavailable};
 use crate::choose::is_in_an_image;
@@ -76,7 +77,10 @@ pub(crate) fn prepare(plan: &mut Plan, leash: &Leash) -> Result<(), CallError> {
     let image = store.unpack(found, &is_called_off).map_err(|error| match error.code() {
         Some(Code::CalledOff) if leash.is_called_off() => CallError::called_off(),
         Some(Code::CalledOff) => {
-            let message = format!("to unpack the image `{reference}` took too long");
+            let minutes = UNPACKING.as_secs() / 60;
+            let message = format!(
+                "to unpack the image `{reference}` took longer than {minutes} minutes, which is the most it may"
+            );
             CallError::new(Kind::TimedOut, message)
         }
         _ => refused(&error),
@@ -116,7 +120,8 @@ impl Asked<'_> {
         if !is_in_an_image(package, self.implementation) {
             return Ok(None);
         }
-        let reference = Reference::parse(image).map_err(|error| refused(&error))?;
+        let reference = Reference::parse(image);
+        let reference = reference.map_err(|error| refused(&error).with("image", &**image))?;
         let mut why_not = Vec::new();
         for way in &self.settings.policy.containers.order {
             match way {
@@ -125,7 +130,10 @@ impl Asked<'_> {
                     None => why_not.push(self.nowhere(&reference)),
                 },
                 ContainerWay::Engine => match self.by_an_engine(&reference)? {
-                    Ok(engine) => return Ok(Some((Way::Engine(Box::new(engine)), None))),
+                    Ok(engine) => {
+                        let engine = Engine { instead: why_not, ..engine };
+                        return Ok(Some((Way::Engine(Box::new(engine)), None)));
+                    }
                     Err(why) => why_not.push(why),
                 },
             }
@@ -135,7 +143,8 @@ impl Asked<'_> {
             reasons => format!("the image `{reference}` cannot be run: {}", reasons.join("; ")),
         };
         let error = CallError::new(Kind::Unavailable, message);
-        Err(error.with("image", reference.to_string()).with("ways", why_not))
+        let images = self.settings.home.join("images").display().to_string();
+        Err(error.with("image", reference.to_string()).with("images", images).with("ways", why_not))
     }
 
     fn store(&self) -> Store {

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::container::{Command, folder};
 use super::{Asked, lent, unavailable};
 use crate::error::{CallError, Kind};
+use crate::secrets::is_stand_in;
 
 /// The engines, the one that needs no service first.
 const ENGINES: [&str; 2] = ["podman", "docker"];
@@ -86,6 +87,8 @@ pub(crate) struct Engine {
     pub(crate) container: String,
     /// The image.
     pub(crate) image: String,
+    /// Why it is not run in another way, which came first.
+    pub(crate) instead: Vec<String>,
     /// What the image must be like.
     pub(crate) needs: Needs,
     /// The whole environment of the engine's program; the tool's secrets are among it.
@@ -108,10 +111,17 @@ pub(crate) struct Needs {
 }
 
 impl Engine {
+    /// What the engine is called.
+    pub(crate) fn name(&self) -> String {
+        let name = self.program.file_name().unwrap_or(self.program.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+
     /// What is told of it.
     pub(super) fn to_value(&self) -> Value {
         json!({
             "runs": format!("a container of an engine, inside the walls of the engine, which count as {WORTH}"),
+            "image": { "reference": self.image, "from": format!("the images of {}", self.name()) },
             "argv": self.shown,
             "environment": self.names,
             "timeout_ms": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
@@ -133,7 +143,7 @@ impl Asked<'_> {
             Some((name, found.path))
         };
         let Some((name, program)) = ENGINES.into_iter().find_map(find) else {
-            return Ok(Err("there is neither podman nor docker".to_owned()));
+            return Ok(Err("neither podman nor docker is on your PATH".to_owned()));
         };
         let (argv, cwd) = match &self.implementation.entry {
             Entry::Argv { argv, cwd, .. } => (&**argv, cwd.as_deref()),
@@ -203,6 +213,7 @@ impl Asked<'_> {
             shown,
             container,
             image: reference.to_string(),
+            instead: Vec::new(),
             needs,
             environment,
             names,
@@ -224,10 +235,8 @@ impl Asked<'_> {
             let why = "an engine does not know a folder that is named from the image's own (`entrypoint.cwd`)";
             return Err(why.to_owned());
         }
-        // Where nothing is run, a name in parentheses stands for one that may not be there.
-        let is_known = |name: &str, value: &str| value != format!("({name})");
         let mut secrets = self.variables.iter().filter(|(_, one)| one.is_secret);
-        let secret = secrets.find(|(name, one)| is_known(name, &one.value));
+        let secret = secrets.find(|(name, one)| !is_stand_in(name, one));
         match secret {
             Some((name, _)) if !self.settings.policy.containers.engine_secrets => Err(format!(
                 "an engine writes variables into its own files as they are, and `{name}` is a secret (`engine_secrets = true` of `[containers]` in the policy lets it)"

@@ -106,11 +106,13 @@ impl Asked<'_> {
         env: &[(String, String)],
     ) -> Result<Mcp, CallError> {
         let name = argv.first().ok_or_else(|| unavailable("its command is empty"))?;
-        let program = self.program(&self.filled(name, Sink::Argument)?.concat())?;
-        let mut whole = vec![program.path.clone().into_os_string()];
+        let mut shown = vec![self.filled(name, Sink::Argument)?.concat()];
         for argument in &argv[1..] {
-            whole.extend(self.filled(argument, Sink::Argument)?.into_iter().map(OsString::from));
+            shown.extend(self.filled(argument, Sink::Argument)?);
         }
+        let program = self.program(&shown[0])?;
+        let mut whole: Vec<_> = shown.iter().map(OsString::from).collect();
+        whole[0] = program.path.clone().into_os_string();
         let folder = match cwd {
             Some(cwd) => self.beneath(cwd)?,
             None => self.tool.root.clone(),
@@ -127,7 +129,9 @@ impl Asked<'_> {
         let inside = Inside { folder, variables, program: &program };
         let allowance = &self.decision.allowance;
         let walls = confine::walls(self.tool, allowance, inside, self.settings)?;
-        self.mcp(Place::Process { argv: whole, walls: Box::new(walls) }, argv.to_vec())
+        let place = Place::Process { argv: whole, walls: Box::new(walls) };
+        // It is remembered by what the manifest says: where a package lies may change with each call.
+        Ok(Mcp { shown, ..self.mcp(place, argv.to_vec())? })
     }
 
     /// Plans a request to a server on the network.

@@ -49,7 +49,7 @@ pub(crate) fn run(engine: &Engine, until: Instant, leash: &Leash) -> Result<Fini
 }
 
 /// Asks the engine what the image is like, and refuses what must not be run by it.
-fn check_image(engine: &Engine, until: Instant, leash: &Leash) -> Result<(), CallError> {
+pub(crate) fn check_image(engine: &Engine, until: Instant, leash: &Leash) -> Result<(), CallError> {
     let unavailable = |why: String| CallError::new(Kind::Unavailable, why);
     let question = ["image", "inspect", "--format={{json .Config}}", &engine.image];
     let question = question.map(str::to_owned);
@@ -62,8 +62,14 @@ fn check_image(engine: &Engine, until: Instant, leash: &Leash) -> Result<(), Cal
         Exit::Code(0) => {}
         Exit::Code(_) => {
             let text = String::from_utf8_lossy(&said.stderr);
-            let why = format!("the engine does not have the image: {}", text.trim());
-            return Err(unavailable(why));
+            let (image, name) = (&engine.image, engine.name());
+            let mut ways = engine.instead.clone();
+            ways.push(format!("{name} does not have it: {}", text.trim()));
+            let why = format!("the image `{image}` cannot be run: {}", ways.join("; "));
+            return Err(unavailable(why)
+                .with("image", image.as_str())
+                .with("engine", name)
+                .with("ways", ways));
         }
         exit => return Err(output::ended_by(exit, &said.stderr, Dialect::InstallManifest)),
     }

@@ -5,15 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::Rules;
-use egress::http::{Client, HeaderName, Request, Response, SendError, StatusCode};
+use egress::http::{Client, HeaderName, Request, Response, SendError, StatusCode, Url};
 use egress::resolve::{Resolve, SystemResolver};
 use manifest::model::{Action, OutputFormat};
 use vault::{FileVault, Secret};
 
 use super::oauth::Tokens;
+use super::place_of;
 use crate::blocked::Blocked;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
+use crate::limit::too_late;
 use crate::output;
 use crate::request::{Http, put_bearer};
 use crate::stream::Stream;
@@ -90,9 +92,9 @@ impl Web {
                 }
                 Ok(response) => return Ok(response),
                 Err(error) if error.is_transient() => {
-                    return Err(not_sent(&error).passing());
+                    return Err(not_sent(&error, &plan.url).passing());
                 }
-                Err(error) => return Err(not_sent(&error)),
+                Err(error) => return Err(not_sent(&error, &plan.url)),
             }
         }
     }
@@ -163,11 +165,12 @@ fn passes_after(response: &Response) -> Option<u32> {
     Some(asked.unwrap_or_default()).filter(|asked| *asked <= LONGEST_WAIT)
 }
 
-/// Why there is no response.
-pub(super) fn not_sent(error: &SendError) -> CallError {
+/// Why there is no response from a URL.
+pub(super) fn not_sent(error: &SendError, url: &Url) -> CallError {
+    let place = place_of(url);
     let kind = match error {
         SendError::Refused { asked, refusal } => return refused(asked, *refusal),
-        SendError::TimedOut => return CallError::new(Kind::TimedOut, "the server took too long"),
+        SendError::TimedOut => return too_late(&format!("`{place}` had not answered")),
         SendError::TooLarge { .. } => Kind::TooMuchOutput,
         SendError::Header(_) => Kind::Denied,
         SendError::TooManyRedirects { .. } | SendError::BadRedirect | SendError::Downgrade => {
@@ -184,7 +187,7 @@ pub(super) fn not_sent(error: &SendError) -> CallError {
         cause = Some(deeper);
     }
     let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-    CallError::new(kind, format!("{error}{cause}"))
+    CallError::new(kind, format!("the request to `{place}` failed: {error}{cause}"))
 }
 
 fn refused(asked: &str, refusal: egress::Refusal) -> CallError {

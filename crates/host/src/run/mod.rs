@@ -15,6 +15,7 @@ pub(crate) mod worker;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use egress::attempt::{Attempt, Outcome, Stage};
+use egress::http::Url;
 use egress::resolve::SystemResolver;
 use egress::{Limits, Rules, Running};
 use sandbox::{Asked, Child, SpawnError};
@@ -76,6 +77,12 @@ pub(crate) fn note(blocked: &Mutex<Vec<Blocked>>, attempt: &Attempt) {
     if blocked.len() < MOST_BLOCKED && !blocked.contains(&one) {
         blocked.push(one);
     }
+}
+
+/// The host and the port of a URL. No more of it is told in an error: the rest may hold a secret.
+pub(crate) fn place_of(url: &Url) -> String {
+    let port = url.port_or_known_default().unwrap_or_default();
+    format!("{}:{port}", url.host_str().unwrap_or_default())
 }
 
 /// Why a process was not started.

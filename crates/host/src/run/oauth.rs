@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response};
+use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response, SendError};
 use vault::{FileVault, Secret};
 
 use super::http::not_sent;
 use crate::error::{CallError, Kind};
+use crate::limit::too_late;
 use crate::login::form::{basic, encoded, form};
 use crate::login::kept::life;
 use crate::login::talk::{code, said};
@@ -65,7 +66,7 @@ impl Tokens {
             return Ok(access);
         }
         let turn = Arc::clone(lock(&self.turns).entry(account.clone()).or_default());
-        let late = |_| CallError::new(Kind::TimedOut, "a token was waited for too long");
+        let late = |_| too_late("it waited for a token");
         let turn = tokio::time::timeout(within, turn.lock_owned()).await.map_err(late)?;
         if let Some(access) = self.current(account) {
             return Ok(access);
@@ -168,7 +169,13 @@ async fn fetch(
     let ask = async |way| {
         let left = until.saturating_duration_since(Instant::now());
         let request = request(account, refresh.as_deref(), way, left);
-        client.send(request).await.map_err(|error| not_sent(&error))
+        client.send(request).await.map_err(|error| match error {
+            // This limit is ours, and not that of the call.
+            SendError::TooLarge { most } => {
+                bad(&format!("the token endpoint answered with more than {most} bytes"))
+            }
+            error => not_sent(&error, &account.token_url),
+        })
     };
     let mut response = ask(SecretIn::Header).await?;
     for other in other_ways(account) {

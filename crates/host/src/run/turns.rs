@@ -8,7 +8,8 @@ use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
-use crate::error::{CallError, Kind};
+use crate::error::CallError;
+use crate::limit::too_late;
 
 /// From so many tools on, those of which nothing runs are forgotten.
 const MANY: usize = 256;
@@ -35,7 +36,7 @@ impl Turns {
         };
         match timeout_at(until.into(), turns.acquire_owned()).await {
             Ok(Ok(turn)) => Ok(turn),
-            _ => Err(CallError::new(Kind::TimedOut, "the call waited for its turn too long")),
+            _ => Err(too_late("it waited for its turn")),
         }
     }
 }
@@ -45,6 +46,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::error::Kind;
 
     fn soon() -> Instant {
         Instant::now() + Duration::from_millis(20)

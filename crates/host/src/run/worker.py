@@ -18,11 +18,27 @@ def main():
         text = json.dumps(message, allow_nan=False, separators=(",", ":"))
         replies.write(text.encode("utf-8", "surrogatepass") + b"\n")
 
-    def fail(error):
-        return {"error": {"type": type(error).__name__, "message": str(error)}}
-
     load = json.loads(requests.readline())
-    sys.path.insert(0, load["root"])
+    root = load["root"]
+
+    def place(error):
+        # The last line of the package itself; where the rest of the machine has its files is nobody's business.
+        places = []
+        step = error.__traceback__
+        while step is not None:
+            places.append((step.tb_frame.f_code.co_filename, step.tb_lineno))
+            step = step.tb_next
+        if isinstance(error, SyntaxError):
+            places.append((error.filename, error.lineno))
+        for path, number in reversed(places):
+            if path and path.startswith(root + os.sep):
+                return f"{os.path.relpath(path, root)}:{number}"
+        return None
+
+    def fail(error):
+        return {"error": {"type": type(error).__name__, "message": str(error), "at": place(error)}}
+
+    sys.path.insert(0, root)
     module, _, name = load["callable"].partition(":")
     try:
         function = importlib.import_module(module)

@@ -357,7 +357,13 @@ fn failure(reply: &Value) -> Option<CallError> {
         (kind, "") => kind.to_owned(),
         (kind, message) => format!("{kind}: {message}"),
     };
-    Some(CallError::new(Kind::Failed, message).with("type", text("type")))
+    let failure = CallError::new(Kind::Failed, message).with("type", text("type"));
+    Some(match text("at") {
+        "" => failure,
+        at => {
+            CallError { message: format!("{} ({at})", failure.message), ..failure.with("at", at) }
+        }
+    })
 }
 
 /// A line of at most so many bytes, without its end; empty at the end of all.

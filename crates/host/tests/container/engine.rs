@@ -253,9 +253,18 @@ async fn an_image_that_the_engine_does_not_have_is_not_fetched() {
     let invocation = json!({"kind": "stdin-json"});
     let tool = image.tool_of("container", &name, Some(&["true"]), &invocation);
     let home = home();
-    let refused = error(&podman.host(home.path(), "").await, &tool, json!({})).await;
+    let host = podman.host(home.path(), "").await;
+    let refused = error(&host, &tool, json!({})).await;
     assert_eq!(refused.kind, Kind::Unavailable, "{refused}");
-    assert!(refused.message.contains("does not have the image"), "{refused}");
+    assert!(refused.message.contains("podman does not have it: "), "{refused}");
+    assert_eq!(
+        (&refused.details["image"], &refused.details["engine"]),
+        (&json!(name), &json!("podman"))
+    );
+    // A plan says so before.
+    let plan = host.plan(&tool, &call_of(&tool, &json!({}))).await.unwrap().to_value();
+    assert_eq!(plan["image"], json!({"reference": name, "from": "the images of podman"}));
+    assert!(plan["image_missing"].as_str().unwrap().contains("does not have it"), "{plan}");
 }
 
 /// docker needs a service, which cannot run here; a stand-in says how it was called.

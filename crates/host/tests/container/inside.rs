@@ -124,7 +124,7 @@ async fn the_plan_shows_the_image_and_unpacks_nothing() {
     assert_eq!(plan["image"]["user_not_kept"], "app");
     assert!(plan["image"]["from"].as_str().unwrap().ends_with("/layout"), "{plan}");
     assert_eq!(plan["argv"], json!(["sh", "-c", "true", "--", "${input.text}"]));
-    assert_eq!(plan["walls"]["level"], "L2");
+    assert_eq!(plan["walls"]["level"]["required"], "L2");
     assert_eq!(plan["walls"]["read"], json!([]), "the package's folder is not granted");
     assert!(!home.path().join("images").exists());
 }

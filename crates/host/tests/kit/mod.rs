@@ -164,6 +164,7 @@ pub fn call_of(tool: &Tool, input: &Value) -> Call {
         surface: Surface::Terminal,
         approver: None,
         ticket: None,
+        within: None,
         folder: "/".into(),
         progress: None,
         called_off: host::CancellationToken::new(),

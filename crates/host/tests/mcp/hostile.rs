@@ -182,12 +182,11 @@ def serve_pages():
 serve_pages()
 "#;
     let bench = Bench::script(&format!("{BEGIN}{page}")).within(Duration::from_mins(1));
-    let error = bench
-        .host
-        .discover(&bench.tool, &policy::Surface::Terminal, &host::CancellationToken::new())
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind, Kind::TooMuchOutput, "{error:?}");
+    let off = host::CancellationToken::new();
+    let listed = bench.host.discover(&bench.tool, &policy::Surface::Terminal, None, &off).await;
+    let error = listed.unwrap_err();
+    assert_eq!(error.kind, Kind::BadOutput, "{error:?}");
+    assert!(error.message.ends_with("it lists more than 16 MiB of tools"), "{error}");
 }
 
 #[tokio::test]

@@ -248,7 +248,7 @@ async fn one_that_asks_without_end_is_not_answered_without_end() {
         let site = site(ASKS);
         let bench = site.bench(path).declaring("act").within(Duration::from_secs(20));
         let error = bench.call("act", json!({})).await.unwrap_err();
-        assert_eq!(error.kind, Kind::TooMuchOutput, "{path}: {error:?}");
+        assert_eq!(error.kind, Kind::BadOutput, "{path}: {error:?}");
     }
 }
 

@@ -149,10 +149,8 @@ impl Bench {
     /// Asks the server for its tools, which can then be called.
     pub(crate) async fn discover(&mut self) -> Vec<String> {
         kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;
-        let found = self
-            .host
-            .discover(&self.tool, &Surface::Terminal, &host::CancellationToken::new())
-            .await;
+        let off = host::CancellationToken::new();
+        let found = self.host.discover(&self.tool, &Surface::Terminal, None, &off).await;
         self.tool.package.actions = found.unwrap_or_else(|error| panic!("{}", error.to_value()));
         self.tool.package.actions.iter().map(|one| one.name.clone()).collect()
     }
@@ -191,6 +189,7 @@ impl Bench {
             surface: Surface::Terminal,
             approver: None,
             ticket: None,
+            within: None,
             folder: PathBuf::from("/"),
             progress,
             called_off: host::CancellationToken::new(),

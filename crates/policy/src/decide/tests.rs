@@ -347,6 +347,7 @@ fn limits_are_the_packages_within_the_policys() {
     let allowance = Case::of(capability(&[])).decide().allowance;
     assert_eq!((allowance.memory, allowance.cpu_share), (256 << 20, Some(50)));
     assert_eq!((allowance.timeout_ms, allowance.level), (30_000, Level::L2));
+    assert_eq!((allowance.memory_by, allowance.timeout_by), (SetBy::Manifest, SetBy::Policy));
     let case = Case::of(capability(&[(
         "/runtime",
         json!({"sandbox": "container", "resources": {"cpu": "1", "memory": "64Gi"},
@@ -355,10 +356,12 @@ fn limits_are_the_packages_within_the_policys() {
     .policy("[sandbox]\nlevel = \"L1\"\nmax_timeout = \"1m\"\nmax_memory = \"2G\"");
     let allowance = case.decide().allowance;
     assert_eq!((allowance.memory, allowance.timeout_ms), (2 << 30, 60_000));
+    assert_eq!((allowance.memory_by, allowance.timeout_by), (SetBy::Most, SetBy::Most));
     assert_eq!(allowance.level, Level::L2, "a container is asked for");
     let case = Case::of(silent("[]")).policy("[package.demo]\nlevel = \"L1\"\nmemory = \"9M\"");
     let allowance = case.decide().allowance;
     assert_eq!((allowance.level, allowance.memory), (Level::L1, 9 << 20));
+    assert_eq!((allowance.memory_by, allowance.timeout_by), (SetBy::Package, SetBy::Policy));
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(super) async fn fetch(
             error @ (SendError::Refused { .. }
             | SendError::Unresolved(_)
             | SendError::NotConnected(_)),
-        ) => return Err(not_sent(&error)),
+        ) => return Err(not_sent(&error, endpoint)),
         Err(_) => return Ok(Peer::default()),
     };
     if !response.status.is_success() {

@@ -45,7 +45,7 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) enum AskError {
     /// There was no response.
-    NotSent(SendError),
+    NotSent(Box<(SendError, Url)>),
     /// The response is none of the protocol.
     Status(Box<Response>),
     /// The agent said no.
@@ -83,7 +83,11 @@ impl Line {
         request.within = within;
         // What a message led to stays with whom it was sent to.
         request.redirects = 0;
-        let response = self.client.send(request).await.map_err(AskError::NotSent)?;
+        let response = self
+            .client
+            .send(request)
+            .await
+            .map_err(|error| AskError::NotSent(Box::new((error, self.endpoint.clone()))))?;
         read(response, &id)
     }
 }
@@ -152,7 +156,7 @@ impl AskError {
     /// Whether the same question may well be answered next time.
     pub(super) fn is_transient(&self) -> bool {
         match self {
-            Self::NotSent(error) => error.is_transient(),
+            Self::NotSent(sent) => sent.0.is_transient(),
             Self::Status(response) => matches!(response.status.as_u16(), 429 | 502 | 503 | 504),
             Self::Refused { .. } | Self::Stream | Self::Odd(_) | Self::NoRandomness => false,
         }
@@ -162,8 +166,7 @@ impl AskError {
 impl From<AskError> for CallError {
     fn from(error: AskError) -> Self {
         match error {
-            AskError::NotSent(SendError::TimedOut) => too_late(),
-            AskError::NotSent(error) => not_sent(&error),
+            AskError::NotSent(sent) => not_sent(&sent.0, &sent.1),
             AskError::Status(response) => {
                 let message = format!("the agent answered {}", response.status);
                 Self::new(Kind::Failed, message)
@@ -197,10 +200,6 @@ impl From<AskError> for CallError {
 
 pub(super) fn odd(how: &str) -> CallError {
     CallError::new(Kind::BadOutput, format!("the agent broke the protocol: {how}"))
-}
-
-pub(super) fn too_late() -> CallError {
-    CallError::new(Kind::TimedOut, "the agent took too long")
 }
 
 #[cfg(test)]

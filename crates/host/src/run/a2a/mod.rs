@@ -28,9 +28,10 @@ use super::http::Web;
 use crate::blocked::Blocked;
 use crate::call::Output;
 use crate::error::CallError;
+use crate::limit::too_late;
 use crate::plan::a2a::Agent;
 use card::Peer;
-use line::{AskError, Line, fresh_id, odd, too_late};
+use line::{AskError, Line, fresh_id, odd};
 use part::Part;
 use task::{Said, State, Task};
 use version::{Version, of_task};
@@ -214,7 +215,7 @@ impl Open {
         loop {
             if wait >= left(until) {
                 tokio::time::sleep(left(until)).await;
-                return Err(too_late());
+                return Err(too_late("the agent had not finished its task"));
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);

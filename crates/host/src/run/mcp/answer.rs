@@ -43,7 +43,8 @@ pub(super) fn read(mut answer: Value, format: Option<OutputFormat>) -> Result<Ou
     match (format, &output) {
         (Some(OutputFormat::None), _) => Ok(Output::Nothing),
         (Some(OutputFormat::Json), Output::Text(_) | Output::Nothing) => {
-            Err(CallError::new(Kind::BadOutput, "the answer is no JSON"))
+            let text = if let Output::Text(text) = &output { text } else { "" };
+            Err(CallError::new(Kind::BadOutput, "the answer is no JSON").with("answer", text))
         }
         _ => Ok(output),
     }
@@ -108,8 +109,9 @@ fn wants_input(answer: &Value) -> CallError {
     CallError::new(Kind::Failed, message).with("inputRequests", questions)
 }
 
-/// The server gave no answer to a call.
-pub(super) fn not_answered(error: AskError, tool: &str) -> CallError {
+/// The server gave no answer to a call. It has a place where it is on the network.
+pub(super) fn not_answered(error: AskError, tool: &str, place: Option<&str>) -> CallError {
+    let server = place.map_or_else(|| "the server".to_owned(), |place| format!("`{place}`"));
     match error {
         AskError::Refused { code, message, data } => {
             let is_unknown =
@@ -125,9 +127,11 @@ pub(super) fn not_answered(error: AskError, tool: &str) -> CallError {
                 None => error,
             }
         }
-        AskError::Closed => CallError::new(Kind::Unavailable, "the server is gone").passing(),
+        AskError::Closed => {
+            CallError::new(Kind::Unavailable, format!("{server} is gone")).passing()
+        }
         AskError::Wire(words) => {
-            CallError::new(Kind::Unavailable, format!("the server was not reached: {words}"))
+            CallError::new(Kind::Unavailable, format!("{server} was not reached: {words}"))
                 .passing()
         }
         AskError::Login(login) => wants_login(&login),
@@ -231,7 +235,7 @@ mod tests {
     fn refusals_of_the_protocol_are_told_apart() {
         let kind = |code, message: &str| {
             let message = message.to_owned();
-            not_answered(AskError::Refused { code, message, data: None }, "t").kind
+            not_answered(AskError::Refused { code, message, data: None }, "t", None).kind
         };
         assert_eq!(kind(-32602, "Tool nope not found"), Kind::Unknown);
         assert_eq!(kind(-32602, "Unknown tool: nope"), Kind::Unknown);

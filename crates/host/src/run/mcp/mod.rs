@@ -36,7 +36,8 @@ use self::server::{Request, Server};
 use super::worker::Warmth;
 use crate::blocked::Blocked;
 use crate::call::{Output, Progress};
-use crate::error::{CallError, Kind};
+use crate::error::CallError;
+use crate::limit::too_late;
 use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
 
@@ -202,7 +203,7 @@ impl Servers {
         let key = (plan.owner.package.clone(), format!("{} {key}", plan.owner.state));
         let slot = Arc::clone(self.lock().entry(key).or_default());
         let Ok(mut place) = timeout_at(until.into(), slot.lock()).await else {
-            return Err(CallError::new(Kind::TimedOut, "the server did not start in time"));
+            return Err(too_late("the server had not started"));
         };
         if let Some(server) = &*place
             && server.is_well()

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::remote::{Line, Way};
 use crate::error::{CallError, Kind};
 use crate::output::strict;
+use crate::run::place_of;
 
 /// The longest answer of a registry.
 const LONGEST: u64 = 8 << 20;
@@ -87,12 +88,13 @@ fn below(registry: &Url, segments: &[&str]) -> Url {
 
 /// A JSON document, where there is one. One that cannot be had now is no sign that there is none.
 async fn get(line: &Line, url: Url, until: Instant) -> Result<Option<Value>, CallError> {
+    let place = place_of(&url);
     let mut request = Request::new(Method::GET, url);
     request.headers.insert("accept", HeaderValue::from_static("application/json"));
     request.most = LONGEST;
     request.within = until.saturating_duration_since(Instant::now());
     let response = line.client.send(request).await.map_err(|error| {
-        let message = format!("the registry was not reached: {error}");
+        let message = format!("the registry at `{place}` was not reached: {error}");
         CallError::new(Kind::Unavailable, message)
     })?;
     match response.status.as_u16() {

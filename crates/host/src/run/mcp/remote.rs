@@ -9,11 +9,12 @@ use egress::resolve::SystemResolver;
 use tokio::time::timeout_at;
 
 use super::era::{Era, Eras};
-use super::server::{Server, why};
+use super::server::{Body, Server, why};
 use super::session::{AskError, Opening, Session, http, of_wire, sse};
 use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
-use crate::run::note;
+use crate::limit::too_late;
+use crate::run::{note, place_of};
 
 /// How long the question for its era may take, where the time of the call is longer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -69,8 +70,7 @@ impl Line {
     /// Says whether a URL may be asked for at all.
     pub(super) fn check(&self, url: &Url) -> Result<(), CallError> {
         self.client.check(url).map_err(|refusal| {
-            let port = url.port_or_known_default().unwrap_or_default();
-            let asked = format!("{}:{port}", url.host_str().unwrap_or_default());
+            let asked = place_of(url);
             let message = format!("{asked} may not be reached: {refusal}");
             CallError::blocked(message, Blocked::host(asked, refusal))
         })
@@ -85,19 +85,20 @@ pub(super) async fn reach(
     until: Instant,
 ) -> Result<Server, CallError> {
     line.check(&target.url)?;
+    let place = place_of(&target.url);
     let opened = timeout_at(until.into(), open(&line, target, eras)).await;
     match opened {
         Ok(Ok((session, era))) => {
             eras.remember(target.name, Some(era)).await;
-            Ok(Server::remote(session, line))
+            Ok(Server::remote(session, line, place))
         }
         Ok(Err(error)) => {
             if !is_about_login(&error) {
                 eras.remember(target.name, None).await;
             }
-            Err(why(error, None, "initialize").await)
+            Err(why(error, &Body::Remote { line, place }, "initialize").await)
         }
-        Err(_) => Err(CallError::new(Kind::TimedOut, "the server did not greet in time")),
+        Err(_) => Err(too_late(&format!("`{place}` had not greeted"))),
     }
 }
 

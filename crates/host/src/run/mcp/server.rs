@@ -19,6 +19,7 @@ use super::session::{AskError, Opening, Session};
 use crate::blocked::Blocked;
 use crate::call::{Output, Progress};
 use crate::error::{CallError, Kind};
+use crate::limit::too_late;
 
 /// How many calls one server works on at a time.
 const AT_A_TIME: usize = 64;
@@ -51,11 +52,16 @@ pub(super) struct Server {
 
 /// What is behind a server.
 #[derive(Debug)]
-enum Body {
+pub(super) enum Body {
     /// A process of ours.
     Process(Arc<Process>),
     /// Somebody on the network.
-    Remote(Line),
+    Remote {
+        /// What is sent there.
+        line: Line,
+        /// The host and the port.
+        place: String,
+    },
 }
 
 /// One call.
@@ -68,8 +74,8 @@ pub(super) struct Request {
 
 impl Server {
     /// A server on the network that a conversation was begun with.
-    pub(super) fn remote(session: Session, line: Line) -> Self {
-        Self::new(session, Body::Remote(line))
+    pub(super) fn remote(session: Session, line: Line, place: String) -> Self {
+        Self::new(session, Body::Remote { line, place })
     }
 
     fn new(session: Session, body: Body) -> Self {
@@ -108,7 +114,7 @@ impl Server {
                 Ok(Err(error)) => error,
                 Err(_) => {
                     process.kill();
-                    let error = CallError::new(Kind::TimedOut, "the server did not greet in time");
+                    let error = too_late("the server had not greeted");
                     return Err(process.with_words(error));
                 }
             };
@@ -123,7 +129,7 @@ impl Server {
                     Opening::Known(Era::Handshake)
                 }
                 Opening::Known(_) | Opening::Ask => {
-                    return Err(why(error, Some(&process), "initialize").await);
+                    return Err(why(error, &Body::Process(process), "initialize").await);
                 }
             };
             is_first = false;
@@ -147,14 +153,14 @@ impl Server {
     pub(super) fn take_blocked(&self) -> Vec<Blocked> {
         match &self.body {
             Body::Process(process) => process.take_blocked(),
-            Body::Remote(line) => line.take_blocked(),
+            Body::Remote { line, .. } => line.take_blocked(),
         }
     }
 
     fn process(&self) -> Option<&Arc<Process>> {
         match &self.body {
             Body::Process(process) => Some(process),
-            Body::Remote(_) => None,
+            Body::Remote { .. } => None,
         }
     }
 
@@ -177,7 +183,10 @@ impl Server {
                 let (page, next) = self.session.tools(cursor).await?;
                 length += page.iter().map(|tool| tool.to_string().len()).sum::<usize>();
                 if length > LONGEST_LIST {
-                    return Err(AskError::TooMuch);
+                    return Err(AskError::Odd(format!(
+                        "it lists more than {} MiB of tools",
+                        LONGEST_LIST >> 20
+                    )));
                 }
                 tools.extend(page);
                 if tools.len() > MOST_TOOLS {
@@ -210,11 +219,11 @@ impl Server {
                 if !matches!(error, AskError::Refused { .. }) {
                     self.is_retired.store(true, Ordering::Release);
                 }
-                Err(why(error, self.process(), tool).await)
+                Err(why(error, &self.body, tool).await)
             }
             Err(_) => {
                 self.retire_if_silent(asked_at);
-                let error = CallError::new(Kind::TimedOut, "the tool took too long");
+                let error = too_late("the tool had not answered");
                 Err(match self.process() {
                     Some(process) => process.with_words(error),
                     None => error,
@@ -239,7 +248,7 @@ impl Server {
         }
         match timeout_at(until.into(), self.slots.acquire()).await {
             Ok(Ok(permit)) => Ok(permit),
-            _ => Err(CallError::new(Kind::TimedOut, "the call waited for its turn too long")),
+            _ => Err(too_late("it waited for its turn")),
         }
     }
 }
@@ -268,20 +277,23 @@ async fn spawn(
 }
 
 /// Why there was no answer.
-pub(super) async fn why(error: AskError, process: Option<&Arc<Process>>, tool: &str) -> CallError {
-    let Some(process) = process else { return answer::not_answered(error, tool) };
+pub(super) async fn why(error: AskError, body: &Body, tool: &str) -> CallError {
+    let process = match body {
+        Body::Process(process) => process,
+        Body::Remote { place, .. } => return answer::not_answered(error, tool, Some(place)),
+    };
     match error {
         AskError::Closed | AskError::Wire(_) => {
             let gone = Arc::clone(process);
             let told = tokio::task::spawn_blocking(move || gone.why_gone()).await;
-            told.unwrap_or_else(|_| answer::not_answered(error, tool))
+            told.unwrap_or_else(|_| answer::not_answered(error, tool, None))
         }
         AskError::Odd(_) | AskError::TooMuch => {
             if process.health().fault().is_some() {
                 process.kill();
             }
-            process.with_words(answer::not_answered(error, tool))
+            process.with_words(answer::not_answered(error, tool, None))
         }
-        AskError::Refused { .. } | AskError::Login(_) => answer::not_answered(error, tool),
+        AskError::Refused { .. } | AskError::Login(_) => answer::not_answered(error, tool, None),
     }
 }

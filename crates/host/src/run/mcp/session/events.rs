@@ -36,7 +36,8 @@ impl Events {
             match self.response.chunk().await {
                 Ok(Some(bytes)) => self.parser.push(&bytes)?,
                 Ok(None) => return Ok(None),
-                Err(error) => return Err(io::Error::other(error)),
+                // The words of the library would show the URL.
+                Err(error) => return Err(io::Error::other(error.without_url())),
             }
         }
     }

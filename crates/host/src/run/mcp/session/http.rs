@@ -86,7 +86,7 @@ impl StreamableHttpClient for Bounded {
             request = request.bearer_auth(bearer);
         }
         let _telling = self.health.tell(&message);
-        let response = request.send().await.map_err(StreamableHttpError::Client)?;
+        let response = request.send().await.map_err(lost)?;
         let answer = self.read(response, &message, session.is_some()).await?;
         if let StreamableHttpPostResponse::Json(message, _) = &answer {
             self.health.take(message).map_err(|_| too_much())?;
@@ -126,11 +126,11 @@ impl StreamableHttpClient for Bounded {
         if let Some(bearer) = bearer {
             request = request.bearer_auth(bearer);
         }
-        let response = request.send().await.map_err(StreamableHttpError::Client)?;
+        let response = request.send().await.map_err(lost)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        let response = response.error_for_status().map_err(StreamableHttpError::Client)?;
+        let response = response.error_for_status().map_err(lost)?;
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
             let kind = kind.map(str::to_owned);
@@ -252,6 +252,11 @@ async fn refused(
     }
 }
 
+/// Why there is no response. The library's words would show the URL, and a URL may hold a secret.
+fn lost(error: Error) -> StreamableHttpError<Error> {
+    StreamableHttpError::Client(error.without_url())
+}
+
 fn unexpected(words: String) -> StreamableHttpError<Error> {
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(words))
 }
@@ -259,7 +264,7 @@ fn unexpected(words: String) -> StreamableHttpError<Error> {
 /// Reads a body of at most so many bytes.
 async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, StreamableHttpError<Error>> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(StreamableHttpError::Client)? {
+    while let Some(piece) = response.chunk().await.map_err(lost)? {
         if body.len() + piece.len() > most {
             return Err(too_much());
         }

@@ -36,7 +36,7 @@ impl Wire {
     ) -> io::Result<(Self, Arc<Health>)> {
         let request = client.inner().get(url.clone()).headers(headers.clone());
         let sent = request.header(ACCEPT, "text/event-stream").send().await;
-        let response = sent.map_err(io::Error::other)?;
+        let response = sent.map_err(|error| io::Error::other(error.without_url()))?;
         if let Some(login) = WantsLogin::of(response.status(), response.headers()) {
             return Err(io::Error::other(login));
         }
@@ -83,7 +83,7 @@ impl Transport<RoleClient> for Wire {
             let _telling = telling;
             let request = request.header(CONTENT_TYPE, "application/json");
             let sent = request.body(serde_json::to_vec(&message)?).send().await;
-            let response = sent.map_err(io::Error::other)?;
+            let response = sent.map_err(|error| io::Error::other(error.without_url()))?;
             let status = response.status();
             if status.is_success() {
                 return Ok(());

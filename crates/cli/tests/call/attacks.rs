@@ -1,161 +1,87 @@
 //! What a package, or whoever is beside the owner, tries to be given that nobody granted.
-#![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
+use std::os::unix::fs::symlink;
 
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-
-use common::{Ran, repository, run_in};
 use serde_json::{Value, json};
+
+use super::common::{Ran, repository, run_in};
+use super::desk::{Desk, set_mode, shell};
 
 /// What must not come out.
 const CANARY: &str = "c4nary-0f-the-owner";
 
 const PACKAGE: &str = "capability:demo.tool";
 
-/// A home of its own, with something in it, and a folder for packages.
-struct Desk(tempfile::TempDir);
-
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::Builder::new().prefix("haft-attacks-").tempdir_in("/var/tmp");
-        let desk = Self(folder.unwrap());
-        desk.write("home/vault/key", CANARY);
-        set_mode(&desk.path("home/vault"), 0o700);
-        set_mode(&desk.path("home/vault/key"), 0o600);
-        desk
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        common::write_below(self.0.path(), name, text);
-        self.path(name).to_str().unwrap().to_owned()
-    }
-
-    fn run(&self, arguments: &[&str]) -> Ran {
-        let home = self.path("home");
-        let all = [&["--home", home.to_str().unwrap(), "--non-interactive"], arguments].concat();
-        run_in(&repository(), &all, None)
-    }
-
-    fn done(&self, arguments: &[&str]) {
-        let ran = self.run(arguments);
-        assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
-    }
-
-    fn call(&self, from: &str, name: &str) -> Ran {
-        let ran = self.run(&["call", "--from", from, name, "{}"]);
-        assert!(!ran.stdout.contains(CANARY), "{}", ran.stdout);
-        assert!(!ran.stderr.contains(CANARY), "{}", ran.stderr);
-        ran
-    }
-
-    /// A call that must be denied in these words.
-    fn denied(&self, from: &str, name: &str, words: &str) -> Ran {
-        let ran = self.call(from, name);
-        assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.contains(words), "{}", ran.stderr);
-        ran
-    }
-
-    /// A tools.json with one tool that is this command.
-    fn tools_json(&self, command: &[&str]) -> String {
-        let tools = json!({"tools": [{"name": "run", "command": command}]});
-        self.write("repo/tools.json", &tools.to_string())
-    }
-
-    /// A capability whose command is a shell script, with this ceiling and these secrets.
-    fn capability(&self, script: &str, filesystem: &str, secrets: &Value) -> String {
-        let manifest = json!({
-            "id": "demo.tool", "type": "tool", "version": "1.0.0", "description": "A test",
-            "origin": {"source": "local", "digest": "0".repeat(64)},
-            "interfaces": {"inputs": {"type": "object"}, "outputs": {}},
-            "permissions": {"network": "deny", "filesystem": filesystem, "devices": []},
-            "runtime": {"sandbox": "process", "resources": {"cpu": "1", "memory": "256Mi"},
-                "timeout_seconds": 20},
-            "trust_level": "local",
-            "secrets": secrets,
-            "implementation": {"kind": "command", "command": {"argv": ["sh", "-c", script]}}
-        });
-        self.write("pkg/manifest.json", &manifest.to_string())
-    }
-
-    /// An install-manifest whose command is a shell script, with these variables.
-    fn install_manifest(&self, script: &str, env: &Value) -> String {
-        self.write("installed/run", script);
-        let manifest = json!({
-            "manifest_version": "0.2",
-            "tool": {
-                "id": "demo-tool", "version": "1.0.0", "name": "Demo Tool", "summary": "A test.",
-                "homepage": "https://example.com/",
-            },
-            "runtime": {
-                "kind": "shell-binary",
-                "install": {
-                    "method": "url", "url": "https://example.com/run", "sha256": "5f".repeat(32),
-                },
-                "entrypoint": { "command": ["sh", "run"] },
-            },
-            "env": env,
-            "actions": [{
-                "name": "show", "summary": "Shows.",
-                "invocation": { "kind": "subcommand", "argv_template": ["go"] },
-                "input": { "type": "object" },
-                "output": { "format": "json" },
-                "side_effects": "none",
-            }],
-            "smoke": { "kind": "http", "url": "https://example.com/", "success": { "http_status": 200 } },
-            "kill_switch": { "kind": "manual", "instructions_url": "https://example.com/" },
-        });
-        self.write("installed/agent.json", &manifest.to_string())
-    }
+/// A home with something in it that nobody is given.
+fn keeping() -> Desk {
+    let desk = Desk::new();
+    desk.write("home/vault/key", CANARY);
+    set_mode(&desk.path("home/vault"), 0o700);
+    set_mode(&desk.path("home/vault/key"), 0o600);
+    desk
 }
 
-fn set_mode(path: &Path, mode: u32) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+/// A call after which nobody knows the canary.
+fn attack(desk: &Desk, from: &str, name: &str) -> Ran {
+    let ran = desk.call(&[from, name, "{}"]);
+    assert!(!ran.stdout.contains(CANARY), "{}", ran.stdout);
+    assert!(!ran.stderr.contains(CANARY), "{}", ran.stderr);
+    ran
+}
+
+/// A call that must be denied in these words.
+fn denied(desk: &Desk, from: &str, name: &str, words: &str) -> Ran {
+    let ran = attack(desk, from, name);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    ran
+}
+
+/// A tools.json with one tool that is this command.
+fn tools_json(desk: &Desk, command: &[&str]) -> String {
+    let tools = json!({"tools": [{"name": "run", "command": command}]});
+    desk.write("repo/tools.json", &tools.to_string())
 }
 
 #[test]
 fn the_folder_of_a_tools_json_leads_nowhere_else() {
-    let desk = Desk::new();
+    let desk = keeping();
     let key = desk.path("home/vault/key");
-    let tool = desk.tools_json(&["/usr/bin/cat", key.to_str().unwrap()]);
+    let tool = tools_json(&desk, &["/usr/bin/cat", key.to_str().unwrap()]);
     let link = desk.path("repo/tools");
     for target in [desk.path("home/vault"), desk.path("home"), desk.path("")] {
         symlink(&target, &link).unwrap();
-        desk.denied(&tool, "run", "is a link");
+        denied(&desk, &tool, "run", "is a link");
         std::fs::remove_file(&link).unwrap();
     }
     std::fs::create_dir(&link).unwrap();
-    desk.call(&tool, "run");
+    attack(&desk, &tool, "run");
     // Nor does the folder of its programs.
     desk.write("elsewhere/cat", "#!/bin/sh\necho \"{}\"\n");
     set_mode(&desk.path("elsewhere/cat"), 0o755);
     symlink(desk.path("elsewhere"), desk.path("repo/tools/bin")).unwrap();
-    let tool = desk.tools_json(&["./tools/bin/cat"]);
-    desk.denied(&tool, "run", "leads out of tools/bin");
+    let tool = tools_json(&desk, &["./tools/bin/cat"]);
+    denied(&desk, &tool, "run", "leads out of tools/bin");
 }
 
 #[test]
 fn no_package_lies_among_what_is_haft_s_own() {
-    let desk = Desk::new();
-    let manifest = desk.capability("cat key", "none", &json!([]));
+    let desk = keeping();
+    let manifest = desk.capability(&shell("cat key"), "none", &json!([]));
     let moved = desk.path("home/vault/manifest.json");
     std::fs::rename(manifest, &moved).unwrap();
-    desk.denied(moved.to_str().unwrap(), "demo.tool", "is haft's own");
+    denied(&desk, moved.to_str().unwrap(), "demo.tool", "is haft's own");
 }
 
 #[test]
 fn a_variable_of_the_owner_is_given_where_it_was_granted() {
-    let desk = Desk::new();
+    let desk = keeping();
     let call = |env: &Value, more: &[(&str, &str)]| {
-        let tool =
-            desk.install_manifest("printf '\"%s\"' \"${AWS_SECRET_ACCESS_KEY-nothing}\"", env);
+        let tool = desk.install_manifest(
+            "printf '\"%s\"' \"${AWS_SECRET_ACCESS_KEY-nothing}\"",
+            "json",
+            env,
+        );
         let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
         command.arg("--home").arg(desk.path("home")).args(["--non-interactive", "call", "--from"]);
         command.args([&tool, "show", "{}"]).env("AWS_SECRET_ACCESS_KEY", CANARY);
@@ -192,11 +118,15 @@ fn a_variable_of_the_owner_is_given_where_it_was_granted() {
 
 #[test]
 fn a_reference_to_a_file_reads_what_the_walls_would_show() {
-    let desk = Desk::new();
+    let desk = keeping();
     let all = desk.path("");
     let call = |file: &str, filesystem: &str| {
         let secrets = json!([{"name": "TOKEN", "ref": format!("file://{file}")}]);
-        desk.call(&desk.capability("printf %s ${#TOKEN}", filesystem, &secrets), "demo.tool")
+        attack(
+            &desk,
+            &desk.capability(&shell("printf %s ${#TOKEN}"), filesystem, &secrets),
+            "demo.tool",
+        )
     };
     let open = desk.write("open/token", CANARY);
     let hidden = desk.write("hidden/token", CANARY);
@@ -220,49 +150,49 @@ fn a_reference_to_a_file_reads_what_the_walls_would_show() {
 
 #[test]
 fn a_folder_that_becomes_a_link_is_not_granted_any_more() {
-    let desk = Desk::new();
+    let desk = keeping();
     desk.write("project/data/file", "1");
     desk.write("other/file", CANARY);
     let data = desk.path("project/data");
     let script = format!("cat {}/file", data.display());
-    let manifest = desk.capability(&script, "read", &json!([]));
+    let manifest = desk.capability(&shell(&script), "read", &json!([]));
     desk.done(&["grant", PACKAGE, "--read", data.to_str().unwrap()]);
-    assert_eq!(desk.call(&manifest, "demo.tool").json(), json!(1));
+    assert_eq!(attack(&desk, &manifest, "demo.tool").json(), json!(1));
     std::fs::rename(&data, desk.path("project/moved")).unwrap();
     symlink(desk.path("other"), &data).unwrap();
-    let ran = desk.denied(&manifest, "demo.tool", "was granted, and leads to");
+    let ran = denied(&desk, &manifest, "demo.tool", "was granted, and leads to");
     let flags = format!("haft ungrant {PACKAGE} --read {}", data.display());
     assert!(ran.stderr.contains(&flags), "{}", ran.stderr);
     desk.done(&["ungrant", PACKAGE, "--read", data.to_str().unwrap()]);
-    assert_eq!(desk.call(&manifest, "demo.tool").code, 1, "it is not there");
+    assert_eq!(attack(&desk, &manifest, "demo.tool").code, 1, "it is not there");
     // What the policy names is the owner's own word, and may be a link.
     desk.write("other/file", "2");
     desk.write("home/policy.toml", &format!("[folders]\nread = [\"{}\"]\n", data.display()));
     let script = format!("cat {}/file", desk.path("other").display());
-    let manifest = desk.capability(&script, "read", &json!([]));
-    assert_eq!(desk.call(&manifest, "demo.tool").json(), json!(2));
+    let manifest = desk.capability(&shell(&script), "read", &json!([]));
+    assert_eq!(attack(&desk, &manifest, "demo.tool").json(), json!(2));
 }
 
 #[test]
 fn a_project_with_a_virtual_environment_is_not_opened_by_a_path() {
-    let desk = Desk::new();
+    let desk = keeping();
     desk.write("project/pyvenv.cfg", "home = /usr/bin\n");
     desk.write("project/bin/other", "");
     std::fs::copy("/bin/cat", desk.path("project/bin/cat")).unwrap();
     let program = desk.path("project/bin/cat");
     for name in ["project/src/app.py", "project/conf/db.ini", "project/lib/key"] {
         let file = desk.write(name, CANARY);
-        let tool = desk.tools_json(&[program.to_str().unwrap(), &file]);
-        assert_eq!(desk.call(&tool, "run").code, 1, "{name}");
+        let tool = tools_json(&desk, &[program.to_str().unwrap(), &file]);
+        assert_eq!(attack(&desk, &tool, "run").code, 1, "{name}");
     }
 }
 
 #[test]
 fn a_home_that_others_may_write_says_nothing() {
-    let desk = Desk::new();
-    let manifest = desk.capability("echo 1", "none", &json!([]));
+    let desk = keeping();
+    let manifest = desk.capability(&shell("echo 1"), "none", &json!([]));
     desk.done(&["grant", PACKAGE, "--host", "example.com"]);
-    assert_eq!(desk.call(&manifest, "demo.tool").code, 0);
+    assert_eq!(attack(&desk, &manifest, "demo.tool").code, 0);
     for (name, mode) in [("home", 0o777), ("home/state.db", 0o666), ("home/audit", 0o770)] {
         let path = desk.path(name);
         let before = path.metadata().unwrap().permissions();
@@ -281,12 +211,12 @@ fn a_home_that_others_may_write_says_nothing() {
         }
         std::fs::set_permissions(&path, before).unwrap();
     }
-    assert_eq!(desk.call(&manifest, "demo.tool").code, 0);
+    assert_eq!(attack(&desk, &manifest, "demo.tool").code, 0);
 }
 
 #[test]
 fn whoever_keeps_a_shared_secret_is_told_so() {
-    let desk = Desk::new();
+    let desk = keeping();
     std::fs::remove_dir_all(desk.path("home/vault")).unwrap();
     let home = desk.path("home");
     let keep = |name: &str| {
@@ -300,38 +230,38 @@ fn whoever_keeps_a_shared_secret_is_told_so() {
 
 #[test]
 fn what_is_kept_for_a_package_is_for_the_folder_it_was_called_from() {
-    let desk = Desk::new();
+    let desk = keeping();
     std::fs::remove_dir_all(desk.path("home/vault")).unwrap();
     let secrets = json!([{"name": "TOKEN", "ref": "secret://TOKEN"}]);
-    let own = desk.capability("printf %s ${#TOKEN}", "none", &secrets);
+    let own = desk.capability(&shell("printf %s ${#TOKEN}"), "none", &secrets);
     let text = std::fs::read_to_string(&own).unwrap();
     let spoof = desk.write("spoof/manifest.json", &text.replace("printf %s ${#TOKEN}", "echo 1"));
     // While nothing is kept, a copy is as good as any.
     let plain = text.replace("secret://TOKEN", "secret://OTHER").replace("demo.tool", "demo.plain");
     for folder in ["one", "two"] {
         let manifest = desk.write(&format!("{folder}/manifest.json"), &plain);
-        assert_eq!(desk.call(&manifest, "demo.plain").code, 2, "a secret is missing");
+        assert_eq!(attack(&desk, &manifest, "demo.plain").code, 2, "a secret is missing");
     }
     let home = desk.path("home");
     let keep = ["--home", home.to_str().unwrap(), "secret", "set", PACKAGE, "TOKEN"];
     assert_eq!(run_in(&repository(), &keep, Some(CANARY.as_bytes())).code, 0);
-    assert_eq!(desk.call(&own, "demo.tool").json(), json!(CANARY.len()));
-    let ran = desk.denied(&spoof, "demo.tool", "was called from");
+    assert_eq!(attack(&desk, &own, "demo.tool").json(), json!(CANARY.len()));
+    let ran = denied(&desk, &spoof, "demo.tool", "was called from");
     let place = desk.path("spoof");
     let words = format!("haft grant {PACKAGE} --from {}", place.display());
     assert!(ran.stderr.contains(&words), "{}", ran.stderr);
     assert_eq!(desk.run(&["call", "--from", &spoof, "demo.tool", "{}", "--explain"]).code, 4);
-    assert_eq!(desk.call(&own, "demo.tool").code, 0);
+    assert_eq!(attack(&desk, &own, "demo.tool").code, 0);
     desk.done(&["grant", PACKAGE, "--from", place.to_str().unwrap()]);
-    assert_eq!(desk.call(&spoof, "demo.tool").json(), json!(1));
-    assert_eq!(desk.call(&own, "demo.tool").code, 0);
+    assert_eq!(attack(&desk, &spoof, "demo.tool").json(), json!(1));
+    assert_eq!(attack(&desk, &own, "demo.tool").code, 0);
     desk.done(&["ungrant", PACKAGE, "--from", place.to_str().unwrap()]);
-    desk.denied(&spoof, "demo.tool", "was called from");
+    denied(&desk, &spoof, "demo.tool", "was called from");
 }
 
 #[test]
 fn an_archive_is_known_by_its_own_path() {
-    let desk = Desk::new();
+    let desk = keeping();
     std::fs::remove_dir_all(desk.path("home/vault")).unwrap();
     let packed = desk.path("one.mcpkg");
     let packed = packed.to_str().unwrap();

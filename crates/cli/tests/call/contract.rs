@@ -1,62 +1,9 @@
-//! `haft call --from`: every dialect, every refusal, as a person types it.
-#![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+//! Every dialect, and what each of them promises.
 
-mod common;
+use serde_json::json;
 
-use std::path::Path;
-
-use common::{Ran, repository, run_in};
-use serde_json::{Value, json};
-
-/// A home of its own, and the repository's examples.
-struct Desk(tempfile::TempDir);
-
-impl Desk {
-    fn new() -> Self {
-        Self(tempfile::Builder::new().prefix("haft-home-").tempdir_in("/var/tmp").unwrap())
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        let path = self.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        if name.contains("bin/") {
-            use std::os::unix::fs::PermissionsExt;
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        }
-        path.to_str().unwrap().to_owned()
-    }
-
-    /// A tools.json with one tool, a shell script.
-    fn script(&self, text: &str) -> String {
-        self.write("pkg/tools/bin/run", &format!("#!/bin/sh\n{text}\n"));
-        let tool = json!({"tools": [{"name": "run", "command": ["./tools/bin/run"], "timeoutSec": 2,
-            "schema": {"type": "object", "properties": {"a": {"type": "string", "default": "d"}}}}]});
-        self.write("pkg/tools.json", &tool.to_string())
-    }
-
-    fn call(&self, arguments: &[&str]) -> Ran {
-        self.call_with(arguments, None)
-    }
-
-    fn call_with(&self, arguments: &[&str], stdin: Option<&[u8]>) -> Ran {
-        let home = self.path().join("home");
-        let mut all = vec!["--home", home.to_str().unwrap(), "--non-interactive", "call", "--from"];
-        all.extend(arguments);
-        run_in(&repository(), &all, stdin)
-    }
-
-    fn result(&self, arguments: &[&str]) -> Value {
-        let ran = self.call(arguments);
-        assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
-        ran.json()
-    }
-}
+use super::common::{repository, run_in};
+use super::desk::Desk;
 
 #[test]
 fn every_dialect_of_the_examples_can_be_called() {
@@ -109,38 +56,8 @@ fn every_dialect_of_the_examples_can_be_called() {
     let now = desk.call(&["examples/install-manifest/utc-clock", "now"]);
     assert!(now.stdout.starts_with("20") && now.stdout.ends_with("Z\n"), "{}", now.stdout);
     // Nothing of the bundle is left.
-    let left = std::fs::read_dir(desk.path().join("home/staging")).unwrap().count();
+    let left = std::fs::read_dir(desk.path("home/staging")).unwrap().count();
     assert_eq!(left, 0);
-}
-
-#[test]
-fn the_input_comes_from_the_command_line_a_file_or_standard_input() {
-    let desk = Desk::new();
-    let tool = desk.script("cat");
-    assert_eq!(desk.result(&[&tool, "run", r#"{"a":"x  y"}"#]), json!({"a": "x  y"}));
-    let file = desk.write("input.json", r#"{"a":"f"}"#);
-    assert_eq!(desk.result(&[&tool, "run", &format!("@{file}")]), json!({"a": "f"}));
-    let ran = desk.call_with(&[&tool, "run", "-"], Some(br#"{"a":"s"}"#));
-    assert_eq!(ran.json(), json!({"a": "s"}));
-    // The bytes reach the tool as they were written; the default is for the check alone.
-    let ran = desk.call(&[&tool, "run"]);
-    assert_eq!(ran.stdout, "{}\n");
-    for (input, words) in [
-        ("{", "the input is no JSON"),
-        ("[1]", "must be a JSON object"),
-        (r#"{"a":1}"#, "/a: 1 is not of type"),
-        (r#"{"a":"x","a":"y"}"#, "the input is no JSON"),
-        ("@no-such-file", "failed to read"),
-    ] {
-        let ran = desk.call(&[&tool, "run", input]);
-        assert!(ran.stderr.contains(words), "{input}: {}", ran.stderr);
-        assert!(
-            ran.code == 2 || (ran.code == 3 && input.starts_with('@')),
-            "{input}: {}",
-            ran.code
-        );
-        assert_eq!(ran.stdout, "");
-    }
 }
 
 #[test]
@@ -190,27 +107,6 @@ fn json_gives_one_document_whatever_happens() {
 }
 
 #[test]
-fn a_tool_that_finds_no_network_or_says_many_things_is_understood() {
-    let desk = Desk::new();
-    let lost = desk
-        .call(&[&desk.script("echo 'curl: (6) Could not resolve host: x.y' >&2; exit 6"), "run"]);
-    assert_eq!(lost.code, 1);
-    assert!(
-        lost.stderr.contains("hint: it may have no network; `haft grant agentcli:"),
-        "{}",
-        lost.stderr
-    );
-    let broken = desk
-        .call(&[&desk.script("printf 'Traceback:\\n  line 1\\nKeyError\\n' >&2; exit 1"), "run"]);
-    assert!(broken.stderr.starts_with("error: Traceback:\n"), "{}", broken.stderr);
-    assert!(
-        broken.stderr.contains("  line 1\n") && !broken.stderr.contains("\\n"),
-        "{}",
-        broken.stderr
-    );
-}
-
-#[test]
 fn the_policy_is_read_and_a_bad_one_stops_everything() {
     let desk = Desk::new();
     let tool = desk.script("echo '{}'");
@@ -233,22 +129,10 @@ fn the_policy_is_read_and_a_bad_one_stops_everything() {
 }
 
 #[test]
-fn explain_shows_the_plan_and_runs_nothing() {
-    let desk = Desk::new();
-    let tool = desk.script("touch ran; echo '{}'");
-    let plan = desk.call(&[&tool, "run", "{}", "--explain", "--json"]).json();
-    assert_eq!(plan["decision"], "allowed");
-    assert_eq!(plan["argv"], json!(["./tools/bin/run"]));
-    assert_eq!(plan["walls"]["hosts"], json!([]));
-    let text = desk.call(&[&tool, "run", "{}", "--explain"]).stdout;
-    assert!(text.contains("decision: allowed") && text.contains("walls:"), "{text}");
-}
-
-#[test]
 fn a_program_that_leads_out_of_its_folder_is_refused() {
     let desk = Desk::new();
     let tool = desk.script("true");
-    let bin = desk.path().join("pkg/tools/bin/run");
+    let bin = desk.path("pkg/tools/bin/run");
     std::fs::remove_file(&bin).unwrap();
     std::os::unix::fs::symlink("/bin/cat", &bin).unwrap();
     let ran = desk.call(&[&tool, "run"]);
@@ -268,49 +152,28 @@ fn a_capability_trusted_too_little_is_refused_in_the_fixed_words() {
     assert!(ran.stderr.contains("trust_level not allowed by policy: community"), "{}", ran.stderr);
 }
 
-/// An install-manifest with one action, a shell script that answers with a stream of records.
-fn stream(desk: &Desk, script: &str) -> String {
-    desk.write("pkg/run", script);
-    let manifest = json!({
-        "manifest_version": "0.2",
-        "tool": {
-            "id": "demo-tool", "version": "1.0.0", "name": "Demo Tool", "summary": "A test.",
-            "homepage": "https://example.com/",
-        },
-        "runtime": {
-            "kind": "shell-binary",
-            "install": {
-                "method": "url", "url": "https://example.com/run", "sha256": "5f".repeat(32),
-            },
-            "entrypoint": { "command": ["sh", "run"] },
-        },
-        "actions": [{
-            "name": "count", "summary": "Counts.",
-            "invocation": { "kind": "subcommand", "argv_template": ["go"] },
-            "input": { "type": "object" },
-            "output": { "format": "ndjson-stream" },
-            "side_effects": "none",
-        }],
-        "smoke": { "kind": "http", "url": "https://example.com/", "success": { "http_status": 200 } },
-        "kill_switch": { "kind": "manual", "instructions_url": "https://example.com/" },
-    });
-    desk.write("pkg/agent.json", &manifest.to_string())
-}
-
 #[test]
 fn records_are_printed_as_they_come_and_once() {
     use std::io::{BufRead, BufReader};
     let desk = Desk::new();
-    let tool = stream(&desk, "echo '{\"n\":1}'\nsleep 2\necho '{\"n\":2}'\n");
-    let ran = desk.call(&[&tool, "count"]);
+    let tool = desk.install_manifest(
+        "echo '{\"n\":1}'\nsleep 2\necho '{\"n\":2}'\n",
+        "ndjson-stream",
+        &json!([]),
+    );
+    let ran = desk.call(&[&tool, "show"]);
     assert_eq!((ran.code, &*ran.stdout), (0, "{\"n\":1}\n{\"n\":2}\n"), "{}", ran.stderr);
-    let home = desk.path().join("home");
-    let json = ["--home", home.to_str().unwrap(), "--json", "call", "--from", &tool, "count"];
+    let home = desk.path("home");
+    let json = ["--home", home.to_str().unwrap(), "--json", "call", "--from", &tool, "show"];
     let ran = run_in(&repository(), &json, None);
     assert_eq!(ran.json()["result"], json!([{"n": 1}, {"n": 2}]));
-    let tool = stream(&desk, "echo '{\"n\":1}'\nsleep 1\necho '{\"n\":2}'\nsleep 60\n");
+    let tool = desk.install_manifest(
+        "echo '{\"n\":1}'\nsleep 1\necho '{\"n\":2}'\nsleep 60\n",
+        "ndjson-stream",
+        &json!([]),
+    );
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
-    command.arg("--home").arg(home).args(["call", "--from", &tool, "count"]);
+    command.arg("--home").arg(home).args(["call", "--from", &tool, "show"]);
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "{\"n\":1}");
@@ -320,26 +183,6 @@ fn records_are_printed_as_they_come_and_once() {
     let began = std::time::Instant::now();
     assert!(!child.wait().unwrap().success());
     assert!(began.elapsed().as_secs() < 20);
-}
-
-#[test]
-fn a_call_that_is_interrupted_ends_and_is_written_down() {
-    let desk = Desk::new();
-    let tool = stream(&desk, "echo '{\"n\":1}'\nsleep 63.217\n");
-    let home = desk.path().join("home");
-    for signal in ["INT", "TERM"] {
-        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
-        command.arg("--home").arg(&home).args(["call", "--from", &tool, "count"]);
-        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let mut first = [0; 8];
-        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
-        let kill = format!("kill -{signal} {}", child.id());
-        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(130), "{signal}");
-    }
-    let ran = run_in(&repository(), &["--home", home.to_str().unwrap(), "audit"], None);
-    assert_eq!(ran.stdout.matches("cancelled").count(), 2, "{}", ran.stdout);
 }
 
 #[test]
@@ -356,7 +199,7 @@ fn an_input_that_is_too_long_for_an_argument_comes_on_standard_input() {
 #[test]
 fn a_package_in_one_file_is_called_like_its_folder() {
     let desk = Desk::new();
-    let home = desk.path().join("home");
+    let home = desk.path("home");
     let home = home.to_str().unwrap();
     for (folder, name, input) in [
         ("examples/mcpkg/text-stats", "demo.text.stats", r#"{"text":"a b"}"#),
@@ -365,7 +208,7 @@ fn a_package_in_one_file_is_called_like_its_folder() {
         ("examples/install-manifest/word-count", "count", r#"{"text":"a b"}"#),
         ("examples/install-manifest/dice-server", "roll", "{}"),
     ] {
-        let packed = desk.path().join("one.mcpkg");
+        let packed = desk.path("one.mcpkg");
         let _ = std::fs::remove_file(&packed);
         let packed = packed.to_str().unwrap();
         let ran =
@@ -380,7 +223,7 @@ fn a_package_in_one_file_is_called_like_its_folder() {
 #[test]
 fn what_haft_keeps_is_given_to_no_tool() {
     let desk = Desk::new();
-    let home = desk.path().join("home");
+    let home = desk.path("home");
     std::fs::create_dir_all(home.join("vault")).unwrap();
     std::fs::write(home.join("vault/key"), "not for you").unwrap();
     let script = format!("cat {0}/vault/key || true; ls -A {0} || true", home.display());
@@ -403,20 +246,4 @@ fn what_haft_keeps_is_given_to_no_tool() {
     let ran = desk.call(&[&tool, "run"]);
     assert!(!ran.stdout.contains("not for you"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("vault"), "{}", ran.stdout);
-}
-
-#[test]
-fn a_plan_is_shown_before_its_secrets_are_there_and_a_chain_is_told() {
-    let desk = Desk::new();
-    let ran = desk.call(&[
-        "examples/mcpkg/http-status",
-        "demo.http.status",
-        r#"{"service":"x"}"#,
-        "--explain",
-    ]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.contains("authorization"), "{}", ran.stdout);
-    let ran = desk.call(&["examples/mcpkg/pipeline", "demo.text.report", "{}"]);
-    assert_eq!(ran.code, 6, "{}", ran.stderr);
-    assert!(ran.stderr.contains("is a chain of other tools"), "{}", ran.stderr);
 }

@@ -1,0 +1,45 @@
+//! What a tool was kept from, and what would allow it.
+
+use host::{Blocked, Tool, Why};
+
+use crate::printer::line;
+use crate::shell;
+
+/// What a tool was kept from, and the command that would allow it, where one can.
+pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
+    let (asked, why) = (line(&one.asked), one.why);
+    let (id, value) = (shell::word(&tool.package.canonical_id()), shell::word(&one.asked));
+    let allows = format!("`haft grant {id} --{} {value}` allows it", one.kind().name());
+    let is_denied = policy::denies(&tool.package, one.kind());
+    match why {
+        Why::Network(egress::Refusal::Denied) => format!(
+            "{asked} was not reached: your policy refuses it ([network] deny), and no grant helps"
+        ),
+        Why::Network(_) if is_denied => format!(
+            "{asked} was not reached: its manifest says that it needs no network, and no grant changes that"
+        ),
+        Why::Hidden | Why::ReadOnly if is_denied => format!(
+            "{asked}: {why}; its manifest says that it does without, and no grant changes that"
+        ),
+        Why::Network(_) if egress::Rule::parse(&one.asked).is_err() => {
+            format!("{asked} was not reached ({why}); it is no host that can be granted")
+        }
+        Why::Network(_) => format!("{asked} was not reached ({why}); {allows}"),
+        Why::Hidden => format!("{asked} is not inside its walls; if it is there, {allows}"),
+        Why::ReadOnly => format!("{asked} may only be read; {allows}"),
+    }
+}
+
+/// Whether a tool complains in the words of those who find no network, where names lead nowhere.
+pub(super) fn is_about_network(said: &str) -> bool {
+    const WORDS: [&str; 7] = [
+        "resolve host",
+        "name resolution",
+        "Name or service not known",
+        "getaddrinfo",
+        "EAI_AGAIN",
+        "fetch failed",
+        "Network is unreachable",
+    ];
+    WORDS.iter().any(|words| said.contains(words))
+}

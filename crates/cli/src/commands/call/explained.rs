@@ -1,0 +1,90 @@
+//! What would be run, with what and why.
+
+use std::path::Path;
+
+use policy::Surface;
+use serde_json::Value;
+
+use super::made::Ready;
+use super::told::failure;
+use super::wanted::{Wanted, choose, has, is_server};
+use crate::ask::Ask;
+use crate::exit::{Exit, Outcome};
+use crate::home::Home;
+use crate::printer::{Printer, line};
+use crate::shell;
+
+/// Shows what would be run for a caller, with what and why. Nothing is run: to ask a server what it can do
+/// would be to run it, so what it does not declare is taken for granted.
+pub(crate) fn explain(
+    wanted: &Wanted,
+    surface: Surface,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let Ready { runtime, host, mut found } = Ready::new(wanted, home, ask, printer)?;
+    let tools = &mut found.tools;
+    if let Some(name) = wanted.name()
+        && !tools.iter().any(|tool| has(tool, Some(name)))
+    {
+        for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
+            tool.package.actions.push(host::assumed(name));
+        }
+    }
+    let (tool, action) = choose(&found, wanted.name()).map_err(|unmade| unmade.failure)?;
+    let plan = runtime.block_on(host.plan(tool, &wanted.call(&action, surface)?));
+    let mut document = plan.map_err(|error| failure(&error, &[], tool))?.to_value();
+    let package = shell::word(&tool.package.canonical_id());
+    for one in document["missing"].as_array_mut().into_iter().flatten() {
+        let command = format!(
+            "haft secret set {package} {}",
+            shell::word(one["name"].as_str().unwrap_or_default())
+        );
+        one["command"] = command.into();
+    }
+    if json_wanted {
+        printer.json(&document)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    write_lines(&document, Path::new(""), &mut text);
+    printer.result(&text)?;
+    Ok(Exit::Done)
+}
+
+/// A document as indented lines.
+fn write_lines(value: &Value, at: &Path, text: &mut String) {
+    let indent = "  ".repeat(at.components().count());
+    let Value::Object(members) = value else { return };
+    for (name, value) in members {
+        match value {
+            Value::Object(_) => {
+                *text += &format!("{indent}{name}:\n");
+                write_lines(value, &at.join(name), text);
+            }
+            Value::Array(items) => {
+                *text +=
+                    &format!("{indent}{name}:{}\n", if items.is_empty() { " none" } else { "" });
+                for item in items {
+                    let words = words_of(item);
+                    *text += &format!("{indent}  - {}\n", line(&words));
+                }
+            }
+            Value::Null => {}
+            Value::String(words) => *text += &format!("{indent}{name}: {}\n", line(words)),
+            other => *text += &format!("{indent}{name}: {other}\n"),
+        }
+    }
+}
+
+/// One of several things; of what is missing, the command that keeps it.
+fn words_of(item: &Value) -> String {
+    let text = |name: &str| item.get(name).and_then(Value::as_str);
+    match (item.as_str(), text("name"), text("command")) {
+        (Some(words), ..) => words.to_owned(),
+        (None, Some(name), Some(command)) => format!("{name} (`{command}` keeps it)"),
+        _ => item.to_string(),
+    }
+}

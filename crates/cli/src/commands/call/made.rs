@@ -1,0 +1,147 @@
+//! One call, from what is wanted to what is told.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Instant;
+
+use host::{Call, CancellationToken, Host, Output, Said, Settings, Warmth};
+use policy::Surface;
+use tokio::runtime::Runtime;
+
+use super::CallArgs;
+use super::blocked::blocked_words;
+use super::told::{Unmade, failed, in_json, show};
+use super::wanted::{Wanted, choose, discover};
+use crate::approver::Owner;
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure};
+use crate::home::Home;
+use crate::load::Loading;
+use crate::printer::{Printer, line};
+use crate::progress::{Records, Watcher};
+use crate::tools::{self, Found};
+use crate::{interrupt, owner, walls};
+
+/// What is said when somebody calls it off.
+const CANCELLED: &str = "cancelled";
+
+pub(super) fn make(
+    args: &CallArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Result<Exit, Unmade> {
+    let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
+    let began = Instant::now();
+    let called_off = CancellationToken::new();
+    interrupt::end_first(calling_off(&called_off));
+    let discovering = discover(&mut found.tools, &args.wanted, &host, &called_off);
+    let discovered = runtime.block_on(discovering);
+    if called_off.is_cancelled() {
+        runtime.block_on(host.settle());
+        printer.note(CANCELLED);
+        return Ok(Exit::Of(interrupt::CODE));
+    }
+    discovered?;
+    let asked_for = began.elapsed();
+    let (tool, action) = choose(&found, args.wanted.name())?;
+    let records = match (json_wanted, std::io::stdout().is_terminal()) {
+        (true, _) => Records::Nowhere,
+        (false, true) => Records::Terminal,
+        (false, false) => Records::Output,
+    };
+    let notes = std::io::stderr().is_terminal().then_some(printer);
+    let watcher = Watcher::new(notes, records, called_off.clone());
+    let approver = Arc::new(Owner::new(home, ask, args.approve.then_some(Said::Once)));
+    let call = Call {
+        approver: Some(Arc::<Owner>::clone(&approver)),
+        progress: Some(Arc::<Watcher>::clone(&watcher)),
+        called_off,
+        ..args.wanted.call(&action, Surface::Terminal)?
+    };
+    let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
+    let mut made = runtime.block_on(host.call(tool, &call, warmth));
+    runtime.block_on(host.settle());
+    interrupt::nothing_runs();
+    if let Err(error) = runtime.block_on(host.records().settle()) {
+        made.unwritten.push(error.to_string());
+    }
+    for fault in &made.unwritten {
+        printer.warn(&format!("the call could not be written down: {}", line(fault)));
+    }
+    if interrupt::was_told_to_stop() {
+        // A question may still wait for its answer, and nobody waits for the question.
+        runtime.shutdown_background();
+        if json_wanted {
+            made.took += asked_for;
+            in_json(made, printer)?;
+        }
+        interrupt::restore_terminal();
+        printer.note(CANCELLED);
+        return Ok(Exit::Of(interrupt::CODE));
+    }
+    if json_wanted {
+        made.took += asked_for;
+        return Ok(in_json(made, printer)?);
+    }
+    if let Some(failure) = approver.take_failure() {
+        return Err(failure.into());
+    }
+    let output =
+        made.reply.map_err(|error| failed(&error, &made.blocked, tool, &args.wanted.from))?;
+    for one in &made.blocked {
+        printer.note(&format!("hint: {}", blocked_words(one, tool)));
+    }
+    if matches!(output, Output::Records(_)) && watcher.has_shown() {
+        return Ok(Exit::Done);
+    }
+    Ok(show(&output, printer)?)
+}
+
+/// What calls a call off.
+fn calling_off(token: &CancellationToken) -> impl FnOnce() + Send + 'static {
+    let token = token.clone();
+    move || token.cancel()
+}
+
+/// All that a call needs.
+pub(super) struct Ready {
+    pub(super) runtime: Runtime,
+    pub(super) host: Host,
+    pub(super) found: Found,
+}
+
+impl Ready {
+    pub(super) fn new(
+        wanted: &Wanted,
+        home: &Home,
+        ask: Ask,
+        printer: Printer,
+    ) -> Result<Self, Failure> {
+        let launcher = walls::Starting::begin();
+        let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
+        let found = tools::at(&wanted.from, loading, home, printer)?;
+        let settings = settings(home)?;
+        let runtime = owner::runtime()?;
+        let records = owner::records(home, &runtime)?;
+        let vault = owner::vault(home, ask)?;
+        let host = Host::new(settings, launcher.finish()?, vault, records);
+        Ok(Self { runtime, host, found })
+    }
+}
+
+/// What the host has to know of this process and its owner.
+pub(in crate::commands) fn settings(home: &Home) -> Result<Settings, Failure> {
+    let policy = owner::policy(home)?;
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    Ok(Settings {
+        policy,
+        home: home.path().to_owned(),
+        user_home: std::env::home_dir(),
+        search_path: std::env::var_os("PATH").unwrap_or_default(),
+        environment: std::env::vars_os().filter_map(text).collect(),
+    })
+}

@@ -1,0 +1,62 @@
+//! `haft call`: one call of a tool, inside the walls.
+
+mod blocked;
+mod explained;
+mod made;
+mod told;
+mod wanted;
+
+use std::time::Instant;
+
+use clap::Args;
+use policy::Surface;
+
+use crate::ask::Ask;
+use crate::exit::Outcome;
+use crate::home::Home;
+use crate::printer::Printer;
+
+pub(crate) use explained::explain;
+pub(super) use made::settings;
+pub(super) use told::{exit_of, failure};
+pub(crate) use wanted::Wanted;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The result goes to standard output, everything else to standard error; a call that fails leaves standard output empty, unless --json is given.\n\nExamples:\n  haft call --from examples/capability/greet '{\"name\":\"Ann\"}'\n  haft call --from examples/agentcli/tools.json get_time '{\"timezone\":\"UTC\"}'\n  haft call --from examples/install-manifest/word-count count '{\"text\":\"one two\"}'\n  haft call --from examples/jumith/dice.bundle.json demo.dice --explain"
+)]
+pub(crate) struct CallArgs {
+    #[command(flatten)]
+    wanted: Wanted,
+    /// Approve this one call
+    #[arg(long)]
+    approve: bool,
+    /// Show what would be run, with what and why, and run nothing
+    #[arg(long)]
+    explain: bool,
+    /// Start everything anew for this call
+    #[arg(long)]
+    cold: bool,
+}
+
+pub(crate) fn run(
+    args: &CallArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    if args.explain {
+        return explain(&args.wanted, Surface::Terminal, home, ask, json_wanted, printer);
+    }
+    let began = Instant::now();
+    match made::make(args, home, ask, json_wanted, printer) {
+        Ok(exit) => Ok(exit),
+        Err(unmade) if json_wanted => {
+            let exit = unmade.failure.exit;
+            printer.json(&told::document(Err(unmade.to_value()), began.elapsed(), 0, None, &[]))?;
+            Ok(exit)
+        }
+        Err(unmade) => Err(unmade.failure),
+    }
+}

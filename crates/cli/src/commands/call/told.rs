@@ -1,0 +1,309 @@
+//! What is told of a call: the result, or why there is none.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use host::{Blocked, CallError, Kind, Made, Output, Tool};
+use serde_json::{Value, json};
+
+use super::blocked::{blocked_words, is_about_network};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::printer::{Printer, escaped, line};
+use crate::shell;
+
+/// Why no call was made. Programs are told the error of the host where there is one.
+pub(super) struct Unmade {
+    pub(super) failure: Failure,
+    pub(super) error: Option<Box<CallError>>,
+}
+
+impl From<Failure> for Unmade {
+    fn from(failure: Failure) -> Self {
+        Self { failure, error: None }
+    }
+}
+
+impl Unmade {
+    pub(super) fn to_value(&self) -> Value {
+        if let Some(error) = &self.error {
+            return error.to_value();
+        }
+        let Failure { exit, message, details, causes, hints, findings } = &self.failure;
+        let code = match exit {
+            Exit::Invalid if findings.is_some() => "invalid_manifest",
+            Exit::Invalid => "bad_input",
+            Exit::NotFound => "not_found",
+            Exit::Denied => "denied",
+            Exit::Conflict => "conflict",
+            Exit::Done | Exit::Failed | Exit::Unavailable | Exit::Bug | Exit::Of(_) => {
+                "unavailable"
+            }
+        };
+        let mut details = json!({ "details": details, "causes": causes, "hints": hints });
+        if let Some(findings) = findings {
+            details["findings"] = (**findings).clone();
+        }
+        json!({ "code": code, "message": message, "details": details })
+    }
+}
+
+/// The same as [`failure`], with the command that signs in where that helps.
+pub(super) fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: &Path) -> Failure {
+    let failure = failure(error, blocked, tool);
+    match login_words(error, from) {
+        Some(words) => failure.hint(words),
+        None => failure,
+    }
+}
+
+/// The command that signs in for what a call needs. A server says which scopes, so each is one word to the
+/// shell whatever is in it.
+fn login_words(error: &CallError, from: &Path) -> Option<String> {
+    if error.kind != Kind::NeedsLogin {
+        return None;
+    }
+    let scopes = error.details.get("scopes").and_then(Value::as_array);
+    let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
+    let scopes: String = scopes.map(|scope| format!(" --scope {}", shell::word(scope))).collect();
+    let from = shell::word(&from.display().to_string());
+    Some(format!("`haft login --from {from}{scopes}` signs in"))
+}
+
+/// Why there is no result, as the person sees it.
+pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
+    let said = error.details.get("stderr").or_else(|| error.details.get("body"));
+    let said = said.and_then(Value::as_str).unwrap_or_default().trim();
+    let (message, details) = words(&error.message, said);
+    let mut failure = Failure::new(exit_of(&error.kind), line(message)).details(details);
+    let id = tool.package.canonical_id();
+    let package = shell::word(&id);
+    let text = |name: &str| error.details.get(name).and_then(Value::as_str);
+    failure = match &error.kind {
+        Kind::MissingInput => match text("name") {
+            Some(name) => {
+                let name = shell::word(name);
+                let keep = format!("`haft secret set {package} {name}` keeps it");
+                failure.hint(match error.details.get("secret") {
+                    Some(Value::Bool(false)) => format!(
+                        "`haft grant {package} --env {name}` passes on your variable of that name; {keep}"
+                    ),
+                    _ => keep,
+                })
+            }
+            None => failure,
+        },
+        Kind::Denied => match (text("granted"), text("path")) {
+            (Some("from"), Some(path)) => failure.hint(format!(
+                "`haft grant {package} --from {}` says that you mean this one too",
+                shell::word(path)
+            )),
+            (Some(kind), Some(path)) => failure.hint(format!(
+                "`haft ungrant {package} --{kind} {}` takes it back; grant what is there now, if you want that",
+                shell::word(path)
+            )),
+            _ => failure,
+        },
+        Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
+        Kind::Distrusted => failure.hint(format!(
+            "`[trust] allow` in policy.toml says who is trusted enough; `[package.{}] allow = true` lets this one",
+            // Quoted as TOML quotes too.
+            line(&Value::from(id).to_string())
+        )),
+        _ => failure,
+    };
+    if let Some(hint) = image_words(error) {
+        failure = failure.hint(hint);
+    }
+    if let Some(hint) = limit_words(error) {
+        failure = failure.hint(hint);
+    }
+    if blocked.is_empty() && [&*error.message, said].into_iter().any(is_about_network) {
+        failure = failure.hint(if policy::denies_network(&tool.package) {
+            "its manifest says that it needs no network, and no grant changes that".to_owned()
+        } else {
+            format!(
+                "it may have no network; `haft grant {package} --host NAME` lets it reach a host"
+            )
+        });
+    }
+    for one in blocked {
+        failure = failure.hint(blocked_words(one, tool));
+    }
+    failure
+}
+
+/// How many lines of a tool's own words are shown, and how many letters of each.
+const MOST_LINES: usize = 20;
+const MOST_LETTERS: usize = 400;
+
+/// An error as a line and those below it, with what the tool said, once.
+fn words<'e>(message: &'e str, said: &str) -> (&'e str, Vec<String>) {
+    // Of several lines, as of a traceback, the first says least when they are made one.
+    let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
+    // All of it, where the message is only its beginning.
+    if !rest.is_empty() && (said.starts_with(first) || said.starts_with('…')) {
+        return (first, end_of(said.strip_prefix(first).unwrap_or(said).trim_start_matches('\n')));
+    }
+    let mut lines = end_of(rest.trim_end());
+    let last = said.lines().next_back().unwrap_or_default();
+    match first.strip_suffix(last).and_then(|first| first.strip_suffix(": ")) {
+        // The last line of it is a part of the message, and all of it is shown below.
+        Some(first) if said.lines().nth(1).is_some() => {
+            lines.extend(end_of(said));
+            (first, lines)
+        }
+        Some(_) if !said.is_empty() => (first, lines),
+        _ => {
+            lines.extend(end_of(said));
+            (first, lines)
+        }
+    }
+}
+
+/// The end of what a tool said.
+fn end_of(said: &str) -> Vec<String> {
+    let all: Vec<_> = said.lines().collect();
+    let hidden = all.len().saturating_sub(MOST_LINES);
+    let note = (hidden > 0).then(|| format!("… ({hidden} lines before these; --json has more)"));
+    let shown = all[hidden..].iter().map(|text| match text.char_indices().nth(MOST_LETTERS) {
+        Some((end, _)) => line(&text[..end]) + "…",
+        None => line(text),
+    });
+    note.into_iter().chain(shown).collect()
+}
+
+/// What would get an image that cannot be run.
+fn image_words(error: &CallError) -> Option<String> {
+    let text = |name: &str| error.details.get(name).and_then(Value::as_str);
+    let image = text("image")?;
+    if text("refusal") == Some("not-pinned") {
+        let image = shell::word(&format!("docker://{image}"));
+        return Some(format!(
+            "`skopeo inspect --format '{{{{.Digest}}}}' {image}` shows its digest"
+        ));
+    }
+    let word = shell::word(image);
+    match (text("engine"), text("images")) {
+        (Some(engine), _) => Some(format!("`{engine} pull {word}` gets it")),
+        (None, Some(folder)) => {
+            let (from, to) =
+                (format!("docker://{image}"), format!("oci-archive:{folder}/NAME.tar"));
+            let (from, to) = (shell::word(&from), shell::word(&to));
+            Some(format!("`skopeo copy {from} {to}` gets it, or `podman pull {word}` for podman"))
+        }
+        (None, None) => None,
+    }
+}
+
+/// The limit that a call ran into, where its message does not say it.
+fn limit_words(error: &CallError) -> Option<String> {
+    let limit = error.details.get("limit")?;
+    let text = |name: &str| limit.get(name).and_then(Value::as_str);
+    let (name, number, set_by) = (text("name")?, text("words")?, text("set_by")?);
+    let may = match name {
+        "timeout" => format!("it may take {number}"),
+        "output" => format!("it may write {number}"),
+        "memory" => format!("it may use {number} of memory"),
+        "processes" => format!("it may have {number} processes at a time"),
+        _ => format!("its scratch folder may hold {number}"),
+    };
+    (!error.message.contains(set_by)).then(|| format!("{may} (set by {set_by})"))
+}
+
+pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
+    match kind {
+        Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
+            Exit::Failed
+        }
+        Kind::BadInput | Kind::MissingInput => Exit::Invalid,
+        Kind::Unknown => Exit::NotFound,
+        Kind::Denied
+        | Kind::Distrusted
+        | Kind::Blocked(_)
+        | Kind::NeedsApproval(_)
+        | Kind::NeedsLogin => Exit::Denied,
+        Kind::Unavailable => Exit::Unavailable,
+    }
+}
+
+pub(super) fn in_json(made: Made, printer: Printer) -> Outcome {
+    let (told, exit) = match made.reply {
+        Ok(output) => (Ok(output.into_value()), Exit::Done),
+        Err(error) => (Err(error.to_value()), exit_of(&error.kind)),
+    };
+    printer.json(&document(told, made.took, made.attempts, made.level, &made.blocked))?;
+    Ok(exit)
+}
+
+/// What programs are told of a call: the result or the error, and how it went.
+pub(super) fn document(
+    told: Result<Value, Value>,
+    took: Duration,
+    attempts: u32,
+    level: Option<sandbox::Level>,
+    blocked: &[Blocked],
+) -> Value {
+    let blocked = blocked.iter();
+    let blocked: Vec<_> = blocked
+        .map(|one| json!({ one.kind().name(): one.asked, "why": one.why.to_string() }))
+        .collect();
+    let (is_ok, name, told) = match told {
+        Ok(result) => (true, "result", result),
+        Err(error) => (false, "error", error),
+    };
+    json!({
+        "ok": is_ok,
+        name: told,
+        "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        "attempts": attempts,
+        "sandbox": { "level": level.map(|level| level.to_string()), "blocked": blocked },
+    })
+}
+
+/// The result, exactly; on a terminal nothing of it steers the terminal.
+pub(super) fn show(output: &Output, printer: Printer) -> Outcome {
+    let is_terminal = std::io::stdout().is_terminal();
+    let text = |text: &str| {
+        let text = if is_terminal { text.trim_end_matches('\n') } else { text };
+        if is_terminal { printer.result(&(escaped(text) + "\n")) } else { printer.result(text) }
+    };
+    match output {
+        Output::Json(value) => text(&format!("{value}\n"))?,
+        Output::Text(said) => text(said)?,
+        Output::Records(records) => {
+            for record in records {
+                text(&format!("{record}\n"))?;
+            }
+        }
+        Output::Binary { bytes, media_type } if is_terminal => {
+            let kind = media_type.as_deref().unwrap_or("bytes");
+            let message = format!("the result is {} bytes ({kind})", bytes.len());
+            return Err(Failure::invalid(message).hint("send it to a file: > FILE"));
+        }
+        Output::Binary { bytes, .. } => {
+            let written = std::io::stdout().lock().write_all(bytes);
+            written.map_err(|error| {
+                Failure::new(Exit::Unavailable, "failed to write the result").cause(error)
+            })?;
+        }
+        Output::Nothing => {}
+    }
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_of_a_stranger_is_one_word_of_the_command_that_is_shown() {
+        let error = CallError::new(Kind::NeedsLogin, "no")
+            .with("scopes", vec!["files:read", "$(rm)", "a;b'c", "-x\u{1b}"]);
+        assert_eq!(
+            login_words(&error, Path::new("my tools")).unwrap(),
+            r"`haft login --from 'my tools' --scope files:read --scope '$(rm)' --scope 'a;b'\''c' --scope '-x\u{1b}'` signs in"
+        );
+        assert_eq!(login_words(&CallError::new(Kind::Denied, "no"), Path::new("x")), None);
+    }
+}

@@ -1,0 +1,212 @@
+//! What is wanted: which action, of which tool, with what.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use host::{Call, CallError, CancellationToken, Host, Kind, Tool};
+use manifest::dialect::Dialect;
+use manifest::model::Entry;
+use policy::Surface;
+
+use super::told::{Unmade, failed};
+use crate::exit::{Exit, Failure};
+use crate::printer::line;
+use crate::shell;
+use crate::tools::Found;
+
+/// Which action, and with what.
+#[derive(Args, Debug)]
+pub(crate) struct Wanted {
+    /// Call what is at this path, without installing it: a manifest, a folder, an archive, a bundle
+    #[arg(long, value_name = "PATH")]
+    pub(super) from: PathBuf,
+    /// The action, or the id or name of a tool with one action; may be left out where there is only one
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// The input: a JSON object, @FILE, or - for standard input [default: {}]
+    #[arg(value_name = "INPUT")]
+    input: Option<String>,
+    /// The dialect, when it is not to be recognised
+    #[arg(long, value_name = "NAME", value_parser = crate::commands::dialect)]
+    pub(super) dialect: Option<Dialect>,
+    /// The id of a tools.json [default: its folder's name]
+    #[arg(long, value_name = "ID")]
+    pub(super) id: Option<String>,
+    /// Give it less time than it may have: 10 (seconds), 500ms, 5m
+    #[arg(long, value_name = "TIME", value_parser = crate::commands::duration)]
+    timeout: Option<Duration>,
+}
+
+impl Wanted {
+    /// The name that was typed. What stands alone and can only be an input is one.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref().filter(|name| self.input.is_some() || !is_input(name))
+    }
+
+    fn input(&self) -> Option<&str> {
+        let alone = self.name.as_deref().filter(|_| self.name().is_none());
+        self.input.as_deref().or(alone)
+    }
+
+    /// The call of an action that is wanted, with nobody who watches it.
+    pub(super) fn call(&self, action: &str, surface: Surface) -> Result<Call, Failure> {
+        let folder = std::env::current_dir().map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
+        })?;
+        Ok(Call {
+            action: action.to_owned(),
+            input: read_input(self.input())?,
+            surface,
+            approver: None,
+            ticket: None,
+            folder,
+            within: self.timeout,
+            progress: None,
+            called_off: CancellationToken::new(),
+        })
+    }
+}
+
+/// Whether a word that stands alone is an input, and no name of an action.
+fn is_input(word: &str) -> bool {
+    word == "-" || word.starts_with(['{', '@'])
+}
+
+/// Asks those that say only when they run what they can do, MCP servers, where no other has the action.
+pub(super) async fn discover(
+    tools: &mut [Tool],
+    wanted: &Wanted,
+    host: &Host,
+    called_off: &CancellationToken,
+) -> Result<(), Unmade> {
+    if tools.iter().any(|tool| has(tool, wanted.name())) {
+        return Ok(());
+    }
+    for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
+        let found = host.discover(tool, &Surface::Terminal, wanted.timeout, called_off).await;
+        let found = found.map_err(|error| {
+            let failure = failed(&error, &error.blocked, tool, &wanted.from);
+            Unmade { failure, error: Some(Box::new(error)) }
+        })?;
+        let declared: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
+        tool.package.actions.extend(found.into_iter().filter(|one| !declared.contains(&one.name)));
+    }
+    Ok(())
+}
+
+/// Whether a tool has the action of a name, or any where none is named.
+pub(super) fn has(tool: &Tool, name: Option<&str>) -> bool {
+    match name {
+        Some(name) => tool.action(name).is_some(),
+        None => !tool.package.actions.is_empty(),
+    }
+}
+
+/// Whether a tool is an MCP server, which may have more tools than its package says.
+pub(super) fn is_server(tool: &Tool) -> bool {
+    let mut entries = tool.package.implementations.iter().map(|one| &one.entry);
+    entries.any(|entry| matches!(entry, Entry::McpStdio { .. } | Entry::McpHttp { .. }))
+}
+
+/// The tool that is meant, and the name of its action.
+pub(super) fn choose<'t>(
+    found: &'t Found,
+    name: Option<&str>,
+) -> Result<(&'t Tool, String), Unmade> {
+    let tools = &found.tools;
+    let Some(name) = name else { return the_only(tools) };
+    let matching: Vec<_> = tools.iter().filter(|tool| tool.action(name).is_some()).collect();
+    match matching.as_slice() {
+        [tool] => Ok((tool, name.to_owned())),
+        [] => {
+            if let Some(tool) = tools.iter().find(|tool| tool.is_called(name)) {
+                let message = format!("`{name}` has more than one action");
+                return Err(several(message, &actions(tool)));
+            }
+            let known: Vec<_> = tools.iter().flat_map(actions).collect();
+            let message = format!("unknown tool: {name}");
+            let failure = Failure::new(Exit::NotFound, line(&message))
+                .hint(format!("there is {}", line(&known.join(", "))));
+            let error = CallError::new(Kind::Unknown, message).with("actions", known);
+            Err(Unmade { failure, error: Some(Box::new(error)) })
+        }
+        several => {
+            let is_meant = |tool: &&Tool| several.iter().any(|one| std::ptr::eq(*one, *tool));
+            let places = tools.iter().zip(&found.files).filter(|(tool, _)| is_meant(tool));
+            let mut files: Vec<&Path> = places.map(|(_, file)| file.as_path()).collect();
+            files.dedup();
+            let message = format!("`{}` is in more than one package", line(name));
+            let hint = if files.len() == several.len() {
+                let words = files.iter().map(|file| shell::word(&file.display().to_string()));
+                format!("name one with --from: {}", words.collect::<Vec<_>>().join(" or "))
+            } else {
+                let ids = several.iter().map(|tool| shell::word(&tool.package.canonical_id()));
+                format!("name one of {}", ids.collect::<Vec<_>>().join(", "))
+            };
+            Err(Failure::new(Exit::Conflict, message).hint(hint).into())
+        }
+    }
+}
+
+/// The only action that there is, where none was named.
+fn the_only(tools: &[Tool]) -> Result<(&Tool, String), Unmade> {
+    let all: Vec<_> = tools
+        .iter()
+        .flat_map(|tool| actions(tool).into_iter().map(move |one| (tool, one)))
+        .collect();
+    match all.as_slice() {
+        [(tool, action)] => Ok((tool, action.clone())),
+        [] => Err(Failure::invalid("it does not say what can be called")
+            .hint("name an action")
+            .into()),
+        all => {
+            let names: Vec<_> = all.iter().map(|(_, action)| action.clone()).collect();
+            Err(several("there is more than one action".to_owned(), &names))
+        }
+    }
+}
+
+/// Nobody can tell which of several actions is meant.
+fn several(message: String, actions: &[String]) -> Unmade {
+    let hint = format!("name one: {}", line(&actions.join(", ")));
+    let failure = Failure::invalid(line(&message)).hint(hint);
+    let error = CallError::new(Kind::BadInput, message).with("actions", actions);
+    Unmade { failure, error: Some(Box::new(error)) }
+}
+
+fn actions(tool: &Tool) -> Vec<String> {
+    tool.package.actions.iter().map(|action| action.name.clone()).collect()
+}
+
+/// The input as it was typed, or from where it was said to be.
+fn read_input(typed: Option<&str>) -> Result<String, Failure> {
+    match typed {
+        None => Ok("{}".to_owned()),
+        Some("-") => read(&mut std::io::stdin().lock(), "standard input"),
+        Some(text) => match text.strip_prefix('@') {
+            Some(path) => {
+                let mut file = std::fs::File::open(path).map_err(|error| {
+                    let message = format!("failed to read `{}`", line(path));
+                    Failure::new(Exit::NotFound, message).cause(error)
+                })?;
+                read(&mut file, &format!("`{}`", line(path)))
+            }
+            None => Ok(text.to_owned()),
+        },
+    }
+}
+
+/// Reads text, which some programs begin with a byte order mark.
+fn read(reader: &mut dyn Read, name: &str) -> Result<String, Failure> {
+    /// More is refused by the host in any case.
+    const MOST: u64 = 16 << 20;
+    let mut bytes = Vec::new();
+    reader.take(MOST).read_to_end(&mut bytes).map_err(|error| {
+        Failure::new(Exit::Unavailable, format!("failed to read {name}")).cause(error)
+    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| Failure::invalid(format!("{name} is no UTF-8 text")).cause(error))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}

@@ -1,0 +1,86 @@
+//! What is told before a call, while nothing runs.
+
+use serde_json::json;
+
+use super::desk::Desk;
+
+#[test]
+fn explain_shows_the_plan_and_runs_nothing() {
+    let desk = Desk::new();
+    let tool = desk.script("touch ran; echo '{}'");
+    let plan = desk.call(&[&tool, "run", "{}", "--explain", "--json"]).json();
+    assert_eq!(plan["decision"], "allowed");
+    assert_eq!(plan["argv"], json!(["./tools/bin/run"]));
+    assert_eq!(plan["walls"]["hosts"], json!([]));
+    let text = desk.call(&[&tool, "run", "{}", "--explain"]).stdout;
+    assert!(text.contains("decision: allowed") && text.contains("walls:"), "{text}");
+}
+
+#[test]
+fn a_plan_is_shown_before_its_secrets_are_there_and_a_chain_is_told() {
+    let desk = Desk::new();
+    let ran = desk.call(&[
+        "examples/mcpkg/http-status",
+        "demo.http.status",
+        r#"{"service":"x"}"#,
+        "--explain",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("authorization"), "{}", ran.stdout);
+    let ran = desk.call(&["examples/mcpkg/pipeline", "demo.text.report", "{}"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(ran.stderr.contains("is a chain of other tools"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_plan_says_what_may_still_keep_the_call_from_being_made() {
+    let desk = Desk::new();
+    let policy = "[budget]\ncalls_per_minute = 60\n[package.pkg]\nbudget.calls_per_day = 3\n";
+    desk.write("home/policy.toml", policy);
+    let tool = desk.script("true");
+    desk.done(&["call", "--from", &tool]);
+    let plan = desk.result(&[&tool, "--explain", "--json"]);
+    let budget = json!([
+        "3 calls a day, 2 left (`budget.calls_per_day` of this package in policy.toml)",
+        "60 calls a minute (`calls_per_minute` of `[budget]` in policy.toml)",
+    ]);
+    assert_eq!(plan["budget"], budget);
+    assert_eq!(plan["walls"]["level"]["required"], "L2");
+    assert!(plan["walls"]["level"]["here"].is_string(), "{plan}");
+    assert_eq!((&plan["missing"], &plan["hooks"]), (&json!([]), &json!(null)));
+    for _ in 0..2 {
+        desk.done(&["call", "--from", &tool]);
+    }
+    let ran = desk.call(&[&tool]);
+    let words = "the 3 calls your policy allows for today are used up (`budget.calls_per_day` of this package in policy.toml)";
+    assert_eq!((ran.code, &*ran.stderr), (4, &*format!("error: {words}\n")));
+    let plan = desk.result(&["examples/jumith/dice.bundle.json", "--explain", "--json"]);
+    assert!(plan["hooks"].as_str().unwrap().contains("requiresApproval"), "{plan}");
+}
+
+#[test]
+fn a_plan_names_the_secrets_that_are_missing_and_how_to_keep_them() {
+    let desk = Desk::new();
+    let status = ["examples/mcpkg/http-status", r#"{"service":"x"}"#, "--explain"];
+    let text = desk.call(&status).stdout;
+    let command = "haft secret set mcpkg:demo.http.status STATUS_TOKEN";
+    assert!(text.contains(&format!("  - STATUS_TOKEN (`{command}` keeps it)\n")), "{text}");
+    let plan = desk.result(&[&status[..], &["--json"]].concat());
+    let missing = json!([{"name": "STATUS_TOKEN", "secret": true, "command": command}]);
+    assert_eq!(plan["missing"], missing);
+    let words: Vec<_> = command.split(' ').skip(1).collect();
+    assert_eq!(desk.run_with(&words, Some(b"value-of-it")).code, 0);
+    assert_eq!(desk.result(&[&status[..], &["--json"]].concat())["missing"], json!([]));
+}
+
+#[test]
+fn the_command_of_a_bundle_is_shown_and_written_down_as_it_is_run() {
+    let desk = Desk::new();
+    let own = super::common::repository().join("examples/mcpb/coin/server/index.js");
+    let argv = json!(["node", own.to_str().unwrap()]);
+    let plan = desk.result(&["examples/mcpb/coin", "toss", "--explain", "--json"]);
+    assert_eq!(plan["argv"], argv);
+    desk.done(&["call", "--from", "examples/mcpb/coin", "toss"]);
+    let log = desk.run(&["--json", "audit"]).stdout;
+    assert!(log.contains(own.to_str().unwrap()) && !log.contains("__dirname"), "{log}");
+}

@@ -1,0 +1,72 @@
+//! What a call would be, while nothing of it is run.
+
+use std::time::{Duration, Instant};
+
+use manifest::model::Entry;
+
+use super::Host;
+use crate::call::{Call, Tool};
+use crate::consider::Considered;
+use crate::error::{CallError, Kind};
+use crate::plan::outlook::Outlook;
+use crate::plan::{self, Plan, Way};
+use crate::run::engine::check_image;
+use crate::run::leash::Leash;
+use crate::secrets::{self, Collector, Elsewhere};
+use crate::template::Variable;
+
+/// How long an engine may take to say whether it has an image, where nothing is run.
+const ENGINE_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Host {
+    /// Says exactly what a call would run and whether it may, and runs nothing: not even the hooks of the
+    /// tool, so it may want more than this.
+    pub async fn plan(&self, tool: &Tool, call: &Call) -> Result<Plan, CallError> {
+        let known = self.known(tool, call).await?;
+        let prepared = self.prepare(tool, call)?;
+        let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
+        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
+        let collected = collector.collect(&decision.allowance, &[]).await;
+        let no_secrets = collected.as_ref().err().map(ToString::to_string);
+        let variables = collected.unwrap_or_default();
+        let asked = self.asked(tool, call, &prepared, decision, &variables);
+        let mut plan = plan::make(&asked)?;
+        let entry = &prepared.implementation.entry;
+        plan.outlook = Some(Outlook {
+            level: self.level(),
+            budget: self.records.budget(tool, &self.settings.policy).await?,
+            missing: missing(&asked),
+            no_secrets,
+            has_hooks: matches!(entry, Entry::NodeModule { .. }),
+            no_image: no_image(&plan).await,
+        });
+        Ok(plan)
+    }
+}
+
+/// What a call needs and nobody keeps, and whether it is a secret: what the package requires, and what the plan is
+/// not made without.
+fn missing(asked: &plan::Asked<'_>) -> Vec<(String, bool)> {
+    let mut missing = secrets::missing_of(&asked.tool.package, asked.variables);
+    let is_there = |(name, one): &&(String, Variable)| !secrets::is_stand_in(name, one);
+    let variables: Vec<_> = asked.variables.iter().filter(is_there).cloned().collect();
+    if variables.len() < asked.variables.len()
+        && let Err(error) = plan::make(&plan::Asked { variables: &variables, ..asked.clone() })
+        && let Some(name) =
+            error.details["name"].as_str().filter(|_| error.kind == Kind::MissingInput)
+        && missing.iter().all(|(known, _)| known != name)
+    {
+        missing.push((name.to_owned(), true));
+    }
+    missing
+}
+
+/// Why an engine would not run the image of a plan, where one is asked to. It starts nothing of the image.
+async fn no_image(plan: &Plan) -> Option<String> {
+    let Way::Engine(engine) = &plan.way else { return None };
+    let (engine, until) = (engine.clone(), Instant::now() + ENGINE_PATIENCE);
+    let asked = tokio::task::spawn_blocking(move || {
+        check_image(&engine, until, &Leash::default()).err().map(|error| error.message)
+    });
+    asked.await.unwrap_or_default()
+}

@@ -1,0 +1,42 @@
+//! What can be told before a call beside its plan: what may still keep it from being made.
+
+use serde_json::{Map, Value, json};
+
+/// What can be told before a call beside its plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Outlook {
+    /// What the walls of this machine are worth.
+    pub(crate) level: sandbox::Level,
+    /// What may be spent, and what is left of it.
+    pub(crate) budget: Vec<String>,
+    /// What the tool needs and is not there, and whether it is a secret.
+    pub(crate) missing: Vec<(String, bool)>,
+    /// Why its secrets cannot be had, where they cannot.
+    pub(crate) no_secrets: Option<String>,
+    /// Whether the tool is asked for its own word first.
+    pub(crate) has_hooks: bool,
+    /// Why an engine cannot run its image, where it cannot.
+    pub(crate) no_image: Option<String>,
+}
+
+impl Outlook {
+    /// What is told of it.
+    pub(super) fn to_value(&self) -> Map<String, Value> {
+        let mut told = Map::new();
+        told.insert("budget".into(), self.budget.as_slice().into());
+        let missing = self.missing.iter();
+        let missing = missing.map(|(name, secret)| json!({ "name": name, "secret": secret }));
+        told.insert("missing".into(), missing.collect());
+        let words = [
+            ("secrets", self.no_secrets.clone()),
+            ("hooks", self.has_hooks.then(|| HOOKS.to_owned())),
+            ("image_missing", self.no_image.clone()),
+        ];
+        told.extend(
+            words.into_iter().filter_map(|(name, words)| Some((name.into(), words?.into()))),
+        );
+        told
+    }
+}
+
+const HOOKS: &str = "`requiresApproval`, `requiredSecrets` and `getApprovalMessage` of the tool are asked when it is called, so it may want your approval, or secrets that are not named here";
