@@ -40,9 +40,10 @@ impl Desk {
     }
 
     /// Runs a verb that must succeed.
-    pub(super) fn done(&self, arguments: &[&str]) {
+    pub(super) fn done(&self, arguments: &[&str]) -> Ran {
         let ran = self.run(arguments);
         assert_eq!(ran.code, 0, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        ran
     }
 
     /// Calls what is at a path.

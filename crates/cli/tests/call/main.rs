@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers are tests too")]
 
 mod attacks;
+mod blocked;
 #[path = "../common/mod.rs"]
 mod common;
 mod contract;

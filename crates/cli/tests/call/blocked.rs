@@ -1,0 +1,204 @@
+//! What a tool is kept from is told: in the error, in the log, and with the command that would allow it.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use super::common::Ran;
+use super::desk::{Desk, set_mode, shell};
+
+const PACKAGE: &str = "jumith:tool:demo.node";
+
+/// A Node tool with this body, and what else its object has.
+fn node(desk: &Desk, body: &str, rest: &str) -> String {
+    let tool = format!("name: 'demo.node', async execute(input) {{ {body} }}, {rest}");
+    bundle(desk, &format!("export const tool = {{ {tool} }};"))
+}
+
+fn bundle(desk: &Desk, code: &str) -> String {
+    let bundle = json!({
+        "manifest": {"id": "tool:demo.node", "name": "demo.node", "version": "1.0.0",
+            "summary": "A test", "description": "A test.",
+            "entry": {"runtime": "node", "main": "index.js"},
+            "schema": {"input": {"type": "object"}, "output": {}}},
+        "files": [{"path": "index.js", "content": code}],
+    });
+    desk.write("pkg/node.json", &bundle.to_string())
+}
+
+fn call(desk: &Desk, from: &str, input: &Value) -> Ran {
+    desk.call(&[from, "demo.node", &input.to_string()])
+}
+
+fn records(desk: &Desk) -> Vec<Value> {
+    let said = desk.done(&["audit", "--json"]).stdout;
+    said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What is offered after a call is what is told everywhere.
+fn assert_told(desk: &Desk, ran: &Ran, grant: &str, kind: &str, value: &str) {
+    let wanted = format!("haft grant {PACKAGE} {grant} {value}");
+    assert!(ran.stderr.contains(&format!("`{wanted}`")), "{}{}", ran.stdout, ran.stderr);
+    let learned = desk.done(&["grant", "--learn", PACKAGE]).stdout;
+    assert_eq!(learned.lines().filter(|line| *line == wanted).count(), 1, "{learned}");
+    let record = records(desk).pop().unwrap();
+    let blocked = record["blocked"].as_array().unwrap();
+    assert!(blocked.contains(&json!({"kind": kind, "value": value})), "{record}");
+}
+
+#[test]
+fn a_host_is_told_of_a_tool_that_has_no_network() {
+    let desk = Desk::new();
+    let from = node(&desk, "await fetch('https://api.example.net/v1'); return 1;", "");
+    let ran = call(&desk, &from, &json!({}));
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert_told(&desk, &ran, "--host", "host", "api.example.net");
+    // And of one that asks while it is loaded.
+    let early = "await fetch('https://early.example.net/').catch(() => {}); throw new Error('no');";
+    let tool = "export const tool = { name: 'demo.node', async execute() { return 1; } };";
+    let from = bundle(&desk, &format!("{early}\n{tool}"));
+    let ran = call(&desk, &from, &json!({}));
+    assert_ne!(ran.code, 0);
+    let learned = desk.done(&["grant", "--learn", PACKAGE]).stdout;
+    assert!(learned.contains("--host early.example.net\n"), "{learned}{}", ran.stderr);
+    // Once it is granted it is not offered again.
+    desk.done(&["grant", PACKAGE, "--host", "api.example.net"]);
+    let learned = desk.done(&["grant", "--learn", PACKAGE]).stdout;
+    assert!(!learned.contains("api.example.net"), "{learned}");
+}
+
+#[test]
+fn a_program_that_knows_of_no_proxy_reaches_what_is_granted() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        for client in server.incoming() {
+            let mut client = client.unwrap();
+            let mut head = [0; 4096];
+            let _ = client.read(&mut head);
+            let _ = client
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n42");
+        }
+    });
+    let desk = Desk::new();
+    let body = format!(
+        "const answer = await fetch('http://host.haft.internal:{port}/'); return Number(await answer.text());"
+    );
+    let from = node(&desk, &body, "");
+    let ran = call(&desk, &from, &json!({}));
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    desk.done(&["grant", PACKAGE, "--host", &format!("localhost:{port}")]);
+    let ran = call(&desk, &from, &json!({}));
+    assert_eq!((ran.code, ran.stdout.trim()), (0, "42"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_file_is_told_by_the_complaint_of_the_tool() {
+    let desk = Desk::new();
+    let note = desk.write("data/note.txt", "hello");
+    let body = "const fs = await import('node:fs'); if (input.text) { fs.writeFileSync(input.path, input.text); } return fs.readFileSync(input.path, 'utf8');";
+    let from = node(&desk, body, "");
+    let ran = call(&desk, &from, &json!({"path": note}));
+    assert_told(&desk, &ran, "--read", "path", &note);
+    // Whether it is there is not told: whoever calls could find out.
+    let missing = desk.path("data/missing.txt").to_str().unwrap().to_owned();
+    let told = call(&desk, &from, &json!({"path": missing})).stderr.replace(&missing, "PATH");
+    assert_eq!(told, ran.stderr.replace(&note, "PATH"));
+    desk.done(&["grant", PACKAGE, "--read", desk.path("data").to_str().unwrap()]);
+    assert_eq!(call(&desk, &from, &json!({"path": note})).stdout.trim(), "\"hello\"");
+    let ran = call(&desk, &from, &json!({"path": note, "text": "changed"}));
+    assert_told(&desk, &ran, "--write", "path", desk.path("data").to_str().unwrap());
+    assert_eq!(std::fs::read_to_string(&note).unwrap(), "hello");
+}
+
+#[test]
+fn what_its_manifest_does_without_is_not_offered() {
+    let desk = Desk::new();
+    let note = desk.write("data/note.txt", "hello");
+    let script = format!("cat {note}; getent hosts api.example.net; exit 1");
+    let manifest = desk.capability(&shell(&script), "none", &json!([]));
+    let ran = desk.call(&[&manifest, "demo.tool", "{}"]);
+    assert!(ran.stderr.contains("needs no network, and no grant changes that"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("does without, and no grant changes that"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("haft grant"), "{}", ran.stderr);
+    let blocked = records(&desk).pop().unwrap()["blocked"].clone();
+    assert_eq!(blocked.as_array().map(Vec::len), Some(2), "{blocked}");
+    assert_eq!(desk.done(&["grant", "--learn", "capability:demo.tool"]).stdout, "");
+}
+
+#[test]
+fn what_the_policy_hides_is_not_there_at_all() {
+    let desk = Desk::new();
+    let hidden = desk.write("secret/key", "k");
+    desk.write("home/policy.toml", &format!("[folders]\ndeny = [\"{hidden}\"]\n"));
+    let from =
+        node(&desk, "const fs = await import('node:fs'); return fs.existsSync(input.path);", "");
+    assert_eq!(call(&desk, &from, &json!({"path": hidden})).stdout.trim(), "false");
+}
+
+#[test]
+fn a_grant_that_becomes_a_link_while_the_tool_is_asked_is_refused() {
+    let desk = Desk::new();
+    desk.write("data/a", "mine");
+    desk.write("secret/a", "k3y-of-the-owner");
+    let data = desk.path("data");
+    let body = "const fs = await import('node:fs'); return fs.readFileSync(input.path, 'utf8');";
+    let slow = "requiresApproval: async () => { await new Promise(done => setTimeout(done, 1500)); return false; }";
+    let from = node(&desk, body, slow);
+    desk.done(&["grant", PACKAGE, "--read", data.to_str().unwrap()]);
+    let input = json!({"path": data.join("a").to_str().unwrap()});
+    assert_eq!(call(&desk, &from, &input).stdout.trim(), "\"mine\"");
+    let ran = std::thread::scope(|scope| {
+        let call = scope.spawn(|| call(&desk, &from, &input));
+        // The log says when the hooks run.
+        let log = || {
+            std::fs::read_dir(desk.path("home/audit")).map_or(0, |all| {
+                let texts = all.filter_map(|one| std::fs::read_to_string(one.ok()?.path()).ok());
+                texts.map(|text| text.matches("\"action\":\"hooks\"").count()).sum()
+            })
+        };
+        let before = log();
+        while log() == before {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        std::fs::rename(&data, desk.path("old")).unwrap();
+        symlink(desk.path("secret"), &data).unwrap();
+        call.join().unwrap()
+    });
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stdout.contains("k3y"), "{}", ran.stdout);
+}
+
+#[test]
+fn hooks_run_only_when_that_is_written_down_and_within_the_budget() {
+    let desk = Desk::new();
+    let from = node(&desk, "return 1;", "requiresApproval: () => false");
+    call(&desk, &from, &json!({}));
+    let hooks = || records(&desk).iter().filter(|one| one["action"] == "hooks").count();
+    let before = hooks();
+    assert!(before > 0);
+    desk.done(&["audit", "verify"]);
+    desk.write("home/policy.toml", "[budget]\ncalls_per_day = 0\n");
+    let noisy = node(&desk, "return 1;", "requiresApproval: () => { throw new Error('it ran'); }");
+    let ran = call(&desk, &noisy, &json!({}));
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("used up"), "{}", ran.stderr);
+    assert_eq!(hooks(), before);
+}
+
+#[test]
+fn no_program_of_a_folder_that_nobody_gets_is_run() {
+    let desk = Desk::new();
+    let program = desk.write("denied/run", "#!/bin/sh\necho '{}'\n");
+    set_mode(program.as_ref(), 0o755);
+    let tools = json!({"tools": [{"name": "get", "description": "A test.",
+        "command": [program], "inputSchema": {"type": "object", "properties": {}}}]});
+    let from = desk.write("pkg/tools.json", &tools.to_string());
+    let call = || desk.call(&[&from, "get", "{}"]);
+    let folder = desk.path("denied").to_str().unwrap().to_owned();
+    desk.write("home/policy.toml", &format!("[folders]\ndeny = [\"{folder}\"]\n"));
+    let ran = call();
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("in a folder that no tool gets"), "{}", ran.stderr);
+}
