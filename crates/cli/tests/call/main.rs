@@ -10,4 +10,5 @@ mod contract;
 mod desk;
 mod failures;
 mod input;
+mod peers;
 mod plan;
