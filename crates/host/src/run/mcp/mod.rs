@@ -26,6 +26,7 @@ use egress::http::{HeaderMap, HeaderName, Url};
 use manifest::model::{Action, OutputFormat};
 use sandbox::Launcher;
 use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
 use vault::{Redactor, Secret};
 
 use self::era::Eras;
@@ -119,12 +120,19 @@ impl Servers {
     ) -> Result<Vec<Action>, CallError> {
         let server = self.server(launcher, plan, redactor, Warmth::Warm, until).await?;
         let mut listed = server.tools(until).await?;
-        let tokens = tokens(plan);
-        for tool in &mut listed {
-            tokens.json(tool);
-            redactor.json(tool);
-        }
-        tools::read(&listed)
+        let redactors = [tokens(plan), redactor.clone()];
+        let unneeded = CancellationToken::new();
+        let _guard = unneeded.clone().drop_guard();
+        let reading = tokio::task::spawn_blocking(move || {
+            for tool in &mut listed {
+                redactors.iter().for_each(|redactor| redactor.json(tool));
+            }
+            tools::read(&listed, until, &unneeded)
+        });
+        reading.await.unwrap_or_else(|error| {
+            let message = format!("the reading of its tools broke off: {error}");
+            Err(CallError::new(Kind::Unavailable, message))
+        })
     }
 
     /// The address of a server on the network.
@@ -255,7 +263,7 @@ fn secret_too(headers: &HeaderMap) -> Vec<(&str, &[u8])> {
 
 /// An action for a tool that a server was not asked about: it takes anything, and promises nothing.
 pub fn assumed(tool: &str) -> Action {
-    tools::action(tool, &serde_json::Value::Null)
+    tools::unknown(tool)
 }
 
 /// How long nobody has needed what is in a slot; `None` while somebody does.
