@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use egress::http::{HeaderMap, HeaderName, Url};
 use manifest::model::{Action, OutputFormat};
 use sandbox::Launcher;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 use vault::{Redactor, Secret};
@@ -35,7 +36,8 @@ use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
 use super::Blocked;
-use super::worker::Warmth;
+use super::turns::Turns;
+use super::worker::{MOST_OF_ONE, Warmth};
 use crate::call::{Output, Progress};
 use crate::error::{CallError, Kind};
 use crate::login::Bearer;
@@ -55,6 +57,8 @@ pub(crate) struct Servers {
     /// By the package, and by all that makes one of its servers different from another.
     kept: Mutex<HashMap<(String, String), Slot>>,
     eras: Arc<dyn Eras>,
+    /// Whose turn it is to have a server for one call alone.
+    turns: Turns,
 }
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
@@ -80,7 +84,7 @@ pub(crate) struct Terms {
 impl Servers {
     /// A pool whose idle servers end after a while.
     pub(crate) fn new(eras: Arc<dyn Eras>) -> Arc<Self> {
-        let servers = Arc::new(Self { kept: Mutex::default(), eras });
+        let servers = Arc::new(Self { kept: Mutex::default(), eras, turns: Turns::default() });
         let weak = Arc::downgrade(&servers);
         // Without the thread they would only be kept longer.
         let _ = std::thread::Builder::new().name("mcp-idle".into()).spawn(move || tidy(&weak));
@@ -95,8 +99,13 @@ impl Servers {
         terms: Terms,
     ) -> Answered<Output> {
         let Terms { warmth, until, format, progress, redactor } = terms;
-        let server = match self.server(launcher, plan, &redactor, warmth, until).await {
-            Ok(server) => server,
+        let found = async {
+            let turn = self.turn(plan, warmth, until).await?;
+            let server = self.server(launcher, plan, &redactor, warmth, until).await?;
+            Ok((turn, server))
+        };
+        let (_turn, server) = match found.await {
+            Ok(found) => found,
             Err(error) => {
                 let blocked = Blocked::of(&error).into_iter().collect();
                 return Answered { answer: Err(error), blocked };
@@ -145,6 +154,21 @@ impl Servers {
                 let named = server.as_deref();
                 let found = registry::find(&line, url, named, &plan.tool, until).await?;
                 Ok(Some(found.0))
+            }
+        }
+    }
+
+    /// The turn of a call that has a server for itself; the others share one, which has its own bounds.
+    async fn turn(
+        &self,
+        plan: &Mcp,
+        warmth: Warmth,
+        until: Instant,
+    ) -> Result<Option<OwnedSemaphorePermit>, CallError> {
+        match warmth {
+            Warmth::Warm => Ok(None),
+            Warmth::Cold => {
+                self.turns.wait(&plan.owner.package, MOST_OF_ONE, until).await.map(Some)
             }
         }
     }
