@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 /// How long it may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 
+/// How long a turn and an answer are waited for together, where nobody knows the time of the call.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
 /// From this length on reading alone takes a while.
 const LONG: usize = 64 << 10;
 

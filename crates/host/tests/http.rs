@@ -475,7 +475,7 @@ fn what_the_owner_does_while_a_token_is_fetched_is_not_undone() {
                 match theirs {
                     None => assert!(vault.remove(&place).unwrap()),
                     Some(text) => {
-                        vault.set(&place, &Secret::new(text.to_owned()).unwrap()).unwrap()
+                        vault.set(&place, &Secret::new(text.to_owned()).unwrap()).unwrap();
                     }
                 }
             }

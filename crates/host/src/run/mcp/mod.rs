@@ -134,7 +134,9 @@ impl Servers {
         let _guard = unneeded.clone().drop_guard();
         let reading = tokio::task::spawn_blocking(move || {
             for tool in &mut listed {
-                redactors.iter().for_each(|redactor| redactor.json(tool));
+                for redactor in &redactors {
+                    redactor.json(tool);
+                }
             }
             tools::read(&listed, until, &unneeded)
         });
