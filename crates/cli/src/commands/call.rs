@@ -135,10 +135,8 @@ fn make(
             () = called_off.cancelled() => None,
         }
     });
-    let Some(discovered) = discovered else {
-        runtime.block_on(host.settle());
-        return Ok(Exit::Of(interrupt::CODE));
-    };
+    runtime.block_on(host.settle());
+    let Some(discovered) = discovered else { return Ok(Exit::Of(interrupt::CODE)) };
     discovered?;
     let asked_for = began.elapsed();
     let tool = choose(&found.tools, &args.wanted.name)?;
