@@ -160,7 +160,18 @@ pub enum Output {
     Nothing,
 }
 
+/// The longest media type: a stranger's words that are shown.
+const LONGEST_TYPE: usize = 128;
+
 impl Output {
+    /// Bytes, and what a stranger says they are, where that can be.
+    pub(crate) fn binary(bytes: Vec<u8>, said: Option<&str>) -> Self {
+        Self::Binary {
+            bytes,
+            media_type: said.filter(|said| is_media_type(said)).map(str::to_owned),
+        }
+    }
+
     /// The result as one JSON value: bytes in base64 with their type, records as a list.
     pub fn into_value(self) -> Value {
         match self {
@@ -175,6 +186,39 @@ impl Output {
             }
             Self::Records(records) => Value::Array(records),
             Self::Nothing => Value::Null,
+        }
+    }
+}
+
+/// Whether a text is `type/subtype`, perhaps with parameters.
+fn is_media_type(text: &str) -> bool {
+    let is_name = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
+    };
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    text.len() <= LONGEST_TYPE
+        && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+        && essence.split_once('/').is_some_and(|(kind, sub)| is_name(kind) && is_name(sub))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_media_type_is_not_told() {
+        let told = |said: &str| match Output::binary(Vec::new(), Some(said)) {
+            Output::Binary { media_type, .. } => media_type,
+            _ => None,
+        };
+        for said in ["image/png", "image/svg+xml", "text/csv; charset=utf-8; header=present"] {
+            assert_eq!(told(said).as_deref(), Some(said));
+        }
+        let long = format!("image/{}", "x".repeat(200));
+        for said in ["", "png", "/png", "image/", "image/p ng", "image/\u{1b}[2J", "a/b; \n", &long]
+        {
+            assert_eq!(told(said), None, "{said}");
         }
     }
 }

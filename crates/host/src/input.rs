@@ -10,7 +10,7 @@ use policy::Arguments;
 use serde_json::{Value, json};
 
 use crate::error::{CallError, Kind};
-use crate::judge::{DEADLINE, Mismatch, TooLong, mismatches};
+use crate::judge::{DEADLINE, Mismatch, PATIENCE, TooLong, mismatches};
 
 /// The longest input.
 const LONGEST: usize = 8 << 20;
@@ -117,7 +117,7 @@ fn complete_and_check(value: Value, text: &str, dialect: Dialect) -> Result<Valu
         Dialect::InstallManifest => Unknowns::Refused,
         _ => Unknowns::AsTheSchemaSays,
     };
-    let until = Instant::now() + DEADLINE;
+    let until = Instant::now() + PATIENCE;
     match mismatches(text, &completed.to_string(), unknowns, until) {
         // There the defaults are for the check alone: the tool gets what was written.
         Ok(found) if found.is_empty() && dialect == Dialect::Agentcli => Ok(value),

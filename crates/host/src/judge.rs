@@ -6,7 +6,7 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use manifest::json;
@@ -16,8 +16,14 @@ use serde_json::{Value, json};
 /// How long it may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
 
+/// How long a turn and an answer are waited for together, where nobody knows the time of the call.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
 /// From this length on reading alone takes a while.
 const LONG: usize = 64 << 10;
+
+/// How many processes judge at a time; whoever comes later waits.
+const MOST: usize = 4;
 
 /// The same, as the kernel counts it, should nobody be left to look at the clock.
 const PROCESSOR_SECONDS: u64 = 3;
@@ -78,8 +84,38 @@ fn look(
     }
 }
 
+/// How many processes judge now, and the word that there is one less.
+static JUDGING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// The turn to start a process. The next comes when it is dropped.
+#[derive(Debug)]
+struct Turn;
+
+impl Turn {
+    fn wait(until: Instant) -> Result<Self, TooLong> {
+        let (judging, is_free) = &JUDGING;
+        let judging = judging.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = until.saturating_duration_since(Instant::now());
+        let waited = is_free.wait_timeout_while(judging, left, |judging| *judging >= MOST);
+        let (mut judging, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            return Err(TooLong);
+        }
+        *judging += 1;
+        Ok(Self)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (judging, is_free) = &JUDGING;
+        *judging.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        is_free.notify_one();
+    }
+}
+
 /// Blocks, and lets the calls that share this thread go on where they can.
-fn without_holding_up_others<T>(run: impl FnOnce() -> T) -> T {
+pub(crate) fn without_holding_up_others<T>(run: impl FnOnce() -> T) -> T {
     use tokio::runtime::{Handle, RuntimeFlavor};
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(run),
@@ -93,6 +129,7 @@ fn elsewhere(
     unknowns: Unknowns,
     until: Instant,
 ) -> Result<Vec<Mismatch>, TooLong> {
+    let _turn = Turn::wait(until)?;
     let refuse = unknowns == Unknowns::Refused;
     let order = json!({ "schema": schema, "value": text, "refuse": refuse }).to_string();
     let program = match PROGRAM.get() {
@@ -160,4 +197,19 @@ fn limit() {
     let _ = setrlimit(Resource::As, to(MEMORY));
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_judge_at_a_time_and_the_others_wait_for_their_turn() {
+        let soon = || Instant::now() + Duration::from_millis(20);
+        let mut turns: Vec<_> = (0..MOST).map(|_| Turn::wait(soon()).unwrap()).collect();
+        assert_eq!(Turn::wait(soon()).unwrap_err(), TooLong);
+        let waiting = std::thread::spawn(|| Turn::wait(Instant::now() + Duration::from_mins(1)));
+        turns.pop();
+        assert!(waiting.join().unwrap().is_ok());
+    }
 }

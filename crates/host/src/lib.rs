@@ -17,6 +17,7 @@
 //! | [`login`] | signing in to servers on the network |
 //! | [`secrets`] | the values a call is given |
 //! | `confine` | what was allowed, as walls |
+//! | `weight` | what a JSON text would take in memory |
 //! | `output`, `stream` | from bytes to a result, at the end or as it comes |
 //! | `run` | the ways to run |
 //! | `consider` | what a Node tool says of a call before it is made |
@@ -45,6 +46,7 @@ mod run;
 pub mod secrets;
 mod stream;
 mod template;
+mod weight;
 
 pub use blocked::{Blocked, Why};
 pub use call::{Advance, Approver, Call, Matter, Output, Progress, Said, Tool};

@@ -425,7 +425,7 @@ impl Asked<'_> {
         let text = |name: &str| load.get(name).and_then(Value::as_str);
         let files = text("main").map(PathBuf::from).into_iter();
         let files = files.chain(text("callable").into_iter().flat_map(owner::files_of));
-        let owner = Owner::of(self.tool, files);
+        let owner = Owner::of(self.tool, files, Some(&walls.confinement));
         Ok(Worker { owner, argv, shown: vec![name.to_owned()], load, request, walls })
     }
 

@@ -82,7 +82,7 @@ def run(input):
         ("die", Kind::Failed),
         ("killed", Kind::Failed),
         ("flood", Kind::TooMuchOutput),
-        ("noise", Kind::TimedOut),
+        ("noise", Kind::TooMuchOutput),
         ("garbage", Kind::BadOutput),
     ] {
         let began = Instant::now();

@@ -109,18 +109,18 @@ impl FileVault {
 
     /// Keeps a value, in place of the one that may be there.
     pub fn set(&self, place: &Place, value: &Secret) -> Result<(), VaultError> {
+        self.begin()?.set(place, value)
+    }
+
+    /// Keeps a value in place of another, where that is still what is kept; says whether it was.
+    pub fn replace(&self, place: &Place, old: &Secret, new: &Secret) -> Result<bool, VaultError> {
         let writing = self.begin()?;
-        let now = now();
-        let (mut contents, key) = match writing.current {
-            Some((contents, opened)) => (contents, opened.key),
-            None => new_vault(&writing.folder, &writing.lock)?,
-        };
-        let created = contents.find(place).map_or(now, |entry| entry.listed().created);
-        let listed = Listed { place: place.clone(), created, changed: now };
-        let entry = Entry::seal((contents.key.id(), &key), &listed, value)?;
-        contents.entries.retain(|entry| !entry.is_at(place));
-        contents.entries.push(entry);
-        commit(&writing.folder, &writing.lock, &contents)
+        let Some((contents, opened)) = &writing.current else { return Ok(false) };
+        let Some(entry) = contents.find(place) else { return Ok(false) };
+        if entry.open((contents.key.id(), &opened.key))?.expose() != old.expose() {
+            return Ok(false);
+        }
+        writing.set(place, new).map(|()| true)
     }
 
     /// Removes a secret; says whether there was one. Needs no passphrase.
@@ -268,6 +268,23 @@ impl FileVault {
         };
         self.remember(opened.clone());
         Ok(opened)
+    }
+}
+
+impl Writing {
+    /// Keeps a value, in place of the one that may be there.
+    fn set(self, place: &Place, value: &Secret) -> Result<(), VaultError> {
+        let now = now();
+        let (mut contents, key) = match self.current {
+            Some((contents, opened)) => (contents, opened.key),
+            None => new_vault(&self.folder, &self.lock)?,
+        };
+        let created = contents.find(place).map_or(now, |entry| entry.listed().created);
+        let listed = Listed { place: place.clone(), created, changed: now };
+        let entry = Entry::seal((contents.key.id(), &key), &listed, value)?;
+        contents.entries.retain(|entry| !entry.is_at(place));
+        contents.entries.push(entry);
+        commit(&self.folder, &self.lock, &contents)
     }
 }
 

@@ -53,6 +53,19 @@ fn everything_of_one_package_goes_at_once() {
 }
 
 #[test]
+fn a_value_takes_the_place_of_another_only_while_that_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = open(&folder.path().join("vault"));
+    let (place, other) = (of("a", "x"), of("a", "y"));
+    assert!(!vault.replace(&place, &secret("old"), &secret("new")).unwrap());
+    vault.set(&place, &secret("old")).unwrap();
+    assert!(!vault.replace(&other, &secret("old"), &secret("new")).unwrap());
+    assert!(vault.replace(&place, &secret("old"), &secret("new")).unwrap());
+    assert!(!vault.replace(&place, &secret("old"), &secret("newer")).unwrap());
+    assert_eq!((value(&vault, &place), value(&vault, &other)), (Some("new".to_owned()), None));
+}
+
+#[test]
 fn a_replaced_or_removed_value_is_in_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vault");

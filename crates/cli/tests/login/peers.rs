@@ -175,6 +175,24 @@ fn a_call_that_is_called_off_while_it_renews_keeps_what_comes() {
 }
 
 #[test]
+fn a_call_whose_time_is_over_while_it_renews_keeps_what_comes() {
+    let peer = Peer::start("2", &json!({ "slow": 4 }));
+    let desk = peer.desk();
+    assert_eq!(desk.sign_in(&["--allow-host", &peer.host()]).code, 0);
+    peer.end_tokens();
+    let policy = desk.home().join("policy.toml");
+    std::fs::write(&policy, "[sandbox]\ntimeout = \"2s\"\n").unwrap();
+    let (manifest, input) = (desk.manifest(), json!({ "a": 1, "b": 1 }).to_string());
+    let ran = desk.run(&["--json", "call", "--from", &manifest, "add", &input]);
+    assert!(ran.stdout.contains("timed_out"), "{}{}", ran.stdout, ran.stderr);
+    std::fs::remove_file(policy).unwrap();
+    let ran = desk.call("add", &json!({ "a": 1, "b": 1 }));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let log = peer.log();
+    assert_eq!((&log["refreshes"], &log["reused"]), (&json!(1), &json!(0)));
+}
+
+#[test]
 fn a_renewal_that_is_under_way_undoes_no_sign_out() {
     let peer = Peer::start("2", &json!({ "slow": 2 }));
     let desk = peer.desk();

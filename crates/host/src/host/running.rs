@@ -271,7 +271,11 @@ impl Ran {
         match &mut self.output {
             Ok(Output::Json(value)) => redactor.json(value),
             Ok(Output::Text(text)) => *text = redactor.text(text),
-            Ok(Output::Binary { bytes, .. }) => *bytes = redactor.bytes(bytes),
+            Ok(Output::Binary { bytes, media_type }) => {
+                *bytes = redactor.bytes(bytes);
+                // One that tells a secret is none.
+                media_type.take_if(|said| redactor.text(said) != *said);
+            }
             Ok(Output::Records(records)) => records.iter_mut().for_each(|one| redactor.json(one)),
             Ok(Output::Nothing) => {}
             Err(error) => error.redact(redactor),

@@ -70,6 +70,8 @@ pub enum LoginError {
     MixedUp,
     /// Nothing came back in time.
     TimedOut,
+    /// Tokens are being renewed, here or by another program, for longer than is waited.
+    Busy,
     /// This machine does not let us listen.
     Listen(std::io::Error),
     /// Nobody can wait for another's renewal.
@@ -102,7 +104,7 @@ impl LoginError {
             Self::NotWanted | Self::NoServer | Self::NoClient => Kind::BadInput,
             Self::Odd { .. } => Kind::BadOutput,
             Self::Answered { .. } => Kind::Failed,
-            Self::TimedOut => Kind::TimedOut,
+            Self::TimedOut | Self::Busy => Kind::TimedOut,
             Self::Ended => Kind::NeedsLogin,
         }
     }
@@ -148,6 +150,7 @@ impl fmt::Display for LoginError {
             Self::State => out.write_str("what came back belongs to another attempt to sign in"),
             Self::MixedUp => out.write_str("what came back is of another authorization server"),
             Self::TimedOut => out.write_str("nobody signed in in time"),
+            Self::Busy => out.write_str("the renewal of its tokens did not end in time"),
             Self::Listen(_) => out.write_str("failed to listen on this machine"),
             Self::Lock(_) => out.write_str("failed to wait for another renewal"),
             Self::Vault(_) => out.write_str("the vault cannot be used"),

@@ -12,6 +12,7 @@ use egress::Rules;
 use egress::http::Client;
 use egress::resolve::SystemResolver;
 use sha2::{Digest, Sha256};
+use tokio::time::timeout_at;
 use vault::{FileVault, Owner, Place, Secret};
 
 use super::error::LoginError;
@@ -122,19 +123,24 @@ impl Logins {
             let _lock = lock;
             logins.renew(&package, &client, kept).await
         });
-        renewing.await.unwrap_or(Err(LoginError::Unkept("its renewal broke off"))).map(Some)
+        let renewed = timeout_at(until.into(), renewing).await.map_err(|_| LoginError::Busy)?;
+        renewed.unwrap_or(Err(LoginError::Unkept("its renewal broke off"))).map(Some)
     }
 
     async fn renew(&self, package: &str, client: &Client, old: Kept) -> Result<Bearer, LoginError> {
         let used = old.access.clone();
         let renewed = renew(client, old).await?;
         // Who came without the lock may have signed out, or in again; then that holds.
-        let is_same = |kept: &Kept| kept.access.expose() == used.expose();
-        if !self.kept(package)?.is_some_and(|kept| is_same(&kept)) {
-            return Err(LoginError::Ended);
+        let place = place(package)?;
+        let is_same = |found: &Secret| {
+            Kept::of_secret(found).is_ok_and(|kept| kept.access.expose() == used.expose())
+        };
+        match self.vault.get(&place)?.filter(is_same) {
+            Some(found) if self.vault.replace(&place, &found, &renewed.to_secret()?)? => {
+                Ok(renewed.bearer())
+            }
+            _ => Err(LoginError::Ended),
         }
-        self.vault.set(&place(package)?, &renewed.to_secret()?)?;
-        Ok(renewed.bearer())
     }
 }
 
@@ -163,8 +169,53 @@ pub(crate) async fn lock(folder: &Path, package: &str, until: Instant) -> Result
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
                 tokio::time::sleep(LOOK).await;
             }
-            Err(TryLockError::WouldBlock) => return Err(LoginError::TimedOut),
+            Err(TryLockError::WouldBlock) => return Err(LoginError::Busy),
             Err(TryLockError::Error(error)) => return Err(LoginError::Lock(error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use egress::http::Url;
+
+    use super::super::kept::Agreed;
+    use super::super::register::{Known, Method};
+    use super::*;
+
+    /// A sign-in whose token has ended, at a server that takes questions and never answers.
+    fn over(host: &str) -> Kept {
+        Kept {
+            resource: Url::parse("https://a.test/mcp").unwrap(),
+            name: "https://a.test/mcp".to_owned(),
+            issuer: format!("http://{host}"),
+            token: Url::parse(&format!("http://{host}/token")).unwrap(),
+            revocation: None,
+            client: Known { id: "me".to_owned(), secret: None, method: Method::None },
+            hosts: vec![Agreed { host: host.to_owned(), is_typed: true }],
+            scopes: Vec::new(),
+            access: Secret::new("t0ken".to_owned()).unwrap(),
+            refresh: Secret::new("l0ng".to_owned()).ok(),
+            until: 7,
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_needs_a_renewal_waits_for_it_no_longer_than_they_may() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = silent.local_addr().unwrap().to_string();
+        let home = tempfile::tempdir().unwrap();
+        let vault = Arc::new(FileVault::open(home.path().join("vault"), || None).unwrap());
+        let logins = Logins::new(vault, home.path());
+        logins.keep("a", &over(&host)).await.unwrap();
+        let began = Instant::now();
+        // The first renews, and the second waits for the lock.
+        for _ in 0..2 {
+            let until = Instant::now() + Duration::from_millis(200);
+            let bearer = logins.bearer("a", Wanted::Any, &Rules::from_iter([]), until).await;
+            let error = bearer.unwrap_err();
+            assert!(matches!(error, LoginError::Busy), "{error:?}");
+        }
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     }
 }

@@ -7,6 +7,8 @@ use std::fs::FileType;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::judge::without_holding_up_others;
+
 /// How many files are looked at.
 const MOST_FILES: usize = 100_000;
 
@@ -15,8 +17,11 @@ pub(super) fn check(granted: &[PathBuf]) -> Result<(), String> {
     if granted.is_empty() {
         return Ok(());
     }
+    without_holding_up_others(|| look_through(granted, MOST_FILES))
+}
+
+fn look_through(granted: &[PathBuf], mut left: usize) -> Result<(), String> {
     let mounts = mounts().ok_or("what is mounted here cannot be told")?;
-    let mut left = MOST_FILES;
     for grant in granted {
         if let Some(mount) = mounts.iter().find(|mount| *mount != grant && mount.starts_with(grant))
         {
@@ -61,16 +66,15 @@ fn unescaped(text: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
 }
 
+fn too_many() -> String {
+    format!("there are more than {MOST_FILES} files in what is granted, too many to look at")
+}
+
 fn check_files(grant: &Path, left: &mut usize) -> Result<(), String> {
     let unreadable = |path: &Path| format!("`{}` cannot be looked through", path.display());
     let kind = grant.symlink_metadata().map_err(|_| unreadable(grant))?.file_type();
     let mut ahead = vec![(grant.to_owned(), kind)];
     while let Some((path, kind)) = ahead.pop() {
-        *left = left.checked_sub(1).ok_or_else(|| {
-            format!(
-                "there are more than {MOST_FILES} files in what is granted, too many to look at"
-            )
-        })?;
         if !is_plain(kind) {
             let path = path.display();
             return Err(format!("an engine cannot keep it from `{path}`, which is no plain file"));
@@ -79,6 +83,8 @@ fn check_files(grant: &Path, left: &mut usize) -> Result<(), String> {
             for entry in std::fs::read_dir(&path).map_err(|_| unreadable(&path))? {
                 let entry = entry.map_err(|_| unreadable(&path))?;
                 let kind = entry.file_type().map_err(|_| unreadable(&path))?;
+                // Before it is kept: one folder alone may hold more than there is memory for.
+                *left = left.checked_sub(1).ok_or_else(too_many)?;
                 ahead.push((entry.path(), kind));
             }
         }
@@ -108,6 +114,9 @@ mod tests {
         std::fs::create_dir_all(folder.join("a/b")).expect("a folder");
         std::fs::write(folder.join("a/b/file"), "x").expect("a file");
         assert_eq!(check(std::slice::from_ref(&folder)), Ok(()));
+        let few = look_through(std::slice::from_ref(&folder), 2).expect_err("there are three");
+        assert!(few.contains("too many"), "{few}");
+        assert_eq!(look_through(std::slice::from_ref(&folder), 3), Ok(()));
         let socket = std::os::unix::net::UnixListener::bind(folder.join("a/b/socket"));
         let refused = check(std::slice::from_ref(&folder)).expect_err("there is a socket");
         assert!(refused.contains("a/b/socket"), "{refused}");

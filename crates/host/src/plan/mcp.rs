@@ -1,7 +1,7 @@
 //! A call of a tool of an MCP server, as it is planned.
 
 use std::ffi::OsString;
-use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path};
 
 use egress::Rules;
 use egress::http::Url;
@@ -168,11 +168,14 @@ impl Asked<'_> {
             Place::Url { url, .. } => url.to_string(),
             Place::Registry { url, server, .. } => format!("{url} {server:?} {tool}"),
         };
-        let files = match &place {
-            Place::Process { argv, .. } => argv.iter().map(PathBuf::from).collect(),
-            Place::Url { .. } | Place::Registry { .. } => Vec::new(),
+        let owner = match &place {
+            Place::Process { argv, walls } => {
+                let folder = &walls.confinement.folder;
+                let files = argv.iter().map(|argument| folder.join(argument));
+                Owner::of(self.tool, files, Some(&walls.confinement))
+            }
+            Place::Url { .. } | Place::Registry { .. } => Owner::of(self.tool, [], None),
         };
-        let owner = Owner::of(self.tool, files);
         Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown })
     }
 

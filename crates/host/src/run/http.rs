@@ -88,7 +88,9 @@ impl Web {
                 // It was not listened to, so this is the same attempt with another token.
                 Ok(response) if response.status == StatusCode::UNAUTHORIZED && may_renew => {
                     may_renew = false;
-                    plan.account.iter().for_each(|account| self.tokens.forget(account));
+                    if let (Some(account), Some(refused)) = (&plan.account, told.last()) {
+                        self.tokens.forget(account, refused.expose());
+                    }
                 }
                 Ok(response) => return Ok(response),
                 Err(error) if error.is_transient() => {
@@ -116,7 +118,7 @@ impl Web {
                 let port = plan.url.port_or_known_default().unwrap_or_default();
                 refused(&format!("{}:{port}", plan.url.host_str().unwrap_or_default()), refusal)
             })?;
-            let token = self.tokens.of(account, client, left(until)).await?;
+            let token = self.tokens.of(account, client, until).await?;
             put_bearer(&mut request.headers, &token)?;
             told.extend(Secret::new(token).ok());
         }
@@ -212,13 +214,13 @@ fn read(
         let error = failed(&response, action);
         return Err(CallError { passes_after: passes_after(&response), ..error });
     }
-    let media_type = response.header(&HeaderName::from_static("content-type")).map(str::to_owned);
+    let said = response.header(&HeaderName::from_static("content-type")).map(str::to_owned);
     let output = match action.output_format {
         Some(OutputFormat::Json) if response.body.is_empty() => {
             Output::Json(serde_json::Value::Null)
         }
-        Some(OutputFormat::Binary) if media_type.is_some() => {
-            Output::Binary { bytes: response.body, media_type }
+        Some(OutputFormat::Binary) if said.is_some() => {
+            Output::binary(response.body, said.as_deref())
         }
         _ => output::by_format(&response.body, action)?,
     };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response, SendError};
+use tokio::time::timeout_at;
 use vault::{FileVault, Secret};
 
 use super::http::not_sent;
@@ -20,6 +21,10 @@ use crate::request::Account;
 
 /// How long a token is kept of which nobody said when it ends.
 const UNSAID: Duration = Duration::from_mins(5);
+
+/// How long a token endpoint may take, also where the call may not: what it gives takes the place of what it was
+/// given, and would be lost.
+const WITHIN: Duration = Duration::from_secs(10);
 
 /// The longest answer of a token endpoint.
 const MOST: u64 = 256 << 10;
@@ -55,19 +60,19 @@ impl Tokens {
     }
 
     /// A token for an account: one that is known, or a new one. Of those who need a new one at the same
-    /// time, one fetches it.
+    /// time, one fetches it. They wait as long as they may; one that is being fetched is not given up.
     pub(crate) async fn of(
         self: &Arc<Self>,
         account: &Account,
         client: &Client,
-        within: Duration,
+        until: Instant,
     ) -> Result<String, CallError> {
         if let Some(access) = self.current(account) {
             return Ok(access);
         }
         let turn = Arc::clone(lock(&self.turns).entry(account.clone()).or_default());
         let late = |_| too_late("it waited for a token");
-        let turn = tokio::time::timeout(within, turn.lock_owned()).await.map_err(late)?;
+        let turn = timeout_at(until.into(), turn.lock_owned()).await.map_err(late)?;
         if let Some(access) = self.current(account) {
             return Ok(access);
         }
@@ -75,19 +80,17 @@ impl Tokens {
         let (mut kept, mut alone) = (None, None);
         if let Some(place) = &account.kept_at {
             // Another program may use the same refresh token, and each of them is good for one use only.
-            let until = Instant::now() + within;
             alone = Some(logins::lock(&self.locks, &place.to_string(), until).await?);
-            let secret = self.vault.get(place).map_err(LoginError::Vault)?;
-            kept = secret.map(|secret| secret.expose().to_owned());
+            kept = self.vault.get(place).map_err(LoginError::Vault)?;
         }
         let (tokens, account, client) = (Arc::clone(self), account.clone(), client.clone());
         let fetching = self.underway.finish(async move {
             let _held = (turn, alone);
-            tokens.fetched(&account, kept.or(renewed), &client, within).await
+            tokens.fetched(&account, kept, renewed, &client, until).await
         });
         let broken =
             |_| Err(CallError::new(Kind::Unavailable, "the fetching of a token broke off"));
-        fetching.await.unwrap_or_else(broken)
+        timeout_at(until.into(), fetching).await.map_err(late)?.unwrap_or_else(broken)
     }
 
     /// Waits for tokens that are being fetched, for a while.
@@ -98,22 +101,25 @@ impl Tokens {
     async fn fetched(
         &self,
         account: &Account,
+        kept: Option<Secret>,
         renewed: Option<String>,
         client: &Client,
-        within: Duration,
+        until: Instant,
     ) -> Result<String, CallError> {
-        let used = renewed.clone().or_else(|| account.refresh_token.clone());
-        let token = fetch(account, renewed, client, within).await?;
+        let used = kept.as_ref().map(|kept| kept.expose().to_owned()).or(renewed);
+        let token = fetch(account, used, client, until.max(Instant::now() + WITHIN)).await?;
         let access = token.access.clone();
         let mut later = account.clone();
-        if let (Some(place), Some(next)) = (&account.kept_at, &token.refresh)
-            && used.as_ref() != Some(next)
+        if let (Some(place), Some(kept), Some(next)) = (&account.kept_at, &kept, &token.refresh)
+            && kept.expose() != next
         {
-            // It is written before anything is done with what came along with it.
+            // It is written before anything is done with what came along with it. What the owner set or removed
+            // meanwhile stays as they have it, and this one is for this program alone.
             let secret = Secret::new(next.clone());
             let secret = secret.map_err(|_| bad("the token endpoint gave a token without end"))?;
-            self.vault.set(place, &secret).map_err(LoginError::Vault)?;
-            later.refresh_token = Some(next.clone());
+            if self.vault.replace(place, kept, &secret).map_err(LoginError::Vault)? {
+                later.refresh_token = Some(next.clone());
+            }
         }
         let mut known = lock(&self.known);
         if known.len() >= MOST_ACCOUNTS {
@@ -136,9 +142,10 @@ impl Tokens {
         token.map(|token| token.access.clone())
     }
 
-    /// A token was refused, so it is not used again.
-    pub(crate) fn forget(&self, account: &Account) {
-        if let Some(token) = lock(&self.known).get_mut(account) {
+    /// A token was refused, so it is not used again; another that was fetched meanwhile is.
+    pub(crate) fn forget(&self, account: &Account, refused: &str) {
+        let mut known = lock(&self.known);
+        if let Some(token) = known.get_mut(account).filter(|token| token.access == refused) {
             token.until = Instant::now();
         }
     }
@@ -162,9 +169,8 @@ async fn fetch(
     account: &Account,
     renewed: Option<String>,
     client: &Client,
-    within: Duration,
+    until: Instant,
 ) -> Result<Token, CallError> {
-    let until = Instant::now() + within;
     let refresh = renewed.or_else(|| account.refresh_token.clone());
     let ask = async |way| {
         let left = until.saturating_duration_since(Instant::now());
@@ -268,4 +274,34 @@ fn read(response: &Response, refresh: Option<String>) -> Result<Token, CallError
     let life = life(&said).unwrap_or(UNSAID);
     let refresh = said["refresh_token"].as_str().map(str::to_owned).or(refresh);
     Ok(Token { access: access.to_owned(), refresh, until: Instant::now() + life })
+}
+
+#[cfg(test)]
+mod tests {
+    use egress::http::Url;
+
+    use super::*;
+
+    #[test]
+    fn a_token_that_was_renewed_meanwhile_is_not_forgotten_with_the_old_one() {
+        let home = tempfile::tempdir().unwrap();
+        let vault = Arc::new(FileVault::open(home.path().join("vault"), || None).unwrap());
+        let tokens = Tokens::new(vault, home.path());
+        let account = Account {
+            token_url: Url::parse("https://as.test/token").unwrap(),
+            client_id: "me".to_owned(),
+            client_secret: None,
+            refresh_token: None,
+            scopes: Vec::new(),
+            refresh_name: None,
+            kept_at: None,
+        };
+        let until = Instant::now() + Duration::from_mins(1);
+        let new = Token { access: "new".to_owned(), refresh: None, until };
+        lock(&tokens.known).insert(account.clone(), new);
+        tokens.forget(&account, "old");
+        assert_eq!(tokens.current(&account).as_deref(), Some("new"));
+        tokens.forget(&account, "new");
+        assert_eq!(tokens.current(&account), None);
+    }
 }

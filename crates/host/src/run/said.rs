@@ -44,11 +44,14 @@ impl Said {
         self.lock().add(&clear);
     }
 
-    /// Adds all that can be read, to its end.
-    pub(crate) fn add_all(&self, mut from: impl Read) {
+    /// Adds all that can be read, to its end or to where it is too much.
+    pub(crate) fn add_all(&self, mut from: impl Read, mut is_too_much: impl FnMut(usize) -> bool) {
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             self.add(&buffer[..count]);
+            if is_too_much(count) {
+                return;
+            }
         }
     }
 

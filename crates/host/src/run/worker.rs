@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -191,6 +192,9 @@ struct Running {
     stdin: Option<PipeWriter>,
     lines: Receiver<io::Result<Vec<u8>>>,
     said: Said,
+    /// How many bytes it said on standard error to this call.
+    errors: Arc<AtomicU64>,
+    longest: u64,
     network: Network,
     next: u64,
 }
@@ -225,12 +229,20 @@ impl Running {
                 }
             })?;
         }
-        let said = Said::new(redactor);
+        let (said, errors) = (Said::new(redactor), Arc::new(AtomicU64::new(0)));
         if let Some(stderr) = child.take_stderr() {
-            let said = said.clone();
-            spawn_thread(move || said.add_all(stderr))?;
+            let (said, errors, killer) = (said.clone(), Arc::clone(&errors), child.killer());
+            let is_too_much = move |count: usize| {
+                let before = errors.fetch_add(count as u64, Ordering::AcqRel);
+                let is_too_much = before.saturating_add(count as u64) > longest;
+                if is_too_much {
+                    killer.kill();
+                }
+                is_too_much
+            };
+            spawn_thread(move || said.add_all(stderr, is_too_much))?;
         }
-        let mut worker = Self { child, stdin, lines, said, network, next: 0 };
+        let mut worker = Self { child, stdin, lines, said, errors, longest, network, next: 0 };
         match worker.load(&plan.load, until) {
             Ok(()) => Ok(worker),
             Err(error) => Err(error.after(worker.network.take_blocked())),
@@ -263,6 +275,7 @@ impl Running {
         self.next += 1;
         // What it said to an earlier call is not for this one.
         self.said.forget();
+        self.errors.store(0, Ordering::Release);
         let mut request = request.clone();
         request["id"] = self.next.into();
         self.say(request.to_string())?;
@@ -302,6 +315,11 @@ impl Running {
     fn hear(&mut self, until: Instant) -> Result<Value, CallError> {
         let left = until.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
+            // What it still answers before it ends is no answer any more.
+            _ if self.errors.load(Ordering::Acquire) > self.longest => {
+                self.child.kill();
+                Err(too_much().with("stderr", self.said.text()))
+            }
             Ok(Ok(line)) if !line.is_empty() => {
                 let text = String::from_utf8(line).ok();
                 let value = text.and_then(|text| strict(&text)).filter(Value::is_object);
@@ -309,7 +327,7 @@ impl Running {
             }
             Ok(Err(error)) if error.kind() == io::ErrorKind::FileTooLarge => {
                 self.child.kill();
-                Err(CallError::new(Kind::TooMuchOutput, "the tool wrote more output than it may"))
+                Err(too_much())
             }
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(self.lost()),
             Err(RecvTimeoutError::Timeout) => {
@@ -346,6 +364,10 @@ impl Running {
         CallError::new(Kind::BadOutput, format!("the tool broke the protocol: {how}"))
             .with("stderr", self.said.text())
     }
+}
+
+fn too_much() -> CallError {
+    CallError::new(Kind::TooMuchOutput, "the tool wrote more output than it may")
 }
 
 /// The error in a reply.

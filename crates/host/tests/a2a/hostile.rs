@@ -3,11 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use host::{Kind, Output, Warmth};
-use policy::{Grant, GrantKind, Grants};
+use host::{Kind, Output};
 use serde_json::{Value, json};
 
-use crate::kit;
 use crate::support::{Site, response, result, tool_of};
 
 fn task(id: &str, state: &str) -> Value {
@@ -61,21 +59,25 @@ async fn what_is_no_answer_is_told_as_such() {
 #[tokio::test]
 async fn who_calls_a_call_off_does_not_wait_for_a_card() {
     let site = Site::silent();
-    let tool = site.tool(json!({}));
-    let value = format!("127.0.0.1:{}", site.port);
-    let grants = Grants::from_iter([Grant { kind: GrantKind::Host, value }]);
-    kit::set_grants(&site.records, &tool.package.canonical_id(), &grants).await;
-    let call = kit::call_of(&tool, &json!({}));
-    let off = call.called_off.clone();
     let began = Instant::now();
-    let calling = site.host.call(&tool, &call, Warmth::Cold);
-    let stopping = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        off.cancel();
-    };
-    let (made, ()) = tokio::join!(calling, stopping);
-    assert_eq!(made.reply.unwrap_err().kind, Kind::Cancelled);
+    let error = site.calling_off(Duration::from_millis(300)).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Cancelled);
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_task_is_called_off_also_where_the_call_was_while_the_message_was_on_its_way() {
+    let site = Site::answering(|asked| match asked["method"].as_str().unwrap() {
+        "SendMessage" => {
+            std::thread::sleep(Duration::from_millis(700));
+            result(asked, &json!({ "task": task("mine", "TASK_STATE_WORKING") }))
+        }
+        _ => result(asked, &task("mine", "TASK_STATE_CANCELED")),
+    });
+    let error = site.calling_off(Duration::from_millis(300)).await.unwrap_err();
+    assert_eq!((&error.kind, &error.details["cancelled"]), (&Kind::Cancelled, &json!(true)));
+    assert_eq!(methods(&site), ["SendMessage", "CancelTask"]);
+    assert_eq!(site.asked()[1]["params"]["id"], "mine");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use host::{Blocked, CallError, Host, Output, Records, Settings, Tool, Warmth};
 use manifest::document::{Options, read};
@@ -149,11 +150,26 @@ impl Site {
         tool_of(&manifest)
     }
 
+    fn grants(&self) -> Grants {
+        let value = format!("127.0.0.1:{}", self.port);
+        Grants::from_iter([Grant { kind: GrantKind::Host, value }])
+    }
+
     /// Calls with the agent's host granted.
     pub(crate) async fn call(&self, tool: &Tool, input: &Value) -> Result<Output, CallError> {
-        let value = format!("127.0.0.1:{}", self.port);
-        let grants = Grants::from_iter([Grant { kind: GrantKind::Host, value }]);
-        self.call_granting(tool, input, &grants).await.0
+        self.call_granting(tool, input, &self.grants()).await.0
+    }
+
+    /// Calls, and calls off after a while.
+    pub(crate) async fn calling_off(&self, after: Duration) -> Result<Output, CallError> {
+        let tool = self.tool(json!({}));
+        kit::set_grants(&self.records, &tool.package.canonical_id(), &self.grants()).await;
+        let call = kit::call_of(&tool, &json!({}));
+        let stopping = async {
+            tokio::time::sleep(after).await;
+            call.called_off.cancel();
+        };
+        tokio::join!(self.host.call(&tool, &call, Warmth::Cold), stopping).0.reply
     }
 
     pub(crate) async fn call_granting(

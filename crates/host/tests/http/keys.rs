@@ -1,8 +1,9 @@
 //! How a server is told who is asking.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use host::{Kind, Warmth};
+use host::{Kind, Tool, Warmth};
 use policy::Grant;
 use serde_json::{Value, json};
 use vault::{Owner, Place, Secret};
@@ -163,4 +164,59 @@ fn a_token_endpoint_that_says_no_or_may_not_be_asked_ends_the_call() {
     let error = site.error(&site.mcpkg("GET", "/status/401", auth("oauth2", &me)), json!({}));
     assert_eq!((error.kind, &error.details["status"]), (Kind::Failed, &json!(401)));
     assert_eq!(site.count("tokens"), before + 2);
+}
+
+/// A tool whose refresh token lies in the vault, where a token endpoint takes two seconds to answer it.
+fn slow_refresh(site: &mut Site, more: Value) -> (Tool, Place) {
+    let names = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET", "ME_REFRESH_TOKEN"];
+    let mut manifest = auth("oauth2", &names);
+    if let (Value::Object(members), Value::Object(more)) = (&mut manifest, more) {
+        members.extend(more);
+    }
+    let owner = site.mcpkg("GET", "/private", manifest);
+    let is_kept = |grant: &Grant| grant.value == "ME_REFRESH_TOKEN";
+    site.grants = site.grants.iter().filter(|one| !is_kept(one)).cloned().collect();
+    let place = Owner::Package(owner.package.canonical_id());
+    let place = Place::new(place, "ME_REFRESH_TOKEN").unwrap();
+    site.vault.set(&place, &Secret::new("r0-slow".to_owned()).unwrap()).unwrap();
+    (owner, place)
+}
+
+#[test]
+fn what_the_owner_does_while_a_token_is_fetched_is_not_undone() {
+    for theirs in [None, Some("r-of-the-owner")] {
+        let mut site = Site::open();
+        let (owner, place) = slow_refresh(&mut site, json!({}));
+        let vault = Arc::clone(&site.vault);
+        let doing = std::thread::spawn({
+            let place = place.clone();
+            move || {
+                std::thread::sleep(Duration::from_millis(700));
+                match theirs {
+                    None => assert!(vault.remove(&place).unwrap()),
+                    Some(text) => {
+                        vault.set(&place, &Secret::new(text.to_owned()).unwrap()).unwrap();
+                    }
+                }
+            }
+        });
+        assert_eq!(site.json(&owner, json!({}))["as"]["grant"], "refresh_token");
+        doing.join().unwrap();
+        let kept = site.vault.get(&place).unwrap();
+        assert_eq!(kept.as_ref().map(Secret::expose), theirs);
+    }
+}
+
+#[test]
+fn a_call_ends_in_its_time_while_a_token_is_fetched_and_the_token_is_kept() {
+    let mut site = Site::open();
+    let endpoint = json!({
+        "type": "http", "method": "GET", "url": format!("{}/private", site.origin), "timeoutMs": 1000,
+    });
+    let (owner, place) = slow_refresh(&mut site, json!({ "endpoint": endpoint }));
+    let began = Instant::now();
+    assert_eq!(site.error(&owner, json!({})).kind, Kind::TimedOut);
+    assert!(began.elapsed() < Duration::from_millis(1800), "{:?}", began.elapsed());
+    site.runtime.block_on(site.host.settle());
+    assert_ne!(site.vault.get(&place).unwrap().unwrap().expose(), "r0-slow");
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::Bench;
 
 /// A server of the older era that does what it is told by `act`, in so few lines that all of it can be seen.
-const BEGIN: &str = r#"
+pub(crate) const BEGIN: &str = r#"
 import json, os, sys, threading, time
 
 def send(message):
@@ -148,6 +148,7 @@ async fn a_flood_ends_the_server_not_us() {
         r#"send({"jsonrpc": "2.0", "id": 999999, "result": {"content": ["x" * 100000]}})"#,
         r#"sys.stdout.write("x" * 100000)"#,
         r#"print("noise " * 1000, flush=True)"#,
+        r#"os.write(2, b"x" * 100000)"#,
         r#"send({"jsonrpc": "2.0", "id": "q" + str(time.monotonic_ns()), "method": "ping"})"#,
         r#"send({"jsonrpc": "2.0", "id": "q", "method": "ping"})"#,
     ] {

@@ -6,6 +6,7 @@
 mod everything;
 mod filesystem;
 mod hostile;
+mod kept;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod memory;

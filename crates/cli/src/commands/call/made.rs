@@ -38,8 +38,8 @@ pub(super) fn make(
     interrupt::end_first(calling_off(&called_off));
     let discovering = discover(&mut found.tools, &args.wanted, &host, &called_off);
     let discovered = runtime.block_on(discovering);
+    runtime.block_on(host.settle());
     if called_off.is_cancelled() {
-        runtime.block_on(host.settle());
         printer.note(CANCELLED);
         return Ok(Exit::Of(interrupt::CODE));
     }

@@ -30,7 +30,9 @@ pub(super) fn of_parts(mut parts: Vec<Part>, action: &Action) -> Result<Output, 
     let output = match (parts.len(), parts.pop()) {
         (1, Some(Part::Text(text))) => Output::Text(text),
         (1, Some(Part::Data(data))) => Output::Json(data),
-        (1, Some(Part::File { bytes, media_type, .. })) => Output::Binary { bytes, media_type },
+        (1, Some(Part::File { bytes, media_type, .. })) => {
+            Output::binary(bytes, media_type.as_deref())
+        }
         (_, Some(last)) => {
             let all = parts.iter().chain([&last]).map(Part::to_value);
             Output::Json(all.collect())

@@ -48,6 +48,10 @@ const MOST_STUMBLES: u32 = 3;
 /// How long calling a task off may take, after the time of the call.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// How long a message that is being sent may take once the call is called off: until its answer comes nobody
+/// knows the task to call off.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
 /// How many agents are remembered.
 const MOST_KNOWN: usize = 1024;
 
@@ -104,7 +108,7 @@ impl Agents {
         let line = Line { client, endpoint: plan.endpoint.clone(), headers, most: plan.most };
         let sent = tokio::select! {
             sent = send(&line, &mut peer, plan, until) => sent,
-            () = called_off.cancelled() => return Err(CallError::called_off()),
+            () = late(called_off) => return Err(CallError::called_off()),
         };
         let said = match sent {
             Ok(said) => said,
@@ -115,6 +119,10 @@ impl Agents {
             }
         };
         self.remember(&plan.endpoint, &peer);
+        let is_open = matches!(&said, Said::Task(task) if task.state == State::Open);
+        if called_off.is_cancelled() && !is_open {
+            return Err(CallError::called_off());
+        }
         match said {
             Said::Message(parts) => answer::of_parts(parts, action),
             Said::Task(task) => {
@@ -135,6 +143,12 @@ impl Agents {
         }
         known.insert(endpoint.clone(), peer.clone());
     }
+}
+
+/// Waits until a call is called off, and a moment longer.
+async fn late(called_off: &CancellationToken) {
+    called_off.cancelled().await;
+    tokio::time::sleep(LAST_WAIT).await;
 }
 
 /// Sends the message in the agent's version, or else in the other one. What was not understood was not

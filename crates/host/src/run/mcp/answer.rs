@@ -72,8 +72,7 @@ fn of_contents(
         Some("image" | "audio") => {
             let data = only.get("data").and_then(Value::as_str).unwrap_or_default();
             let bytes = STANDARD.decode(data).map_err(|_| odd("its bytes are no base64"))?;
-            let media_type = only.get("mimeType").and_then(Value::as_str).map(str::to_owned);
-            Ok(Output::Binary { bytes, media_type })
+            Ok(Output::binary(bytes, only.get("mimeType").and_then(Value::as_str)))
         }
         _ => Ok(Output::Json(Value::Array(vec![only]))),
     }

@@ -25,7 +25,9 @@ use std::time::{Duration, Instant};
 use egress::http::{HeaderMap, HeaderName, Url};
 use manifest::model::{Action, OutputFormat};
 use sandbox::Launcher;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
 use vault::{Redactor, Secret};
 
 use self::era::Eras;
@@ -33,10 +35,11 @@ use self::process::Order;
 use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
-use super::worker::Warmth;
+use super::turns::Turns;
+use super::worker::{MOST_OF_ONE, Warmth};
 use crate::blocked::Blocked;
 use crate::call::{Output, Progress};
-use crate::error::CallError;
+use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
@@ -55,6 +58,8 @@ pub(crate) struct Servers {
     /// By the package, and by all that makes one of its servers different from another.
     kept: Mutex<HashMap<(String, String), Slot>>,
     eras: Arc<dyn Eras>,
+    /// Whose turn it is to have a server for one call alone.
+    turns: Turns,
 }
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
@@ -80,7 +85,7 @@ pub(crate) struct Terms {
 impl Servers {
     /// A pool whose idle servers end after a while.
     pub(crate) fn new(eras: Arc<dyn Eras>) -> Arc<Self> {
-        let servers = Arc::new(Self { kept: Mutex::default(), eras });
+        let servers = Arc::new(Self { kept: Mutex::default(), eras, turns: Turns::default() });
         let weak = Arc::downgrade(&servers);
         // Without the thread they would only be kept longer.
         let _ = std::thread::Builder::new().name("mcp-idle".into()).spawn(move || tidy(&weak));
@@ -95,8 +100,13 @@ impl Servers {
         terms: Terms,
     ) -> Answered<Output> {
         let Terms { warmth, until, format, progress, redactor } = terms;
-        let server = match self.server(launcher, plan, &redactor, warmth, until).await {
-            Ok(server) => server,
+        let found = async {
+            let turn = self.turn(plan, warmth, until).await?;
+            let server = self.server(launcher, plan, &redactor, warmth, until).await?;
+            Ok((turn, server))
+        };
+        let (_turn, server) = match found.await {
+            Ok(found) => found,
             Err(error) => {
                 let blocked = Blocked::of(&error);
                 return Answered { answer: Err(error), blocked };
@@ -122,12 +132,21 @@ impl Servers {
     ) -> Result<Vec<Action>, CallError> {
         let server = self.server(launcher, plan, redactor, Warmth::Warm, until).await?;
         let mut listed = server.tools(until).await?;
-        let tokens = tokens(plan);
-        for tool in &mut listed {
-            tokens.json(tool);
-            redactor.json(tool);
-        }
-        tools::read(&listed)
+        let redactors = [tokens(plan), redactor.clone()];
+        let unneeded = CancellationToken::new();
+        let _guard = unneeded.clone().drop_guard();
+        let reading = tokio::task::spawn_blocking(move || {
+            for tool in &mut listed {
+                for redactor in &redactors {
+                    redactor.json(tool);
+                }
+            }
+            tools::read(&listed, until, &unneeded)
+        });
+        reading.await.unwrap_or_else(|error| {
+            let message = format!("the reading of its tools broke off: {error}");
+            Err(CallError::new(Kind::Unavailable, message))
+        })
     }
 
     /// The address of a server on the network.
@@ -140,6 +159,21 @@ impl Servers {
                 let named = server.as_deref();
                 let found = registry::find(&line, url, named, &plan.tool, until).await?;
                 Ok(Some(found.0))
+            }
+        }
+    }
+
+    /// The turn of a call that has a server for itself; the others share one, which has its own bounds.
+    async fn turn(
+        &self,
+        plan: &Mcp,
+        warmth: Warmth,
+        until: Instant,
+    ) -> Result<Option<OwnedSemaphorePermit>, CallError> {
+        match warmth {
+            Warmth::Warm => Ok(None),
+            Warmth::Cold => {
+                self.turns.wait(&plan.owner.package, MOST_OF_ONE, until).await.map(Some)
             }
         }
     }
@@ -258,7 +292,7 @@ fn secret_too(headers: &HeaderMap) -> Vec<(&str, &[u8])> {
 
 /// An action for a tool that a server was not asked about: it takes anything, and promises nothing.
 pub fn assumed(tool: &str) -> Action {
-    tools::action(tool, &serde_json::Value::Null)
+    tools::unknown(tool)
 }
 
 /// How long nobody has needed what is in a slot; `None` while somebody does.

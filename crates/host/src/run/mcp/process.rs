@@ -68,12 +68,12 @@ impl Process {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(no_pipes(&io::ErrorKind::BrokenPipe.into()));
         };
-        let errors = said.clone();
+        let (wire, health) = Wire::open(stdin, stdout, order.longest, patience, said.clone())
+            .map_err(|error| no_pipes(&error))?;
+        let (errors, counting) = (said.clone(), Arc::clone(&health));
         std::thread::Builder::new()
             .name("mcp-errors".into())
-            .spawn(move || errors.add_all(stderr))
-            .map_err(|error| no_pipes(&error))?;
-        let (wire, health) = Wire::open(stdin, stdout, order.longest, patience, said.clone())
+            .spawn(move || errors.add_all(stderr, |count| counting.overhear(count).is_err()))
             .map_err(|error| no_pipes(&error))?;
         Ok((Self { child: Mutex::new(child), network, said, health }, wire))
     }

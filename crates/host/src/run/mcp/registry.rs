@@ -13,6 +13,9 @@ use crate::run::place_of;
 /// The longest answer of a registry.
 const LONGEST: u64 = 8 << 20;
 
+/// How many bytes all its answers may have together, until a server is found.
+const LONGEST_ALL: u64 = 32 << 20;
+
 /// How many pages of a list are read.
 const MOST_PAGES: usize = 20;
 
@@ -36,18 +39,18 @@ pub(super) async fn find(
     until: Instant,
 ) -> Result<(Url, Way), CallError> {
     line.check(registry)?;
-    let mut entries = Vec::new();
+    let (mut entries, mut left) = (Vec::new(), LONGEST_ALL);
     if let Some(name) = server {
         let one = below(registry, &["v0.1", "servers", name, "versions", "latest"]);
-        if let Some(answer) = get(line, one, until).await? {
+        if let Some(answer) = get(line, one, &mut left, until).await? {
             entries = read(&answer);
         }
     }
     if entries.is_empty() {
-        entries = list(line, registry, until).await?;
+        entries = list(line, registry, &mut left, until).await?;
     }
     if entries.is_empty() {
-        match get(line, registry.clone(), until).await? {
+        match get(line, registry.clone(), &mut left, until).await? {
             Some(catalog) => entries = read(&catalog),
             None => return Ok((registry.clone(), Way::Either)),
         }
@@ -56,7 +59,12 @@ pub(super) async fn find(
 }
 
 /// The servers of a registry, page by page.
-async fn list(line: &Line, registry: &Url, until: Instant) -> Result<Vec<Entry>, CallError> {
+async fn list(
+    line: &Line,
+    registry: &Url,
+    left: &mut u64,
+    until: Instant,
+) -> Result<Vec<Entry>, CallError> {
     let mut entries = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MOST_PAGES {
@@ -65,7 +73,7 @@ async fn list(line: &Line, registry: &Url, until: Instant) -> Result<Vec<Entry>,
         if let Some(cursor) = &cursor {
             page.query_pairs_mut().append_pair("cursor", cursor);
         }
-        let Some(answer) = get(line, page, until).await? else { break };
+        let Some(answer) = get(line, page, left, until).await? else { break };
         entries.extend(read(&answer));
         cursor = answer.pointer("/metadata/nextCursor").and_then(Value::as_str).map(str::to_owned);
         if cursor.is_none() {
@@ -87,16 +95,22 @@ fn below(registry: &Url, segments: &[&str]) -> Url {
 }
 
 /// A JSON document, where there is one. One that cannot be had now is no sign that there is none.
-async fn get(line: &Line, url: Url, until: Instant) -> Result<Option<Value>, CallError> {
+async fn get(
+    line: &Line,
+    url: Url,
+    left: &mut u64,
+    until: Instant,
+) -> Result<Option<Value>, CallError> {
     let place = place_of(&url);
     let mut request = Request::new(Method::GET, url);
     request.headers.insert("accept", HeaderValue::from_static("application/json"));
-    request.most = LONGEST;
+    request.most = LONGEST.min(*left);
     request.within = until.saturating_duration_since(Instant::now());
     let response = line.client.send(request).await.map_err(|error| {
         let message = format!("the registry at `{place}` was not reached: {error}");
         CallError::new(Kind::Unavailable, message)
     })?;
+    *left = left.saturating_sub(response.body.len() as u64);
     match response.status.as_u16() {
         200..300 => Ok(std::str::from_utf8(&response.body).ok().and_then(strict)),
         // A server that is no registry says so in many ways.

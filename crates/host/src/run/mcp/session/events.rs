@@ -12,6 +12,8 @@ pub(super) struct Event {
     pub(super) data: String,
     pub(super) id: Option<String>,
     pub(super) retry: Option<u64>,
+    /// How many bytes came for it, whatever they are for.
+    pub(super) size: usize,
 }
 
 /// The events of a response.
@@ -87,7 +89,7 @@ impl Parser {
         let line = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();
         if line.is_empty() {
-            let event = std::mem::take(&mut self.event);
+            let event = Event { size: self.size, ..std::mem::take(&mut self.event) };
             // What only carries an id or a time still has to be known by who may come again.
             if self.has_data || event.id.is_some() || event.retry.is_some() {
                 self.ready.push_back(event);
@@ -131,6 +133,8 @@ mod tests {
             assert_eq!(events[0].data, "/message?id=1");
             assert_eq!((events[1].id.as_deref(), &*events[1].data), (Some("7"), "{\"a\":\n1}"));
             assert_eq!(events[2].retry, Some(10));
+            // The line that follows the last is of an event that does not come.
+            assert_eq!(events.iter().map(|event| event.size).sum::<usize>(), text.len() - 1);
         }
     }
 

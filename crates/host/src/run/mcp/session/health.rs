@@ -107,6 +107,12 @@ impl Health {
         self.noting(counted.map(drop))
     }
 
+    /// It said so many bytes on standard error.
+    pub(in crate::run::mcp) fn overhear(&self, length: usize) -> Result<(), Fault> {
+        let counted = self.lock().tally.overhear(length);
+        self.noting(counted)
+    }
+
     /// A message of it is about to be worked on.
     pub(super) fn take(&self, message: &Message) -> Result<(), Fault> {
         let mut condition = self.lock();

@@ -23,6 +23,7 @@ use super::WantsLogin;
 use super::events::{Event, Events};
 use super::health::Health;
 use super::line::{self, Fault, Line};
+use crate::weight::is_bearable;
 
 /// How much of a refusal is read.
 const MOST_REFUSAL: usize = 64 << 10;
@@ -165,6 +166,9 @@ impl Bounded {
             return Ok(StreamableHttpPostResponse::Sse(self.events(response), session));
         }
         let body = read(response, self.longest).await?;
+        if !is_bearable(&body) {
+            return Err(too_much());
+        }
         match serde_json::from_slice(&body) {
             Ok(answer) => {
                 let line = Line::Messages(vec![answer]);
@@ -207,11 +211,10 @@ impl Bounded {
 fn count(event: &Event, health: &Health) -> Result<(), Fault> {
     let data = event.data.as_bytes();
     let line = match event.name.as_deref() {
-        // What is none of the protocol is for somebody else.
-        None | Some("message") if !data.is_empty() => line::understand(data).unwrap_or(Line::Noise),
+        None | Some("message") if !data.is_empty() => health.noting(line::understand_any(data))?,
         _ => Line::Messages(Vec::new()),
     };
-    health.hear(data.len(), &line)?;
+    health.hear(event.size, &line)?;
     match &line {
         Line::Messages(messages) => messages.iter().try_for_each(|one| health.take(one)),
         Line::Noise => Ok(()),
@@ -286,4 +289,17 @@ fn sse(event: Event) -> Sse {
     // A server must not have us come again and again without a pause, or never.
     let retry = event.retry.map(|wait| wait.clamp(1_000, 60_000));
     Sse { event: event.name, data, id: event.id, retry }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_event_holds_beside_its_data_is_counted_too() {
+        let event = Event { id: Some("x".repeat(1000)), size: 1006, ..Event::default() };
+        let health = Health::new(10_000);
+        let counted = (0..100).position(|_| count(&event, &health).is_err());
+        assert_eq!((counted, health.fault()), (Some(9), Some(Fault::TooMuch)));
+    }
 }

@@ -7,6 +7,8 @@ use rmcp::model::{JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, RxJsonRpcMessage};
 use serde_json::Value;
 
+use crate::weight::is_bearable;
+
 /// A message from a server.
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 
@@ -46,6 +48,9 @@ pub(super) fn read(reader: &mut impl BufRead, longest: u64) -> io::Result<Option
 /// Says what a line is.
 pub(super) fn understand(line: &[u8]) -> Result<Line, Fault> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if !is_bearable(line) {
+        return Err(Fault::TooMuch);
+    }
     let parsed = match line.first() {
         Some(b'[') => serde_json::from_slice(line),
         Some(b'{') => serde_json::from_slice(line).map(|one| vec![one]),
@@ -65,6 +70,14 @@ pub(super) fn understand(line: &[u8]) -> Result<Line, Fault> {
     }
 }
 
+/// The same of what may be for somebody else: there only too much of it is a fault.
+pub(super) fn understand_any(data: &[u8]) -> Result<Line, Fault> {
+    match understand(data) {
+        Err(Fault::Garbled(_)) => Ok(Line::Noise),
+        understood => understood,
+    }
+}
+
 /// Counts what a server says that nobody asked for. An answer to a question sets it back.
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -77,6 +90,12 @@ impl Tally {
     /// A count that goes to so many bytes.
     pub(super) fn new(most: u64) -> Self {
         Self { most, bytes: 0, noise: 0 }
+    }
+
+    /// Counts what was said beside the messages.
+    pub(super) fn overhear(&mut self, length: usize) -> Result<(), Fault> {
+        self.bytes += length as u64;
+        if self.bytes > self.most { Err(Fault::TooMuch) } else { Ok(()) }
     }
 
     /// Counts a line. Says whether an answer was among it.
@@ -100,10 +119,7 @@ impl Tally {
             (self.bytes, self.noise) = (0, 0);
             return Ok(true);
         }
-        self.bytes += length as u64 + 1;
-        if self.bytes > self.most {
-            return Err(Fault::TooMuch);
-        }
+        self.overhear(length + 1)?;
         if self.noise > MOST_NOISE {
             return Err(Fault::Garbled("its output is not of the protocol"));
         }
@@ -167,7 +183,10 @@ mod tests {
         }
         for bad in [r#"{"id":1}"#, r#"{"jsonrpc":"1.0","id":1,"result":{}}"#, "[1]"] {
             assert!(understand(bad.as_bytes()).is_err(), "{bad}");
+            assert!(matches!(understand_any(bad.as_bytes()), Ok(Line::Noise)), "{bad}");
         }
+        let heavy = one.replace("[]", &format!("[{}]", "[],".repeat(1 << 20)));
+        assert_eq!(understand_any(heavy.as_bytes()).unwrap_err(), Fault::TooMuch);
     }
 
     #[test]

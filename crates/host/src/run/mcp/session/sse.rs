@@ -103,9 +103,8 @@ impl Transport<RoleClient> for Wire {
             let event = self.events.next().await;
             let event = event.inspect_err(|error| self.health.lost(error)).ok()??;
             let data = event.data.as_bytes();
-            // What is none of the protocol is for somebody else.
-            let line = line::understand(data).unwrap_or(Line::Noise);
-            self.health.hear(data.len(), &line).ok()?;
+            let line = self.health.noting(line::understand_any(data)).ok()?;
+            self.health.hear(event.size, &line).ok()?;
             if let Line::Messages(mut messages) = line {
                 messages.reverse();
                 self.rest = messages;
