@@ -32,6 +32,10 @@ const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// How long it may take to tell others that a call was called off.
 const FAREWELL: Duration = Duration::from_secs(4);
 
+/// How long after its time an attempt may take to come to its end by itself; an engine is given most of it to
+/// end a container.
+const SLACK: Duration = Duration::from_secs(30);
+
 /// What is to be run.
 pub(super) struct Running<'r> {
     pub(super) plan: &'r Plan,
@@ -74,6 +78,8 @@ impl Host {
             let mut ran = tokio::select! {
                 ran = self.attempt(running, until, stream.as_ref()) => ran,
                 () = running.called_off() => Ran::failed(CallError::called_off()),
+                // Every way looks at the clock itself. Should one be stuck, its caller is not.
+                () = tokio::time::sleep_until((until + SLACK).into()) => Ran::failed(stuck()),
             };
             tries += 1;
             attempts += ran.attempts;
@@ -211,6 +217,10 @@ impl Host {
         });
         ran.await.unwrap_or_else(|error| Ran::failed(broken_off(&error)))
     }
+}
+
+fn stuck() -> CallError {
+    CallError::new(Kind::TimedOut, "the call did not end with its time")
 }
 
 /// A call that was run.
