@@ -189,13 +189,20 @@ fn allow(
         Some(Sandbox::Process) | None => level,
     };
     say(reasons, "walls", format!("at least {level}"));
-    let timeout = (asked.action.timeout_ms)
+    // As with its rules: what the owner says of this very package counts, whatever it says itself.
+    let named = (rules.and_then(|rules| rules.timeout_ms), rules.and_then(|rules| rules.memory));
+    for (named, what) in [(named.0, "time"), (named.1, "memory")] {
+        if named.is_some() {
+            say(reasons, "limits", format!("your policy sets the {what} by name"));
+        }
+    }
+    let timeout = (named.0)
+        .or(asked.action.timeout_ms)
         .or(asked.implementation.and_then(|one| one.timeout_ms))
         .or(package.timeout_ms)
-        .or(rules.and_then(|rules| rules.timeout_ms))
         .unwrap_or(policy.sandbox.timeout_ms);
-    let memory = (package.resources.memory.as_deref().and_then(resources::bytes))
-        .or(rules.and_then(|rules| rules.memory))
+    let memory = (named.1)
+        .or(package.resources.memory.as_deref().and_then(resources::bytes))
         .unwrap_or(policy.sandbox.memory);
     let declared = &package.permissions.devices;
     let is_device = |device: &&str| {
