@@ -67,12 +67,12 @@ fn check_image(engine: &Engine, until: Instant, leash: &Leash) -> Result<(), Cal
         }
         exit => return Err(output::ended_by(exit, &said.stderr, Dialect::InstallManifest)),
     }
-    check_settings(&said.stdout, &engine.needs).map_err(|why| unavailable(why.to_owned()))
+    check_settings(&said.stdout, engine.needs).map_err(|why| unavailable(why.to_owned()))
 }
 
 /// Refuses settings of an image that do not have what is needed, and those that cannot be read: what is not
 /// known is not taken for harmless.
-fn check_settings(text: &[u8], needs: &Needs) -> Result<(), &'static str> {
+fn check_settings(text: &[u8], needs: Needs) -> Result<(), &'static str> {
     let settings: Option<Map<String, Value>> = serde_json::from_slice(text)
         .map_err(|_| "the engine did not say what the image is like")?;
     let setting = |key: &str| settings.as_ref().and_then(|settings| settings.get(key));
@@ -255,21 +255,21 @@ mod tests {
             r#"{"Entrypoint":["","sh"]}"#,
             r#"{"Entrypoint":[null]}"#,
         ] {
-            let why = check_settings(none.as_bytes(), &needs).unwrap_err();
+            let why = check_settings(none.as_bytes(), needs).unwrap_err();
             assert!(why.contains("no entrypoint"), "{none}: {why}");
         }
-        assert!(check_settings(br#"{"Entrypoint":["sh"]}"#, &needs).is_ok());
+        assert!(check_settings(br#"{"Entrypoint":["sh"]}"#, needs).is_ok());
     }
 
     #[test]
     fn what_cannot_be_read_is_refused() {
         let needs = Needs { entrypoint: false, no_volumes: true };
         for bad in ["", "no json", "[]", "{\"Volumes\":", r#"{"Volumes":["/data"]}"#] {
-            assert!(check_settings(bad.as_bytes(), &needs).is_err(), "{bad}");
+            assert!(check_settings(bad.as_bytes(), needs).is_err(), "{bad}");
         }
         for fine in ["null\n", "{}", r#"{"Volumes":null}"#, r#"{"Volumes":{}}"#] {
-            assert!(check_settings(fine.as_bytes(), &needs).is_ok(), "{fine}");
+            assert!(check_settings(fine.as_bytes(), needs).is_ok(), "{fine}");
         }
-        assert!(check_settings(br#"{"Volumes":{"/data":{}}}"#, &needs).is_err());
+        assert!(check_settings(br#"{"Volumes":{"/data":{}}}"#, needs).is_err());
     }
 }
