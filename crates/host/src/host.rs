@@ -255,7 +255,7 @@ impl Host {
         let collected = collector.collect(&decision.allowance, &considered.secrets);
         let variables = tokio::select! {
             collected = tokio::time::timeout(allowed, collected) => collected.unwrap_or_else(|_| {
-                Err(CallError::new(Kind::TimedOut, "its secrets did not come in time"))
+                Err(limit::too_late("it waited for its secrets"))
             })?,
             () = call.called_off.cancelled() => return Err(CallError::called_off()),
         };

@@ -94,6 +94,38 @@ def run(input):
 }
 
 #[tokio::test]
+async fn a_worker_that_does_not_read_is_ended_in_time() {
+    // It makes its pipes small, says itself that it is ready, and sleeps.
+    let folder = python_tool(
+        r#"
+import fcntl, os, time
+fds = [int(fd) for fd in os.listdir('/proc/self/fd') if int(fd) > 2]
+for how in [lambda fd: fcntl.fcntl(fd, 1031, 4096), lambda fd: os.write(fd, b'{"ready":true}\n')]:
+    for fd in fds:
+        try: how(fd)
+        except OSError: pass
+while True: time.sleep(60)
+"#,
+    );
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
+    for length in [20_000, 200_000] {
+        let began = Instant::now();
+        let failed = error(&host, &tool, json!({ "long": "y".repeat(length) })).await;
+        assert_eq!(failed.kind, Kind::TimedOut, "{failed}");
+        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_long_request_is_read_piece_by_piece() {
+    let folder = python_tool("def run(input):\n    return len(input['long'])\n");
+    let (host, tool) = (host().await, folder.tool("manifest.json"));
+    for length in [1, 100_000, 3_000_000] {
+        assert_eq!(result(&host, &tool, json!({ "long": "y".repeat(length) })).await, length);
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_comes_twice_is_never_anothers() {
     let folder = python_tool(
         "import os\ndef run(input):\n    if input.get('twice'):\n        for fd in range(3, 32):\n            try: os.write(fd, b'{\"id\":1,\"result\":\"early\"}\\n')\n            except OSError: pass\n    return input\n",

@@ -14,6 +14,11 @@ pub(crate) const ARCHITECTURE: &str = if cfg!(target_arch = "x86_64") {
     std::env::consts::ARCH
 };
 
+/// The most variables of an image, and the most bytes of them together. They are compared one by one, and no program
+/// can be started with much more.
+const MOST_VARIABLES: usize = 1024;
+const MOST_VARIABLE_BYTES: usize = 256 << 10;
+
 /// A part of an image: what it is, and which bytes it has.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Descriptor {
@@ -202,13 +207,18 @@ impl Config {
             return Err(ImageError::refused(Code::WrongPlatform, is_for));
         }
         let inner = file.config.unwrap_or_default();
+        let variables = inner.env.unwrap_or_default();
+        let bytes: usize = variables.iter().map(String::len).sum();
+        if variables.len() > MOST_VARIABLES || bytes > MOST_VARIABLE_BYTES {
+            return Err(ImageError::refused(Code::TooManyVariables, what.to_string()));
+        }
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
         let variable = |text: String| {
             let (name, value) = text.split_once('=')?;
             (!name.is_empty()).then(|| (name.to_owned(), value.to_owned()))
         };
         let settings = Settings {
-            environment: inner.env.unwrap_or_default().into_iter().filter_map(variable).collect(),
+            environment: variables.into_iter().filter_map(variable).collect(),
             folder: filled(inner.working_dir),
             entrypoint: inner.entrypoint.unwrap_or_default(),
             command: inner.cmd.unwrap_or_default(),

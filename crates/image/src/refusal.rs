@@ -42,6 +42,7 @@ codes! {
     WrongPlatform "wrong-platform" "The image is for another system or processor."
     LayersDisagree "layers-disagree" "The manifest and the settings of the image name different layers."
     TooManyLayers "too-many-layers" "There are more layers than allowed."
+    TooManyVariables "too-many-variables" "The image sets more variables than allowed."
     BadCompression "bad-compression" "A layer cannot be decompressed."
     Bomb "bomb" "A layer is far larger than its compressed form."
     BadTar "bad-tar" "An archive is damaged, or no tar."

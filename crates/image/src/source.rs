@@ -267,14 +267,22 @@ fn plain_file(path: &Path) -> Option<(File, u64)> {
     found.is_file().then_some((file, found.len()))
 }
 
-/// The files of a tar by their names; `None` where it is none.
+/// The files of a tar by their names; `None` where it is none, or has more than an image would.
 fn list(path: &Path, limits: &Limits) -> Option<HashMap<Vec<u8>, Part>> {
     /// An archive with more is no image of so many layers.
     const MOST: usize = 4096;
     let (file, _) = plain_file(path)?;
     let mut entries = Entries::seeking(file, &Limits { file_bytes: u64::MAX, ..*limits });
-    let mut parts = HashMap::new();
+    let (mut parts, mut seen) = (HashMap::new(), 0);
     while let Some(entry) = entries.next().ok()? {
+        seen += 1;
+        let target = match &entry.kind {
+            Kind::SymbolicLink(target) | Kind::HardLink(target) => target.len(),
+            Kind::File | Kind::Folder | Kind::Special => 0,
+        };
+        if seen > MOST || entry.name.len().max(target) > limits.path_bytes {
+            return None;
+        }
         let name = plain_name(&entry.name, b"");
         let part = match &entry.kind {
             Kind::File => Part::At { offset: entries.position(), size: entry.size },
@@ -286,7 +294,7 @@ fn list(path: &Path, limits: &Limits) -> Option<HashMap<Vec<u8>, Part>> {
             Kind::Folder | Kind::Special => continue,
         };
         // Of two files of one name neither is meant.
-        if parts.len() == MOST || parts.insert(name, part).is_some() {
+        if parts.insert(name, part).is_some() {
             return None;
         }
     }

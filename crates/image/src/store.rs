@@ -30,6 +30,9 @@ const STAGING: &str = ".staging-";
 /// The most files and folders of one place that are looked at.
 const MOST_CANDIDATES: usize = 256;
 
+/// The most folders in which a program is looked for.
+const MOST_SEARCHED: usize = 256;
+
 /// What whoever runs an image puts something on, so it must be there.
 const FOLDERS: [&[u8]; 3] = [b"proc", b"dev", b"tmp"];
 const FILES: [&[u8]; 5] =
@@ -69,7 +72,7 @@ pub struct Found(Place);
 
 #[derive(Debug)]
 enum Place {
-    Unpacked(Image),
+    Unpacked { image: Image, digest: Digest },
     Packed { source: Source, described: Described, digest: Digest },
 }
 
@@ -98,7 +101,7 @@ impl Found {
     /// What the image says of how it is run.
     pub fn settings(&self) -> &Settings {
         match &self.0 {
-            Place::Unpacked(image) => &image.settings,
+            Place::Unpacked { image, .. } => &image.settings,
             Place::Packed { described, .. } => &described.config.settings,
         }
     }
@@ -106,14 +109,14 @@ impl Found {
     /// Where its bytes are.
     pub fn path(&self) -> &Path {
         match &self.0 {
-            Place::Unpacked(image) => &image.root,
+            Place::Unpacked { image, .. } => &image.root,
             Place::Packed { source, .. } => source.path(),
         }
     }
 
     /// Whether its files lie in a folder already.
     pub fn is_unpacked(&self) -> bool {
-        matches!(self.0, Place::Unpacked(_))
+        matches!(self.0, Place::Unpacked { .. })
     }
 }
 
@@ -150,7 +153,7 @@ impl Store {
     /// is refused is told only where no other place has it.
     pub fn find(&self, digest: &Digest, places: &[&Path]) -> Result<Option<Found>, ImageError> {
         if let Some(image) = self.unpacked(digest) {
-            return Ok(Some(Found(Place::Unpacked(image))));
+            return Ok(Some(Found(Place::Unpacked { image, digest: digest.clone() })));
         }
         let mut refused = None;
         for place in places.iter().copied().chain([self.folder.as_path()]) {
@@ -184,12 +187,14 @@ impl Store {
         found: Found,
         is_called_off: &dyn Fn() -> bool,
     ) -> Result<Image, ImageError> {
-        let (source, described, digest) = match found.0 {
-            Place::Unpacked(image) => {
+        let (packed, digest) = match found.0 {
+            // Nobody removes what was used lately, so nobody has to be kept from it.
+            Place::Unpacked { image, digest } if self.is_safe(&digest) => {
                 mark_used(&image);
                 return Ok(image);
             }
-            Place::Packed { source, described, digest } => (source, described, digest),
+            Place::Unpacked { digest, .. } => (None, digest),
+            Place::Packed { source, described, digest } => (Some((source, described)), digest),
         };
         let failed = |cause| ImageError::Write(self.folder.clone(), cause);
         fs::create_dir_all(&self.folder).map_err(failed)?;
@@ -200,6 +205,9 @@ impl Store {
             mark_used(&image);
             return Ok(image);
         }
+        let gone = || ImageError::refused(Code::MissingBlob, digest.to_string());
+        // It was there, and was removed before its turn came.
+        let (source, described) = packed.ok_or_else(gone)?;
         self.sweep(&digest);
         // For our eyes only while it is written.
         let staging = tempfile::Builder::new()
@@ -214,8 +222,13 @@ impl Store {
         // It has another name now.
         let _ = staging.keep();
         drop(turn);
-        let gone = || ImageError::refused(Code::MissingBlob, digest.to_string());
         self.unpacked(&digest).ok_or_else(gone)
+    }
+
+    /// Whether an image was used so lately that it will not be removed before its use is noted once more.
+    fn is_safe(&self, digest: &Digest) -> bool {
+        age(&self.own(digest))
+            .is_some_and(|age| age < self.keeping.shortest.min(self.keeping.longest) / 2)
     }
 
     /// Puts all layers into a folder, and what must be there besides.
@@ -290,18 +303,25 @@ impl Store {
         }
         kept.sort_unstable_by_key(|(age, ..)| std::cmp::Reverse(*age));
         for (age, bytes, digits) in kept {
-            let is_too_much = all_bytes > self.keeping.most_bytes && age > self.keeping.shortest;
-            if (is_too_much || age > self.keeping.longest) && self.remove(&digits) {
+            let is_too_much = all_bytes > self.keeping.most_bytes;
+            let Keeping { longest, shortest, .. } = self.keeping;
+            let allowed = if is_too_much { longest.min(shortest) } else { longest };
+            if age > allowed && self.remove(&digits, allowed) {
                 all_bytes = all_bytes.saturating_sub(bytes);
             }
         }
     }
 
-    /// Removes an image: in one step it is none any more, then its files go.
-    fn remove(&self, digits: &str) -> bool {
+    /// Removes an image that was not used for so long: in one step it is none any more, then its files go.
+    fn remove(&self, digits: &str, allowed: Duration) -> bool {
         let Some(_turn) = Turn::take(&self.folder, digits) else { return false };
+        let own = self.folder.join(format!("{IMAGE}{digits}"));
+        // Somebody may have used it since it was looked at.
+        if age(&own).is_none_or(|age| age <= allowed) {
+            return false;
+        }
         let gone = self.folder.join(format!("{STAGING}{digits}-old"));
-        let renamed = fs::rename(self.folder.join(format!("{IMAGE}{digits}")), &gone);
+        let renamed = fs::rename(own, &gone);
         renamed.is_ok() && fs::remove_dir_all(gone).is_ok()
     }
 }
@@ -336,7 +356,7 @@ impl Image {
         if name.contains('/') {
             return found(Path::new("/").join(folder).join(name));
         }
-        let folders = search.split(':').filter(|one| one.starts_with('/'));
+        let folders = search.split(':').filter(|one| one.starts_with('/')).take(MOST_SEARCHED);
         folders.map(|one| Path::new(one).join(name)).find_map(found)
     }
 }
@@ -355,4 +375,56 @@ fn candidates(place: &Path) -> Vec<PathBuf> {
     inside.truncate(MOST_CANDIDATES);
     inside.insert(0, place.to_owned());
     inside
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store with an image that was not used for so long.
+    fn store_with(age: Duration) -> (tempfile::TempDir, Store, Digest) {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, digest) = (Store::at(folder.path().to_owned()), Digest::of(b"an image"));
+        let own = store.own(&digest);
+        fs::create_dir_all(own.join("root")).unwrap();
+        let note = Note { settings: Settings::default(), left_out: 0, bytes: 1 };
+        fs::write(own.join(NOTE), serde_json::to_vec(&note).unwrap()).unwrap();
+        let file = File::options().append(true).open(own.join(NOTE)).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+        (folder, store, digest)
+    }
+
+    #[test]
+    fn an_image_that_was_used_since_it_was_looked_at_stays() {
+        let (_folder, store, digest) = store_with(Keeping::DEFAULT.longest * 2);
+        let found = store.find(&digest, &[]).unwrap().unwrap();
+        let image = store.unpack(found, &|| false).unwrap();
+        assert!(!store.remove(digest.digits(), Keeping::DEFAULT.longest));
+        assert!(image.root.exists());
+        assert!(store.remove(digest.digits(), Duration::ZERO));
+        assert!(!image.root.exists());
+    }
+
+    #[test]
+    fn an_image_that_may_be_removed_is_used_in_its_turn() {
+        let (_folder, store, digest) = store_with(Keeping::DEFAULT.shortest * 2);
+        let find = || store.find(&digest, &[]).unwrap().unwrap();
+        let found = find();
+        // As if somebody were about to remove it.
+        let turn = Turn::take(&store.folder, digest.digits()).unwrap();
+        let refused = store.unpack(find(), &|| true).unwrap_err();
+        assert_eq!(refused.code(), Some(Code::CalledOff));
+        fs::remove_dir_all(store.own(&digest)).unwrap();
+        drop(turn);
+        let refused = store.unpack(found, &|| false).unwrap_err();
+        assert_eq!(refused.code(), Some(Code::MissingBlob));
+    }
+
+    #[test]
+    fn an_image_that_was_used_lately_needs_no_turn() {
+        let (_folder, store, digest) = store_with(Duration::from_mins(1));
+        let found = store.find(&digest, &[]).unwrap().unwrap();
+        let _turn = Turn::take(&store.folder, digest.digits()).unwrap();
+        assert!(store.unpack(found, &|| true).is_ok());
+    }
 }

@@ -14,6 +14,9 @@ const BLOCK: usize = 512;
 /// The longest list of extended attributes that is read.
 const LONGEST_EXTENSION: u64 = 1 << 20;
 
+/// How many bytes all of them may have in an archive of which only the headers matter.
+const MOST_EXTENDED: u64 = 8 << 20;
+
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -50,6 +53,8 @@ pub(crate) struct Entries<R> {
     inner: R,
     skip: fn(&mut R, u64) -> io::Result<()>,
     limits: Limits,
+    /// Bytes that extended headers may still have.
+    extended: u64,
     /// Bytes up to the next thing that is read.
     position: u64,
     /// What is left of the content of the entry before.
@@ -61,14 +66,19 @@ pub(crate) struct Entries<R> {
 impl<R: Read> Entries<R> {
     /// Entries that are read from the first byte to the last.
     pub(crate) fn new(inner: R, limits: &Limits) -> Self {
-        Self::with(inner, limits, |inner, count| {
+        Self::with(inner, limits, limits.total_bytes, |inner, count| {
             let skipped = io::copy(&mut inner.take(count), &mut io::sink())?;
             if skipped < count { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
         })
     }
 
-    fn with(inner: R, limits: &Limits, skip: fn(&mut R, u64) -> io::Result<()>) -> Self {
-        Self { inner, skip, limits: *limits, position: 0, content: 0, padding: 0 }
+    fn with(
+        inner: R,
+        limits: &Limits,
+        extended: u64,
+        skip: fn(&mut R, u64) -> io::Result<()>,
+    ) -> Self {
+        Self { inner, skip, limits: *limits, extended, position: 0, content: 0, padding: 0 }
     }
 
     /// The next entry; its content can be read before the one after it is asked for.
@@ -149,6 +159,9 @@ impl<R: Read> Entries<R> {
         if self.content > LONGEST_EXTENSION {
             return Err(ImageError::refused(Code::BadTar, "an extended header is too long"));
         }
+        let left = self.extended.checked_sub(self.content + BLOCK as u64);
+        let too_much = || ImageError::refused(Code::BadTar, "its extended headers are too long");
+        self.extended = left.ok_or_else(too_much)?;
         let mut all = vec![0; usize::try_from(self.content).unwrap_or_default()];
         let mut filled = 0;
         while filled < all.len() {
@@ -190,7 +203,7 @@ impl<R: Read> Entries<R> {
 impl<R: Read + Seek> Entries<R> {
     /// Entries of a file of which only the headers matter.
     pub(crate) fn seeking(inner: R, limits: &Limits) -> Self {
-        Self::with(inner, limits, |inner, count| {
+        Self::with(inner, limits, MOST_EXTENDED, |inner, count| {
             let count = i64::try_from(count).map_err(io::Error::other)?;
             inner.seek(SeekFrom::Current(count)).map(drop)
         })

@@ -3,7 +3,7 @@
 
 mod kit;
 
-use image::{Code, Digest, Limits};
+use image::{Code, Digest, Limits, Source};
 use kit::{Layout, TAR, TAR_GZIP, TAR_ZSTD, Tar, config, gzip, zstd};
 use serde_json::json;
 
@@ -321,4 +321,48 @@ fn documents_must_fit_together() {
     for text in ["", "[]", "{\"schemaVersion\":1}", "{\"schemaVersion\":2}", "\u{feff}{}"] {
         assert_eq!(layout.refused(&layout.add(text.as_bytes())), Code::BadDocument, "{text}");
     }
+}
+
+#[test]
+fn variables_of_an_image_are_few() {
+    let layout = Layout::new();
+    let image = |variables: Vec<String>| layout.image_of(&[], &json!({ "Env": variables }));
+    let many = |count: usize| (0..count).map(|at| format!("V{at}=x")).collect();
+    assert_eq!(layout.refused(&image(many(1025))), Code::TooManyVariables);
+    let long = |length: usize| vec![format!("A={}", "x".repeat(length)), "B=".to_owned()];
+    assert_eq!(layout.refused(&image(long(256 << 10))), Code::TooManyVariables);
+    for fine in [many(1024), long(255 << 10)] {
+        layout.unpack(&image(fine)).unwrap();
+    }
+}
+
+#[test]
+fn an_archive_with_more_names_than_an_image_has_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("image.tar");
+    let is_image = |tar: Tar| {
+        std::fs::write(&path, tar.bytes()).unwrap();
+        Source::open(&path, &Limits::DEFAULT).is_some()
+    };
+    let start = || Tar::default().file("oci-layout", "{}");
+    let folders = |count: usize| (0..count).fold(start(), |tar, at| tar.folder(&format!("{at}/")));
+    assert!(is_image(folders(4095)));
+    assert!(!is_image(folders(4096)), "folders count too");
+    let named = |length: usize| start().extended(&[("path", &"n".repeat(length))], b'x');
+    assert!(is_image(named(4096).file("a", "")));
+    assert!(!is_image(named(4097).file("a", "")));
+    assert!(!is_image(
+        start()
+            .symlink("a", "b")
+            .file("c", "")
+            .extended(&[("linkpath", &"n".repeat(4097))], b'x')
+            .symlink("d", "e")
+    ));
+    // Nor may there be endless headers without a file.
+    let comments = |count: usize| {
+        let long = "x".repeat(1 << 19);
+        (0..count).fold(start(), |tar, _| tar.extended(&[("comment", &long)], b'x')).file("a", "")
+    };
+    assert!(is_image(comments(15)));
+    assert!(!is_image(comments(16)));
 }

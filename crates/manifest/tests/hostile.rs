@@ -280,6 +280,11 @@ fn what_takes_long_is_much_and_what_is_common_is_little() {
     let patterns: serde_json::Map<_, _> =
         (0..100).map(|n| (format!("p{n}"), json!({"pattern": "^[a-z]{90}$"}))).collect();
     assert_eq!(effort(&object(Value::Object(patterns)), &json!({"p0": "1"})), Much);
+    let deep = json!([vec![0; 20_000]]);
+    let other = json!([vec![1; 20_000]]);
+    for schema in [json!({"const": deep}), json!({"enum": [deep]})] {
+        assert_eq!(effort(&json!({"allOf": [schema, schema, schema]}), &other), Much);
+    }
     // What people write, whether it fits or not.
     for value in ["blue-42", "no such name!"] {
         let value = json!({"text": value, "count": "seven"});
@@ -297,4 +302,39 @@ fn unknown_properties_are_told_in_bounds() {
     let (schema, value) = (parse(&schema).root.unwrap(), parse(&value).root.unwrap());
     let found = schema::judge(&schema, &value, schema::Unknowns::Refused).unwrap();
     assert_eq!(found.len(), 20);
+}
+
+/// What is told of a value that does not fit.
+fn told(schema: &Value, value: &Value) -> Vec<String> {
+    let (schema, value) = (schema.to_string(), value.to_string());
+    let (schema, value) = (parse(&schema).root.unwrap(), parse(&value).root.unwrap());
+    let found = schema::judge(&schema, &value, schema::Unknowns::AsTheSchemaSays).unwrap();
+    found.into_iter().map(|one| one.message).collect()
+}
+
+#[test]
+fn a_value_that_would_be_copied_very_often_is_only_said_not_to_fit() {
+    const ALL: &str = "the value is not what the schema says, and too much of both to tell where";
+    let large = json!([vec![0; 20_000]]);
+    // Every alternative that does not fit has a copy of the value.
+    for keyword in ["anyOf", "oneOf"] {
+        let inner = json!({keyword: vec![json!({"type": "string"}); 30]});
+        assert_eq!(told(&json!({keyword: vec![inner; 30]}), &large), [ALL]);
+    }
+    let length = |text: &str| json!({"anyOf": vec![json!({"maxLength": 1}); 900], "title": text});
+    assert_eq!(told(&length("a"), &json!("x".repeat(60_000))), [ALL]);
+    // Every mismatch has the names on the way to it.
+    let way = json!({"x".repeat(60_000): vec![0; 20_000]});
+    assert_eq!(told(&json!({"additionalProperties": {"items": {"type": "string"}}}), &way), [ALL]);
+    // One that denies has a copy of what it denies.
+    let denied = json!({"items": {"not": {"title": "x".repeat(60_000)}}});
+    assert_eq!(told(&denied, &json!(vec![0; 20_000])), [ALL]);
+    // What fits, fits; and what people write is told.
+    let fits =
+        json!({"anyOf": [{"anyOf": vec![json!({"type": "string"}); 900]}, {"type": "array"}]});
+    assert!(told(&fits, &large).is_empty());
+    let few = json!({"anyOf": [{"type": "string"}, {"required": ["a"], "type": "object"}]});
+    assert!(told(&few, &large)[0].contains("anyOf"), "{:?}", told(&few, &large));
+    let rows = json!({"items": {"properties": {"name": {"type": "string"}}}});
+    assert_eq!(told(&rows, &json!(vec![json!({"name": 7}); 20_000])).len(), 20);
 }

@@ -192,20 +192,26 @@ fn allow(
         Some(Sandbox::Process) | None => level,
     };
     say(reasons, "walls", format!("at least {level}"));
+    // As with its rules: what the owner says of this very package counts, whatever it says itself.
     let (timeout_ms, timeout_by) = limit(
+        rules.and_then(|rules| rules.timeout_ms),
         (asked.action.timeout_ms)
             .or(asked.implementation.and_then(|one| one.timeout_ms))
             .or(package.timeout_ms),
-        rules.and_then(|rules| rules.timeout_ms),
         policy.sandbox.timeout_ms,
         policy.sandbox.max_timeout_ms,
     );
     let (memory, memory_by) = limit(
-        package.resources.memory.as_deref().and_then(resources::bytes),
         rules.and_then(|rules| rules.memory),
+        package.resources.memory.as_deref().and_then(resources::bytes),
         policy.sandbox.memory,
         policy.sandbox.max_memory,
     );
+    for (by, what) in [(timeout_by, "time"), (memory_by, "memory")] {
+        if by == SetBy::Package {
+            say(reasons, "limits", format!("your policy sets the {what} by name"));
+        }
+    }
     let declared = &package.permissions.devices;
     let is_device = |device: &&str| {
         package.dialect != Dialect::Capability || declared.iter().any(|one| one == device)
@@ -238,10 +244,10 @@ fn allow(
     }
 }
 
-/// A limit and who set it: what the manifest says, else the policy of this package, else that of all; but never more than the most.
-fn limit(manifest: Option<u64>, package: Option<u64>, policy: u64, most: u64) -> (u64, SetBy) {
-    let (value, by) = (manifest.map(|value| (value, SetBy::Manifest)))
-        .or(package.map(|value| (value, SetBy::Package)))
+/// A limit and who set it: what the policy says of this package, else the manifest, else the policy of all; but never more than the most.
+fn limit(package: Option<u64>, manifest: Option<u64>, policy: u64, most: u64) -> (u64, SetBy) {
+    let (value, by) = (package.map(|value| (value, SetBy::Package)))
+        .or(manifest.map(|value| (value, SetBy::Manifest)))
         .unwrap_or((policy, SetBy::Policy));
     if value > most { (most, SetBy::Most) } else { (value, by) }
 }

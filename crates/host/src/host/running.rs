@@ -15,6 +15,7 @@ use crate::blocked::{self, Blocked, Why};
 use crate::call::{Call, Output};
 use crate::confine::Forbidden;
 use crate::error::{CallError, Kind};
+use crate::limit::too_late;
 use crate::output;
 use crate::plan::{Plan, Way};
 use crate::run::leash::Leash;
@@ -31,6 +32,10 @@ const FIRST_WAIT: Duration = Duration::from_millis(200);
 
 /// How long it may take to tell others that a call was called off.
 const FAREWELL: Duration = Duration::from_secs(4);
+
+/// How long after its time an attempt may take to come to its end by itself; an engine is given most of it to
+/// end a container.
+const SLACK: Duration = Duration::from_secs(30);
 
 /// What is to be run.
 pub(super) struct Running<'r> {
@@ -76,6 +81,8 @@ impl Host {
                 biased;
                 () = running.called_off() => Ran::failed(CallError::called_off()),
                 ran = self.attempt(running, until, stream.as_ref()) => ran,
+                // Every way looks at the clock itself. Should one be stuck, its caller is not.
+                () = tokio::time::sleep_until((until + SLACK).into()) => Ran::failed(stuck()),
             };
             tries += 1;
             attempts += ran.attempts;
@@ -217,6 +224,10 @@ impl Host {
         });
         ran.await.unwrap_or_else(|error| Ran::failed(broken_off(&error)))
     }
+}
+
+fn stuck() -> CallError {
+    too_late("it did not end with its time")
 }
 
 /// A call that was run.

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use manifest::dialect::Dialect;
 use sandbox::{Ended, Exit, Finished, Usage};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::leash::Leash;
 use crate::error::{CallError, Kind};
 use crate::output;
-use crate::plan::engine::Engine;
+use crate::plan::engine::{Engine, Needs};
 
 /// What engines end with when they could not start the container, or its program.
 const NOT_STARTED: i32 = 125;
@@ -73,20 +73,31 @@ pub(crate) fn check_image(engine: &Engine, until: Instant, leash: &Leash) -> Res
         }
         exit => return Err(output::ended_by(exit, &said.stderr, Dialect::InstallManifest)),
     }
-    let settings: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
-    let is_filled = |key: &str| match &settings[key] {
-        Value::Array(all) => !all.is_empty(),
-        Value::Object(all) => !all.is_empty(),
-        Value::String(text) => !text.is_empty(),
-        _ => false,
-    };
-    if engine.needs.entrypoint && !is_filled("Entrypoint") {
-        let why = "the image has no entrypoint and the manifest no command, so an engine would take what the action adds for the program";
-        return Err(unavailable(why.to_owned()));
+    check_settings(&said.stdout, engine.needs).map_err(|why| unavailable(why.to_owned()))
+}
+
+/// Refuses settings of an image that do not have what is needed, and those that cannot be read: what is not
+/// known is not taken for harmless.
+fn check_settings(text: &[u8], needs: Needs) -> Result<(), &'static str> {
+    let settings: Option<Map<String, Value>> = serde_json::from_slice(text)
+        .map_err(|_| "the engine did not say what the image is like")?;
+    let setting = |key: &str| settings.as_ref().and_then(|settings| settings.get(key));
+    // Engines take one that begins with nothing for none.
+    let program = setting("Entrypoint").and_then(|entrypoint| entrypoint.get(0)?.as_str());
+    if needs.entrypoint && program.is_none_or(str::is_empty) {
+        return Err(
+            "the image has no entrypoint and the manifest no command, so an engine would take what the action adds for the program",
+        );
     }
-    if engine.needs.no_volumes && is_filled("Volumes") {
-        let why = "the image has volumes, for which this engine would take room on the disk without a limit";
-        return Err(unavailable(why.to_owned()));
+    let has_volumes = match setting("Volumes") {
+        None | Some(Value::Null) => false,
+        Some(Value::Object(volumes)) => !volumes.is_empty(),
+        Some(_) => true,
+    };
+    if needs.no_volumes && has_volumes {
+        return Err(
+            "the image has volumes, for which this engine would take room on the disk without a limit",
+        );
     }
     Ok(())
 }
@@ -232,4 +243,39 @@ fn collect(
         }
         kept
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entrypoint_that_begins_with_nothing_is_none() {
+        let needs = Needs { entrypoint: true, no_volumes: false };
+        for none in [
+            "null",
+            "{}",
+            r#"{"Entrypoint":null}"#,
+            r#"{"Entrypoint":[]}"#,
+            r#"{"Entrypoint":[""]}"#,
+            r#"{"Entrypoint":["","sh"]}"#,
+            r#"{"Entrypoint":[null]}"#,
+        ] {
+            let why = check_settings(none.as_bytes(), needs).unwrap_err();
+            assert!(why.contains("no entrypoint"), "{none}: {why}");
+        }
+        assert!(check_settings(br#"{"Entrypoint":["sh"]}"#, needs).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused() {
+        let needs = Needs { entrypoint: false, no_volumes: true };
+        for bad in ["", "no json", "[]", "{\"Volumes\":", r#"{"Volumes":["/data"]}"#] {
+            assert!(check_settings(bad.as_bytes(), needs).is_err(), "{bad}");
+        }
+        for fine in ["null\n", "{}", r#"{"Volumes":null}"#, r#"{"Volumes":{}}"#] {
+            assert!(check_settings(fine.as_bytes(), needs).is_ok(), "{fine}");
+        }
+        assert!(check_settings(br#"{"Volumes":{"/data":{}}}"#, needs).is_err());
+    }
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use manifest::dialect::Dialect;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sandbox::{Child, Ended, Exit, Launcher};
 use serde_json::{Value, json};
 use vault::Redactor;
@@ -31,9 +32,6 @@ const MOST_IDLE: usize = 32;
 
 /// How many workers of one tool run at a time; whoever comes later waits.
 pub(crate) const MOST_OF_ONE: usize = 8;
-
-/// What fits into a pipe that is empty, whoever reads.
-const FITS: usize = 32 << 10;
 
 /// The workers of all tools.
 #[derive(Debug, Default)]
@@ -216,6 +214,11 @@ impl Running {
         leash.hold(child.killer());
         let network = Network::open(&mut child, &plan.walls.rules)?;
         let stdin = child.take_stdin();
+        if let Some(pipe) = &stdin {
+            rustix::io::ioctl_fionbio(pipe, true).map_err(|error| {
+                CallError::new(Kind::Unavailable, format!("failed to prepare a pipe: {error}"))
+            })?;
+        }
         let (sender, lines) = mpsc::sync_channel(4);
         if let Some(stdout) = child.take_stdout() {
             spawn_thread(move || {
@@ -251,7 +254,7 @@ impl Running {
 
     /// Has it load its tool.
     fn load(&mut self, load: &Value, until: Instant) -> Result<(), CallError> {
-        self.say(load.to_string())?;
+        self.say(load.to_string(), until)?;
         let ready = self.hear(until)?;
         match ready.get("ready") {
             Some(Value::Bool(true)) => Ok(()),
@@ -278,7 +281,7 @@ impl Running {
         self.errors.store(0, Ordering::Release);
         let mut request = request.clone();
         request["id"] = self.next.into();
-        self.say(request.to_string())?;
+        self.say(request.to_string(), until)?;
         let mut reply = self.hear(until)?;
         if reply["id"] != json!(self.next) {
             return Err(self.garbled("it answered what was not asked"));
@@ -294,22 +297,16 @@ impl Running {
         }
     }
 
-    fn say(&mut self, mut text: String) -> Result<(), CallError> {
+    /// Writes a line. A tool decides how much its pipe holds and when it reads, so nobody waits for it past the
+    /// end of the call.
+    fn say(&mut self, mut text: String, until: Instant) -> Result<(), CallError> {
         text.push('\n');
-        let Some(mut stdin) = self.stdin.take() else { return Err(self.lost()) };
-        if text.len() <= FITS {
-            if stdin.write_all(text.as_bytes()).is_err() {
-                return Err(self.lost());
-            }
-            self.stdin = Some(stdin);
-            return Ok(());
+        let Some(stdin) = &mut self.stdin else { return Err(self.lost()) };
+        match write_until(stdin, text.as_bytes(), until) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(self.too_late()),
+            Err(_) => Err(self.lost()),
         }
-        // It may never read: then it is killed for its time, and the thread ends with the pipe.
-        let Ok(mut other) = stdin.try_clone() else { return Err(self.lost()) };
-        self.stdin = Some(stdin);
-        spawn_thread(move || {
-            let _ = other.write_all(text.as_bytes());
-        })
     }
 
     fn hear(&mut self, until: Instant) -> Result<Value, CallError> {
@@ -330,11 +327,13 @@ impl Running {
                 Err(too_much())
             }
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(self.lost()),
-            Err(RecvTimeoutError::Timeout) => {
-                self.child.kill();
-                Err(ended_by(Exit::Deadline, &self.said.bytes(), Dialect::Jumith))
-            }
+            Err(RecvTimeoutError::Timeout) => Err(self.too_late()),
         }
+    }
+
+    fn too_late(&mut self) -> CallError {
+        self.child.kill();
+        ended_by(Exit::Deadline, &self.said.bytes(), Dialect::Jumith)
     }
 
     fn has_ended(&mut self) -> bool {
@@ -368,6 +367,30 @@ impl Running {
 
 fn too_much() -> CallError {
     CallError::new(Kind::TooMuchOutput, "the tool wrote more output than it may")
+}
+
+/// Writes all to a pipe that does not block, and waits for room in it until the time is over.
+fn write_until(pipe: &mut PipeWriter, mut rest: &[u8], until: Instant) -> io::Result<()> {
+    while !rest.is_empty() {
+        match pipe.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => rest = &rest[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                let left = Timespec::try_from(left).map_err(io::Error::other)?;
+                match poll(&mut [PollFd::new(pipe, PollFlags::OUT)], Some(&left)) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The error in a reply.

@@ -37,6 +37,12 @@ const SHORT_VALUE: usize = 4 << 10;
 /// How many bytes of a text count as much as a step.
 const BYTES_OF_A_STEP: usize = 1 << 10;
 
+/// How much memory the library may take for what it copies to tell what is wrong, in bytes.
+const MOST_COPIED: usize = 128 << 20;
+
+/// How many bytes a value takes at most for each byte of its text: a list of small objects takes so many.
+const GROWTH: usize = 80;
+
 /// How deep one check may call another on the way.
 const MAX_CALLS: usize = 400;
 
@@ -80,7 +86,6 @@ pub fn effort(schema: &Node<'_>, value: &Node<'_>) -> Effort {
     if quick::satisfies(schema, value, schema) == Some(true) {
         return Effort::Little;
     }
-    let length = |node: &Node<'_>| (node.span.end - node.span.start) as usize;
     let mut patterns = Patterns::default();
     patterns.count(schema);
     let is_plain = length(schema) <= SHORT_SCHEMA
@@ -91,8 +96,8 @@ pub fn effort(schema: &Node<'_>, value: &Node<'_>) -> Effort {
         return Effort::Much;
     }
     let refs = Refs::of(schema);
-    match (Steps { refs: &refs, left: FEW_STEPS }).walk(schema, Home::ROOT, value, 0) {
-        Ok(()) => Effort::Little,
+    match Steps::count(&refs, FEW_STEPS, schema, value) {
+        Ok(_) => Effort::Little,
         Err(TooCostly) => Effort::Much,
     }
 }
@@ -111,7 +116,7 @@ pub fn judge(
         return Ok(mismatches);
     }
     let refs = Refs::of(schema);
-    Steps { refs: &refs, left: MAX_STEPS }.walk(schema, Home::ROOT, value, 0)?;
+    let steps = Steps::count(&refs, MAX_STEPS, schema, value)?;
     let validator = match validator(schema) {
         Ok(validator) => validator,
         Err(reason) => {
@@ -121,6 +126,14 @@ pub fn judge(
         }
     };
     let value = value.to_value();
+    if steps.copied > MOST_COPIED {
+        if !validator.is_valid(&value) {
+            let message =
+                "the value is not what the schema says, and too much of both to tell where";
+            mismatches.push(Mismatch { pointer: Pointer::root(), message: message.to_owned() });
+        }
+        return Ok(mismatches);
+    }
     mismatches.extend(validator.iter_errors(&value).take(MAX_MISMATCHES).map(|error| Mismatch {
         pointer: Pointer::parse(error.instance_path().as_str()).unwrap_or_default(),
         message: words(&error),
@@ -267,16 +280,59 @@ impl Patterns {
     }
 }
 
-/// Walks the way a validator would, judging nothing, to learn how far it is.
+/// Walks the way a validator would, judging nothing, to learn how far it is and how much would be copied.
 struct Steps<'r, 'n, 't> {
     refs: &'r Refs<'n, 't>,
     left: usize,
+    /// Bytes that the library would take if nothing fitted.
+    copied: usize,
 }
 
-impl<'n, 't> Steps<'_, 'n, 't> {
+/// How a value and a schema were reached.
+#[derive(Clone, Copy, Default)]
+struct Way {
+    calls: usize,
+    /// Bytes of the names on the way. Every mismatch has them.
+    names: usize,
+    /// Whether this is one of several that may fit: then every mismatch has a copy of its value.
+    is_alternative: bool,
+}
+
+impl Way {
+    fn through(self, name: &str) -> Self {
+        Self { calls: self.calls + 1, names: self.names + name.len(), ..self }
+    }
+}
+
+impl<'r, 'n, 't> Steps<'r, 'n, 't> {
+    fn count(
+        refs: &'r Refs<'n, 't>,
+        most: usize,
+        schema: &'n Node<'t>,
+        value: &Node<'_>,
+    ) -> Result<Self, TooCostly> {
+        let mut steps = Self { refs, left: most, copied: 0 };
+        steps.walk(schema, Home::ROOT, value, Way::default())?;
+        Ok(steps)
+    }
+
     fn take(&mut self, steps: usize) -> Result<(), TooCostly> {
         self.left = self.left.checked_sub(steps).ok_or(TooCostly)?;
         Ok(())
+    }
+
+    /// Counts what the library keeps of a value that does not fit.
+    fn copy(&mut self, schema: &Node<'_>, value: &Node<'_>, way: Way) {
+        let of_value = if way.is_alternative { length(value).saturating_mul(GROWTH) } else { 0 };
+        let of_each = of_value.saturating_add(way.names.saturating_mul(2));
+        let lists_names = ["additionalProperties", "unevaluatedProperties"]
+            .iter()
+            .any(|one| schema.get(one).is_some());
+        let listed = if lists_names { length(value) } else { 0 };
+        // A mismatch of this keyword has a copy of what it says.
+        let denied = schema.get("not").map_or(0, |denied| length(denied).saturating_mul(GROWTH));
+        let all = most_mismatches(schema).saturating_mul(of_each);
+        self.copied = self.copied.saturating_add(all).saturating_add(listed).saturating_add(denied);
     }
 
     fn walk(
@@ -284,25 +340,26 @@ impl<'n, 't> Steps<'_, 'n, 't> {
         schema: &'n Node<'t>,
         home: Home,
         value: &Node<'_>,
-        calls: usize,
+        way: Way,
     ) -> Result<(), TooCostly> {
         self.take(1 + breadth(schema) * (1 + text_length(value) / BYTES_OF_A_STEP))?;
-        if calls > MAX_CALLS {
+        if way.calls > MAX_CALLS {
             return Err(TooCostly);
         }
+        self.copy(schema, value, way);
         let home = self.refs.home_of(schema, home);
         for reference in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(text) = schema.text_at(reference) else { continue };
             if let Target::Found(target, home) = self.refs.resolve(text, home) {
-                self.walk(target, home, value, calls + 1)?;
+                self.walk(target, home, value, way.through(text))?;
             }
             if reference == "$dynamicRef" {
                 for (target, home) in self.refs.dynamic_targets(text) {
-                    self.walk(target, *home, value, calls + 1)?;
+                    self.walk(target, *home, value, way.through(text))?;
                 }
             }
         }
-        self.properties(schema, home, value, calls)?;
+        self.properties(schema, home, value, way)?;
         let mut applied = Vec::new();
         for_each_subschema(schema, &mut |keyword, sub| applied.push((keyword, sub)));
         for (keyword, sub) in applied {
@@ -310,21 +367,26 @@ impl<'n, 't> Steps<'_, 'n, 't> {
                 "$defs" | "definitions" | "contentSchema" | "properties" => {}
                 "additionalProperties" | "unevaluatedProperties" | "patternProperties" => {
                     for member in value.members() {
-                        self.walk(sub, home, &member.value, calls + 1)?;
+                        self.walk(sub, home, &member.value, way.through(&member.key))?;
                     }
                 }
                 "items" | "prefixItems" | "contains" | "unevaluatedItems" => {
                     for item in value.items() {
-                        self.walk(sub, home, item, calls + 1)?;
+                        self.walk(sub, home, item, way.through(""))?;
                     }
                 }
                 "propertyNames" => {
-                    let name = Node { span: value.span, value: Value::Null };
-                    for _ in value.members() {
-                        self.walk(sub, home, &name, calls + 1)?;
+                    for member in value.members() {
+                        let name = Node { span: member.key_span, value: Value::Null };
+                        let way = Way { is_alternative: true, ..way.through("") };
+                        self.walk(sub, home, &name, way)?;
                     }
                 }
-                _ => self.walk(sub, home, value, calls + 1)?,
+                "anyOf" | "oneOf" => {
+                    let way = Way { is_alternative: true, ..way.through("") };
+                    self.walk(sub, home, value, way)?;
+                }
+                _ => self.walk(sub, home, value, way.through(""))?,
             }
         }
         Ok(())
@@ -336,7 +398,7 @@ impl<'n, 't> Steps<'_, 'n, 't> {
         schema: &'n Node<'t>,
         home: Home,
         value: &Node<'_>,
-        calls: usize,
+        way: Way,
     ) -> Result<(), TooCostly> {
         let properties = schema.get("properties").map(Node::members).unwrap_or_default();
         if properties.is_empty() || value.members().is_empty() {
@@ -347,17 +409,41 @@ impl<'n, 't> Steps<'_, 'n, 't> {
             value.members().iter().map(|member| (&*member.key, &member.value)).collect();
         for property in properties {
             if let Some(member) = members.get(&*property.key) {
-                self.walk(&property.value, home, member, calls + 1)?;
+                self.walk(&property.value, home, member, way.through(&property.key))?;
             }
         }
         Ok(())
     }
 }
 
-/// How much of a schema is looked at for one value: its keywords, and the names and values that these list.
+/// How much of a schema is looked at for one value: its keywords, the names that these list, and all of the values.
 fn breadth(schema: &Node<'_>) -> usize {
-    let listed = |member: &Member<'_>| member.value.members().len() + member.value.items().len();
+    let listed = |member: &Member<'_>| match &*member.key {
+        "const" | "enum" => nodes(&member.value),
+        _ => member.value.members().len() + member.value.items().len(),
+    };
     schema.members().iter().map(|member| 1 + listed(member)).sum()
+}
+
+/// How many values there are within one, and itself.
+fn nodes(node: &Node<'_>) -> usize {
+    let inner = node.members().iter().map(|member| &member.value).chain(node.items());
+    1 + inner.map(nodes).sum::<usize>()
+}
+
+/// How many mismatches a schema can tell of one value: one by keyword, and one for each name that must be there.
+fn most_mismatches(schema: &Node<'_>) -> usize {
+    let names = |member: &Member<'_>| match &*member.key {
+        "required" => member.value.items().len(),
+        "dependentRequired" | "dependencies" => nodes(&member.value),
+        _ => 1,
+    };
+    schema.members().iter().map(names).sum::<usize>().max(1)
+}
+
+/// How long a value is where it stands.
+fn length(node: &Node<'_>) -> usize {
+    (node.span.end - node.span.start) as usize
 }
 
 /// How long a text is.

@@ -365,6 +365,31 @@ fn limits_are_the_packages_within_the_policys() {
 }
 
 #[test]
+fn limits_that_the_owner_sets_by_name_count_whatever_the_package_says() {
+    let greedy = || {
+        let runtime = json!({"sandbox": "process", "resources": {"cpu": "1", "memory": "256Mi"},
+            "timeout_seconds": 3});
+        Case::of(capability(&[("/runtime", runtime)]))
+    };
+    let id = greedy().package.canonical_id();
+    for (timeout, memory, expected) in [
+        ("1s", "32M", (1_000, 32 << 20)),
+        ("9s", "1G", (9_000, 1 << 30)),
+        // The most that any may have stays the most.
+        ("20m", "64G", (600_000, 8 << 30)),
+    ] {
+        let text = format!("[package.\"{id}\"]\ntimeout = \"{timeout}\"\nmemory = \"{memory}\"");
+        let decision = greedy().policy(&text).decide();
+        let allowance = decision.allowance;
+        assert_eq!((allowance.timeout_ms, allowance.memory), expected);
+        let by_name = decision.reasons.iter().filter(|one| one.rule == "limits");
+        assert_eq!(by_name.count(), 2);
+    }
+    let allowance = greedy().decide().allowance;
+    assert_eq!((allowance.timeout_ms, allowance.memory), (3_000, 256 << 20));
+}
+
+#[test]
 fn every_decision_says_why() {
     for case in [Case::of(silent("[]")), Case::of(capability(&[])), Case::of(acting("write"))] {
         let decision = case.decide();
