@@ -193,8 +193,9 @@ fn allow(
     };
     say(reasons, "walls", format!("at least {level}"));
     // As with its rules: what the owner says of this very package counts, whatever it says itself.
+    let by_name = (rules.and_then(|rules| rules.timeout_ms), rules.and_then(|rules| rules.memory));
     let (timeout_ms, timeout_by) = limit(
-        rules.and_then(|rules| rules.timeout_ms),
+        by_name.0,
         (asked.action.timeout_ms)
             .or(asked.implementation.and_then(|one| one.timeout_ms))
             .or(package.timeout_ms),
@@ -202,13 +203,13 @@ fn allow(
         policy.sandbox.max_timeout_ms,
     );
     let (memory, memory_by) = limit(
-        rules.and_then(|rules| rules.memory),
+        by_name.1,
         package.resources.memory.as_deref().and_then(resources::bytes),
         policy.sandbox.memory,
         policy.sandbox.max_memory,
     );
-    for (by, what) in [(timeout_by, "time"), (memory_by, "memory")] {
-        if by == SetBy::Package {
+    for (named, what) in [(by_name.0, "time"), (by_name.1, "memory")] {
+        if named.is_some() {
             say(reasons, "limits", format!("your policy sets the {what} by name"));
         }
     }
