@@ -104,7 +104,7 @@ pub(crate) fn failure(error: &SpawnError) -> Failure {
             ErrorKind::NotFound => Exit::NotFound,
             _ => Exit::Invalid,
         },
-        SpawnError::Moved(_) => Exit::Conflict,
+        SpawnError::Moved(_) | SpawnError::LeadsTooFar(_) => Exit::Conflict,
     };
     let mut failure = Failure::of(exit, error);
     if let SpawnError::TooWeak { walls, .. } = error {
