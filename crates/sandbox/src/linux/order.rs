@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::mounts;
@@ -15,7 +16,7 @@ use crate::check::{check_absolute, check_name, check_text};
 use crate::confinement::{Confinement, Network, PROXY_PORT, SCRATCH};
 use crate::network::MOST_DOORS;
 use crate::outcome::SpawnError;
-use crate::scratch::HostScratch;
+use crate::scratch::{HostScratch, PREFIX};
 
 /// Writes the order for one program.
 pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Order, SpawnError> {
@@ -123,12 +124,11 @@ pub(crate) fn without_namespaces(
 /// Removes the scratch folders that a host left behind that was killed.
 fn sweep(parent: &Path) {
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| {
-            name.strip_prefix("haft-scratch-")?.split_once('-')?.0.parse::<i32>().ok()
-        });
-        if let Some(owner) = owner.and_then(rustix::process::Pid::from_raw)
-            && rustix::process::test_kill_process(owner) == Err(Errno::SRCH)
+        let is_scratch = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if is_scratch
+            && let Ok(folder) = rustix::fs::open(entry.path(), flags, Mode::empty())
+            && rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
             let _ = std::fs::remove_dir_all(entry.path());
         }
@@ -275,5 +275,16 @@ mod tests {
         }
         let refused = write(&Confinement::default(), &["/bin/true".into(), "a\0b".into()]);
         assert!(matches!(refused, Err(SpawnError::BadText)));
+    }
+
+    #[test]
+    fn a_scratch_folder_is_swept_when_nobody_holds_it() {
+        let used = HostScratch::make().unwrap();
+        let parent = used.path().parent().unwrap().to_owned();
+        // What a host leaves that is killed, whoever has its number now.
+        let left = parent.join(format!("{PREFIX}{}-left", std::process::id()));
+        std::fs::create_dir_all(left.join("inner")).unwrap();
+        sweep(&parent);
+        assert!(used.path().exists() && !left.exists());
     }
 }
