@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags};
 /// A pipe out of a room. What was in it when the room ended is the last that it gives.
 #[derive(Debug)]
 pub(crate) struct Pipe {
-    pipe: PipeReader,
+    reader: PipeReader,
     /// The room's socket, on which it says that it has ended.
     room: Arc<UnixStream>,
     /// What is still to be read, when the room has ended.
@@ -20,17 +20,17 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    pub(crate) fn new(pipe: PipeReader, room: &Arc<UnixStream>) -> Self {
-        Self { pipe, room: Arc::clone(room), left: None }
+    pub(crate) fn new(reader: PipeReader, room: &Arc<UnixStream>) -> Self {
+        Self { reader, room: Arc::clone(room), left: None }
     }
 
     /// Waits until there is something to read, or nothing will be.
     fn wait(&mut self) -> io::Result<()> {
         let mut ready =
-            [PollFd::new(&self.pipe, PollFlags::IN), PollFd::new(&self.room, PollFlags::IN)];
+            [PollFd::new(&self.reader, PollFlags::IN), PollFd::new(&self.room, PollFlags::IN)];
         rustix::io::retry_on_intr(|| rustix::event::poll(&mut ready, None))?;
         if !ready[1].revents().is_empty() {
-            self.left = Some(rustix::io::ioctl_fionread(&self.pipe)?);
+            self.left = Some(rustix::io::ioctl_fionread(&self.reader)?);
         }
         Ok(())
     }
@@ -42,10 +42,10 @@ impl Read for Pipe {
             self.wait()?;
         }
         match &mut self.left {
-            None => self.pipe.read(buffer),
+            None => self.reader.read(buffer),
             Some(0) => Ok(0),
             Some(left) => {
-                let count = (&mut self.pipe).take(*left).read(buffer)?;
+                let count = (&mut self.reader).take(*left).read(buffer)?;
                 *left -= count as u64;
                 Ok(count)
             }
@@ -55,6 +55,6 @@ impl Read for Pipe {
 
 impl AsFd for Pipe {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
+        self.reader.as_fd()
     }
 }
