@@ -16,6 +16,9 @@ use crate::interrupt;
 /// How often to look whether our window has another size.
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
+/// How long to read on after the end. Somebody whom the program lent its terminal to could write for ever.
+const AFTERMATH: Duration = Duration::from_secs(1);
+
 /// So often within so long, Ctrl-C ends a program that does not listen to it.
 const INSISTENCE: (usize, Duration) = (3, Duration::from_secs(2));
 const CTRL_C: u8 = 3;
@@ -28,6 +31,7 @@ pub(crate) fn lend(theirs: &OwnedFd, child: &mut Child) {
     let to_output = output.is_terminal();
     let mut presses: Vec<Instant> = Vec::new();
     let mut buffer = vec![0; 64 << 10];
+    let mut last = None;
     loop {
         resize(theirs);
         let [typed, said, ended] = {
@@ -40,6 +44,9 @@ pub(crate) fn lend(theirs: &OwnedFd, child: &mut Child) {
             let _ = rustix::event::poll(&mut ready, Some(&LOOK_UP));
             ready.map(|one| !one.revents().is_empty())
         };
+        if ended && Instant::now() >= *last.get_or_insert_with(|| Instant::now() + AFTERMATH) {
+            return;
+        }
         if said {
             // The end of a terminal reads as an error.
             let count = rustix::io::read(theirs, &mut buffer).unwrap_or(0);

@@ -1,5 +1,7 @@
 //! From a path the user typed to tools that can be called, each with its files.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use host::Tool;
@@ -25,13 +27,42 @@ pub(crate) struct Found {
     _unpacked: Option<Unpacked>,
 }
 
-/// Files of a package that lie in the home for as long as a call takes.
+/// A folder in the home for the files of a package, which is there for as long as a call takes.
 #[derive(Debug)]
-struct Unpacked(PathBuf);
+struct Unpacked {
+    folder: PathBuf,
+    /// Locked, by which others know that it is in use, wherever they count processes.
+    _held: File,
+}
+
+impl Unpacked {
+    fn make(staging: &Path) -> io::Result<Self> {
+        for number in 0_u32.. {
+            let folder = staging.join(format!("{PREFIX}{}-{number}", std::process::id()));
+            match std::fs::create_dir(&folder) {
+                // Processes of different namespaces can have one number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                made => made?,
+            }
+            // Somebody may have taken it for a leftover before it was locked.
+            if let Ok(held) = File::open(&folder)
+                && held.try_lock().is_ok()
+                && folder.exists()
+            {
+                return Ok(Self { folder, _held: held });
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn files(&self) -> PathBuf {
+        self.folder.join("files")
+    }
+}
 
 impl Drop for Unpacked {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -54,7 +85,7 @@ pub(crate) fn at(
     let (mut tools, mut files) = (Vec::new(), Vec::new());
     for (file, package) in located {
         let folder = match &unpacked {
-            Some(unpacked) => unpacked.0.clone(),
+            Some(unpacked) => unpacked.files(),
             None => file.parent().unwrap_or(Path::new("")).to_owned(),
         };
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
@@ -81,8 +112,11 @@ fn unpack(file: &Path, home: &Home, printer: Printer) -> Result<Unpacked, Failur
         output::make_private_folder(folder)?;
     }
     sweep(&staging);
-    let folder = staging.join(format!("{PREFIX}{}", std::process::id()));
-    interrupt::watch(&staging);
+    let unpacked = Unpacked::make(&staging).map_err(|error| {
+        let message = format!("failed to make a folder in `{}`", staging.display());
+        Failure::new(Exit::Unavailable, message).cause(error)
+    })?;
+    interrupt::watch(&unpacked.folder);
     let container = container::open(file, printer)?;
     container.check_unbroken()?;
     let failed = |error: package::extract::ExtractError| {
@@ -90,22 +124,44 @@ fn unpack(file: &Path, home: &Home, printer: Printer) -> Result<Unpacked, Failur
         Failure::new(Exit::Unavailable, message).cause(format!("{error:?}"))
     };
     let archive = container.into_archive()?;
-    let staged = extract(&archive, &folder).map_err(failed)?;
-    let unpacked = Unpacked(folder);
+    let staged = extract(&archive, &unpacked.files()).map_err(failed)?;
     staged.promote(Durability::Left).map_err(failed)?;
     Ok(unpacked)
 }
 
-/// What the folders of calls are called: this, and the number of the process.
+/// What the names of the folders of calls begin with.
 const PREFIX: &str = "call-";
 
 /// Removes what a process that was killed left behind.
 fn sweep(staging: &Path) {
     for entry in std::fs::read_dir(staging).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        if owner.is_some_and(|owner| !Path::new("/proc").join(owner).exists()) {
+        let is_of_a_call = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        if is_of_a_call
+            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Ok(folder) = File::open(entry.path())
+            && folder.try_lock().is_ok()
+        {
             let _ = std::fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_call_is_swept_when_nobody_holds_it() {
+        let staging = tempfile::tempdir().unwrap();
+        let running = Unpacked::make(staging.path()).unwrap();
+        let other = Unpacked::make(staging.path()).unwrap();
+        assert_ne!(running.folder, other.folder);
+        // What a process leaves that is killed, whoever has its number now.
+        let left = staging.path().join(format!("{PREFIX}{}-7", std::process::id()));
+        std::fs::create_dir_all(left.join("files")).unwrap();
+        sweep(staging.path());
+        assert!(running.folder.exists() && other.folder.exists() && !left.exists());
+        drop((running, other));
+        assert_eq!(std::fs::read_dir(staging.path()).unwrap().count(), 0);
     }
 }

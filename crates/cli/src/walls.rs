@@ -1,7 +1,7 @@
 //! The walls, as the other commands use them: one launcher, and failures in our words.
 
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
@@ -63,13 +63,7 @@ pub(crate) fn launcher() -> Result<Launcher, Failure> {
         return Err(Failure::new(Exit::Unavailable, message)
             .hint("start the program itself: the walls around this one hold it too"));
     }
-    // The link is to the program that runs, also when another was installed in its place since.
-    let program = if cfg!(target_os = "linux") {
-        Ok(PathBuf::from("/proc/self/exe"))
-    } else {
-        std::env::current_exe()
-    };
-    let program = program
+    let program = sandbox::own_program()
         .map_err(|error| Failure::new(Exit::Bug, "failed to find our own program").cause(error))?;
     let started = start(&program).map(|launcher| launcher.keeping_ready(0));
     started.inspect(|launcher| {
@@ -104,7 +98,7 @@ pub(crate) fn failure(error: &SpawnError) -> Failure {
             ErrorKind::NotFound => Exit::NotFound,
             _ => Exit::Invalid,
         },
-        SpawnError::Moved(_) => Exit::Conflict,
+        SpawnError::Moved(_) | SpawnError::LeadsTooFar(_) => Exit::Conflict,
     };
     let mut failure = Failure::of(exit, error);
     if let SpawnError::TooWeak { walls, .. } = error {

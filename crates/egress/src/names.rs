@@ -35,8 +35,7 @@ fn asked(question: &[u8]) -> Option<Name> {
     let packet = Packet::parse(question).ok()?;
     let is_question = !packet.has_flags(PacketFlag::RESPONSE) && packet.questions.len() == 1;
     let name = Name::parse(&packet.questions.first()?.qname.to_string()).ok()?;
-    let text = name.as_str();
-    let is_own = text == "localhost" || text.ends_with(".localhost") || text.ends_with(".arpa");
+    let is_own = matches!(name.as_str().rsplit('.').next(), Some("localhost" | "arpa"));
     (is_question && !is_own).then_some(name)
 }
 

@@ -43,7 +43,8 @@ impl House {
         let rules: Rules =
             rules(port).iter().map(|one| Rule::parse(one).unwrap().reaching_private()).collect();
         let here = |name: &str| {
-            name.ends_with(".test").then(|| vec![IpAddr::from(Ipv4Addr::new(127, 0, 0, 2))])
+            (name.rsplit('.').next() == Some("test"))
+                .then(|| vec![IpAddr::from(Ipv4Addr::new(127, 0, 0, 2))])
         };
         let desk = Desk::with_ends(ends, rules, Names(here), Limits::DEFAULT);
         Self { desk, names: address, port }

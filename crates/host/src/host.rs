@@ -156,8 +156,8 @@ impl Host {
     /// Makes a call, and writes down that it was made, or why not.
     pub async fn call(&self, tool: &Tool, call: &Call, warmth: Warmth) -> Made {
         let began = Instant::now();
-        let mut noted = Noted { record: self.record_of(tool, call), waited: Duration::ZERO };
-        let ready = self.ready(tool, call, warmth, &mut noted).await;
+        let mut noted = Noted { record: Self::record_of(tool, call), waited: Duration::ZERO };
+        let ready = Box::pin(self.ready(tool, call, warmth, &mut noted)).await;
         let Noted { mut record, waited } = noted;
         let (mut answered, begun) = match ready {
             Ok(ready) => {
@@ -227,7 +227,7 @@ impl Host {
                 let began = Instant::now();
                 let until = began + allowed;
                 let considered = self.consider_written(question, warmth, until, call, record);
-                let considered = considered.await.map_err(|mut error| {
+                let considered = Box::pin(considered).await.map_err(|mut error| {
                     limit::tell(&mut error, &allowance, tool.package.dialect);
                     error
                 })?;
@@ -320,7 +320,7 @@ impl Host {
     }
 
     /// What is written down of a call, as far as it is known before anything was looked at.
-    fn record_of(&self, tool: &Tool, call: &Call) -> audit::Call {
+    fn record_of(tool: &Tool, call: &Call) -> audit::Call {
         let name = match tool.package.dialect {
             Dialect::Agentcli => call.action.clone(),
             _ => tool.package.name.clone().unwrap_or_else(|| tool.package.id.clone()),

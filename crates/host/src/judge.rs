@@ -134,7 +134,7 @@ fn elsewhere(
     let order = json!({ "schema": schema, "value": text, "refuse": refuse }).to_string();
     let program = match PROGRAM.get() {
         Some(program) => program.clone(),
-        None => std::env::current_exe().map_err(|_| TooLong)?,
+        None => sandbox::own_program().map_err(|_| TooLong)?,
     };
     let mut command = Command::new(program);
     command.arg(WORD).env_clear().current_dir("/");

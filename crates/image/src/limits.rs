@@ -7,6 +7,8 @@ pub struct Limits {
     pub layers: usize,
     /// Entries of all layers together, and folders that they have made on their way.
     pub entries: u64,
+    /// Files, folders and links at the root, each of which every call has to show.
+    pub at_root: usize,
     /// Names that are walked, looked at or taken away, in all layers together: what an image costs that writes little.
     pub steps: u64,
     /// Bytes of one file.
@@ -30,6 +32,7 @@ impl Limits {
     pub const DEFAULT: Self = Self {
         layers: 128,
         entries: 500_000,
+        at_root: 512,
         steps: 20_000_000,
         file_bytes: 4 << 30,
         total_bytes: 16 << 30,

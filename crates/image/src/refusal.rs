@@ -48,6 +48,7 @@ codes! {
     BadTar "bad-tar" "An archive is damaged, or no tar."
     UnknownEntry "unknown-entry" "An entry of an archive is of a kind that is not known here."
     TooManyEntries "too-many-entries" "There are more entries than allowed."
+    RootTooWide "root-too-wide" "There is more at the root than can be shown one by one."
     FileTooLarge "file-too-large" "A file is larger than allowed."
     TotalTooLarge "total-too-large" "The layers together are larger than allowed."
     EmptyName "empty-name" "An entry has no name."

@@ -260,6 +260,7 @@ impl Store {
             // One that cannot be made is told when a program would start in it.
             let _ = tree.ensure_folder(folder.as_bytes());
         }
+        tree.check_root()?;
         Ok(used)
     }
 

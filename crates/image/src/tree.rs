@@ -193,6 +193,15 @@ impl<'t> Tree<'t> {
         }
     }
 
+    /// Whether there is no more at the root than can be shown.
+    pub(crate) fn check_root(&self) -> Result<(), ImageError> {
+        let (count, most) = (self.names(self.root.as_fd())?.len(), self.limits.at_root);
+        if count <= most {
+            return Ok(());
+        }
+        Err(ImageError::refused(Code::RootTooWide, format!("{count}, and {most} are allowed")))
+    }
+
     /// Makes a folder where nothing is, and those above it.
     pub(crate) fn ensure_folder(&self, name: &[u8]) -> Result<(), ImageError> {
         self.walk(parts(name, &self.limits)?, Missing::Make).map(drop)

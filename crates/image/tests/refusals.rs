@@ -154,6 +154,8 @@ fn limits_hold() {
         refused_within(limits, &[file("a", 1), file("b", 1), file("c", 1)]),
         Code::TooManyLayers
     );
+    let wide = (0..510).fold(Tar::default(), |tar, index| tar.file(&format!("f{index}"), ""));
+    assert_eq!(refused(wide), Code::RootTooWide);
     let small = Limits { document_bytes: 100, ..Limits::DEFAULT };
     assert_eq!(refused_within(small, &[file("a", 1)]), Code::DocumentTooLarge);
     let deep = "d/".repeat(65) + "f";

@@ -70,6 +70,11 @@ pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
 pub use output::{Finished, Output};
 pub use protected::protected_names;
 
+/// The program that runs, to be executed again, also when another was installed in its place since.
+pub fn own_program() -> std::io::Result<std::path::PathBuf> {
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
 /// Whether this process seems to be inside such walls itself, where it can build none. Only root could
 /// make it seem so outside.
 pub fn is_walled() -> bool {

@@ -127,6 +127,8 @@ pub enum SpawnError {
     Missing(PathBuf, std::io::Error),
     /// A path is another file than a moment ago.
     Moved(PathBuf),
+    /// A file with settings of git, in or around a folder to write, names more than can be held in its place.
+    LeadsTooFar(PathBuf),
     /// The program is not there, or is not visible inside the walls, or cannot be executed.
     Program(PathBuf, std::io::Error),
     /// The folder to start in is not visible inside the walls.
@@ -164,6 +166,11 @@ impl fmt::Display for SpawnError {
             Self::Moved(path) => {
                 write!(f, "`{}` is not what it was a moment ago", path.display())
             }
+            Self::LeadsTooFar(path) => write!(
+                f,
+                "`{}` leads git to more files and folders than can be protected",
+                path.display()
+            ),
             Self::Program(path, _) => {
                 write!(f, "failed to execute `{}` inside the walls", path.display())
             }
@@ -194,6 +201,7 @@ impl std::error::Error for SpawnError {
             | Self::Own(_)
             | Self::Link(_)
             | Self::Moved(_)
+            | Self::LeadsTooFar(_)
             | Self::BadText
             | Self::Needs(_) => None,
         }

@@ -1,6 +1,7 @@
 //! What a program writes: counted as it is read, and held to its limit.
 
-use std::io::{self, PipeReader, Read};
+use std::fmt::Debug;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,7 +11,7 @@ use crate::outcome::Ended;
 /// What a program writes, as it comes. Past the limit the program is ended and reading fails.
 #[derive(Debug)]
 pub struct Output {
-    pipe: PipeReader,
+    pipe: Box<dyn Source>,
     tally: Arc<Tally>,
     killer: Killer,
 }
@@ -57,10 +58,20 @@ pub(crate) struct Tally {
     is_over: AtomicBool,
 }
 
+/// Where it is read.
+#[cfg(unix)]
+pub(crate) trait Source: Read + std::os::fd::AsFd + Debug + Send + Sync {}
+#[cfg(unix)]
+impl<T: Read + std::os::fd::AsFd + Debug + Send + Sync> Source for T {}
+
+/// Where it is read.
+#[cfg(not(unix))]
+pub(crate) trait Source: Read + Debug + Send + Sync {}
+
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 impl Output {
-    pub(crate) fn new(pipe: PipeReader, tally: &Arc<Tally>, killer: &Killer) -> Self {
-        Self { pipe, tally: Arc::clone(tally), killer: killer.clone() }
+    pub(crate) fn new(pipe: impl Source + 'static, tally: &Arc<Tally>, killer: &Killer) -> Self {
+        Self { pipe: Box::new(pipe), tally: Arc::clone(tally), killer: killer.clone() }
     }
 }
 

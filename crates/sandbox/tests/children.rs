@@ -6,6 +6,7 @@ mod kit;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::time::{Duration, Instant};
 
+use kit::folders::Folder;
 use kit::machine::{field, slowness};
 use kit::rooms::{launcher, ours, output_of, python, run, shell, walled, with_program, words};
 use kit::users::as_each_user;
@@ -28,6 +29,62 @@ fn a_program_that_is_asked_to_end_may_do_so_in_its_own_way() {
         // Asking again is nothing.
         child.terminate();
         assert_eq!(child.wait().exit, Exit::Signal(libc::SIGTERM));
+    });
+}
+
+#[test]
+fn output_that_was_lent_to_another_program_ends_with_its_own() {
+    as_each_user(|| {
+        let launcher = launcher();
+        let folder = Folder::new();
+        let confinement = Confinement { writable: vec![folder.clone()], ..walled() };
+        let place = folder.join("socket");
+        let holding = python(&format!(
+            "import os, socket, time
+while True:
+    try:
+        lender = socket.socket(socket.AF_UNIX)
+        lender.connect({place:?})
+        lent = socket.recv_fds(lender, 1, 1)[1][0]
+        break
+    except OSError:
+        time.sleep(0.001)
+while True:
+    os.write(lent, b'another')
+    time.sleep(0.0001)"
+        ));
+        let lending = python(&format!(
+            "import os, socket
+os.write(1, b'own')
+listener = socket.socket(socket.AF_UNIX)
+listener.bind({place:?})
+listener.listen()
+borrower = listener.accept()[0]
+os.unlink({place:?})
+socket.send_fds(borrower, [b'x'], [1])
+borrower.recv(1)"
+        ));
+        for reads_itself in [false, true] {
+            // It is there first: a socket that a room finds in a folder is covered.
+            let holder = launcher.spawn(&confinement, &holding).unwrap();
+            let mut confinement = confinement.clone();
+            confinement.limits.deadline = Some(Duration::from_secs(2) * slowness());
+            let mut lender = launcher.spawn(&confinement, &lending).unwrap();
+            let began = Instant::now();
+            let mut written = Vec::new();
+            let exit = if reads_itself {
+                lender.take_stdout().unwrap().read_to_end(&mut written).unwrap();
+                lender.wait().exit
+            } else {
+                let finished = lender.finish(b"").unwrap();
+                written = finished.stdout;
+                finished.ended.exit
+            };
+            assert!(began.elapsed() < Duration::from_secs(6) * slowness(), "{:?}", began.elapsed());
+            assert_eq!(exit, Exit::Deadline);
+            assert!(written.starts_with(b"own"));
+            drop(holder);
+        }
     });
 }
 

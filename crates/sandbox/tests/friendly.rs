@@ -44,6 +44,52 @@ fn python_reads_writes_and_computes() {
 }
 
 #[test]
+fn a_granted_device_is_there_beside_the_usual_ones() {
+    as_each_user(|| {
+        let launcher = launcher();
+        // Of these, whoever runs the test may open some; what the kernel then refuses was there.
+        let devices = ["/dev/random", "/dev/autofs", "/dev/kmsg", "/dev/net/tun", "/dev/fuse"];
+        for device in devices.map(Path::new) {
+            let open = |writing: bool| {
+                std::fs::OpenOptions::new().read(!writing).write(writing).open(device).is_ok()
+            };
+            let (may_read, may_write) = (open(false), open(true));
+            if !may_read && !may_write {
+                continue;
+            }
+            let script = format!(
+                "import os, pty\n\
+                 def may(how):\n    \
+                     try:\n        os.close(os.open({device:?}, how))\n    \
+                     except OSError as error:\n        return error.errno == 1\n    \
+                     return True\n\
+                 print(may(os.O_RDONLY), may(os.O_WRONLY))\n\
+                 assert os.read(os.open('/dev/zero', os.O_RDWR), 2) == b'\\0\\0'\n\
+                 open('/dev/null', 'w').write('x'); os.listdir('/dev/fd'); open('/dev/stderr', 'w')\n\
+                 master, slave = pty.openpty()\n\
+                 os.write(slave, b'x'); assert os.read(master, 1) == b'x'\n\
+                 open('/dev/shm/file', 'w').write('x')\n\
+                 for name in ['new', 'net/new', 'zero']:\n    \
+                     try:\n        os.rename('/dev/full', '/dev/' + name)\n    \
+                     except OSError:\n        continue\n    \
+                     raise Exception(name)"
+            );
+            let granting = Confinement { devices: vec![device.to_owned()], ..walled() };
+            let expected = [may_read, may_write].map(|may| if may { "True" } else { "False" });
+            let said = output_of(&launcher, &granting, &python(&script));
+            assert_eq!(said.trim_end(), expected.join(" "), "{device:?}");
+            if device != Path::new("/dev/random") {
+                let said = output_of(&launcher, &walled(), &python(&script));
+                assert_eq!(said, "False False\n", "{device:?}");
+            }
+        }
+        let random = Confinement { devices: vec!["/dev/random".into()], ..walled() };
+        let script = shell("head -c 4 /dev/random | wc -c; echo x > /dev/random");
+        assert_eq!(output_of(&launcher, &random, &script), "4\n");
+    });
+}
+
+#[test]
 fn python_has_threads_and_processes() {
     as_each_user(|| {
         check_python(

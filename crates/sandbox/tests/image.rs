@@ -73,6 +73,34 @@ fn processes_devices_and_the_user_are_those_of_every_room() {
 }
 
 #[test]
+fn who_and_where_it_is_is_said_also_where_the_settings_are_a_link() {
+    as_each_user(|| {
+        for target in ["usr/etc", "/usr/etc", "../../usr/etc"] {
+            let root = root();
+            root.make("usr");
+            std::fs::rename(root.join("etc"), root.join("usr/etc")).unwrap();
+            symlink(target, root.join("etc")).unwrap();
+            let script = "cat /etc/os-release; grep -c tool:x:1000 /etc/passwd; \
+                          grep -c localhost /etc/hosts; (echo x > /etc/x) 2>/dev/null && echo bad; \
+                          cat /usr/etc/passwd";
+            let said = output_of(&launcher(), &inside(&root), &shell(script));
+            assert_eq!(said, "ID=image\n1\n2\nimage:x:7:7::/:/bin/sh\n");
+        }
+    });
+}
+
+#[test]
+fn devices_are_lent_to_an_image_too() {
+    as_each_user(|| {
+        let root = root();
+        let mut confinement = inside(&root);
+        confinement.devices.push("/dev/random".into());
+        let script = "head -c 4 /dev/random | wc -c; echo x > /dev/null; ls /dev/not-shown 2>&1 | grep -c 'No such'";
+        assert_eq!(output_of(&launcher(), &confinement, &shell(script)), "4\n1\n");
+    });
+}
+
+#[test]
 fn nothing_of_the_image_can_be_written_and_scratch_can() {
     as_each_user(|| {
         let root = root();

@@ -6,12 +6,13 @@ mod kit;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use kit::folders::{Folder, names};
+use kit::folders::{Folder, assert_settles, listing, names, set_mode};
 use kit::machine::{below, launchers_of, own, slowness, until};
-use kit::rooms::{launcher, output_of, run, shell, walled, walled_with, words};
-use kit::users::alone_as_each_user;
+use kit::rooms::{launcher, output_of, run, shell, told, walled, walled_with, words};
+use kit::users::{actor, alone_as_each_user, assert_passes, role};
 use sandbox::{Confinement, Exit, Network, Stream};
 
 /// All of this process and its surroundings that a run could add to.
@@ -232,6 +233,67 @@ fn programs_that_were_not_started_leave_nothing() {
         assert_eq!(names(&path), ["link"]);
         drop((path, launcher));
         before.check_same();
+    });
+}
+
+/// Fills the disk that a repository is on, and expects that a program which cannot be started then
+/// leaves it as it was. This process is root in namespaces of its own.
+fn fill_the_disk() {
+    let folder = Folder::outside();
+    let mount = ["-t", "tmpfs", "-o", "size=256k", "none", folder.to_str().unwrap()];
+    assert!(Command::new("mount").args(mount).status().unwrap().success());
+    for name in ["objects", "refs"] {
+        folder.make(&format!(".git/{name}"));
+    }
+    folder.write(".git/HEAD", "ref: refs/heads/main\n");
+    folder.write(".git/config", "[core]\n");
+    let before = listing(&folder);
+    let full = folder.join("full");
+    assert!(std::fs::write(&full, vec![0; 1 << 20]).is_err());
+    let launcher = launcher();
+    let refused = launcher.spawn(&walled_with(&folder), &shell("true")).unwrap_err();
+    assert!(told(&refused).ends_with("no space left on device"), "{refused:?}");
+    std::fs::remove_file(&full).unwrap();
+    assert_settles(&folder, &before);
+    assert_eq!(output_of(&launcher, &walled_with(&folder), &shell("echo fine")), "fine\n");
+    assert_settles(&folder, &before);
+}
+
+#[test]
+fn a_full_disk_leaves_a_repository_as_it_was() {
+    if role().is_some() {
+        return fill_the_disk();
+    }
+    let actor = actor(a_full_disk_leaves_a_repository_as_it_was, "full");
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount"]);
+    command.arg(actor.get_program()).args(actor.get_args());
+    for (name, value) in actor.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    assert_passes(&mut command, "who fills the disk");
+}
+
+#[test]
+fn a_placeholder_that_was_not_filled_is_made_anew_and_taken_away() {
+    alone_as_each_user(|| {
+        let folder = Folder::new();
+        for name in ["objects", "refs"] {
+            folder.make(&format!(".git/{name}"));
+        }
+        folder.write(".git/HEAD", "ref: refs/heads/main\n");
+        let before = listing(&folder);
+        let common = folder.write(".git/commondir", "");
+        // As a launcher leaves it that is killed between two system calls.
+        set_mode(&common, 0o1400);
+        let launcher = launcher();
+        let said = output_of(
+            &launcher,
+            &walled_with(&folder),
+            &words(["/bin/cat", common.to_str().unwrap()]),
+        );
+        assert_eq!(said, ".\n");
+        assert_settles(&folder, &before);
     });
 }
 

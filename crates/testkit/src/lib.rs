@@ -24,6 +24,7 @@ pub mod files;
 pub mod fuzz;
 pub mod hosts;
 pub mod mutations;
+pub mod ports;
 pub mod schemas;
 pub mod words;
 

@@ -1,7 +1,6 @@
 //! A home with a package whose server is on the network, and a browser.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -183,9 +182,7 @@ impl Drop for Peer {
 
 impl Peer {
     pub(crate) fn start(release: &str, setup: &Value) -> Self {
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        let (one, other) = (free(), free());
-        let ports = [one, other].map(|listener| listener.local_addr().unwrap().port());
+        let ports = [testkit::ports::unused(), testkit::ports::unused()];
         let installed = std::env::var_os("HAFT_MCP_PYTHON")
             .map_or_else(|| repository().join("target/tools/mcp-python"), PathBuf::from);
         let library = installed.join(release);

@@ -141,3 +141,23 @@ fn what_shows_or_takes_all_grants_nothing_beside() {
     }
     assert_eq!(desk.done(&["grant", PACKAGE]).stdout, "env X\n");
 }
+
+#[test]
+fn a_device_is_there_while_it_is_granted_and_the_package_asks_for_it() {
+    let desk = Desk::new();
+    let devices = ["/dev/kmsg", "/dev/autofs", "/dev/fuse", "/dev/net/tun"];
+    let Some(device) = devices.into_iter().find(|device| Path::new(device).exists()) else {
+        return;
+    };
+    let script = format!("test -c {device} && echo true || echo false; echo x > /dev/null");
+    let asking = json!({"network": "deny", "filesystem": "none", "devices": [device]});
+    let manifest = desk.capability(&script, &asking, &json!([]));
+    assert_eq!(desk.call(&manifest).json(), json!(false));
+    desk.done(&["grant", PACKAGE, "--device", device]);
+    assert_eq!(desk.call(&manifest).json(), json!(true));
+    let modest = desk.capability(&script, &closed(), &json!([]));
+    assert_eq!(desk.call(&modest).json(), json!(false));
+    let asking = desk.capability(&script, &asking, &json!([]));
+    desk.done(&["ungrant", PACKAGE, "--device", device]);
+    assert_eq!(desk.call(&asking).json(), json!(false));
+}

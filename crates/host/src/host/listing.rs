@@ -34,11 +34,11 @@ impl Host {
     ) -> Result<Vec<Action>, CallError> {
         let began = Instant::now();
         let listing = Call { within, ..listing(tool) };
-        let mut record = self.record_of(tool, &listing);
+        let mut record = Self::record_of(tool, &listing);
         surface.name().clone_into(&mut record.surface);
         let mut begun = None;
         let listed = tokio::select! {
-            listed = self.list(tool, &listing, &mut record, &mut begun) => listed,
+            listed = Box::pin(self.list(tool, &listing, &mut record, &mut begun)) => listed,
             () = called_off.cancelled() => Err(CallError::called_off()),
         };
         let told = match &listed {

@@ -1,7 +1,6 @@
 //! Servers on the network: each way of speaking over it, with real ones.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -29,7 +28,7 @@ impl Drop for Site {
 impl Site {
     /// Starts one that takes its port from `PORT`, and waits until somebody listens there.
     pub(crate) fn start(root: &Path, argv: &[&str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = testkit::ports::unused();
         Self::at(port, root, argv)
     }
 

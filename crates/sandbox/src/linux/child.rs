@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::host::{Line, Room};
+use super::pipe::Pipe;
 use super::wire::{self, Cause, End, Group, Nudge, Word};
 use crate::confinement::Limits;
 use crate::killer::Killer;
@@ -69,10 +70,13 @@ impl Child {
         line: Arc<Line>,
     ) -> io::Result<Self> {
         let deadline = limits.deadline.and_then(|after| began.checked_add(after));
-        let socket = room.socket.try_clone()?;
-        let killer = Killer::new(move || nudge(&socket, Nudge::Kill));
+        let socket = Arc::new(room.socket.try_clone()?);
+        let nudged = Arc::clone(&socket);
+        let killer = Killer::new(move || nudge(&nudged, Nudge::Kill));
         let tally = Tally::new(limits.output);
-        let output = |pipe: Option<PipeReader>| pipe.map(|pipe| Output::new(pipe, &tally, &killer));
+        let output = |pipe: Option<PipeReader>| {
+            pipe.map(|pipe| Output::new(Pipe::new(pipe, &socket), &tally, &killer))
+        };
         Ok(Self {
             stdin: ours.stdin,
             terminal: ours.terminal,
@@ -164,13 +168,7 @@ impl Child {
         }
         loop {
             let now = Instant::now();
-            if self.killer.was_used() && self.kill_at.is_none_or(|at| at > now + PATIENCE) {
-                self.kill_at = Some(now + PATIENCE);
-            }
-            if self.kill_at.is_some_and(|at| now >= at) {
-                let _ = rustix::process::pidfd_send_signal(&self.room.process, Signal::KILL);
-                self.kill_at = Some(now + PATIENCE);
-            }
+            self.kill_if_late(now);
             // Somebody else may use the killer while we wait, so look up now and then.
             let look_up = Some(now + PATIENCE);
             let next = [self.kill_at, until, look_up].into_iter().flatten().min();
@@ -185,6 +183,17 @@ impl Child {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return None;
             }
+        }
+    }
+
+    /// Kills a room that has not done what it must.
+    fn kill_if_late(&mut self, now: Instant) {
+        if self.killer.was_used() && self.kill_at.is_none_or(|at| at > now + PATIENCE) {
+            self.kill_at = Some(now + PATIENCE);
+        }
+        if self.kill_at.is_some_and(|at| now >= at) {
+            let _ = rustix::process::pidfd_send_signal(&self.room.process, Signal::KILL);
+            self.kill_at = Some(now + PATIENCE);
         }
     }
 
@@ -290,8 +299,10 @@ impl Child {
         }
         let mut buffer = vec![0; 64 << 10];
         while stdin.is_some() || stdout.is_some() || stderr.is_some() {
-            let [may_write, may_read, may_read_errors] = {
-                let mut ready = Vec::with_capacity(3);
+            self.kill_if_late(Instant::now());
+            let [has_ended, may_write, may_read, may_read_errors] = {
+                let mut ready = Vec::with_capacity(4);
+                ready.push(PollFd::new(&self.room.socket, PollFlags::IN));
                 ready.extend(stdin.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
                 ready.extend(stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
                 ready.extend(stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
@@ -304,18 +315,21 @@ impl Child {
                     polled => polled?,
                 };
                 let mut is_ready = ready.iter().map(|one| !one.revents().is_empty());
-                [stdin.is_some(), stdout.is_some(), stderr.is_some()]
+                [true, stdin.is_some(), stdout.is_some(), stderr.is_some()]
                     .map(|is_open| is_open && is_ready.next().unwrap_or(false))
             };
-            if may_write {
+            if has_ended {
+                stdin = None;
+            } else if may_write {
                 feed(&mut stdin, &mut rest);
             }
-            if may_read {
+            // After the end these wait no more, whoever still holds the pipes.
+            if may_read || has_ended {
                 let before = output.len();
                 drain(&mut stdout, &mut output, &mut buffer);
                 heard(&output[before..]);
             }
-            if may_read_errors {
+            if may_read_errors || has_ended {
                 drain(&mut stderr, &mut errors, &mut buffer);
             }
         }

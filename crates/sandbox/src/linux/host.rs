@@ -278,7 +278,7 @@ impl Line {
         if !folders.is_empty() {
             room.is_guarded = true;
             let guarded = link.guard(room.id, folders, order.held.clone()).map_err(gone)?;
-            guarded.map_err(SpawnError::Wall)?;
+            guarded.map_err(|failure| explain(failure, order))?;
         }
         while link.ready.len() + link.asked < ahead {
             link.ask_for_room().map_err(gone)?;
@@ -432,9 +432,9 @@ impl Link {
     fn guard(
         &mut self,
         room: u64,
-        folders: Vec<wire::Bytes>,
+        folders: Vec<wire::Placement>,
         held: Vec<wire::Held>,
-    ) -> Result<Result<(), Fault>, Gone> {
+    ) -> Result<Result<(), Failure>, Gone> {
         self.tell(&Ask::Guard { room, folders, held })?;
         match self.answer()? {
             Answer::Guarded(guarded) => Ok(guarded),

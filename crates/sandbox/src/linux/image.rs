@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::furniture::{STORE, Workshop};
@@ -20,6 +20,9 @@ use crate::level::Fault;
 
 /// What every room has of its own; an image's are not shown.
 const OWN: [&str; 3] = ["proc", "dev", "tmp"];
+
+/// Where settings are. It is a folder also where the image has a link, so that what it has in it can be ours.
+const SETTINGS: &str = "etc";
 
 /// Files that say who and where the program is. One that the image has no place for is left out.
 const SAID: [&str; 5] = ["etc/passwd", "etc/group", "etc/hosts", "etc/hostname", "etc/resolv.conf"];
@@ -96,6 +99,11 @@ fn show(top: &Workshop, image: &OwnedFd, order: &Order) -> Result<(), Fault> {
                     top.place(&path, Shape::Folder).doing(doing)?;
                     opened.push_back(path);
                 }
+                FileType::Symlink if path == Path::new(SETTINGS) => {
+                    let view = settings(image.as_fd()).doing(doing)?;
+                    let place = top.place(&path, Shape::Folder).doing(doing)?;
+                    mounts::put(view.as_fd(), place.as_fd()).doing(doing)?;
+                }
                 FileType::Symlink => {
                     let target = rustix::fs::readlinkat(&folder, &name, Vec::new()).doing(doing)?;
                     top.link(&path, Path::new(&OsString::from_vec(target.into_bytes())))?;
@@ -114,6 +122,14 @@ fn show(top: &Workshop, image: &OwnedFd, order: &Order) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// A view of the folder that the image's link for its settings leads to, as the image would follow it.
+fn settings(image: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let folder = rustix::fs::openat2(image, SETTINGS, flags, Mode::empty(), resolve)?;
+    mounts::copy(folder.as_fd(), Path::new(""), Mounted::ReadOnly)
 }
 
 /// The paths that something is put on or made at.

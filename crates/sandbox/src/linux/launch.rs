@@ -23,7 +23,7 @@ use super::porter::Porter;
 use super::process::{self, Namespaces, Reaped, Wait};
 use super::protect::Guard;
 use super::room::{self, Plan};
-use super::wire::{self, Answer, Ask, Group, Word};
+use super::wire::{self, Answer, Ask, Failure, Group, Word};
 use crate::level::{Fault, Finding, Primitive, Walls};
 
 /// How long to wait before a control group that was busy is tried again.
@@ -316,14 +316,16 @@ impl Launcher {
     fn guard(
         &mut self,
         room: u64,
-        folders: &[wire::Bytes],
+        folders: &[wire::Placement],
         held: &[wire::Held],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         let standing = self.rooms.values_mut().find(|standing| standing.id == room);
         // A room that is gone starts nothing, and has told the host why.
         let Some(standing) = standing else { return Ok(()) };
-        folders.iter().try_for_each(|folder| standing.guard.add(folder.path()))?;
-        held.iter().try_for_each(|held| standing.guard.hold(held.path.path(), held.shape))
+        folders.iter().try_for_each(|folder| standing.guard.add(folder))?;
+        let mut held = held.iter();
+        held.try_for_each(|held| standing.guard.hold(held.path.path(), held.shape))
+            .map_err(Failure::Wall)
     }
 
     /// Cleans up after rooms that have ended.

@@ -2,7 +2,7 @@
 //!
 //! Three processes play together, all of them this program:
 //!
-//! - the *host* ([`host`], [`order`], [`repository`], [`settings`], [`child`]) decides nothing of the walls and holds the ends;
+//! - the *host* ([`host`], [`order`], [`repository`], [`settings`], [`child`], [`pipe`]) decides nothing of the walls and holds the ends;
 //! - the *launcher* ([`launch`], [`early`], [`groups`], [`protect`]) has one thread, has rooms made by its [`porter`]s, and cleans up after them;
 //! - a *room* ([`room`], [`root`], [`furniture`], [`image`], [`files`], [`calls`], [`limits`], [`watch`], [`covers`]) is the first
 //!   process of its namespaces, builds the walls and watches the program inside them.
@@ -25,6 +25,7 @@ mod limits;
 mod mounts;
 mod names;
 mod order;
+mod pipe;
 mod porter;
 mod process;
 mod protect;

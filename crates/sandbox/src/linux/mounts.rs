@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
 use serde::{Deserialize, Serialize};
@@ -163,6 +163,13 @@ pub(crate) fn put(mount: BorrowedFd<'_>, place: BorrowedFd<'_>) -> Result<(), Er
 pub(crate) fn name(folder: BorrowedFd<'_>, path: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(folder, path, flags, Mode::empty())
+}
+
+/// Opens a file or folder only to name it, by a path with no link in it.
+pub(crate) fn plain(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)
 }
 
 /// What a place must be, so that something can be put on it.

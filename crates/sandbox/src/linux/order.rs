@@ -6,16 +6,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::mounts;
 use super::repository;
 use super::wire::{Access, Bounds, Bytes, Held, Order, Placement};
 use crate::check::{check_absolute, check_name, check_text};
 use crate::confinement::{Confinement, Network, PROXY_PORT, SCRATCH};
 use crate::network::MOST_DOORS;
 use crate::outcome::SpawnError;
-use crate::scratch::HostScratch;
+use crate::scratch::{HostScratch, PREFIX};
 
 /// Writes the order for one program.
 pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Order, SpawnError> {
@@ -34,7 +35,7 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
         environment: environment(confinement)?,
         folder: Bytes::of(&confinement.folder),
         root: confinement.root.as_deref().map(|path| placement(path, Access::Read)).transpose()?,
-        held: held(&placements),
+        held: held(&placements)?,
         placements,
         links: links(confinement)?,
         devices: devices(confinement)?,
@@ -62,22 +63,21 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
 }
 
 /// The folders in which nothing must be planted.
-pub(crate) fn guarded(order: &Order) -> Vec<Bytes> {
-    let writable = order.placements.iter().filter(|one| one.access == Access::Write);
-    writable.map(|one| one.path.clone()).collect()
+pub(crate) fn guarded(order: &Order) -> Vec<Placement> {
+    order.placements.iter().filter(|one| one.access == Access::Write).cloned().collect()
 }
 
 /// What stays as it is in the folders that may be written, beside what does for its name.
-fn held(placements: &[Placement]) -> Vec<Held> {
+fn held(placements: &[Placement]) -> Result<Vec<Held>, SpawnError> {
     let mut all = BTreeMap::new();
     for folder in placements.iter().filter(|one| one.access == Access::Write) {
-        all.extend(repository::find(folder.path.path()));
+        all.extend(repository::find(folder.path.path()).map_err(SpawnError::LeadsTooFar)?);
     }
     // What is granted by its own name is meant.
     all.retain(|path, _| placements.iter().all(|one| one.path.path() != path));
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by_key(|(path, _)| path.components().count());
-    all.into_iter().map(|(path, shape)| Held { path: Bytes::of(path), shape }).collect()
+    Ok(all.into_iter().map(|(path, shape)| Held { path: Bytes::of(path), shape }).collect())
 }
 
 /// Changes an order for a room without namespaces: the scratch folder is one of the host's, and
@@ -124,12 +124,11 @@ pub(crate) fn without_namespaces(
 /// Removes the scratch folders that a host left behind that was killed.
 fn sweep(parent: &Path) {
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| {
-            name.strip_prefix("haft-scratch-")?.split_once('-')?.0.parse::<i32>().ok()
-        });
-        if let Some(owner) = owner.and_then(rustix::process::Pid::from_raw)
-            && rustix::process::test_kill_process(owner) == Err(Errno::SRCH)
+        let is_scratch = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if is_scratch
+            && let Ok(folder) = rustix::fs::open(entry.path(), flags, Mode::empty())
+            && rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
             let _ = std::fs::remove_dir_all(entry.path());
         }
@@ -202,9 +201,7 @@ fn placement(path: &Path, access: Access) -> Result<Placement, SpawnError> {
         return Err(SpawnError::Own(path.to_owned()));
     }
     let missing = |errno: Errno| SpawnError::Missing(path.to_owned(), errno.into());
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
+    let opened = match mounts::plain(path) {
         Err(Errno::LOOP) => return Err(SpawnError::Link(path.to_owned())),
         opened => opened.map_err(missing)?,
     };
@@ -278,5 +275,16 @@ mod tests {
         }
         let refused = write(&Confinement::default(), &["/bin/true".into(), "a\0b".into()]);
         assert!(matches!(refused, Err(SpawnError::BadText)));
+    }
+
+    #[test]
+    fn a_scratch_folder_is_swept_when_nobody_holds_it() {
+        let used = HostScratch::make().unwrap();
+        let parent = used.path().parent().unwrap().to_owned();
+        // What a host leaves that is killed, whoever has its number now.
+        let left = parent.join(format!("{PREFIX}{}-left", std::process::id()));
+        std::fs::create_dir_all(left.join("inner")).unwrap();
+        sweep(&parent);
+        assert!(used.path().exists() && !left.exists());
     }
 }

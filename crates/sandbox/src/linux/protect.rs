@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use super::covers::Covers;
 use super::mounts::{self, Doing, Mounted, Shape};
 use super::root::is_writable;
+use super::wire::{Failure, Placement};
 use crate::level::Fault;
 use crate::protected::{COMMON, FOLDERS, IN_REPOSITORY, OF_A_REPOSITORY, PROTECTED, REPOSITORY};
 
@@ -25,34 +26,35 @@ use crate::protected::{COMMON, FOLDERS, IN_REPOSITORY, OF_A_REPOSITORY, PROTECTE
 const FILE_MODE: u32 = 0o1400;
 const FOLDER_MODE: u32 = 0o1500;
 
-/// The placeholders of one room, taken away when it is dropped.
+/// The placeholders of one room, taken away when it is dropped, the last first.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     placeholders: Vec<Placeholder>,
 }
 
+/// What stands where something could be planted. It is taken away when it is dropped.
 #[derive(Debug)]
 struct Placeholder {
     parent: OwnedFd,
     name: OsString,
     shape: Shape,
-    /// Holds the shared lock.
+    /// Holds the shared lock, when it is in use.
     held: OwnedFd,
 }
 
 impl Guard {
-    /// Makes what is missing in a folder.
-    pub(crate) fn add(&mut self, folder: &Path) -> Result<(), Fault> {
-        let doing =
-            |name: &str| format!("keep `{}` from being planted", folder.join(name).display());
-        let opened = match mounts::name(rustix::fs::CWD, folder) {
-            Err(Errno::NOTDIR) => return Ok(()),
-            opened => opened.doing(|| format!("open `{}`", folder.display()))?,
-        };
-        let kind = rustix::fs::fstat(&opened).doing(|| doing("."))?.st_mode;
-        if FileType::from_raw_mode(kind) != FileType::Directory || !is_writable(opened.as_fd()) {
+    /// Makes what is missing in a folder that may be written.
+    pub(crate) fn add(&mut self, granted: &Placement) -> Result<(), Failure> {
+        let (opened, shape) = granted.open()?;
+        if shape != Shape::Folder || !is_writable(opened.as_fd()) {
             return Ok(());
         }
+        self.keep_all(&opened, granted.path.path()).map_err(Failure::Wall)
+    }
+
+    fn keep_all(&mut self, opened: &OwnedFd, folder: &Path) -> Result<(), Fault> {
+        let doing =
+            |name: &str| format!("keep `{}` from being planted", folder.join(name).display());
         for name in PROTECTED {
             let shape = if FOLDERS.contains(&name) { Shape::Folder } else { Shape::File };
             self.keep(opened.as_fd(), name, shape).doing(|| doing(name))?;
@@ -75,7 +77,7 @@ impl Guard {
     pub(crate) fn hold(&mut self, path: &Path, shape: Shape) -> Result<(), Fault> {
         let doing = || format!("keep `{}` from being planted", path.display());
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-        let parent = mounts::name(rustix::fs::CWD, parent).doing(doing)?;
+        let parent = mounts::plain(parent).doing(doing)?;
         if is_writable(parent.as_fd()) {
             self.keep(parent.as_fd(), name, shape).doing(doing)?;
         }
@@ -121,32 +123,33 @@ impl Guard {
         shape: Shape,
     ) -> Result<(), Errno> {
         let name = name.as_ref();
+        let mut was_emptied = false;
         loop {
-            let held = match make(parent, name, shape) {
+            let around = parent.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+            let (held, is_new) = match make(parent, name, shape) {
                 Err(Errno::EXIST) => match join(parent, name) {
-                    Ok(Some(held)) => held,
+                    Ok(Some(held)) => (held, false),
                     Ok(None) => return Ok(()),
                     Err(Errno::NOENT) => continue,
                     Err(error) => return Err(error),
                 },
                 Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(()),
-                made => made?,
+                made => (made?, true),
             };
-            lock(&held)?;
+            // From here on it is taken away whatever happens.
+            let placeholder = Placeholder { parent: around, name: name.into(), shape, held };
+            if is_new {
+                placeholder.fill()?;
+            } else if !was_emptied && placeholder.is_unfilled()? {
+                // Whoever made it was killed over it, or does it now and makes another.
+                was_emptied = true;
+                continue;
+            }
+            lock(&placeholder.held)?;
             // Its last holder may have taken it away between the look and the lock.
-            let (held_stat, now) = (
-                rustix::fs::fstat(&held)?,
-                rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW),
-            );
-            match now {
-                Ok(now) if (now.st_dev, now.st_ino) == (held_stat.st_dev, held_stat.st_ino) => {
-                    let parent = parent.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
-                    let name = name.to_owned();
-                    self.placeholders.push(Placeholder { parent, name, shape, held });
-                    return Ok(());
-                }
-                Ok(_) | Err(Errno::NOENT) => {}
-                Err(error) => return Err(error),
+            if placeholder.look()?.is_some() {
+                self.placeholders.push(placeholder);
+                return Ok(());
             }
         }
     }
@@ -154,28 +157,49 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        for placeholder in self.placeholders.drain(..).rev() {
-            let alone = FlockOperation::NonBlockingLockExclusive;
-            if rustix::fs::flock(&placeholder.held, alone).is_ok() {
-                let flags = match placeholder.shape {
-                    Shape::Folder => AtFlags::REMOVEDIR,
-                    Shape::File => AtFlags::empty(),
-                };
-                let (parent, name) = (&placeholder.parent, placeholder.name.as_os_str());
-                let (Ok(held), Ok(now)) = (
-                    rustix::fs::fstat(&placeholder.held),
-                    rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW),
-                ) else {
-                    continue;
-                };
-                // The owner may have put something of theirs in its place meanwhile.
-                let is_ours = (held.st_dev, held.st_ino) == (now.st_dev, now.st_ino)
-                    && is_marked(now.st_mode)
-                    && (placeholder.shape == Shape::Folder || says_nothing(&now, name));
-                if is_ours {
-                    let _ = rustix::fs::unlinkat(parent, name, flags);
-                }
-            }
+        while self.placeholders.pop().is_some() {}
+    }
+}
+
+impl Placeholder {
+    fn fill(&self) -> Result<(), Errno> {
+        match content(&self.name) {
+            b"" => Ok(()),
+            content if rustix::io::write(&self.held, content)? == content.len() => Ok(()),
+            _ => Err(Errno::NOSPC),
+        }
+    }
+
+    fn is_unfilled(&self) -> Result<bool, Errno> {
+        Ok(!content(&self.name).is_empty() && rustix::fs::fstat(&self.held)?.st_size == 0)
+    }
+
+    /// What has its name, if that is still it.
+    fn look(&self) -> Result<Option<rustix::fs::Stat>, Errno> {
+        let held = rustix::fs::fstat(&self.held)?;
+        match rustix::fs::statat(&self.parent, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(now) if (now.st_dev, now.st_ino) == (held.st_dev, held.st_ino) => Ok(Some(now)),
+            Ok(_) | Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Placeholder {
+    /// Takes it away, unless another room holds it or the owner has put something of theirs in its place.
+    fn drop(&mut self) {
+        if rustix::fs::flock(&self.held, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return;
+        }
+        let flags = match self.shape {
+            Shape::Folder => AtFlags::REMOVEDIR,
+            Shape::File => AtFlags::empty(),
+        };
+        if let Ok(Some(now)) = self.look()
+            && is_marked(now.st_mode)
+            && (self.shape == Shape::Folder || says_nothing(&now, &self.name))
+        {
+            let _ = rustix::fs::unlinkat(&self.parent, &*self.name, flags);
         }
     }
 }
@@ -205,8 +229,9 @@ fn content(name: &OsStr) -> &'static [u8] {
     if name == COMMON { b".\n" } else { b"" }
 }
 
+/// Whether a file holds no more than a placeholder does. One that was not filled holds less.
 fn says_nothing(stat: &rustix::fs::Stat, name: &OsStr) -> bool {
-    usize::try_from(stat.st_size) == Ok(content(name).len())
+    stat.st_size == 0 || usize::try_from(stat.st_size) == Ok(content(name).len())
 }
 
 fn look(folder: BorrowedFd<'_>, name: &str) -> Result<Option<FileType>, Errno> {
@@ -238,13 +263,15 @@ fn make(parent: BorrowedFd<'_>, name: &OsStr, shape: Shape) -> Result<OwnedFd, E
     match shape {
         Shape::File => {
             let flags = flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-            let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE))?;
-            rustix::io::write(&file, content(name))?;
-            Ok(file)
+            rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE))
         }
         Shape::Folder => {
             rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(FOLDER_MODE))?;
-            rustix::fs::openat(parent, name, flags | OFlags::DIRECTORY, Mode::empty())
+            rustix::fs::openat(parent, name, flags | OFlags::DIRECTORY, Mode::empty()).inspect_err(
+                |_| {
+                    let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+                },
+            )
         }
     }
 }
@@ -364,4 +391,34 @@ pub(crate) fn cover_one(
     let view = view.doing(doing)?;
     covers.note(view.as_fd(), path)?;
     mounts::put(view.as_fd(), place.as_fd()).doing(doing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::wire::{Access, Bytes};
+
+    #[test]
+    fn nothing_is_made_where_a_link_or_another_folder_has_taken_the_place_of_a_granted_one() {
+        let around = tempfile::tempdir().unwrap();
+        let around = around.path().canonicalize().unwrap();
+        let folder = around.join("above/granted");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(around.join("other/granted")).unwrap();
+        let found = rustix::fs::stat(&folder).unwrap();
+        let identity = (found.st_dev, found.st_ino);
+        let granted = Placement { path: Bytes::of(&folder), access: Access::Write, identity };
+        assert!(Guard::default().add(&granted).is_ok());
+        std::fs::rename(around.join("above"), around.join("gone")).unwrap();
+        for target in ["gone", "other"] {
+            std::os::unix::fs::symlink(target, around.join("above")).unwrap();
+            let mut guard = Guard::default();
+            assert!(matches!(guard.add(&granted), Err(Failure::Moved(_))), "{target}");
+            assert!(guard.hold(&folder.join("hooks"), Shape::Folder).is_err());
+            assert_eq!(std::fs::read_dir(around.join(target).join("granted")).unwrap().count(), 0);
+            std::fs::remove_file(around.join("above")).unwrap();
+        }
+        std::fs::rename(around.join("other"), around.join("above")).unwrap();
+        assert!(matches!(Guard::default().add(&granted), Err(Failure::Moved(_))));
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use super::mounts::Shape;
@@ -24,14 +24,20 @@ const FOLDERS: usize = 20_000;
 const FILES: usize = 32;
 const LONGEST: u64 = 1 << 20;
 
+/// How many paths to hold in one folder: each costs every start some time and two descriptors.
+const MOST: usize = 512;
+
+/// A file with settings that names more than that.
+type TooMuch = PathBuf;
+
 /// What is to be held in a writable folder: paths, and what to put where nothing is yet. Everything
 /// above such a path is there.
-pub(crate) fn find(folder: &Path) -> BTreeMap<PathBuf, Shape> {
+pub(crate) fn find(folder: &Path) -> Result<BTreeMap<PathBuf, Shape>, TooMuch> {
     let mut search = Search { folder, held: BTreeMap::new() };
     let around = folder.ancestors().find(|one| one.join(REPOSITORY).symlink_metadata().is_ok());
-    search.follow_settings(around.unwrap_or(folder));
-    search.look_below();
-    search.held
+    search.follow_settings(around.unwrap_or(folder))?;
+    search.look_below()?;
+    Ok(search.held)
 }
 
 struct Search<'a> {
@@ -41,13 +47,13 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Holds the repositories that are there below the folder, the nearest first.
-    fn look_below(&mut self) {
+    fn look_below(&mut self) -> Result<(), TooMuch> {
         let (mut opened, mut found) = (0, 0);
         let mut next = VecDeque::from([(self.folder.to_owned(), 0)]);
         while let Some((folder, depth)) = next.pop_front() {
             if depth == DEPTH {
                 // What is in it does not matter any more, and a question is cheaper than a list.
-                found += usize::from(self.hold_repository(&folder));
+                found += usize::from(self.hold_repository(&folder)?);
             } else {
                 opened += 1;
                 let Ok(entries) = fs::read_dir(&folder) else { continue };
@@ -55,7 +61,7 @@ impl Search<'_> {
                     let name = entry.file_name();
                     if name == REPOSITORY {
                         // The one at the top is protected for its name.
-                        found += usize::from(depth > 0 && self.hold_repository(&folder));
+                        found += usize::from(depth > 0 && self.hold_repository(&folder)?);
                     } else if opened + next.len() < FOLDERS
                         && entry.file_type().is_ok_and(|kind| kind.is_dir())
                         && !(depth == 0 && PROTECTED.iter().any(|one| name == *one))
@@ -65,16 +71,19 @@ impl Search<'_> {
                 }
             }
             if found >= REPOSITORIES {
-                return;
+                break;
             }
         }
+        Ok(())
     }
 
     /// Holds the repository in a folder; whether there is one.
-    fn hold_repository(&mut self, worktree: &Path) -> bool {
+    fn hold_repository(&mut self, worktree: &Path) -> Result<bool, TooMuch> {
         let repository = worktree.join(REPOSITORY);
         let found = repository.symlink_metadata();
-        let Some(found) = found.ok().filter(|found| !is_marked(found.mode())) else { return false };
+        let Some(found) = found.ok().filter(|found| !is_marked(found.mode())) else {
+            return Ok(false);
+        };
         if found.is_dir() {
             // One that lacks a part is none today, and may be one tomorrow.
             for name in ["config", "config.worktree", COMMON] {
@@ -87,12 +96,12 @@ impl Search<'_> {
         } else {
             self.hold(&repository, Shape::File);
         }
-        self.follow_settings(worktree);
-        true
+        self.follow_settings(worktree)?;
+        Ok(true)
     }
 
     /// Holds what the settings of a repository lead to.
-    fn follow_settings(&mut self, worktree: &Path) {
+    fn follow_settings(&mut self, worktree: &Path) -> Result<(), TooMuch> {
         let mut repository = worktree.join(REPOSITORY);
         if let Some(elsewhere) = line_of(&repository, b"gitdir: ") {
             repository = plain(&worktree.join(elsewhere));
@@ -106,13 +115,11 @@ impl Search<'_> {
         let mut count = 0;
         while let Some(file) = files.pop_front().filter(|_| count < FILES) {
             count += 1;
+            let mut hooks = None;
             for leads in settings::read(&text_of(&file)) {
                 match leads {
-                    Leads::Hooks(path) => {
-                        if let Some(path) = path_of(&path) {
-                            self.hold(&plain(&worktree.join(path)), Shape::Folder);
-                        }
-                    }
+                    // Of one file the last counts.
+                    Leads::Hooks(path) => hooks = path_of(&path),
                     Leads::Include(path) => {
                         if let Some(path) = path_of(&path) {
                             let around = file.parent().unwrap_or(worktree);
@@ -122,8 +129,15 @@ impl Search<'_> {
                         }
                     }
                 }
+                if self.held.len() > MOST {
+                    return Err(file);
+                }
+            }
+            if let Some(path) = hooks {
+                self.hold(&plain(&worktree.join(path)), Shape::Folder);
             }
         }
+        Ok(())
     }
 
     /// Holds a path, if it is in the folder: itself, or the first on the way to it that is not there, and
@@ -176,8 +190,9 @@ fn is_held_by_name(below: &Path) -> bool {
 fn text_of(file: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     // Opening something else than a file could wait for ever.
-    if file.metadata().is_ok_and(|found| found.is_file())
-        && let Ok(file) = fs::File::open(file)
+    let opened = fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file);
+    if let Ok(file) = opened
+        && file.metadata().is_ok_and(|found| found.is_file())
     {
         let _ = file.take(LONGEST).read_to_end(&mut text);
     }

@@ -304,7 +304,8 @@ fn rights(plan: &Plan, order: &Order) -> (Rights, Connections) {
         }
         Namespaces::Shared => {
             let readable = plan.system.paths().chain(granted(Access::Read)).collect();
-            let devices = bare::DEVICES.iter().map(PathBuf::from).collect();
+            let lent = order.devices.iter().map(|device| device.clone().into_path());
+            let devices = bare::DEVICES.iter().map(PathBuf::from).chain(lent).collect();
             (Rights { readable, writable, devices }, Connections::Refused)
         }
     }

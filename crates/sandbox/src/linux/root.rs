@@ -28,6 +28,9 @@ pub(crate) const INSIDE_ID: u32 = 1000;
 /// Where the settings of the system are; of these a room has only a few.
 const SETTINGS: &str = "/etc";
 
+/// Where devices are.
+const DEVICES: &str = "/dev";
+
 /// Files under `/proc` that anybody may read and that are not of the room.
 const MASKED: [&str; 2] = ["keys", "key-users"];
 
@@ -130,6 +133,9 @@ impl Root {
         for held in &order.held {
             self.hold(held.path.path()).map_err(Failure::Wall)?;
         }
+        if !order.devices.is_empty() {
+            self.make_anew(DEVICES).map_err(Failure::Wall)?;
+        }
         for device in &order.devices {
             self.top.bind(device.path(), Shape::File, Mounted::Device).map_err(Failure::Wall)?;
         }
@@ -156,7 +162,7 @@ impl Root {
         self.pin_above(path).map_err(Failure::Wall)?;
         let place = match self.top.place(path, shape) {
             Err(Errno::ROFS) if path.starts_with(SETTINGS) => {
-                self.open_settings().map_err(Failure::Wall)?;
+                self.make_anew(SETTINGS).map_err(Failure::Wall)?;
                 self.top.place(path, shape)
             }
             place => place,
@@ -190,16 +196,15 @@ impl Root {
         Ok(())
     }
 
-    /// Gives the room a folder of settings of its own, with the same in it as in the one that all rooms
-    /// share, which has no place for anything else.
-    fn open_settings(&mut self) -> Result<(), Fault> {
-        let doing = || format!("make `{SETTINGS}` anew");
+    /// Gives the room a folder of its own, with the same in it as in the one that all rooms share, which
+    /// has no place for anything else.
+    fn make_anew(&mut self, folder: &str) -> Result<(), Fault> {
+        let doing = || format!("make `{folder}` anew");
         let own = mounts::memory(1 << 20, 1024, "755").doing(doing)?;
-        let place = self.top.place(Path::new(SETTINGS), Shape::Folder).doing(doing)?;
-        mounts::put(own.as_fd(), place.as_fd()).doing(doing)?;
-        let shared = Path::new(STORE).join(SETTINGS.trim_start_matches('/'));
+        let place = self.top.place(Path::new(folder), Shape::Folder).doing(doing)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let shared = rustix::fs::openat(CWD, &shared, flags, Mode::empty()).doing(doing)?;
+        let shared = rustix::fs::openat(&place, ".", flags, Mode::empty()).doing(doing)?;
+        mounts::put(own.as_fd(), place.as_fd()).doing(doing)?;
         for entry in rustix::fs::Dir::read_from(&shared).doing(doing)? {
             let entry = entry.doing(doing)?;
             let name = Path::new(OsStr::from_bytes(entry.file_name().to_bytes()));

@@ -11,7 +11,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
@@ -55,7 +56,7 @@ pub(crate) enum Ask {
     /// Say when nothing of this room is left, and how its control group fared. Answered by `Left`.
     Leave { room: u64 },
     /// Keep what must not be planted in these folders out of them while this room stands.
-    Guard { room: u64, folders: Vec<Bytes>, held: Vec<Held> },
+    Guard { room: u64, folders: Vec<Placement>, held: Vec<Held> },
 }
 
 /// What the launcher answers, in the order it was asked.
@@ -71,7 +72,7 @@ pub(crate) enum Answer {
     /// something in its control group.
     Left(Option<u64>),
     /// The folders are guarded, or not.
-    Guarded(Result<(), Fault>),
+    Guarded(Result<(), Failure>),
 }
 
 /// The control group of a room.
@@ -127,8 +128,10 @@ impl Placement {
     pub(crate) fn open(&self) -> Result<(OwnedFd, Shape), Failure> {
         let path = self.path.path();
         let named = || path.display().to_string();
-        let opened = mounts::name(CWD, path);
-        let opened = opened.doing(|| format!("open `{}`", named())).map_err(Failure::Wall)?;
+        let opened = match mounts::plain(path) {
+            Err(Errno::LOOP) => return Err(Failure::Moved(self.path.clone())),
+            opened => opened.doing(|| format!("open `{}`", named())).map_err(Failure::Wall)?,
+        };
         let stat = rustix::fs::fstat(&opened)
             .doing(|| format!("look at `{}`", named()))
             .map_err(Failure::Wall)?;
@@ -322,14 +325,12 @@ mod tests {
     fn a_message_arrives_with_its_descriptors() {
         let (left, right) = UnixStream::pair().unwrap();
         let file = std::fs::File::open("/dev/null").unwrap();
-        let ask =
-            Ask::Guard { room: 7, folders: vec![Bytes(vec![0xff; 300_000])], held: Vec::new() };
+        let held = Held { path: Bytes(vec![0xff; 300_000]), shape: Shape::File };
+        let ask = Ask::Guard { room: 7, folders: Vec::new(), held: vec![held] };
         let sender = std::thread::spawn(move || send(&left, &ask, &[file.as_fd()]).unwrap());
         let (ask, descriptors) = receive::<Ask>(&right).unwrap().unwrap();
         sender.join().unwrap();
-        assert!(
-            matches!(ask, Ask::Guard { room: 7, folders, .. } if folders[0].0.len() == 300_000)
-        );
+        assert!(matches!(ask, Ask::Guard { room: 7, held, .. } if held[0].path.0.len() == 300_000));
         assert_eq!(descriptors.len(), 1);
     }
 

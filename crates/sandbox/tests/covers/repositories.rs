@@ -159,6 +159,48 @@ fn a_link_on_the_way_to_hooks_leads_nowhere_else() {
 }
 
 #[test]
+fn of_the_hooks_that_one_file_names_the_last_are_held() {
+    as_each_user(|| {
+        let project = Project::new();
+        let many: String = (0..20_000).map(|n| format!("hookspath = h{n}\n")).collect();
+        make(&project, "one/.git");
+        fs::write(project.at("one/.git/config"), format!("[core]\n{many}")).unwrap();
+        assert_held(&project, "one/h19999");
+        let script = "echo x > one/h0 && echo x > one/h19998";
+        assert_eq!(run(&project.confinement(), script), Exit::Code(0));
+    });
+}
+
+#[test]
+fn settings_that_lead_to_more_than_can_be_held_are_refused_by_their_name() {
+    as_each_user(|| {
+        let project = Project::new();
+        let many: String = (0..20_000).map(|n| format!("path = i{n}\n")).collect();
+        make(&project, "one/.git");
+        let settings = project.at("one/.git/config");
+        fs::write(&settings, format!("[include]\n{many}")).unwrap();
+        let launcher = sandbox::Launcher::start(&crate::launcher_program()).unwrap();
+        let refused = launcher.spawn(&project.confinement(), &["/bin/true".into()]).unwrap_err();
+        let expected = format!(
+            "`{}` leads git to more files and folders than can be protected",
+            settings.display()
+        );
+        assert_eq!(refused.to_string(), expected);
+    });
+}
+
+#[test]
+fn settings_that_are_no_file_hold_nothing_up() {
+    as_each_user(|| {
+        let project = Project::new();
+        make(&project, "one/.git");
+        let made = std::process::Command::new("mkfifo").arg(project.at("one/.git/config")).status();
+        assert!(made.unwrap().success());
+        assert_eq!(run(&project.confinement(), "exit 0"), Exit::Code(0));
+    });
+}
+
+#[test]
 fn nothing_is_left_of_what_was_put_there_meanwhile() {
     as_each_user(|| {
         let project = Project::new();
