@@ -156,12 +156,13 @@ impl Host {
     /// Makes a call, and writes down that it was made, or why not.
     pub async fn call(&self, tool: &Tool, call: &Call, warmth: Warmth) -> Made {
         let began = Instant::now();
-        let mut noted = Noted { record: Self::record_of(tool, call), waited: Duration::ZERO };
+        let mut noted =
+            Noted { record: Self::record_of(tool, call), waited: Duration::ZERO, begun: None };
         let ready = Box::pin(self.ready(tool, call, warmth, &mut noted)).await;
-        let Noted { mut record, waited } = noted;
-        let (mut answered, begun) = match ready {
+        let Noted { mut record, waited, begun } = noted;
+        let mut answered = match ready {
             Ok(ready) => {
-                let Ready { plan, action, begun, allowed } = ready;
+                let Ready { plan, action, allowed } = ready;
                 let running = Running {
                     plan: &plan,
                     action: Arc::new(action),
@@ -176,13 +177,13 @@ impl Host {
                     limit::tell(error, &plan.decision.allowance, tool.package.dialect);
                 }
                 ran.redact(&plan.redactor);
-                (ran, Some(begun))
+                ran
             }
             Err(error) => {
                 if error.kind.is_refusal() {
                     record.decision = audit::Decision::Denied(error.message.clone());
                 }
-                (Ran::refused(error), None)
+                Ran::refused(error)
             }
         };
         if let Err(error) = &mut answered.output {
@@ -206,7 +207,7 @@ impl Host {
         warmth: Warmth,
         noted: &mut Noted,
     ) -> Result<Ready, CallError> {
-        let Noted { record, waited } = noted;
+        let Noted { record, waited, begun } = noted;
         let prepared = self.prepare(tool, call)?;
         record.action.clone_from(&prepared.action.name);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
@@ -219,14 +220,14 @@ impl Host {
         let allowance = open.allowance.clone();
         let hooks = self.asked(tool, call, &prepared, open, &[]);
         let question = question(&hooks)?;
-        let is_counted = question.is_some();
         let considered = match question {
             Some(question) => {
-                // They are the tool's own code, so they count, and are written down, like any call.
+                // They are the tool's own code: with them the call begins.
                 self.records.reserve(tool, &self.settings.policy).await?;
+                record.sandbox = self.level().to_string();
+                *begun = Some(self.records.begin(record)?);
                 let began = Instant::now();
-                let until = began + allowed;
-                let considered = self.consider_written(question, warmth, until, call, record);
+                let considered = self.consider(question, warmth, began + allowed, call);
                 let considered = Box::pin(considered).await.map_err(|mut error| {
                     limit::tell(&mut error, &allowance, tool.package.dialect);
                     error
@@ -248,7 +249,7 @@ impl Host {
         check_allowed(&decision, tool)?;
         record.decision = audit::Decision::Allowed;
         self.note_place(tool, &known).await?;
-        if !is_counted {
+        if begun.is_none() {
             self.records.reserve(tool, &self.settings.policy).await?;
         }
         let collector = self.collector(tool, &known);
@@ -265,37 +266,10 @@ impl Host {
         if call.called_off.is_cancelled() {
             return Err(CallError::called_off());
         }
-        let begun = self.records.begin(record)?;
-        Ok(Ready { plan, action: prepared.action.clone(), begun, allowed })
-    }
-
-    /// The same as [`Host::consider`], written down as a call of its own.
-    async fn consider_written(
-        &self,
-        question: Worker,
-        warmth: Warmth,
-        until: Instant,
-        call: &Call,
-        record: &audit::Call,
-    ) -> Result<Considered, CallError> {
-        let began = Instant::now();
-        let folder = question.walls.confinement.folder.display().to_string();
-        let record = audit::Call {
-            action: HOOKS.to_owned(),
-            argv: question.shown.clone(),
-            cwd: folder,
-            sandbox: self.level().to_string(),
-            decision: audit::Decision::Allowed,
-            ..record.clone()
-        };
-        let begun = self.records.begin(&record)?;
-        let considered = self.consider(question, warmth, until, call).await;
-        let ran = match &considered {
-            Ok(_) => Ran::listed(),
-            Err(error) => Ran::failed(error.clone()),
-        };
-        self.records.end(begun, &ran.ending(began.elapsed()))?;
-        considered
+        if begun.is_none() {
+            *begun = Some(self.records.begin(record)?);
+        }
+        Ok(Ready { plan, action: prepared.action.clone(), allowed })
     }
 
     /// Asks a tool what it has to say of a call, within the time of the call and as long as somebody waits for it.
@@ -465,9 +439,6 @@ impl Host {
     }
 }
 
-/// What is written down as the action while a tool's own hooks run.
-const HOOKS: &str = "hooks";
-
 /// A call that was made, or was not.
 #[derive(Debug)]
 pub struct Made {
@@ -489,7 +460,6 @@ pub struct Made {
 struct Ready {
     plan: Plan,
     action: Action,
-    begun: audit::Begun,
     /// How long it may run.
     allowed: Duration,
 }
@@ -499,6 +469,8 @@ struct Noted {
     record: audit::Call,
     /// How long the owner took to answer.
     waited: Duration,
+    /// That it is in the log, from when anything of the tool may run.
+    begun: Option<audit::Begun>,
 }
 
 /// What a grant would give it, of what it was kept from.

@@ -214,14 +214,6 @@ impl Records {
         })
     }
 
-    /// Writes down how something went that is not counted as a call.
-    pub(crate) fn end(&self, begun: Begun, ending: &Ending) -> Result<(), CallError> {
-        self.audit.end(begun, ending, now()).map(drop).map_err(|error| {
-            let message = format!("the call cannot be written down, so it is not made: {error}");
-            CallError::new(Kind::Unavailable, message)
-        })
-    }
-
     /// Writes down how a call went and what it could be granted, and counts it. What cannot be written is told.
     pub(crate) async fn finish(
         self: &Arc<Self>,
@@ -232,7 +224,7 @@ impl Records {
         blocked: &[Blocked],
     ) -> Vec<String> {
         let written = match begun {
-            Some(begun) => self.audit.end(begun, ending, now()),
+            Some(begun) => self.audit.end(begun, call, ending, now()),
             None => self.audit.record(call, ending, now()),
         };
         let mut faults: Vec<String> = written.err().iter().map(ToString::to_string).collect();

@@ -256,14 +256,12 @@ async fn an_approved_call_is_one_call_in_the_log() {
     let (_, call) = asking(&tool, &json!({}), Some(Said::Once));
     host.call(&tool, &call, Warmth::Warm).await.reply.unwrap();
     let records = logged(&home);
-    let kinds: Vec<_> = records.iter().map(|one| (&*one.action, one.kind)).collect();
-    let (begin, end) = (audit::Kind::Begin, audit::Kind::End);
-    let hooks = [("hooks", begin), ("hooks", end)];
-    assert_eq!(kinds, [hooks, [(&*call.action, begin), (&*call.action, end)]].concat());
-    // The end tells the whole call.
-    let [_, _, begin, end] = &records[..] else { panic!("{records:?}") };
-    assert_eq!((&end.decision, &end.argv), (&Some("allowed".to_owned()), &begin.argv));
-    assert_eq!((&end.cwd, &end.env_keys), (&begin.cwd, &begin.env_keys));
+    let kinds: Vec<_> = records.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [audit::Kind::Begin, audit::Kind::End]);
+    // It began with the hooks, which are code of the tool; the end tells the whole call.
+    let [begin, end] = &records[..] else { panic!("{records:?}") };
+    assert_eq!((begin.decision.as_deref(), end.decision.as_deref()), (None, Some("allowed")));
+    assert!(begin.argv.is_empty() && !end.argv.is_empty(), "{records:?}");
 }
 
 #[tokio::test]

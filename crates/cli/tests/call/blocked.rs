@@ -155,7 +155,7 @@ fn a_grant_that_becomes_a_link_while_the_tool_is_asked_is_refused() {
         let log = || {
             std::fs::read_dir(desk.path("home/audit")).map_or(0, |all| {
                 let texts = all.filter_map(|one| std::fs::read_to_string(one.ok()?.path()).ok());
-                texts.map(|text| text.matches("\"action\":\"hooks\"").count()).sum()
+                texts.map(|text| text.matches("\"kind\":\"begin\"").count()).sum()
             })
         };
         let before = log();
@@ -175,16 +175,15 @@ fn hooks_run_only_when_that_is_written_down_and_within_the_budget() {
     let desk = Desk::new();
     let from = node(&desk, "return 1;", "requiresApproval: () => false");
     call(&desk, &from, &json!({}));
-    let hooks = || records(&desk).iter().filter(|one| one["action"] == "hooks").count();
-    let before = hooks();
-    assert!(before > 0);
+    let begun = || records(&desk).iter().filter(|one| one["kind"] == "begin").count();
+    let before = begun();
     desk.done(&["audit", "verify"]);
     desk.write("home/policy.toml", "[budget]\ncalls_per_day = 0\n");
     let noisy = node(&desk, "return 1;", "requiresApproval: () => { throw new Error('it ran'); }");
     let ran = call(&desk, &noisy, &json!({}));
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("used up"), "{}", ran.stderr);
-    assert_eq!(hooks(), before);
+    assert_eq!(begun(), before);
 }
 
 #[test]

@@ -37,7 +37,6 @@ pub enum Durability {
 #[must_use = "a call that began has to end in the log"]
 pub struct Begun {
     seq: u64,
-    call: Call,
 }
 
 impl Begun {
@@ -91,14 +90,21 @@ impl Audit {
     pub fn begin(&self, call: &Call, now: Time) -> Result<Begun, AuditError> {
         let mut record = Record::blank(Kind::Begin, now);
         record.put_call(call);
-        Ok(Begun { seq: self.append(record)?, call: call.clone() })
+        Ok(Begun { seq: self.append(record)? })
     }
 
-    /// Writes how it ended, and once more what was called: this one record tells the whole call. Gives its number.
+    /// Writes how it ended, and once more what was called, of which more may be known by now: this one record tells the
+    /// whole call. Gives its number.
     #[expect(clippy::needless_pass_by_value, reason = "a call ends once")]
-    pub fn end(&self, begun: Begun, ending: &Ending, now: Time) -> Result<u64, AuditError> {
+    pub fn end(
+        &self,
+        begun: Begun,
+        call: &Call,
+        ending: &Ending,
+        now: Time,
+    ) -> Result<u64, AuditError> {
         let mut record = Record::blank(Kind::End, now);
-        record.put_call(&begun.call);
+        record.put_call(call);
         record.put_ending(ending);
         record.begin = Some(begun.seq);
         self.append(record)

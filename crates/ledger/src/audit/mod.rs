@@ -17,7 +17,7 @@
 //! let call = Call { package: "demo.files".into(), action: "remove".into(), ..Call::default() };
 //! let begun = audit.begin(&call, Time::from_unix_millis(1_000))?;
 //! // The tool runs here, and only here.
-//! audit.end(begun, &Ending::default(), Time::from_unix_millis(1_250))?;
+//! audit.end(begun, &call, &Ending::default(), Time::from_unix_millis(1_250))?;
 //! assert!(verify(&home.path().join("audit"))?.is_sound());
 //! # Ok::<(), ledger::AuditError>(())
 //! ```

@@ -20,7 +20,7 @@ fn worker() {
     for number in 0..records {
         let call = call(&format!("demo.{}", std::process::id()), "write");
         let begun = audit.begin(&call, at(number)).unwrap();
-        audit.end(begun, &Ending::default(), at(number)).unwrap();
+        audit.end(begun, &call, &Ending::default(), at(number)).unwrap();
     }
 }
 

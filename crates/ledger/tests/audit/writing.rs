@@ -95,7 +95,8 @@ fn a_call_with_effects_leaves_two_records() {
     assert_eq!(report.findings[0].fault, Fault::Unfinished { seq: 1 });
     assert!(report.is_sound(), "a call that runs is nothing wrong");
     let seq = begun.seq();
-    audit.end(begun, &Ending { ms: 9, ..Ending::default() }, at(9)).unwrap();
+    let call = call("demo.files", "remove");
+    audit.end(begun, &call, &Ending { ms: 9, ..Ending::default() }, at(9)).unwrap();
     let records = page(&home.folder(), &Filter::default(), None, 10).unwrap().records;
     assert_eq!(
         records.iter().map(|record| record.kind).collect::<Vec<_>>(),
