@@ -82,33 +82,7 @@ mod tests {
 
     #[test]
     fn what_validation_warns_of_is_not_passed_on() {
-        // The list of the finding `dangerous-env`.
-        for name in [
-            "LD_PRELOAD",
-            "LD_LIBRARY_PATH",
-            "LD_AUDIT",
-            "DYLD_INSERT_LIBRARIES",
-            "DYLD_LIBRARY_PATH",
-            "NODE_OPTIONS",
-            "NODE_PATH",
-            "PYTHONPATH",
-            "PYTHONSTARTUP",
-            "PYTHONHOME",
-            "BASH_ENV",
-            "ENV",
-            "PERL5LIB",
-            "PERL5OPT",
-            "RUBYOPT",
-            "RUBYLIB",
-            "JAVA_TOOL_OPTIONS",
-            "GIT_SSH_COMMAND",
-            "GIT_SSH",
-            "GIT_EXTERNAL_DIFF",
-            "SSH_ASKPASS",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "ALL_PROXY",
-        ] {
+        for name in manifest::dialect::agentcli::DANGEROUS {
             assert!(steers_programs(name), "{name}");
             assert!(steers_programs(&name.to_lowercase()), "{name}");
         }

@@ -6,7 +6,7 @@ mod rules;
 pub(crate) mod lower;
 
 pub(crate) use rules::check_rules;
-pub use rules::normalised_program;
+pub use rules::{DANGEROUS, normalised_program};
 
 use std::sync::LazyLock;
 

@@ -7,8 +7,8 @@ use crate::dialect::rules::Judge;
 use crate::finding::{Code, Finding};
 use crate::json::{Node, Number, Path, Value};
 
-/// Variables that make a program load or run something else.
-const DANGEROUS: &[&str] = &[
+/// Variables that make a program load or run something else, of which validation warns.
+pub const DANGEROUS: &[&str] = &[
     "LD_PRELOAD",
     "LD_LIBRARY_PATH",
     "LD_AUDIT",
