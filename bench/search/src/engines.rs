@@ -4,7 +4,9 @@ use rusqlite::Connection;
 use search::{Change, Entry, Facet, Field, Index, Query, Spelling};
 use tantivy::collector::TopDocs;
 use tantivy::query::QueryParser;
-use tantivy::schema::{IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value};
+use tantivy::schema::{
+    IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
+};
 use tantivy::{IndexReader, TantivyDocument, doc};
 
 use crate::data::{Tool, words};
@@ -45,8 +47,13 @@ impl Engine for Index {
     }
 
     fn best(&self, question: &str) -> Vec<String> {
-        let spelling = if std::env::var_os("EXACT").is_some() { Spelling::Exact } else { Spelling::Forgiving };
-        self.search(&Query::new(question).spelling(spelling)).hits.into_iter().map(|hit| hit.key).collect()
+        let spelling =
+            if std::env::var_os("EXACT").is_some() { Spelling::Exact } else { Spelling::Forgiving };
+        self.search(&Query::new(question).spelling(spelling))
+            .hits
+            .into_iter()
+            .map(|hit| hit.key)
+            .collect()
     }
 }
 
@@ -73,7 +80,9 @@ impl Fts5 {
                     .expect("a row is written");
             }
         }
-        connection.execute_batch("COMMIT; INSERT INTO tools(tools) VALUES('optimize')").expect("it ends");
+        connection
+            .execute_batch("COMMIT; INSERT INTO tools(tools) VALUES('optimize')")
+            .expect("it ends");
         Self(connection)
     }
 }
@@ -112,7 +121,8 @@ impl Tantivy {
             .set_index_option(IndexRecordOption::WithFreqs);
         let text = TextOptions::default().set_indexing_options(indexing);
         let id = schema.add_text_field("id", STRING | STORED);
-        let fields = ["name", "description", "tags", "parameters"].map(|name| schema.add_text_field(name, text.clone()));
+        let fields = ["name", "description", "tags", "parameters"]
+            .map(|name| schema.add_text_field(name, text.clone()));
         let index = tantivy::Index::create_in_ram(schema.build());
         let mut writer = index.writer_with_num_threads(1, 200_000_000).expect("there is memory");
         for tool in tools {

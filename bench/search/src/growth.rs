@@ -49,7 +49,16 @@ pub fn head() {
     println!("\nas it grows (MB reported, MB resident more, MB as bytes; seconds; microseconds)");
     println!(
         "{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}{:>10}{:>10}",
-        "tools", "memory", "rss", "bytes", "build", "load", "word p50", "quest p50", "quest p99", "put p50"
+        "tools",
+        "memory",
+        "rss",
+        "bytes",
+        "build",
+        "load",
+        "word p50",
+        "quest p50",
+        "quest p99",
+        "put p50"
     );
 }
 

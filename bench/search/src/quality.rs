@@ -27,14 +27,20 @@ pub fn measure(folder: &Path) -> [f64; 3] {
 }
 
 fn mean(engine: &dyn Engine, questions: &[Question]) -> f64 {
-    let sum: f64 = questions.iter().map(|question| gain(&engine.best(&question.text), &question.gold)).sum();
+    let sum: f64 =
+        questions.iter().map(|question| gain(&engine.best(&question.text), &question.gold)).sum();
     100.0 * sum / questions.len() as f64
 }
 
 fn gain(found: &[String], gold: &[String]) -> f64 {
     let discount = |at: usize| 1.0 / ((at + 2) as f64).log2();
-    let gained: f64 =
-        found.iter().take(10).enumerate().filter(|(_, id)| gold.contains(id)).map(|(at, _)| discount(at)).sum();
+    let gained: f64 = found
+        .iter()
+        .take(10)
+        .enumerate()
+        .filter(|(_, id)| gold.contains(id))
+        .map(|(at, _)| discount(at))
+        .sum();
     let ideal: f64 = (0..gold.len().min(10)).map(discount).sum();
     if ideal > 0.0 { gained / ideal } else { 0.0 }
 }

@@ -213,7 +213,9 @@ impl<'b> Reader<'b> {
                 return Err(unsound);
             }
             rows.push_written(written, words, &mut row).ok_or(unsound)?;
-            row.iter().for_each(|(word, _)| is_used[*word as usize] = true);
+            for (word, _) in &row {
+                is_used[*word as usize] = true;
+            }
         }
         let all_are_used = is_used.iter().all(|is_used| *is_used);
         if all_are_used { Ok(rows) } else { Err(ReadError::Unsound("a word that no document has")) }

@@ -33,6 +33,7 @@ pub struct Index {
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all changes are of the large kind")]
 pub enum Change {
     /// Adds a document, or puts it in the place of the one with the same key.
     Put(Entry),

@@ -66,7 +66,9 @@ impl Holders {
             return Holders::Few(few.into());
         }
         let mut many = Documents::none(all);
-        few.iter().for_each(|document| many.insert(*document));
+        for document in few {
+            many.insert(*document);
+        }
         Holders::Many(Box::new(many))
     }
 

@@ -23,7 +23,9 @@ pub(crate) fn merge(parts: &[&Part]) -> Segment {
         ranks.push(segment.rank(*document));
         segment.rows.words(usize::from(*document), &mut row);
         // Words are in order in both, so those of a row stay in order.
-        row.iter_mut().for_each(|(word, _)| *word = numbers[*at][*word as usize]);
+        for (word, _) in &mut row {
+            *word = numbers[*at][*word as usize];
+        }
         rows.push(&row);
         places[*at][usize::from(*document)] = place;
     }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::limits;
 use crate::part::Part;
 use crate::query::{LastWord, Query, Spelling};
 use crate::ranking::{idf, weight};
@@ -12,7 +13,6 @@ use crate::snapshot::Snapshot;
 use crate::spelling::slips;
 use crate::stem::English;
 use crate::words::{Enough, Piece, Splitter, beginning};
-use crate::limits;
 
 /// A word that is in fewer documents is rare: it may be a slip that somebody else made too.
 const RARE: usize = 3;
@@ -237,7 +237,8 @@ impl Look<'_> {
         let least = if having > 0 { having * COMMONER } else { 1 };
         // One slip is likelier than two, so two are tried only where one finds nothing. A slip can change
         // what the ending is taken for, so the word is also tried as it was typed.
-        let forms = if word.form == word.stem { vec![&word.stem] } else { vec![&word.stem, &word.form] };
+        let forms =
+            if word.form == word.stem { vec![&word.stem] } else { vec![&word.stem, &word.form] };
         let tries = (1..=most).flat_map(|slips| forms.iter().map(move |form| (slips, *form)));
         let mut near = Vec::new();
         for (slips, form) in tries {

@@ -1,5 +1,4 @@
 //! Documents and questions that several tests need.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use search::{Change, Entry, Field, Index, Page, Query};
 

@@ -1,11 +1,8 @@
 //! An index that changes while it is searched.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{found, index_of, keys, tool};
+use crate::common::{found, index_of, keys, tool};
 use search::{Change, Full, Index, Query};
 
 #[test]
@@ -86,7 +83,8 @@ fn pages_of_a_snapshot_fit_together_while_the_index_changes() {
 #[test]
 fn readers_see_all_of_a_change_or_nothing_of_it() {
     let index = Index::new();
-    let batch = |name: &'static str| (0..10).map(move |n| Change::Put(tool(&n.to_string(), name, "")));
+    let batch =
+        |name: &'static str| (0..10).map(move |n| Change::Put(tool(&n.to_string(), name, "")));
     index.apply(batch("even")).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

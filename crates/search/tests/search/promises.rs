@@ -1,11 +1,8 @@
 //! What must hold for any documents, any changes, any questions and any bytes.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::index_of;
+use crate::common::index_of;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq};
 use proptest::sample::select;
@@ -16,8 +13,9 @@ use testkit::fuzz;
 const CASES: u32 = 400;
 
 /// Words that are their own stems, some of them a slip away from others.
-const WORDS: &[&str] =
-    &["karo", "karol", "mint", "mind", "tok", "tokon", "zulu", "pdf", "github", "gitlab", "rust", "a"];
+const WORDS: &[&str] = &[
+    "karo", "karol", "mint", "mind", "tok", "tokon", "zulu", "pdf", "github", "gitlab", "rust", "a",
+];
 
 const VALUES: &[&str] = &["rust", "python", "go"];
 
@@ -63,8 +61,11 @@ fn draft() -> impl Strategy<Value = Draft> {
     let facets = select(vec![Facet::Language, Facet::Kind]);
     let texts = vec((select(fields), words(12)), 0..5);
     let rank = select(vec![1.0_f32, 1.0, 2.0, 0.5]);
-    (texts, vec((facets, select(VALUES)), 0..4), rank)
-        .prop_map(|(texts, facets, rank)| Draft { texts, facets, rank })
+    (texts, vec((facets, select(VALUES)), 0..4), rank).prop_map(|(texts, facets, rank)| Draft {
+        texts,
+        facets,
+        rank,
+    })
 }
 
 fn drafts() -> impl Strategy<Value = BTreeMap<String, Draft>> {
@@ -80,7 +81,10 @@ fn everything(index: &Index, query: &Query) -> Page {
 }
 
 /// BM25F as it is written in a book, with nothing worked out before and nothing rounded.
-fn reference(drafts: &BTreeMap<String, Draft>, asked: &BTreeSet<&str>) -> BTreeMap<String, (f64, f64)> {
+fn reference(
+    drafts: &BTreeMap<String, Draft>,
+    asked: &BTreeSet<&str>,
+) -> BTreeMap<String, (f64, f64)> {
     let all = drafts.values().map(|_| 1.0).sum::<f64>();
     let mut scores = BTreeMap::new();
     for word in asked {
@@ -89,8 +93,10 @@ fn reference(drafts: &BTreeMap<String, Draft>, asked: &BTreeSet<&str>) -> BTreeM
         for (key, draft) in drafts.iter().filter(|(_, draft)| draft.has(word)) {
             let mut sum = 0.0;
             for (field, (times, length)) in draft.counts(word) {
-                let (by_length, usual) = (f64::from(field.by_length()), f64::from(field.usual_length()));
-                sum += f64::from(field.weight()) * times / (1.0 - by_length + by_length * length / usual);
+                let (by_length, usual) =
+                    (f64::from(field.by_length()), f64::from(field.usual_length()));
+                sum += f64::from(field.weight()) * times
+                    / (1.0 - by_length + by_length * length / usual);
             }
             let (score, error) = scores.entry(key.clone()).or_insert((0.0, 0.0));
             let rank = f64::from(draft.rank);
@@ -133,8 +139,7 @@ fn the_order_is_total_and_pages_are_cut_from_it() {
         let all = everything(&index, &query);
         let is_before = |pair: &[search::Hit]| {
             let (one, other) = (&pair[0], &pair[1]);
-            let by_number =
-                other.score.total_cmp(&one.score).then(other.rank.total_cmp(&one.rank));
+            let by_number = other.score.total_cmp(&one.score).then(other.rank.total_cmp(&one.rank));
             by_number.then(one.key.cmp(&other.key)).is_lt()
         };
         prop_assert!(all.hits.windows(2).all(is_before), "{:?}", all.hits);
@@ -257,7 +262,9 @@ fn an_explanation_adds_up_to_the_score() {
             let told = index.explain(&query, &hit.key).unwrap();
             prop_assert_eq!((told.score, told.rank), (hit.score, hit.rank));
             let sum: f64 = told.words.iter().map(|word| word.score).sum();
-            prop_assert!((sum * f64::from(told.rank) - hit.score).abs() < 1e-9 * hit.score.max(1.0));
+            prop_assert!(
+                (sum * f64::from(told.rank) - hit.score).abs() < 1e-9 * hit.score.max(1.0)
+            );
             for word in &told.words {
                 prop_assert!((word.weight * word.impact - word.score).abs() < 1e-9);
                 let fields: f64 = word.fields.iter().map(|field| field.score).sum();

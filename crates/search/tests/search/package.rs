@@ -1,9 +1,6 @@
 //! What of a package can be found.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{index_of, keys};
+use crate::common::{index_of, keys};
 use manifest::document::{Options, read};
 use manifest::model::Package;
 use search::{Entry, EntryError, Facet, Field, Query, limits};

@@ -1,9 +1,6 @@
 //! What is found, and in which order.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-
-use common::{found, index_of, keys, tool};
+use crate::common::{found, index_of, keys, tool};
 use search::{Entry, Facet, Field, Index, LastWord, Match, Query, QueryError, Spelling, limits};
 
 fn shelf() -> Index {
@@ -64,7 +61,10 @@ fn a_slip_of_the_finger_still_finds_the_word() {
     assert!(explained.words.iter().all(|word| word.how == Match::Stem));
     let explained = shelf.explain(&Query::new("gihtub"), "hub").unwrap();
     assert_eq!(explained.words[0].how, Match::Slips(1));
-    assert_eq!((explained.words[0].word.as_str(), explained.words[0].stem.as_str()), ("gihtub", "github"));
+    assert_eq!(
+        (explained.words[0].word.as_str(), explained.words[0].stem.as_str()),
+        ("gihtub", "github")
+    );
 }
 
 #[test]
@@ -102,7 +102,10 @@ fn without_words_everything_is_listed_by_rank_and_key() {
     let index = index_of([ranked("a", 1.0), ranked("b", 3.0), ranked("c", 1.0), ranked("d", 2.0)]);
     for text in ["", "   ", "+-*/", "\0\u{1}\u{202e}"] {
         let page = index.search(&Query::new(text));
-        assert_eq!((keys(&page), page.total), (["b", "d", "a", "c"].map(str::to_owned).to_vec(), 4));
+        assert_eq!(
+            (keys(&page), page.total),
+            (["b", "d", "a", "c"].map(str::to_owned).to_vec(), 4)
+        );
         assert!(page.hits.iter().all(|hit| hit.score == 0.0));
     }
     assert_eq!(Index::new().search(&Query::new("")).total, 0);
@@ -189,7 +192,8 @@ fn hostile_queries_are_answered() {
 
 #[test]
 fn of_too_many_words_those_count_that_say_most() {
-    let common: Vec<String> = (0..limits::QUERY_WORDS).map(|n| format!("common{}", letters(n))).collect();
+    let common: Vec<String> =
+        (0..limits::QUERY_WORDS).map(|n| format!("common{}", letters(n))).collect();
     let text = common.join(" ");
     let index = index_of(
         (0..9).map(|n| tool(&format!("c{n}"), "x", &text)).chain([tool("rare", "unique", "y")]),
