@@ -28,6 +28,6 @@ pub const PAGE: usize = 1_000;
 /// Documents in one index, unless the caller allows fewer.
 pub const DOCUMENTS: usize = 4 << 20;
 /// Bytes that an index is read from.
-pub const INDEX_BYTES: usize = 4 << 30;
+pub const INDEX_BYTES: usize = 2 << 30;
 /// The lowest and the highest rank; others are brought within.
 pub const RANKS: (f32, f32) = (0.01, 100.0);

@@ -37,8 +37,7 @@ pub(crate) fn merge(parts: &[&Part]) -> Segment {
         }
     }
     labels.sort_unstable();
-    let labels = labels.into_iter().map(|(label, place)| (label.clone(), place));
-    let labels = Labels::new(labels, ranks.len());
+    let labels = Labels::new(&labels, ranks.len());
     Segment::new(words, keys, ranks, rows, labels)
 }
 

@@ -94,20 +94,10 @@ impl Plan {
             all: snapshot.len(),
             rare: if typed.len() <= SHORT { RARE } else { 0 },
         };
+        let factors = factors(&typed, &look);
         let mut corrections_left = limits::CORRECTED_WORDS;
         let mut words: Vec<(usize, Word)> = Vec::new();
-        let mut is_known = HashMap::new();
-        for typed in typed.iter().filter(|typed| typed.piece == Piece::Joined) {
-            is_known.insert(typed.form.as_str(), look.count(&look.places(&typed.stem)) > 0);
-        }
-        for (at, word) in typed.iter().enumerate() {
-            // The parts of an identifier stand right before it.
-            let of_known = word.piece == Piece::Part
-                && typed[at..]
-                    .iter()
-                    .find(|later| later.piece == Piece::Joined)
-                    .is_some_and(|joined| is_known.get(joined.form.as_str()) == Some(&true));
-            let factor = if of_known { OF_KNOWN } else { 1.0 };
+        for (at, (word, factor)) in typed.iter().zip(factors).enumerate() {
             let spellings = look.spellings(word, query, factor, &mut corrections_left);
             if !spellings.is_empty() {
                 words.push((at, Word { typed: word.form.clone(), spellings }));
@@ -125,28 +115,52 @@ impl Plan {
     }
 }
 
+/// How far each word counts: less where it is a part of an identifier that is known as a whole.
+fn factors(typed: &[Typed], look: &Look<'_>) -> Vec<f64> {
+    let mut factor = 1.0;
+    let mut factors: Vec<f64> = Vec::with_capacity(typed.len());
+    // The whole of an identifier stands right after its parts.
+    for word in typed.iter().rev() {
+        let is_known = word.piece == Piece::Joined && look.count(&look.places(&word.stem)) > 0;
+        match word.piece {
+            Piece::Joined => factor = if is_known { OF_KNOWN } else { 1.0 },
+            Piece::Whole => factor = 1.0,
+            Piece::Part => {}
+        }
+        factors.push(if word.piece == Piece::Part { factor } else { 1.0 });
+    }
+    factors.reverse();
+    factors
+}
+
 /// The different words of a query, in the order in which they were typed.
 fn typed(query: &Query) -> Vec<Typed> {
     let text = beginning(&query.text, limits::QUERY_BYTES);
     let english = English::new();
     let mut typed: Vec<Typed> = Vec::new();
+    // Of two forms of a word, the first counts.
     let mut known: HashMap<String, usize> = HashMap::new();
+    let mut last = Vec::new();
     Splitter::default().split(text, |form, piece| {
-        if !known.contains_key(form) {
-            let stem = english.stem(form).into_owned();
-            // Of two forms of a word, the first counts.
-            if typed.iter().rev().take(limits::QUERY_WORDS).all(|other| other.stem != stem) {
-                typed.push(Typed { form: form.to_owned(), stem, piece, is_last: false });
-            }
-            known.insert(form.to_owned(), known.len());
+        let stem = english.stem(form);
+        let at = known.get(stem.as_ref()).copied().unwrap_or(typed.len());
+        if at == typed.len() {
+            known.insert(stem.as_ref().to_owned(), at);
+            let (form, stem) = (form.to_owned(), stem.into_owned());
+            typed.push(Typed { form, stem, piece, is_last: false });
         }
+        // What is written last is an identifier and its last part, or one word.
+        if piece != Piece::Joined {
+            last.clear();
+        }
+        last.push(at);
         Enough::No
     });
     // It is the beginning of a word only when nothing, not even a space, comes after it.
-    if text.chars().next_back().is_some_and(char::is_alphanumeric)
-        && let Some(last) = typed.last_mut()
-    {
-        last.is_last = true;
+    if text.chars().next_back().is_some_and(char::is_alphanumeric) {
+        for at in last {
+            typed[at].is_last = true;
+        }
     }
     typed
 }

@@ -89,6 +89,9 @@ fn a_word_that_is_being_typed_finds_what_it_may_become() {
     // The stem of `running` is `run`, which `runnin` does not begin.
     assert_eq!(begun("runnin"), ["a"]);
     assert_eq!(begun("translati"), ["a"]);
+    // The last word may have been typed before, and may be the last part of an identifier.
+    assert_eq!(begun("repo code repo").first().unwrap(), "b");
+    assert_eq!(begun("codeRepor").len(), 2);
     // A letter says too little, and after a space the word is finished.
     assert!(begun("r").is_empty());
     assert!(begun("repo ").is_empty());

@@ -281,6 +281,29 @@ fn an_explanation_adds_up_to_the_score() {
     });
 }
 
+#[test]
+fn any_text_is_indexed_and_found_by_itself() {
+    let text = || vec(any::<char>(), 0..40).prop_map(String::from_iter);
+    holds(CASES * 5, &(text(), text()), |(name, other)| {
+        let entry = |key: &str, name: &str| Entry::new(key).unwrap().text(Field::Name, name);
+        let index = index_of([entry("one", &name), entry("other", &other)]);
+        for text in [&name, &other] {
+            for last in [LastWord::Whole, LastWord::Begun] {
+                let query = Query::new(text).last_word(last);
+                let page = index.search(&query);
+                let key = if text == &name { "one" } else { "other" };
+                let hit = page.hits.iter().find(|hit| hit.key == key);
+                prop_assert!(hit.is_some(), "{text:?} does not find itself");
+                prop_assert_eq!(
+                    index.explain(&query, key).map(|told| told.score),
+                    hit.map(|hit| hit.score)
+                );
+            }
+        }
+        Ok(())
+    });
+}
+
 fn sound() -> Vec<u8> {
     let entry = |key: &str| {
         let entry = Entry::new(key).unwrap().text(Field::Name, "pdf reader").rank(1.5).unwrap();

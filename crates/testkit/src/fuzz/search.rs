@@ -27,7 +27,7 @@ fn check(bytes: &[u8]) -> Kept {
     };
     prop_assert_eq!(&index.to_bytes(), bytes);
     let memory = index.memory();
-    prop_assert!(memory.total <= (64 << 10) + bytes.len() * 512, "{memory:?}");
+    prop_assert!(memory.total <= (64 << 10) + bytes.len() * 64, "{memory:?}");
     let all = index.search(&Query::new(""));
     prop_assert_eq!(all.total, memory.documents);
     let query = Query::new("pdf reeder on").last_word(LastWord::Begun);
