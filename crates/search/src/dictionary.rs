@@ -59,20 +59,22 @@ impl Dictionary {
             return;
         }
         let mut letters = Vec::new();
-        for (known, its_bits) in lengths.flat_map(|length| self.candidates(word, length, most)) {
-            if differs_in_more(bits ^ its_bits, 2 * most) {
-                continue;
-            }
-            let text = self.words.get(*known as usize);
-            let slips = if word.is_ascii() && text.is_ascii() {
-                distance(word.as_bytes(), text.as_bytes(), most)
-            } else {
-                letters.clear();
-                letters.extend(text.chars());
-                distance(&wanted, &letters, most)
-            };
-            if let Some(slips @ 1..) = slips {
-                each(*known as usize, slips);
+        for length in lengths {
+            for (known, its_bits) in self.candidates(word, length, most) {
+                if differs_in_more(bits ^ its_bits, 2 * most) {
+                    continue;
+                }
+                let text = self.words.get(*known as usize);
+                let slips = if word.is_ascii() && text.is_ascii() {
+                    distance(word.as_bytes(), text.as_bytes(), most)
+                } else {
+                    letters.clear();
+                    letters.extend(text.chars());
+                    distance(&wanted, &letters, most)
+                };
+                if let Some(slips @ 1..) = slips {
+                    each(*known as usize, slips);
+                }
             }
         }
     }
