@@ -54,7 +54,7 @@ pub(crate) fn walls(
     confinement.limits.deadline = Some(Duration::from_millis(allowance.timeout_ms));
     let forbidden = Forbidden::new(settings);
     let folders = &settings.policy.folders;
-    confinement.readable.extend(own_files(tool, settings, forbidden.home.as_deref())?);
+    confinement.readable.extend(own_files(tool, settings, &forbidden.home)?);
     for (texts, of_policy, kind, into) in [
         (&allowance.read, &folders.read, GrantKind::Read, &mut confinement.readable),
         (&allowance.write, &folders.write, GrantKind::Write, &mut confinement.writable),
@@ -85,7 +85,7 @@ pub(crate) fn walls(
             || granted.any(|one| path.starts_with(one) || one.starts_with(path))
     };
     let Forbidden { home, hidden } = forbidden;
-    let covered: Vec<_> = hidden.into_iter().chain(home).filter(|one| is_around(one)).collect();
+    let covered: Vec<_> = hidden.into_iter().chain([home]).filter(|one| is_around(one)).collect();
     confinement.hidden.extend(covered);
     let rules = rules(allowance)?;
     if rules.iter().next().is_some() {
@@ -124,7 +124,7 @@ pub(crate) fn unmoved(granted: &str, kind: GrantKind) -> Result<Option<PathBuf>,
 /// What no tool is given, whatever is granted in there or around it.
 pub(crate) struct Forbidden {
     /// Haft's own: keys, secrets and state.
-    home: Option<PathBuf>,
+    home: PathBuf,
     /// What the policy hides.
     hidden: Vec<PathBuf>,
 }
@@ -132,12 +132,12 @@ pub(crate) struct Forbidden {
 impl Forbidden {
     pub(crate) fn new(settings: &Settings) -> Self {
         let hidden = paths(&settings.policy.folders.deny, settings);
-        Self { home: settings.home.canonicalize().ok(), hidden }
+        Self { home: settings.home.clone(), hidden }
     }
 
     /// Whether a path without links lies there.
     pub(crate) fn holds(&self, path: &Path) -> bool {
-        self.home.iter().chain(&self.hidden).any(|one| path.starts_with(one))
+        std::iter::once(&self.home).chain(&self.hidden).any(|one| path.starts_with(one))
     }
 }
 
@@ -148,7 +148,7 @@ const OF_PACKAGES: [&str; 2] = ["packages", "staging"];
 fn own_files(
     tool: &Tool,
     settings: &Settings,
-    home: Option<&Path>,
+    home: &Path,
 ) -> Result<Vec<PathBuf>, CallError> {
     if matches!(tool.package.acquire, Acquire::Container { .. }) {
         // The image is the tool.
@@ -165,8 +165,7 @@ fn own_files(
     if own.canonicalize().is_ok_and(|found| found != own) {
         return denied("a link, and the files of a package lie in its own folder");
     }
-    let user_home = settings.user_home.as_deref().and_then(|home| home.canonicalize().ok());
-    if user_home.is_some_and(|home| home.starts_with(&own)) || own == Path::new("/") {
+    if settings.user_home.as_ref().is_some_and(|home| home.starts_with(&own)) || own == Path::new("/") {
         return denied(
             "the folder of this package, and holds everything of yours; put the package into one of its own",
         );
@@ -174,7 +173,7 @@ fn own_files(
     let is_ours = |home: &Path| {
         own.starts_with(home) && !OF_PACKAGES.iter().any(|name| own.starts_with(home.join(name)))
     };
-    if home.is_some_and(is_ours) {
+    if is_ours(home) {
         return denied("haft's own, which no tool gets");
     }
     if paths(&settings.policy.folders.deny, settings).iter().any(|one| own.starts_with(one)) {

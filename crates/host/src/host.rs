@@ -51,7 +51,7 @@ use crate::template::Variable;
 pub struct Settings {
     /// The owner's policy.
     pub policy: Policy,
-    /// The home of Haft, which no tool sees.
+    /// The home of Haft, a folder that is there and that no tool sees.
     pub home: PathBuf,
     /// The owner's own home folder.
     pub user_home: Option<PathBuf>,
@@ -109,11 +109,15 @@ struct Prepared<'t> {
 impl Host {
     /// A host with these settings and walls, and the vault and the ledger of the owner's home.
     pub fn new(
-        settings: Settings,
+        mut settings: Settings,
         launcher: Launcher,
         vault: Arc<FileVault>,
         records: Arc<Records>,
     ) -> Self {
+        // Every path is held against these, so their links are followed once.
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        settings.home = real(settings.home);
+        settings.user_home = settings.user_home.map(real);
         let servers = Servers::new(Arc::new(InHome::new(Arc::clone(&records))));
         let web = Web::new(Arc::clone(&vault), &settings.home);
         let agents = Agents::new(Arc::clone(&web));
@@ -217,11 +221,10 @@ impl Host {
             return Err(denied(denial, tool));
         }
         let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
-        let allowance = open.allowance.clone();
         let hooks = self.asked(tool, call, &prepared, open, &[]);
-        let question = question(&hooks)?;
-        let considered = match question {
+        let (considered, mut decision) = match question(&hooks)? {
             Some(question) => {
+                let allowance = &hooks.decision.allowance;
                 // They are the tool's own code: with them the call begins.
                 self.records.reserve(tool, &self.settings.policy).await?;
                 record.sandbox = self.level().to_string();
@@ -229,15 +232,15 @@ impl Host {
                 let began = Instant::now();
                 let considered = self.consider(question, warmth, began + allowed, call);
                 let considered = Box::pin(considered).await.map_err(|mut error| {
-                    limit::tell(&mut error, &allowance, tool.package.dialect);
+                    limit::tell(&mut error, allowance, tool.package.dialect);
                     error
                 })?;
                 allowed = allowed.saturating_sub(began.elapsed());
-                considered
+                let decision = self.decide(tool, call, &prepared, &known, &considered);
+                (considered, decision)
             }
-            None => Considered::default(),
+            None => (Considered::default(), hooks.decision),
         };
-        let mut decision = self.decide(tool, call, &prepared, &known, &considered);
         if let Verdict::Ask(question) = &decision.verdict {
             let message = considered.message.as_deref();
             let began = Instant::now();

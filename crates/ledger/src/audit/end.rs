@@ -71,8 +71,8 @@ fn fits(folder: &Folder, head: &Head, today: Day) -> Result<bool, AuditError> {
             return Ok(false);
         }
         file.seek(SeekFrom::Start(head.bytes - expected.len() as u64))?;
-        let mut last = Vec::with_capacity(expected.len());
-        file.read_to_end(&mut last)?;
+        let mut last = vec![0; expected.len()];
+        file.read_exact(&mut last)?;
         Ok(last == expected.as_bytes())
     };
     match look() {

@@ -98,7 +98,8 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(AuditError::file("open", &path))?,
         };
-        let mut bytes = Vec::new();
+        // All of it is read at once.
+        let mut bytes = Vec::with_capacity(SMALL as usize);
         file.take(SMALL).read_to_end(&mut bytes).map_err(AuditError::file("read", &path))?;
         Ok(Some(bytes))
     }
