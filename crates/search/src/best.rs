@@ -1,0 +1,70 @@
+//! The best of many hits, in a total order.
+
+use std::cmp::Ordering;
+
+use crate::part::Part;
+
+/// Keeps the best so many.
+pub(crate) struct Best<'s> {
+    parts: &'s [Part],
+    most: usize,
+    found: Vec<Found>,
+    /// The worst that is surely kept, once there are enough.
+    bar: Option<Found>,
+}
+
+/// A document, and how well it fits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) score: f64,
+    pub(crate) rank: f32,
+    pub(crate) part: u32,
+    pub(crate) document: u16,
+}
+
+impl<'s> Best<'s> {
+    pub(crate) fn new(parts: &'s [Part], most: usize) -> Self {
+        Self { parts, most, found: Vec::new(), bar: None }
+    }
+
+    /// The lowest score that may still be among the best.
+    pub(crate) fn bar(&self) -> f64 {
+        self.bar.map_or(0.0, |bar| bar.score)
+    }
+
+    pub(crate) fn push(&mut self, found: Found) {
+        if self.most == 0 || self.bar.is_some_and(|bar| self.compare(&found, &bar).is_gt()) {
+            return;
+        }
+        self.found.push(found);
+        if self.found.len() >= self.most.saturating_mul(2).max(64) {
+            self.cut();
+        }
+    }
+
+    /// The best, best first.
+    pub(crate) fn finish(mut self) -> Vec<Found> {
+        self.cut();
+        let mut found = std::mem::take(&mut self.found);
+        found.sort_unstable_by(|one, other| self.compare(one, other));
+        found
+    }
+
+    fn cut(&mut self) {
+        if self.found.len() <= self.most {
+            return;
+        }
+        let mut found = std::mem::take(&mut self.found);
+        found.select_nth_unstable_by(self.most - 1, |one, other| self.compare(one, other));
+        found.truncate(self.most);
+        self.bar = found.last().copied();
+        self.found = found;
+    }
+
+    /// By score, then by rank, highest first; then by key, of which each document has its own.
+    fn compare(&self, one: &Found, other: &Found) -> Ordering {
+        let key = |found: &Found| self.parts[found.part as usize].segment.key(found.document);
+        let by_number = other.score.total_cmp(&one.score).then(other.rank.total_cmp(&one.rank));
+        by_number.then_with(|| key(one).cmp(key(other)))
+    }
+}

@@ -1,0 +1,110 @@
+//! The words of a segment.
+
+use std::ops::Range;
+
+use crate::spelling::{distance, signature};
+use crate::texts::Texts;
+
+/// Words in order, found whole, by their beginning, and by how they look.
+#[derive(Debug, Default)]
+pub(crate) struct Dictionary {
+    words: Texts,
+    /// The words by their number of letters, each with its signature.
+    by_length: Vec<(u32, u32)>,
+    /// Where words of so many letters begin there.
+    starts: Vec<u32>,
+}
+
+impl Dictionary {
+    pub(crate) fn new(words: Texts) -> Self {
+        let lengths: Vec<u8> = words.iter().map(letters).collect();
+        let longest = lengths.iter().copied().max().map_or(0, usize::from);
+        let mut starts = vec![0_u32; longest + 2];
+        for length in &lengths {
+            starts[usize::from(*length) + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut next = starts.clone();
+        let mut by_length = vec![(0, 0); words.len()];
+        for (word, length) in (0_u32..).zip(&lengths) {
+            let place = &mut next[usize::from(*length)];
+            by_length[*place as usize] = (word, signature(words.get(word as usize)));
+            *place += 1;
+        }
+        Self { words, by_length, starts }
+    }
+
+    pub(crate) fn words(&self) -> &Texts {
+        &self.words
+    }
+
+    pub(crate) fn find(&self, word: &str) -> Option<usize> {
+        self.words.find(word)
+    }
+
+    pub(crate) fn beginning_with(&self, prefix: &str) -> Range<usize> {
+        self.words.beginning_with(prefix)
+    }
+
+    /// Hands over each word that is at most so many slips away, but not the word itself.
+    pub(crate) fn near(&self, word: &str, most: usize, mut each: impl FnMut(usize, usize)) {
+        let wanted: Vec<char> = word.chars().collect();
+        let bits = signature(word);
+        let longest = self.starts.len().saturating_sub(2);
+        let lengths = wanted.len().saturating_sub(most)..=(wanted.len() + most).min(longest);
+        if lengths.is_empty() {
+            return;
+        }
+        let range = self.starts[*lengths.start()] as usize..self.starts[lengths.end() + 1] as usize;
+        let mut letters = Vec::new();
+        for (known, its_bits) in &self.by_length[range] {
+            if (bits ^ its_bits).count_ones() as usize > 2 * most {
+                continue;
+            }
+            letters.clear();
+            letters.extend(self.words.get(*known as usize).chars());
+            if let Some(slips @ 1..) = distance(&wanted, &letters, most) {
+                each(*known as usize, slips);
+            }
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.bytes() + self.by_length.capacity() * 8 + self.starts.capacity() * 4
+    }
+}
+
+/// A word has at most as many letters as bytes, which are few.
+fn letters(word: &str) -> u8 {
+    u8::try_from(word.chars().count()).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_look_alike_are_found() {
+        let mut words = Texts::default();
+        for word in ["databas", "git", "github", "gitlab", "é"] {
+            words.push(word);
+        }
+        let dictionary = Dictionary::new(words);
+        let near = |word: &str, most| {
+            let mut found = Vec::new();
+            dictionary.near(word, most, |at, slips| {
+                found.push((dictionary.words().get(at), slips));
+            });
+            found
+        };
+        assert_eq!(near("gihtub", 1), [("github", 1)]);
+        assert_eq!(near("github", 2), []);
+        assert_eq!(near("gitlub", 2), [("github", 1), ("gitlab", 1)]);
+        assert_eq!(near("databs", 1), [("databas", 1)]);
+        assert_eq!(near(&"x".repeat(64), 2), []);
+        assert_eq!(Dictionary::new(Texts::default()).find("a"), None);
+        Dictionary::new(Texts::default()).near("word", 1, |_, _| panic!("there is no word"));
+    }
+}
