@@ -1,0 +1,33 @@
+//! Where tools are found: what a registry and its clients say to each other.
+//!
+//! The wire types of the registry API. What is written has exactly the members that are named here; what is
+//! read may have more, but none of another type, none twice, and none that must be there left out.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`identity`] | what a package is called in a registry, and whose names it is among |
+//! | [`error`] | the answer that is no success, and its codes |
+//! | [`describe`](mod@describe) | what is said of one version |
+//! | [`of_package`] | the same, made from a package of any dialect |
+//! | [`find`] | results of a search, the listing, tags and providers |
+//! | [`versions`] | the versions of a tool; what publishing and yanking answer |
+//! | [`bundle`] | a version with its files |
+//! | [`mod@read`] | bytes from outside, read strictly |
+//!
+//! Nothing here connects anywhere yet: the client comes later.
+
+pub mod bundle;
+pub mod describe;
+pub mod error;
+pub mod find;
+pub mod identity;
+pub mod of_package;
+pub mod read;
+pub mod versions;
+
+pub use bundle::{Bundle, BundleFile, Encoding};
+pub use describe::{Describe, EntryPoint, Schemas, Signature};
+pub use error::{ErrorBody, ErrorCode};
+pub use find::{Counted, Found, Page, Providers, Tags};
+pub use read::{Unreadable, read};
+pub use versions::{Outcome, Published, Version, Versions, Yank};

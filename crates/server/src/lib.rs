@@ -1,0 +1,25 @@
+//! The face for publishers: the registry's API, publishing, and the stores behind it.
+//!
+//! It takes uploads from strangers and has no way to run them.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`token`] | what somebody shows to be let in |
+//! | [`blobs`] | the files of packages, by their digest |
+//! | [`store`] | what is known: packages, versions, tokens |
+//! | [`upload`] | from bytes to a version that can be published |
+//! | [`catalog`] | what can be found, in memory |
+//! | [`service`] | a registry as one thing |
+//! | [`web`] | the same over HTTP |
+
+pub mod blobs;
+pub mod catalog;
+pub mod service;
+pub mod store;
+pub mod token;
+pub mod upload;
+pub mod web;
+
+pub use blobs::Blobs;
+pub use service::{Registry, Settings};
+pub use store::Store;

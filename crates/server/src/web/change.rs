@@ -1,0 +1,129 @@
+//! Publish, yank.
+
+use std::sync::Arc;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::{FromRequest, Multipart, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use registry::{Outcome, Yank};
+
+use super::answer;
+use super::caller;
+use super::refused::Refused;
+use super::text::Parameters;
+use crate::service::Registry;
+use crate::upload::LONGEST_ID;
+
+/// What the part of a form is called that holds the package.
+const PARTS: [&str; 3] = ["package", "bundle", "file"];
+/// The most bytes of a body that is no package.
+const SMALL: usize = 64 << 10;
+
+/// Publishes a package: its file, a bundle, or a form with either.
+pub(super) async fn publish(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    // Nobody's body is read before it is known who sends it.
+    let token = caller::token(&registry, request.headers()).await?;
+    let parameters = Parameters::read(request.uri().query())?;
+    let id = parameters.get("id").filter(|id| !id.is_empty()).map(str::to_owned);
+    if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+        return Err(Refused::invalid("the id is too long"));
+    }
+    let _room = registry
+        .uploading
+        .acquire()
+        .await
+        .map_err(|_| Refused::unavailable("the registry is closing"))?;
+    let (parts, body) = request.into_parts();
+    let bytes = whole(&registry, body, registry.settings.upload_bytes).await?;
+    let bytes = if is_form(&parts.headers) {
+        of_form(Request::from_parts(parts, Body::from(bytes))).await?
+    } else {
+        bytes
+    };
+    let published = registry.publish(&token, bytes, id).await;
+    let published = published.map_err(|error| Refused::change(error, "", None))?;
+    let status = match published.outcome {
+        Outcome::Published => StatusCode::CREATED,
+        Outcome::Unchanged => StatusCode::OK,
+    };
+    Ok(answer::json(status, serde_json::to_string(&published).unwrap_or_default()))
+}
+
+/// Takes back a version (POST), or offers it again (DELETE).
+pub(super) async fn yank(
+    registry: &Registry,
+    tool: &str,
+    version: &str,
+    request: Request,
+) -> Result<Response, Refused> {
+    let method = request.method().clone();
+    if ![Method::POST, Method::PUT, Method::DELETE].contains(&method) {
+        let allowed = HeaderValue::from_static("DELETE,POST,PUT");
+        return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
+    }
+    let token = caller::token(registry, request.headers()).await?;
+    let body = whole(registry, request.into_body(), SMALL).await?;
+    let yank = match body.trim_ascii() {
+        [] => Yank::default(),
+        text => registry::read(text)
+            .map_err(|error| Refused::invalid(format!("the body is no reason to yank: {error}")))?,
+    };
+    let reason = (method != Method::DELETE).then_some(yank.reason.as_str());
+    let done = registry.yank(&token, tool, version, reason).await;
+    done.map_err(|error| Refused::change(error, tool, Some(version)))?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// A body, all of it, unless it is too large or takes too long.
+async fn whole(registry: &Registry, body: Body, most: usize) -> Result<Bytes, Refused> {
+    if body.size_hint().lower() > most as u64 {
+        return Err(Refused::too_large(most));
+    }
+    let read = axum::body::to_bytes(body, most);
+    match tokio::time::timeout(registry.settings.patience, read).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => {
+            let is_limit = std::error::Error::source(&error)
+                .is_some_and(|cause| cause.to_string().contains("length limit"));
+            Err(if is_limit {
+                Refused::too_large(most)
+            } else {
+                Refused::invalid("the body ended too early")
+            })
+        }
+        Err(_) => Err(Refused::new(
+            StatusCode::REQUEST_TIMEOUT,
+            registry::ErrorCode::InvalidRequest,
+            "the body took too long to arrive",
+        )),
+    }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("multipart/"))
+}
+
+/// The package in a form: the one part with one of its names.
+async fn of_form(request: Request) -> Result<Bytes, Refused> {
+    let broken = |why: String| Refused::invalid(format!("the form cannot be read: {why}"));
+    let mut form =
+        Multipart::from_request(request, &()).await.map_err(|error| broken(error.body_text()))?;
+    let mut package = None;
+    while let Some(part) = form.next_field().await.map_err(|error| broken(error.body_text()))? {
+        let is_package = part.name().is_some_and(|name| PARTS.contains(&name));
+        let bytes = part.bytes().await.map_err(|error| broken(error.body_text()))?;
+        if !is_package {
+            continue;
+        }
+        if package.replace(bytes).is_some() {
+            return Err(Refused::invalid("the form holds more than one package"));
+        }
+    }
+    package.ok_or_else(|| Refused::invalid("the form has no part `package`"))
+}

@@ -1,0 +1,83 @@
+//! Search, listing, tags, providers.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use registry::{Providers, Tags};
+use search::{Facet, LastWord, Query};
+
+use super::answer;
+use super::refused::Refused;
+use super::text::Parameters;
+use crate::service::Registry;
+
+/// How many results are on a page: unless said otherwise, and at most.
+const PAGE: (usize, usize) = (20, 100);
+/// What can be filtered by, beside tags.
+const FILTERS: [Facet; 9] = [
+    Facet::Capability,
+    Facet::Language,
+    Facet::Platform,
+    Facet::Runtime,
+    Facet::Kind,
+    Facet::Trust,
+    Facet::Dialect,
+    Facet::Namespace,
+    Facet::Provider,
+];
+
+pub(super) async fn search(
+    State(registry): State<Arc<Registry>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refused> {
+    let parameters = Parameters::read(query.as_deref())?;
+    let words = parameters.get("q").unwrap_or_default();
+    if words.trim().is_empty() && parameters.list("tags").next().is_none() {
+        return Err(Refused::invalid("give words to search for in `q`, or `tags`"));
+    }
+    let refused = |error: search::QueryError| Refused::invalid(error.to_string());
+    let mut query = Query::new(words);
+    for name in ["tags", "tag"] {
+        for tag in parameters.list(name) {
+            query = query.filter(Facet::Tag, tag).map_err(refused)?;
+        }
+    }
+    for facet in FILTERS {
+        for value in parameters.list(facet.name()) {
+            query = query.filter(facet, value).map_err(refused)?;
+        }
+    }
+    if parameters.get("prefix").is_some_and(|asked| asked == "true") {
+        query = query.last_word(LastWord::Begun);
+    }
+    let (offset, limit) = page(&parameters);
+    let found = registry.catalog.search(&query.page(offset, limit));
+    Ok(answer::json(StatusCode::OK, found.json()))
+}
+
+pub(super) async fn list(
+    State(registry): State<Arc<Registry>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refused> {
+    let parameters = Parameters::read(query.as_deref())?;
+    let (offset, limit) = page(&parameters);
+    Ok(answer::json(StatusCode::OK, registry.catalog.list(offset, limit).json()))
+}
+
+pub(super) async fn tags(State(registry): State<Arc<Registry>>) -> Result<Response, Refused> {
+    let tags = Tags { tags: registry.catalog.tags() };
+    Ok(answer::json(StatusCode::OK, serde_json::to_string(&tags).unwrap_or_default()))
+}
+
+pub(super) async fn providers(State(registry): State<Arc<Registry>>) -> Result<Response, Refused> {
+    let providers = Providers { providers: registry.catalog.providers() };
+    Ok(answer::json(StatusCode::OK, serde_json::to_string(&providers).unwrap_or_default()))
+}
+
+fn page(parameters: &Parameters) -> (usize, usize) {
+    let (default, most) = PAGE;
+    let limit = parameters.number("limit", default, 1, most);
+    (parameters.number("offset", 0, 0, usize::MAX), limit)
+}
