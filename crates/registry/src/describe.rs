@@ -121,7 +121,8 @@ impl Checked for Describe {
             return Err(Fault::Version(self.version.clone()));
         }
         for (field, digest) in [("sha256", &self.sha256), ("filesSha256", &self.files_sha256)] {
-            if digest.as_deref().is_some_and(|text| package::digest::Digest::parse(text).is_none()) {
+            if digest.as_deref().is_some_and(|text| package::digest::Digest::parse(text).is_none())
+            {
                 return Err(Fault::Digest(field));
             }
         }

@@ -25,8 +25,11 @@ pub struct ErrorDetail {
 impl ErrorBody {
     /// An error without details.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        let error =
-            ErrorDetail { code: code.name().to_owned(), message: message.into(), details: Map::new() };
+        let error = ErrorDetail {
+            code: code.name().to_owned(),
+            message: message.into(),
+            details: Map::new(),
+        };
         Self { error }
     }
 }

@@ -19,7 +19,8 @@ impl Describe {
             summary: summary(package),
             description: package.description.clone(),
             tags: package.tags.clone(),
-            provider: publisher.and_then(|person| person.id.clone().or_else(|| person.name.clone())),
+            provider: publisher
+                .and_then(|person| person.id.clone().or_else(|| person.name.clone())),
             entry: entry(package),
             schema: schemas(package),
             requires_approval: approval(&package.actions),
@@ -47,7 +48,8 @@ fn summary(package: &Package) -> String {
         action.and_then(|action| action.description.as_deref()),
         package.name.as_deref(),
     ];
-    let first_line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(cut);
+    let first_line =
+        |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(cut);
     let found = texts.into_iter().flatten().find_map(first_line);
     found.unwrap_or_else(|| package.id.clone())
 }
@@ -62,7 +64,8 @@ fn cut(line: &str) -> String {
 /// What runs it. Only a module with a Tool object is told as `node`: a script that Node happens to run is no
 /// such thing.
 fn entry(package: &Package) -> EntryPoint {
-    let other = |runtime: &str| EntryPoint { runtime: runtime.to_owned(), main: None, export: None };
+    let other =
+        |runtime: &str| EntryPoint { runtime: runtime.to_owned(), main: None, export: None };
     if package.chain.is_some() {
         return other("chain");
     }

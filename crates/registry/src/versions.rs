@@ -104,6 +104,10 @@ impl Yank {
 
 impl Checked for Yank {
     fn check(&self) -> Result<(), Fault> {
-        if self.reason.chars().count() > Self::LONGEST { Err(Fault::Long("reason")) } else { Ok(()) }
+        if self.reason.chars().count() > Self::LONGEST {
+            Err(Fault::Long("reason"))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -64,12 +64,7 @@ impl Entry {
     /// A document without texts. The key is the caller's: it comes back with each hit.
     pub fn new(key: &str) -> Result<Self, EntryError> {
         check_key(key)?;
-        Ok(Self {
-            key: key.into(),
-            rank: 1.0,
-            texts: Default::default(),
-            facets: BTreeSet::new(),
-        })
+        Ok(Self { key: key.into(), rank: 1.0, texts: Default::default(), facets: BTreeSet::new() })
     }
 
     /// Its key.

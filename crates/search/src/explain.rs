@@ -90,7 +90,13 @@ pub(crate) fn explain(snapshot: &Snapshot, query: &Query, key: &str) -> Option<E
     Some(Explanation { key: key.to_owned(), score: ranked(sum, rank), rank, words })
 }
 
-fn told(word: &Word, candidate: &Candidate, impact: u8, at: usize, row: &[RowWord]) -> ExplainedWord {
+fn told(
+    word: &Word,
+    candidate: &Candidate,
+    impact: u8,
+    at: usize,
+    row: &[RowWord],
+) -> ExplainedWord {
     let score = shown(worth(candidate.weight, impact));
     let place = row.iter().find(|(known, _)| Some(*known) == candidate.places[at]);
     let fields = place.map_or_else(Vec::new, |(_, frequencies)| {

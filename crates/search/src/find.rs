@@ -117,7 +117,12 @@ impl Hits<'_, '_> {
         total
     }
 
-    fn by_word(&mut self, words: &[Word], allowed: Option<&Documents>, scratch: &mut Scratch) -> usize {
+    fn by_word(
+        &mut self,
+        words: &[Word],
+        allowed: Option<&Documents>,
+        scratch: &mut Scratch,
+    ) -> usize {
         let at = self.at as usize;
         let part = self.part;
         for word in words {

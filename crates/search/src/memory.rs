@@ -27,8 +27,7 @@ pub struct Memory {
 
 impl Memory {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let mut memory =
-            Memory { scratch: snapshot.pool.bytes(), ..Memory::default() };
+        let mut memory = Memory { scratch: snapshot.pool.bytes(), ..Memory::default() };
         memory.total = memory.scratch;
         for part in &snapshot.parts {
             let segment = &part.segment;
@@ -36,7 +35,8 @@ impl Memory {
             memory.segments += 1;
             memory.words += segment.dictionary.words().len();
             memory.lists += segment.postings.bytes();
-            memory.rows += segment.keys.bytes() + segment.ranks.capacity() * 4 + segment.rows.bytes();
+            memory.rows +=
+                segment.keys.bytes() + segment.ranks.capacity() * 4 + segment.rows.bytes();
             memory.dictionaries += segment.dictionary.bytes();
             memory.labels += segment.labels.bytes();
             memory.total += part.bytes();

@@ -29,7 +29,8 @@ impl Entry {
             entry = entry.with(Facet::Tag, tag).with(Facet::Capability, tag);
         }
         for scope in &package.scopes {
-            entry = entry.text(Field::Tags, &scope.resource).with(Facet::Capability, &scope.resource);
+            entry =
+                entry.text(Field::Tags, &scope.resource).with(Facet::Capability, &scope.resource);
         }
         for action in &package.actions {
             entry = entry.action(action);
@@ -78,7 +79,8 @@ impl Entry {
         self = self.with(Facet::Dialect, package.dialect.name());
         self = self.with(Facet::Namespace, namespace(package));
         let publisher = package.publisher.as_ref().or(package.author.as_ref());
-        if let Some(name) = publisher.and_then(|person| person.id.as_ref().or(person.name.as_ref())) {
+        if let Some(name) = publisher.and_then(|person| person.id.as_ref().or(person.name.as_ref()))
+        {
             self = self.with(Facet::Provider, name);
         }
         for implementation in &package.implementations {

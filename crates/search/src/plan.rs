@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::limits;
 use crate::part::Part;
 use crate::query::{LastWord, Query, Spelling};
 use crate::ranking::{idf, weight};
@@ -12,7 +13,6 @@ use crate::snapshot::Snapshot;
 use crate::spelling::slips;
 use crate::stem::English;
 use crate::words::{Enough, Piece, Splitter, beginning};
-use crate::limits;
 
 /// A word that is in fewer documents is rare: it may be a slip that somebody else made too.
 const RARE: usize = 3;
@@ -163,7 +163,12 @@ impl Look<'_> {
         let count = self.count(&places);
         let mut found = Vec::new();
         if count > 0 {
-            found.push(self.candidate(word.stem.clone(), Match::Stem, idf(count, self.all), factor));
+            found.push(self.candidate(
+                word.stem.clone(),
+                Match::Stem,
+                idf(count, self.all),
+                factor,
+            ));
         }
         if word.is_last && query.last_word == LastWord::Begun {
             found.extend(self.begun(word, factor));

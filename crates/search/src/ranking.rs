@@ -33,7 +33,10 @@ pub(crate) fn factors(lengths: &Lengths) -> [f32; Field::COUNT] {
 }
 
 /// What a word counts in each field: what its impact is made of.
-pub(crate) fn shares(frequencies: &Frequencies, factors: &[f32; Field::COUNT]) -> [f32; Field::COUNT] {
+pub(crate) fn shares(
+    frequencies: &Frequencies,
+    factors: &[f32; Field::COUNT],
+) -> [f32; Field::COUNT] {
     std::array::from_fn(|field| f32::from(frequencies[field]) * factors[field])
 }
 

@@ -35,7 +35,12 @@ impl Rows {
     }
 
     /// Adds a document as it is written; none when it is not written well, or has no word of `known`.
-    pub(crate) fn push_written(&mut self, row: &[u8], known: usize, words: &mut Vec<Word>) -> Option<()> {
+    pub(crate) fn push_written(
+        &mut self,
+        row: &[u8],
+        known: usize,
+        words: &mut Vec<Word>,
+    ) -> Option<()> {
         let rest = read(row, words)?;
         let are_known = words.last().is_none_or(|(word, _)| (*word as usize) < known);
         if !rest.is_empty() || !are_known {
@@ -58,7 +63,8 @@ impl Rows {
 
     /// Reads the words of a document.
     pub(crate) fn words(&self, at: usize, words: &mut Vec<Word>) {
-        read(self.written(at), words).expect("rows are written here or were checked when they were read");
+        read(self.written(at), words)
+            .expect("rows are written here or were checked when they were read");
     }
 
     pub(crate) fn written_bytes(&self) -> usize {

@@ -17,10 +17,8 @@ pub(crate) fn distance(one: &[char], other: &[char], most: usize) -> Option<usiz
         for (place, wanted) in other.iter().enumerate() {
             let mut cost = last[place] + usize::from(letter != wanted);
             cost = cost.min(last[place + 1] + 1).min(row[place] + 1);
-            let is_swapped = at > 0
-                && place > 0
-                && *letter == other[place - 1]
-                && one[at - 1] == *wanted;
+            let is_swapped =
+                at > 0 && place > 0 && *letter == other[place - 1] && one[at - 1] == *wanted;
             if is_swapped {
                 cost = cost.min(before_last[place - 1] + 1);
             }

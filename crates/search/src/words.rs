@@ -135,9 +135,8 @@ fn is_border(run: &[char], at: usize) -> bool {
     let (before, here) = (class(run[at - 1]), class(run[at]));
     match (before, here) {
         (Class::Lower, Class::Upper) => true,
-        (Class::Digit, Class::Upper | Class::Lower) | (Class::Upper | Class::Lower, Class::Digit) => {
-            true
-        }
+        (Class::Digit, Class::Upper | Class::Lower)
+        | (Class::Upper | Class::Lower, Class::Digit) => true,
         // `HTTPServer` ends its first part before the `S`; the plural `PDFs` has one part.
         (Class::Upper, Class::Upper) => {
             let next = run.get(at + 1).copied();
@@ -162,8 +161,12 @@ fn is_passed_over(letter: char) -> bool {
         // Soft hyphens and joiners are seen by nobody.
         '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' => true,
         // Marks of these scripts are what people leave out; those of others are letters of their own.
-        '\u{300}'..='\u{36f}' | '\u{5b0}'..='\u{5c7}' | '\u{610}'..='\u{61a}' | '\u{640}'
-        | '\u{64b}'..='\u{65f}' | '\u{670}' => true,
+        '\u{300}'..='\u{36f}'
+        | '\u{5b0}'..='\u{5c7}'
+        | '\u{610}'..='\u{61a}'
+        | '\u{640}'
+        | '\u{64b}'..='\u{65f}'
+        | '\u{670}' => true,
         _ => false,
     }
 }

@@ -47,8 +47,12 @@ impl fmt::Display for BlobError {
                 write!(out, "`{address}` is no place for packages; give a folder or `s3://bucket`")
             }
             BlobError::Open(_) => out.write_str("failed to open the place of the packages"),
-            BlobError::Missing(digest) => write!(out, "the package file sha256:{digest} is missing"),
-            BlobError::Damaged(digest) => write!(out, "the package file sha256:{digest} is damaged"),
+            BlobError::Missing(digest) => {
+                write!(out, "the package file sha256:{digest} is missing")
+            }
+            BlobError::Damaged(digest) => {
+                write!(out, "the package file sha256:{digest} is damaged")
+            }
             BlobError::Store(_) => out.write_str("failed to reach the package files"),
         }
     }
@@ -77,8 +81,8 @@ impl Blobs {
     /// Opens a folder, which is made when there is none.
     pub fn folder(path: &Path) -> Result<Self, BlobError> {
         std::fs::create_dir_all(path).map_err(|error| BlobError::Open(error.into()))?;
-        let store =
-            LocalFileSystem::new_with_prefix(path).map_err(|error| BlobError::Open(error.into()))?;
+        let store = LocalFileSystem::new_with_prefix(path)
+            .map_err(|error| BlobError::Open(error.into()))?;
         Ok(Self { store: Arc::new(store.with_fsync(true)), prefix: Key::default() })
     }
 
@@ -90,8 +94,10 @@ impl Blobs {
                 builder = builder.with_config(key, value);
             }
         }
-        let store =
-            builder.with_bucket_name(bucket).build().map_err(|error| BlobError::Open(error.into()))?;
+        let store = builder
+            .with_bucket_name(bucket)
+            .build()
+            .map_err(|error| BlobError::Open(error.into()))?;
         Ok(Self { store: Arc::new(store), prefix: Key::from(prefix) })
     }
 

@@ -182,7 +182,10 @@ fn new_version(upload: &Upload, token: &Token) -> NewVersion {
         found: serde_json::to_string(&upload.found).expect(json),
         entry: postcard::to_stdvec(&upload.entry).expect("an entry has no part without a length"),
         runtime: describe.entry.runtime.clone(),
-        signature: describe.signature.as_ref().map_or_else(String::new, |found| found.state.clone()),
+        signature: describe
+            .signature
+            .as_ref()
+            .map_or_else(String::new, |found| found.state.clone()),
         publisher: token.id.clone(),
         published_at: now(),
     }

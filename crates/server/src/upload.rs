@@ -276,8 +276,11 @@ fn bad_bundle(error: BundleError) -> UploadError {
     match error {
         BundleError::Read(error) => UploadError::Refused(error),
         BundleError::Invalid(report) => {
-            let errors = report.findings.iter().filter(|finding| finding.severity == Severity::Error);
-            UploadError::Invalid(errors.take(FINDINGS).map(|finding| told("bundle", finding)).collect())
+            let errors =
+                report.findings.iter().filter(|finding| finding.severity == Severity::Error);
+            UploadError::Invalid(
+                errors.take(FINDINGS).map(|finding| told("bundle", finding)).collect(),
+            )
         }
         BundleError::Missing(_) | BundleError::Convert(_) => UploadError::Invalid(Vec::new()),
     }

@@ -11,11 +11,14 @@
 //! | [`schemas`] | JSON Schemas, patterns, and values to hold against them |
 //! | [`bytes`] | JSON as text, and text that is damaged |
 //! | [`archives`] | zip archives, clean and hostile, and a writer that writes any field wrongly |
+//! | [`postgres`], [`bucket`] | servers of their own for a test, where they are installed |
 //! | [`fuzz`] | what must hold for any bytes at all |
 //!
 //! Only tests use this crate.
 
 pub mod archives;
+#[cfg(unix)]
+pub mod bucket;
 pub mod bytes;
 pub mod docs;
 pub mod documents;
@@ -25,6 +28,8 @@ pub mod fuzz;
 pub mod hosts;
 pub mod mutations;
 pub mod ports;
+#[cfg(unix)]
+pub mod postgres;
 pub mod schemas;
 pub mod words;
 

@@ -109,7 +109,8 @@ impl Store {
 
     /// Whether the database answers.
     pub async fn check_alive(&self) -> Result<(), StoreError> {
-        let one = sqlx::query_scalar::<_, i64>("SELECT number FROM feed").fetch_one(&self.pool).await;
+        let one =
+            sqlx::query_scalar::<_, i64>("SELECT number FROM feed").fetch_one(&self.pool).await;
         one.map(drop).map_err(StoreError::query("look whether anything is there"))
     }
 

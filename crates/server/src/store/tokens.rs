@@ -70,7 +70,8 @@ impl Store {
     /// All tokens, the newest first.
     pub async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let asked = sqlx::AssertSqlSafe(format!("{COLUMNS} ORDER BY created_at DESC, id"));
-        let rows = sqlx::query(asked).fetch_all(&self.pool).await.map_err(StoreError::query(FIND))?;
+        let rows =
+            sqlx::query(asked).fetch_all(&self.pool).await.map_err(StoreError::query(FIND))?;
         rows.iter().map(|row| token_of(row).map_err(StoreError::query(FIND))).collect()
     }
 

@@ -303,14 +303,19 @@ fn version_of(row: &sqlx::any::AnyRow) -> Result<Version, sqlx::Error> {
 
 /// Whether the package may have this version: its dialect and its name are what they were, and nobody
 /// else's.
-async fn check_package(connection: &mut AnyConnection, new: &NewVersion) -> Result<(), PublishError> {
-    let rows = sqlx::query("SELECT id, name, dialect FROM packages WHERE id = $1 OR name = $2 OR folded = $3")
-        .bind(&new.id)
-        .bind(&new.name)
-        .bind(manifest::path::folded(&new.id))
-        .fetch_all(connection)
-        .await
-        .map_err(StoreError::query(PUBLISH))?;
+async fn check_package(
+    connection: &mut AnyConnection,
+    new: &NewVersion,
+) -> Result<(), PublishError> {
+    let rows = sqlx::query(
+        "SELECT id, name, dialect FROM packages WHERE id = $1 OR name = $2 OR folded = $3",
+    )
+    .bind(&new.id)
+    .bind(&new.name)
+    .bind(manifest::path::folded(&new.id))
+    .fetch_all(connection)
+    .await
+    .map_err(StoreError::query(PUBLISH))?;
     for row in rows {
         let text = |column: usize| -> Result<String, StoreError> {
             row.try_get(column).map_err(StoreError::query(PUBLISH))

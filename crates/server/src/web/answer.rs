@@ -30,7 +30,12 @@ pub(super) fn json(status: StatusCode, text: impl Into<Body>) -> Response {
 }
 
 /// An answer that clients may keep; nothing but its tag, when they have it already.
-pub(super) fn kept(asked: &HeaderMap, tag: &str, keep: Keep, make: impl FnOnce() -> Response) -> Response {
+pub(super) fn kept(
+    asked: &HeaderMap,
+    tag: &str,
+    keep: Keep,
+    make: impl FnOnce() -> Response,
+) -> Response {
     let mut response =
         if has(asked, tag) { StatusCode::NOT_MODIFIED.into_response() } else { make() };
     let headers = response.headers_mut();
@@ -59,6 +64,7 @@ pub(super) fn mark_yanked(response: &mut Response, reason: Option<&str>) {
 fn has(asked: &HeaderMap, tag: &str) -> bool {
     let plain = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let all = asked.get_all(header::IF_NONE_MATCH);
-    let mut tags = all.iter().filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
+    let mut tags =
+        all.iter().filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
     tags.any(|known| known.trim() == "*" || plain(known) == plain(tag))
 }

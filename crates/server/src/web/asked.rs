@@ -71,7 +71,8 @@ mod tests {
             let asked = Asked::read(&format!("/v1/tools/{path}")).unwrap();
             assert_eq!(asked, Asked { tool: tool.to_owned(), part }, "{path}");
         }
-        for path in ["", "/", "a//b", "a.b/", "versions", "versions/1.0.0", "%zz", "a/versions/%ff"] {
+        for path in ["", "/", "a//b", "a.b/", "versions", "versions/1.0.0", "%zz", "a/versions/%ff"]
+        {
             assert!(Asked::read(&format!("/v1/tools/{path}")).is_err(), "{path}");
         }
     }

@@ -12,7 +12,8 @@ const LONGEST: usize = 256;
 
 /// The token somebody shows; without one that is good nothing goes on.
 pub(super) async fn token(registry: &Registry, headers: &HeaderMap) -> Result<Token, Refused> {
-    let shown = headers.get(header::AUTHORIZATION).ok_or_else(|| Refused::no_token("show a token"))?;
+    let shown =
+        headers.get(header::AUTHORIZATION).ok_or_else(|| Refused::no_token("show a token"))?;
     let bearer = shown.to_str().ok().and_then(|text| text.split_once(' '));
     let secret = match bearer {
         Some((scheme, token))

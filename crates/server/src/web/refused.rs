@@ -154,7 +154,9 @@ impl Refused {
             ChangeError::Conflict(conflict) => conflict.into(),
             ChangeError::NotFound(FindError::NoPackage) => Self::no_tool(asked),
             ChangeError::NotFound(FindError::NoVersion) => Self::no_version(asked, version),
-            ChangeError::NotFound(FindError::Store(error)) | ChangeError::Store(error) => error.into(),
+            ChangeError::NotFound(FindError::Store(error)) | ChangeError::Store(error) => {
+                error.into()
+            }
             ChangeError::Blob(error) => error.into(),
             ChangeError::BrokenOff => Self::internal("the registry failed"),
         }
@@ -187,6 +189,7 @@ impl From<PublishError> for Refused {
 
 /// The beginning of a text from outside, without what would steer a terminal.
 fn clip(text: &str) -> String {
-    let shown: String = text.chars().take(TOLD).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let shown: String =
+        text.chars().take(TOLD).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if shown.len() < text.len() && text.chars().count() > TOLD { shown + "…" } else { shown }
 }

@@ -59,7 +59,11 @@ async fn healthy() -> Response {
 
 /// Whether it can do its work.
 async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refused> {
-    registry.store.check_alive().await.map_err(|_| Refused::unavailable("the database does not answer"))?;
+    registry
+        .store
+        .check_alive()
+        .await
+        .map_err(|_| Refused::unavailable("the database does not answer"))?;
     registry
         .blobs
         .check_alive()
@@ -73,11 +77,8 @@ async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refuse
 async fn share(request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let is_asking = method == Method::OPTIONS && request.uri().path().starts_with("/v1/");
-    let mut response = if is_asking {
-        StatusCode::NO_CONTENT.into_response()
-    } else {
-        next.run(request).await
-    };
+    let mut response =
+        if is_asking { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if is_asking || [Method::GET, Method::HEAD].contains(&method) {

@@ -27,7 +27,11 @@ const HEAD_BYTES: usize = 64 << 10;
 pub async fn serve(listener: TcpListener, app: Router, stop: impl Future<Output = ()>) {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_BYTES);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(64 << 10).keep_alive_interval(HEAD);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(64 << 10)
+        .keep_alive_interval(HEAD);
     let room = std::sync::Arc::new(Semaphore::new(CONNECTIONS));
     let underway = GracefulShutdown::new();
     tokio::pin!(stop);

@@ -14,9 +14,9 @@ use registry::{Bundle, Describe, EntryPoint, ErrorCode};
 
 use super::answer::{self, Keep};
 use super::asked::{Asked, Part};
+use super::change;
 use super::range;
 use super::refused::Refused;
-use super::change;
 use crate::service::Registry;
 use crate::store::versions::{FindError, Known, Which};
 
@@ -35,7 +35,8 @@ pub(super) async fn route(
         return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
     }
     let headers = request.headers();
-    let (id, _) = registry.store.resolve(&asked.tool).await.map_err(|error| not_found(error, &asked))?;
+    let (id, _) =
+        registry.store.resolve(&asked.tool).await.map_err(|error| not_found(error, &asked))?;
     let find = async |which| {
         registry.store.find(&id, which).await.map_err(|error| not_found(error, &asked))
     };
@@ -113,8 +114,7 @@ async fn bundle(
     let (text, digest, yanked) =
         made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?;
     let tag = format!("W/\"bundle-{digest}\"");
-    let mut response =
-        answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
+    let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
     answer::mark_yanked(&mut response, yanked.as_deref());
     Ok(response)
 }
@@ -152,8 +152,10 @@ async fn download(
     let mut response = answer::kept(headers, &tag, keep, || (status, body).into_response());
     answer::mark_yanked(&mut response, known.yanked.as_deref());
     let file = format!("{}-{}.mcpkg", known.id.trim_start_matches("tool:"), known.version);
-    let file: String =
-        file.chars().map(|c| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' }).collect();
+    let file: String = file
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' })
+        .collect();
     let fields = [
         (header::CONTENT_TYPE, answer::PACKAGE.to_owned()),
         (header::ACCEPT_RANGES, "bytes".to_owned()),
@@ -183,7 +185,8 @@ async fn download(
 }
 
 fn digest_of(known: &Known) -> Result<Digest, Refused> {
-    Digest::parse(&known.digest).ok_or_else(|| Refused::internal("the digest of the version is damaged"))
+    Digest::parse(&known.digest)
+        .ok_or_else(|| Refused::internal("the digest of the version is damaged"))
 }
 
 fn not_found(error: FindError, asked: &Asked) -> Refused {
