@@ -18,12 +18,12 @@ impl Bucket {
 
     /// Starts a server; none where it is not installed.
     pub fn start() -> Option<Self> {
-        let asked = Command::new("python3").args(["-c", "import moto.server"]).output();
+        let asked = python().args(["-c", "import moto.server"]).output();
         if !asked.is_ok_and(|found| found.status.success()) {
             return None;
         }
         let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).ok()?.port();
-        let server = Command::new("python3")
+        let server = python()
             .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -31,7 +31,7 @@ impl Bucket {
             .spawn()
             .ok()?;
         let bucket = Self { server, port };
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         while !bucket.is_made() {
             assert!(Instant::now() < deadline, "the S3 server does not answer");
             std::thread::sleep(Duration::from_millis(100));
@@ -70,6 +70,15 @@ impl Bucket {
         };
         ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
     }
+}
+
+/// Python, with the folder that `./test` puts the server into.
+fn python() -> Command {
+    let mut command = Command::new("python3");
+    if let Some(folder) = std::env::var_os("HAFT_MOTO") {
+        command.env("PYTHONPATH", folder);
+    }
+    command
 }
 
 impl Drop for Bucket {

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Where distributions keep the programs, the newest first.
-const FOLDERS: [&str; 4] = [
+const FOLDERS: [&str; 6] = [
+    "/usr/lib/postgresql/18/bin",
     "/usr/lib/postgresql/17/bin",
     "/usr/lib/postgresql/16/bin",
     "/usr/lib/postgresql/15/bin",
+    "/usr/lib/postgresql/14/bin",
     "/usr/local/bin",
 ];
 /// The user without rights: the server refuses to run as root.

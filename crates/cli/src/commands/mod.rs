@@ -15,13 +15,17 @@ pub(crate) mod key;
 pub(crate) mod login;
 pub(crate) mod pack;
 pub(crate) mod policy;
+pub(crate) mod publish;
+pub(crate) mod registry;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
+pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod sign;
 pub(crate) mod unpack;
 pub(crate) mod validate;
 pub(crate) mod verify;
+pub(crate) mod yank;
 
 use manifest::dialect::Dialect;
 use manifest::json::Pointer;

@@ -278,7 +278,7 @@ impl Store {
         for row in rows {
             versions.push(version_of(&row).map_err(StoreError::query(FIND))?);
         }
-        versions.sort_by(|a, b| order(&b.version).cmp(&order(&a.version)));
+        versions.sort_by_key(|version| std::cmp::Reverse(order(&version.version)));
         Ok(Versions {
             id: id.to_owned(),
             name: package.try_get(0).map_err(StoreError::query(FIND))?,

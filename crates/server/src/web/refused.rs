@@ -19,13 +19,13 @@ const TOLD: usize = 200;
 #[derive(Debug)]
 pub(super) struct Refused {
     status: StatusCode,
-    body: ErrorBody,
-    header: Option<(header::HeaderName, HeaderValue)>,
+    body: Box<ErrorBody>,
+    header: Option<Box<(header::HeaderName, HeaderValue)>>,
 }
 
 impl Refused {
     pub(super) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { status, body: ErrorBody::new(code, message), header: None }
+        Self { status, body: Box::new(ErrorBody::new(code, message)), header: None }
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {
@@ -77,7 +77,7 @@ impl Refused {
     }
 
     pub(super) fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
-        self.header = Some((name, value));
+        self.header = Some(Box::new((name, value)));
         self
     }
 
@@ -93,8 +93,8 @@ impl IntoResponse for Refused {
         let mut response = answer::json(self.status, text);
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some((name, value)) = self.header {
-            headers.insert(name, value);
+        if let Some(header) = self.header {
+            headers.insert(header.0, header.1);
         }
         response
     }

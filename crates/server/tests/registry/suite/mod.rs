@@ -1,7 +1,5 @@
 //! What must hold of a registry, whatever it is kept in.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 pub(crate) mod changes;
 pub(crate) mod packages;
 pub(crate) mod reading;
@@ -11,7 +9,6 @@ pub(crate) mod world;
 use world::World;
 
 /// Runs everything, one after the other, each in a world of its own.
-#[allow(dead_code, clippy::allow_attributes, reason = "each test program uses a part of the suite")]
 pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     reading::what_is_published_is_found_described_and_downloaded(fresh().await).await;
     reading::a_bundle_holds_what_was_published(fresh().await).await;

@@ -1,10 +1,8 @@
 //! The suite on a file and a folder.
 
-mod suite;
-
+use crate::suite::world::World;
+use crate::suite::{changes, reading, refusals};
 use server::Blobs;
-use suite::world::World;
-use suite::{changes, reading, refusals};
 
 async fn fresh() -> World {
     let folder = tempfile::tempdir().expect("a folder can be made");

@@ -1,9 +1,7 @@
 //! The suite on `PostgreSQL` and an S3 server, where both are installed; `./test` sees to that.
 
-mod suite;
-
+use crate::suite::world::World;
 use server::Blobs;
-use suite::world::World;
 use testkit::bucket::Bucket;
 use testkit::postgres::Postgres;
 
@@ -24,5 +22,5 @@ async fn the_same_holds_on_postgresql_and_s3() {
         let blobs = Blobs::open(&place, &bucket.settings()).expect("a bucket can be opened");
         World::new(postgres.database(), blobs, folder).await
     };
-    suite::all(fresh).await;
+    crate::suite::all(fresh).await;
 }

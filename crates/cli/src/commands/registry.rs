@@ -1,0 +1,270 @@
+//! `haft registry`: a registry of one's own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use server::service::{MakeTokenError, make_token, now};
+use server::store::tokens::Token;
+use server::token::{Role, Scope};
+use server::{Blobs, Registry, Settings, Store};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::printer::{Printer, line};
+use crate::{interrupt, owner, time};
+
+#[derive(Args, Debug)]
+pub(crate) struct RegistryArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Serve a registry until it is stopped
+    Serve(ServeArgs),
+    /// Make, list and revoke the tokens of a registry
+    Token(TokenArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Reading needs no token. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database postgres://registry@db/registry --blobs s3://packages --listen 0.0.0.0:7070"
+)]
+struct ServeArgs {
+    /// Where to listen
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// Where the package files are: a folder or `s3://bucket/prefix` [default: registry/blobs in the home]
+    #[arg(long, value_name = "PLACE")]
+    blobs: Option<String>,
+}
+
+#[derive(Args, Debug)]
+struct DatabaseArgs {
+    /// The database: a file or `postgres://…` [default: registry/registry.db in the home]
+    #[arg(long, value_name = "PLACE")]
+    database: Option<String>,
+}
+
+#[derive(Args, Debug)]
+struct TokenArgs {
+    #[command(subcommand)]
+    verb: TokenVerb,
+}
+
+#[derive(Subcommand, Debug)]
+enum TokenVerb {
+    /// Make a token and print it, once
+    New(NewArgs),
+    /// List the tokens, without what they are
+    List(DatabaseArgs),
+    /// End a token
+    Revoke(RevokeArgs),
+}
+
+#[derive(Args, Debug)]
+struct NewArgs {
+    /// Whose names it is for; `*` for everybody's
+    #[arg(long, value_name = "NAME")]
+    namespace: String,
+    /// What it is for: publish or read
+    #[arg(long, value_name = "ROLE", default_value = "publish", value_parser = role)]
+    role: Role,
+    /// How long it is good [default: until it is revoked]
+    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    expires: Option<Duration>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+}
+
+#[derive(Args, Debug)]
+struct RevokeArgs {
+    /// The token's id, as the list has it
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    database: DatabaseArgs,
+}
+
+fn role(name: &str) -> Result<Role, String> {
+    Role::named(name).ok_or_else(|| super::no_such("role", name, &Role::ALL.map(|(_, name)| name)))
+}
+
+pub(crate) fn run(
+    args: &RegistryArgs,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    match &args.verb {
+        Verb::Serve(args) => serve(args, home, json_wanted, printer),
+        Verb::Token(args) => match &args.verb {
+            TokenVerb::New(args) => new_token(args, home, json_wanted, printer),
+            TokenVerb::List(args) => list_tokens(args, home, json_wanted, printer),
+            TokenVerb::Revoke(args) => revoke_token(args, home, json_wanted, printer),
+        },
+    }
+}
+
+fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
+    })?;
+    let blobs = match &args.blobs {
+        Some(place) => Blobs::open(place, &settings()),
+        None => Blobs::folder(&folder(home)?.join("blobs")),
+    };
+    let blobs = blobs.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    let stop = Arc::new(Notify::new());
+    let stopped = Arc::clone(&stop);
+    // Those who are being answered are answered before we go.
+    interrupt::end_first(move || stop.notify_one());
+    runtime.block_on(async {
+        let store = open(&args.database, home).await?;
+        let opened = Registry::open(store, blobs, Settings::default()).await;
+        let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
+        let busy = |error| {
+            Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
+                .cause(error)
+        };
+        let listener = TcpListener::bind(args.listen).await.map_err(busy)?;
+        let address = listener.local_addr().map_err(busy)?;
+        if json_wanted {
+            printer.json(&json!({"url": format!("http://{address}")}))?;
+        } else {
+            printer.note(&format!("Serving a registry at http://{address}"));
+        }
+        let following = tokio::spawn(Arc::clone(&registry).follow());
+        let app = server::web::router(Arc::clone(&registry));
+        server::web::serve(listener, app, stopped.notified()).await;
+        following.abort();
+        registry.store.close().await;
+        Ok(Exit::Done)
+    })
+}
+
+fn new_token(args: &NewArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    if args.namespace.trim().is_empty() {
+        return Err(Failure::invalid("a namespace has a name"));
+    }
+    let (secret, token) = owner::runtime()?.block_on(async {
+        let store = open(&args.database, home).await?;
+        let made = make_token(&store, Scope::named(&args.namespace), args.role, args.expires).await;
+        made.map_err(|error| match error {
+            MakeTokenError::Randomness(error) => Failure::of(Exit::Unavailable, &error),
+            MakeTokenError::Store(error) => Failure::of(Exit::Unavailable, &error),
+        })
+    })?;
+    if json_wanted {
+        let mut document = token_json(&token);
+        document["token"] = secret.reveal().into();
+        printer.json(&document)?;
+    } else {
+        printer.note(&format!("Token {} for {}; it is not shown again:", token.id, shown(&token)));
+        printer.result(&format!("{}\n", secret.reveal()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn list_tokens(args: &DatabaseArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let tokens = owner::runtime()?.block_on(async {
+        let store = open(args, home).await?;
+        store.tokens().await.map_err(|error| Failure::of(Exit::Unavailable, &error))
+    })?;
+    if json_wanted {
+        let tokens: Vec<Value> = tokens.iter().map(token_json).collect();
+        printer.json(&json!({"tokens": tokens}))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for token in &tokens {
+        let state = match (token.revoked_at, token.is_good(now())) {
+            (Some(_), _) => "revoked",
+            (None, true) => "good",
+            (None, false) => "expired",
+        };
+        text += &format!("{}  {state:<8} {}\n", token.id, shown(token));
+    }
+    printer.result(&text)?;
+    Ok(Exit::Done)
+}
+
+fn revoke_token(args: &RevokeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let was_there = owner::runtime()?.block_on(async {
+        let store = open(&args.database, home).await?;
+        let done = store.revoke_token(&args.id, now()).await;
+        done.map_err(|error| Failure::of(Exit::Unavailable, &error))
+    })?;
+    if !was_there {
+        let message = format!("there is no token `{}`", args.id);
+        return Err(Failure::new(Exit::NotFound, message).hint("`haft registry token list`"));
+    }
+    if json_wanted {
+        printer.json(&json!({"id": args.id, "revoked": true}))?;
+    } else {
+        printer.note(&format!("Revoked {}", line(&args.id)));
+    }
+    Ok(Exit::Done)
+}
+
+fn token_json(token: &Token) -> Value {
+    json!({
+        "id": token.id,
+        "namespace": token.scope.name(),
+        "role": token.role.name(),
+        "created": moment(token.created_at),
+        "expires": token.expires_at.map(moment),
+        "revoked": token.revoked_at.map(moment),
+    })
+}
+
+fn moment(milliseconds: u64) -> String {
+    time::utc(i64::try_from(milliseconds / 1000).unwrap_or(i64::MAX))
+}
+
+fn shown(token: &Token) -> String {
+    let names = match &token.scope {
+        Scope::All => "all names".to_owned(),
+        Scope::Namespace(name) => format!("the names of `{}`", line(name)),
+    };
+    format!("{} of {names}", token.role.name())
+}
+
+async fn open(args: &DatabaseArgs, home: &Home) -> Result<Store, Failure> {
+    let opened = match &args.database {
+        Some(place) => Store::open(place).await,
+        None => Store::file(&folder(home)?.join("registry.db")).await,
+    };
+    opened.map_err(|error| Failure::of(Exit::Unavailable, &error))
+}
+
+/// The folder of the registry in the home, which is for its owner alone.
+fn folder(home: &Home) -> Result<std::path::PathBuf, Failure> {
+    let folder = home.path().join("registry");
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&folder).map_err(|error| {
+        let message = format!("failed to make `{}`", folder.display());
+        Failure::new(Exit::Unavailable, message).cause(error)
+    })?;
+    Ok(folder)
+}
+
+/// What the environment says of an S3 store.
+fn settings() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| name.starts_with("AWS_"))
+        .collect()
+}
