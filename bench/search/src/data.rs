@@ -43,7 +43,11 @@ pub fn tools(path: &Path) -> Vec<Tool> {
             description: text(&value, "description"),
             tags: tags.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"),
             parameters: schema.keys().cloned().collect::<Vec<_>>().join("\n"),
-            parameter_texts: schema.values().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"),
+            parameter_texts: schema
+                .values()
+                .filter_map(Value::as_str)
+                .collect::<Vec<_>>()
+                .join("\n"),
             language: value["language"].as_str().map(str::to_owned),
         }
     };
@@ -99,13 +103,23 @@ pub fn made_up(count: usize, seed: u64) -> Vec<Tool> {
         .map(|at| {
             let mut some = |least: usize, most: usize, join: &str| {
                 let count = least + draws.below(most - least + 1);
-                let some: Vec<_> = (0..count).map(|_| words[draws.seldom(words.len())].as_str()).collect();
+                let some: Vec<_> =
+                    (0..count).map(|_| words[draws.seldom(words.len())].as_str()).collect();
                 some.join(join)
             };
             let (name, description) = (some(1, 3, "_"), some(8, 40, " "));
-            let (tags, parameters, parameter_texts) = (some(0, 4, "\n"), some(0, 5, "\n"), some(0, 30, " "));
+            let (tags, parameters, parameter_texts) =
+                (some(0, 4, "\n"), some(0, 5, "\n"), some(0, 30, " "));
             let language = Some(languages[draws.below(languages.len())].to_owned());
-            Tool { id: format!("made:{at}"), name, description, tags, parameters, parameter_texts, language }
+            Tool {
+                id: format!("made:{at}"),
+                name,
+                description,
+                tags,
+                parameters,
+                parameter_texts,
+                language,
+            }
         })
         .collect()
 }
@@ -123,7 +137,10 @@ pub fn made_up_questions(count: usize, seed: u64) -> Vec<Question> {
 }
 
 fn vocabulary(count: usize) -> Vec<String> {
-    let syllables = ["ka", "ro", "mi", "ten", "sul", "var", "de", "lo", "pin", "gra", "fo", "nel", "tu", "bes", "qui", "zan"];
+    let syllables = [
+        "ka", "ro", "mi", "ten", "sul", "var", "de", "lo", "pin", "gra", "fo", "nel", "tu", "bes",
+        "qui", "zan",
+    ];
     let mut draws = Draws::new(7);
     let word = |draws: &mut Draws| -> String {
         (0..2 + draws.below(3)).map(|_| syllables[draws.below(syllables.len())]).collect()

@@ -1,10 +1,12 @@
 //! Three engines with the same tools.
 
 use rusqlite::Connection;
-use search::{Change, Entry, Facet, Field, Index, Query, Spelling};
+use search::{Change, Entry, Facet, Field, Index, Query};
 use tantivy::collector::TopDocs;
 use tantivy::query::QueryParser;
-use tantivy::schema::{IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value};
+use tantivy::schema::{
+    IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value,
+};
 use tantivy::{IndexReader, TantivyDocument, doc};
 
 use crate::data::{Tool, words};
@@ -45,16 +47,15 @@ impl Engine for Index {
     }
 
     fn best(&self, question: &str) -> Vec<String> {
-        let spelling = if std::env::var_os("EXACT").is_some() { Spelling::Exact } else { Spelling::Forgiving };
-        self.search(&Query::new(question).spelling(spelling)).hits.into_iter().map(|hit| hit.key).collect()
+        self.search(&Query::new(question)).hits.into_iter().map(|hit| hit.key).collect()
     }
 }
 
 /// SQLite's FTS5 with its Porter stemmer, in memory; any of the words, ranked by bm25.
-pub struct Fts5(Connection);
+struct Fts5(Connection);
 
 impl Fts5 {
-    pub fn new(tools: &[Tool]) -> Self {
+    fn new(tools: &[Tool]) -> Self {
         let connection = Connection::open_in_memory().expect("memory is there");
         connection
             .execute_batch(
@@ -73,7 +74,9 @@ impl Fts5 {
                     .expect("a row is written");
             }
         }
-        connection.execute_batch("COMMIT; INSERT INTO tools(tools) VALUES('optimize')").expect("it ends");
+        connection
+            .execute_batch("COMMIT; INSERT INTO tools(tools) VALUES('optimize')")
+            .expect("it ends");
         Self(connection)
     }
 }
@@ -98,21 +101,22 @@ impl Engine for Fts5 {
 }
 
 /// tantivy with its English stemmer, in memory; any of the words in any field.
-pub struct Tantivy {
+struct Tantivy {
     reader: IndexReader,
     parser: QueryParser,
     id: tantivy::schema::Field,
 }
 
 impl Tantivy {
-    pub fn new(tools: &[Tool]) -> Self {
+    fn new(tools: &[Tool]) -> Self {
         let mut schema = Schema::builder();
         let indexing = TextFieldIndexing::default()
             .set_tokenizer("en_stem")
             .set_index_option(IndexRecordOption::WithFreqs);
         let text = TextOptions::default().set_indexing_options(indexing);
         let id = schema.add_text_field("id", STRING | STORED);
-        let fields = ["name", "description", "tags", "parameters"].map(|name| schema.add_text_field(name, text.clone()));
+        let fields = ["name", "description", "tags", "parameters"]
+            .map(|name| schema.add_text_field(name, text.clone()));
         let index = tantivy::Index::create_in_ram(schema.build());
         let mut writer = index.writer_with_num_threads(1, 200_000_000).expect("there is memory");
         for tool in tools {
@@ -147,4 +151,12 @@ impl Engine for Tantivy {
         };
         top.into_iter().map(id).collect()
     }
+}
+
+/// The rivals, unless ours is to be measured alone.
+pub fn rivals(tools: &[Tool]) -> Vec<Box<dyn Engine>> {
+    if std::env::var_os("HAFT_BENCH_ALONE").is_some() {
+        return Vec::new();
+    }
+    vec![Box::new(Fts5::new(tools)), Box::new(Tantivy::new(tools))]
 }

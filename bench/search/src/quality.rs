@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::data::{Question, SETS, questions, tools};
-use crate::engines::{Engine, Fts5, Tantivy, haft};
+use crate::engines::{Engine, haft, rivals};
 
 /// The mean over all sets, per engine, in the order haft, FTS5, tantivy.
 pub fn measure(folder: &Path) -> [f64; 3] {
@@ -13,12 +13,13 @@ pub fn measure(folder: &Path) -> [f64; 3] {
     for set in SETS {
         let tools = tools(&folder.join(set).join("tools.jsonl"));
         let questions = questions(&folder.join(set).join("queries.dev.jsonl"));
-        let haft = mean(&haft(&tools), &questions);
-        let rivals = std::env::var_os("ONLY_HAFT").is_none();
-        let fts5 = if rivals { mean(&Fts5::new(&tools), &questions) } else { 0.0 };
-        let tantivy = if rivals { mean(&Tantivy::new(&tools), &questions) } else { 0.0 };
+        let mut means = [mean(&haft(&tools), &questions), 0.0, 0.0];
+        for (place, rival) in means[1..].iter_mut().zip(rivals(&tools)) {
+            *place = mean(rival.as_ref(), &questions);
+        }
+        let [haft, fts5, tantivy] = means;
         println!("{set:<14}{haft:>10.2}{fts5:>10.2}{tantivy:>10.2}");
-        for (sum, one) in sums.iter_mut().zip([haft, fts5, tantivy]) {
+        for (sum, one) in sums.iter_mut().zip(means) {
             *sum += one / SETS.len() as f64;
         }
     }
@@ -27,14 +28,20 @@ pub fn measure(folder: &Path) -> [f64; 3] {
 }
 
 fn mean(engine: &dyn Engine, questions: &[Question]) -> f64 {
-    let sum: f64 = questions.iter().map(|question| gain(&engine.best(&question.text), &question.gold)).sum();
+    let sum: f64 =
+        questions.iter().map(|question| gain(&engine.best(&question.text), &question.gold)).sum();
     100.0 * sum / questions.len() as f64
 }
 
 fn gain(found: &[String], gold: &[String]) -> f64 {
     let discount = |at: usize| 1.0 / ((at + 2) as f64).log2();
-    let gained: f64 =
-        found.iter().take(10).enumerate().filter(|(_, id)| gold.contains(id)).map(|(at, _)| discount(at)).sum();
+    let gained: f64 = found
+        .iter()
+        .take(10)
+        .enumerate()
+        .filter(|(_, id)| gold.contains(id))
+        .map(|(at, _)| discount(at))
+        .sum();
     let ideal: f64 = (0..gold.len().min(10)).map(discount).sum();
     if ideal > 0.0 { gained / ideal } else { 0.0 }
 }

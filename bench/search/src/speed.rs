@@ -19,8 +19,10 @@ impl Load {
         let mut single = Vec::new();
         while single.len() < count {
             let tool = &tools[draws.below(tools.len())];
-            let known: Vec<String> =
-                words(&tool.description).into_iter().filter(|word| word.len() > 3 && word.is_ascii()).collect();
+            let known: Vec<String> = words(&tool.description)
+                .into_iter()
+                .filter(|word| word.len() > 3 && word.is_ascii())
+                .collect();
             if !known.is_empty() {
                 single.push(known[draws.below(known.len())].clone());
             }
@@ -59,19 +61,27 @@ pub fn ask(engine: &dyn Engine, queries: &[String]) -> Times {
 
 /// Other ways of asking, ours only.
 pub fn variants(index: &Index, load: &Load) -> Vec<(&'static str, Times)> {
-    let filtered = |query: &str| Query::new(query).filter(Facet::Language, "rust").expect("it is sound");
+    let filtered =
+        |query: &str| Query::new(query).filter(Facet::Language, "rust").expect("it is sound");
     let search = |query: Query| drop(std::hint::black_box(index.search(&query)));
     let misspelt: Vec<String> = load.single.iter().map(|word| swapped(word)).collect();
-    let begun: Vec<String> = load.single.iter().map(|word| word[..word.len() - 1].to_owned()).collect();
+    let begun: Vec<String> =
+        load.single.iter().map(|word| word[..word.len() - 1].to_owned()).collect();
     let long = vec![load.questions.join(" "); 20];
     let empty = vec![String::new(); 50];
     vec![
         ("a question, one language only", time(&load.questions, |query| search(filtered(query)))),
         ("a misspelt word", time(&misspelt, |query| search(Query::new(query)))),
-        ("a word half typed", time(&begun, |query| search(Query::new(query).last_word(LastWord::Begun)))),
+        (
+            "a word half typed",
+            time(&begun, |query| search(Query::new(query).last_word(LastWord::Begun))),
+        ),
         ("thousands of words", time(&long, |query| search(Query::new(query)))),
         ("no word: everything", time(&empty, |query| search(Query::new(query)))),
-        ("the 100th page of a question", time(&load.questions, |query| search(Query::new(query).page(1_000, 10)))),
+        (
+            "the 100th page of a question",
+            time(&load.questions, |query| search(Query::new(query).page(1_000, 10))),
+        ),
     ]
 }
 

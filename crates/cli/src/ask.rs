@@ -164,9 +164,14 @@ impl Ask {
         match self {
             Ask::Terminal if is_terminal => {
                 interrupt::keep_terminal();
-                rpassword::prompt_password(prompt)
-                    .map(Zeroizing::new)
-                    .map_err(|error| nobody(Some(error)))
+                rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|error| match error
+                    .kind()
+                {
+                    std::io::ErrorKind::Interrupted => {
+                        Failure::new(Exit::Of(interrupt::CODE), "cancelled")
+                    }
+                    _ => nobody(Some(error)),
+                })
             }
             Ask::Terminal | Ask::Nobody => Err(nobody(None)),
         }

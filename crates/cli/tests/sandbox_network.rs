@@ -465,10 +465,11 @@ attempt(socket.AF_INET, socket.SOCK_RAW, ('1.1.1.1', 0))
 
 fn nothing_leads_around_the_proxy(desk: &Desk) {
     let (count, tcp) = counting();
+    let (_, granted) = counting();
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     datagrams.set_nonblocking(true).unwrap();
     let udp = datagrams.local_addr().unwrap().port();
-    let (grant, tcp, udp) = (format!("localhost:{tcp}"), tcp.to_string(), udp.to_string());
+    let (grant, tcp, udp) = (format!("localhost:{granted}"), tcp.to_string(), udp.to_string());
     for grants in [&["--allow-host", &grant][..], &[]] {
         let client = [grants, &["--", PYTHON, "-c", AROUND, &tcp, &udp]].concat();
         let (ran, report) = desk.reported(&client);

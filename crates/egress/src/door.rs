@@ -1,13 +1,14 @@
 //! The way out of a program that knows of no proxy: the address it came to says which name it means.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 
 use crate::gate::Gate;
-use crate::host::{Host, Port, Target};
+use crate::host::{Host, Name, Port, Target};
 use crate::names::Names;
+use crate::rules::Decision;
 use crate::stream::PIECE;
 use crate::tunnel::tunnel;
 
@@ -15,7 +16,7 @@ use crate::tunnel::tunnel;
 pub(crate) async fn serve(client: TcpStream, names: &Names, gate: &Gate) {
     // Small pieces are passed on as they come; should that fail, they are only slower.
     let _ = client.set_nodelay(true);
-    let Some(target) = target(&client, names) else {
+    let Some(target) = target(&client, names, gate) else {
         // It meant a server of its own, and nobody is there.
         let _ = client.set_zero_linger();
         return;
@@ -35,8 +36,14 @@ pub(crate) async fn serve(client: TcpStream, names: &Names, gate: &Gate) {
     }
 }
 
-fn target(client: &TcpStream, names: &Names) -> Option<Target> {
+fn target(client: &TcpStream, names: &Names, gate: &Gate) -> Option<Target> {
     let SocketAddr::V4(meant) = client.local_addr().ok()? else { return None };
-    let name = names.behind(*meant.ip())?;
-    Some(Target { host: Host::Name(name), port: Port::new(meant.port())? })
+    let port = Port::new(meant.port())?;
+    let to = |name| Target { host: Host::Name(name), port };
+    if *meant.ip() == Ipv4Addr::LOCALHOST {
+        // Whoever was granted `localhost:3000` writes just that, and has nothing of its own there.
+        let machine = to(Name::parse(Name::HOST_MACHINE).ok()?);
+        return matches!(gate.decide(&machine), Decision::Allowed(_)).then_some(machine);
+    }
+    names.behind(*meant.ip()).map(to)
 }

@@ -1,7 +1,7 @@
 //! Names, as a program asks a name server for them.
 //!
 //! For programs that know of no proxy. A name that some rule names gets an address on the program's own
-//! loopback that stands for it, and what connects there comes to a [`door`](crate::door); any other is refused. Nothing is
+//! loopback that stands for it, and what connects there comes to a door; any other is refused. Nothing is
 //! looked up: that is for the gate to do, when somebody connects.
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -172,7 +172,9 @@ async fn node_tools_fail_in_their_own_words() {
     );
     let tool = folder.tool("tool.json");
     assert_eq!(result(&host, &tool, json!({})).await, json!(null));
-    assert_eq!(error(&host, &tool, json!({"how": "throw"})).await.message, "RangeError: too far");
+    let thrown = error(&host, &tool, json!({"how": "throw"})).await;
+    assert_eq!(thrown.message, "RangeError: too far (index.mjs:1)");
+    assert_eq!(thrown.details["at"], "index.mjs:1");
     assert_eq!(error(&host, &tool, json!({"how": "big"})).await.kind, Kind::Failed);
     let exited = error(&host, &tool, json!({"how": "exit"})).await;
     assert_eq!(exited.details["exit"], 4, "{exited}");

@@ -65,6 +65,10 @@ impl<'s> Best<'s> {
     fn compare(&self, one: &Found, other: &Found) -> Ordering {
         let key = |found: &Found| self.parts[found.part as usize].segment.key(found.document);
         let by_number = other.score.total_cmp(&one.score).then(other.rank.total_cmp(&one.rank));
-        by_number.then_with(|| key(one).cmp(key(other)))
+        by_number.then_with(|| {
+            // Documents of a segment are in the order of their keys.
+            let is_together = one.part == other.part;
+            if is_together { one.document.cmp(&other.document) } else { key(one).cmp(key(other)) }
+        })
     }
 }

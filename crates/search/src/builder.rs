@@ -118,16 +118,17 @@ impl Builder {
         }
         let (mut keys, mut ranks, mut rows) = (Texts::default(), Vec::new(), Rows::default());
         let mut labels = Vec::new();
-        for (document, mut draft) in (0..=u16::MAX).zip(self.documents) {
+        for (document, draft) in (0..=u16::MAX).zip(&self.documents) {
             keys.push(&draft.key);
             ranks.push(draft.rank);
-            labels.extend(draft.facets.into_iter().map(|label| (label, document)));
-            draft.words.iter_mut().for_each(|(word, _)| *word = numbers[*word as usize]);
-            draft.words.sort_unstable_by_key(|(word, _)| *word);
-            rows.push(&draft.words);
+            labels.extend(draft.facets.iter().map(|label| (label, document)));
+            let number = |(word, frequencies): &Word| (numbers[*word as usize], *frequencies);
+            let mut row: Vec<Word> = draft.words.iter().map(number).collect();
+            row.sort_unstable_by_key(|(word, _)| *word);
+            rows.push(&row);
         }
         labels.sort_unstable();
-        let labels = Labels::new(labels, ranks.len());
+        let labels = Labels::new(&labels, ranks.len());
         words.shrink();
         Segment::new(words, keys, ranks, rows, labels)
     }

@@ -14,7 +14,7 @@
 use std::collections::HashSet;
 
 use crate::entry::check_key;
-use crate::facet::{self, Facet};
+use crate::facet::Facet;
 use crate::labels::{Label, Labels};
 use crate::limits;
 use crate::merge::merge;
@@ -30,6 +30,9 @@ const VERSION: u32 = 1;
 const STEM_BYTES: usize = limits::WORD_BYTES + 1;
 /// A row takes at most four times what it was reckoned to when its segment was closed.
 const ROW_BYTES: usize = SEGMENT_BYTES * 4;
+
+/// Many more than an index ever has; each of them makes a search longer.
+const SEGMENTS: usize = 4_096;
 
 /// Why bytes are no index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +131,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Segment>, ReadError> {
     let body = written.get(MAGIC.len() + 4..).ok_or(ReadError::NotAnIndex)?;
     let mut reader = Reader { left: body };
     let count = reader.count("the number of segments")?;
+    if count > SEGMENTS {
+        return Err(ReadError::Unsound("it has too many segments"));
+    }
     let mut segments: Vec<Segment> = Vec::new();
     for _ in 0..count {
         segments.push(reader.segment()?);
@@ -213,7 +219,9 @@ impl<'b> Reader<'b> {
                 return Err(unsound);
             }
             rows.push_written(written, words, &mut row).ok_or(unsound)?;
-            row.iter().for_each(|(word, _)| is_used[*word as usize] = true);
+            for (word, _) in &row {
+                is_used[*word as usize] = true;
+            }
         }
         let all_are_used = is_used.iter().all(|is_used| *is_used);
         if all_are_used { Ok(rows) } else { Err(ReadError::Unsound("a word that no document has")) }
@@ -221,31 +229,31 @@ impl<'b> Reader<'b> {
 
     fn labels(&mut self, all: usize) -> Read<Labels> {
         let unsound = ReadError::Unsound("a facet");
-        let mut labels: Vec<(Label, u16)> = Vec::new();
+        let mut labels = Labels::default();
+        let mut holders = Vec::new();
         for _ in 0..self.count("a facet")? {
             let facet = self.bytes(1).ok_or(unsound)?[0];
             let facet = Facet::ALL.get(usize::from(facet)).ok_or(unsound)?.0;
-            let value = self.text("a facet")?;
-            let value = facet::value(value).filter(|known| **known == *value).ok_or(unsound)?;
-            let label = (facet, value);
-            if labels.last().is_some_and(|(last, _)| *last >= label) {
+            let label: Label = (facet, self.text("a facet")?.into());
+            let is_next = labels.last().is_none_or(|last| *last < label);
+            if !is_next || label.1.is_empty() || label.1.len() > limits::FACET_BYTES {
                 return Err(unsound);
             }
-            let count = self.count("a facet")?;
-            let mut last = None;
-            for _ in 0..count {
+            holders.clear();
+            for _ in 0..self.count("a facet")? {
                 let document = u16::try_from(self.number("a facet")?).map_err(|_| unsound)?;
-                if usize::from(document) >= all || last.is_some_and(|last| last >= document) {
+                let is_next = holders.last().is_none_or(|last| *last < document);
+                if !is_next || usize::from(document) >= all {
                     return Err(unsound);
                 }
-                last = Some(document);
-                labels.push((label.clone(), document));
+                holders.push(document);
             }
-            if count == 0 {
+            if holders.is_empty() {
                 return Err(unsound);
             }
+            labels.push(label, &holders, all);
         }
-        Ok(Labels::new(labels, all))
+        Ok(labels)
     }
 
     fn text(&mut self, what: &'static str) -> Read<&'b str> {

@@ -48,7 +48,8 @@ impl Dictionary {
         self.words.beginning_with(prefix)
     }
 
-    /// Hands over each word that is at most so many slips away, but not the word itself.
+    /// Hands over each word that is at most so many slips away, but not the word itself. Whoever
+    /// makes two slips hits at least the first letter.
     pub(crate) fn near(&self, word: &str, most: usize, mut each: impl FnMut(usize, usize)) {
         let wanted: Vec<char> = word.chars().collect();
         let bits = signature(word);
@@ -57,23 +58,51 @@ impl Dictionary {
         if lengths.is_empty() {
             return;
         }
-        let range = self.starts[*lengths.start()] as usize..self.starts[lengths.end() + 1] as usize;
         let mut letters = Vec::new();
-        for (known, its_bits) in &self.by_length[range] {
-            if (bits ^ its_bits).count_ones() as usize > 2 * most {
-                continue;
-            }
-            letters.clear();
-            letters.extend(self.words.get(*known as usize).chars());
-            if let Some(slips @ 1..) = distance(&wanted, &letters, most) {
-                each(*known as usize, slips);
+        for length in lengths {
+            for (known, its_bits) in self.candidates(word, length, most) {
+                if differs_in_more(bits ^ its_bits, 2 * most) {
+                    continue;
+                }
+                let text = self.words.get(*known as usize);
+                let slips = if word.is_ascii() && text.is_ascii() {
+                    distance(word.as_bytes(), text.as_bytes(), most)
+                } else {
+                    letters.clear();
+                    letters.extend(text.chars());
+                    distance(&wanted, &letters, most)
+                };
+                if let Some(slips @ 1..) = slips {
+                    each(*known as usize, slips);
+                }
             }
         }
+    }
+
+    /// The words of so many letters; for more than one slip those that begin with the same letter, or it
+    /// would take too long.
+    fn candidates(&self, word: &str, length: usize, most: usize) -> &[(u32, u32)] {
+        let range = self.starts[length] as usize..self.starts[length + 1] as usize;
+        let all = &self.by_length[range];
+        let (Some(first), true) = (word.chars().next(), most > 1) else { return all };
+        // Words of one length are in order too.
+        let its_first = |known: &(u32, u32)| self.words.get(known.0 as usize).chars().next();
+        let start = all.partition_point(|known| its_first(known) < Some(first));
+        let end = all.partition_point(|known| its_first(known) <= Some(first));
+        &all[start..end]
     }
 
     pub(crate) fn bytes(&self) -> usize {
         self.words.bytes() + self.by_length.capacity() * 8 + self.starts.capacity() * 4
     }
+}
+
+/// Whether more than so many bits are set; counting them all takes longer where there is no instruction for it.
+fn differs_in_more(mut bits: u32, most: usize) -> bool {
+    for _ in 0..most {
+        bits &= bits.wrapping_sub(1);
+    }
+    bits != 0
 }
 
 /// A word has at most as many letters as bytes, which are few.
@@ -100,7 +129,7 @@ mod tests {
             found
         };
         assert_eq!(near("gihtub", 1), [("github", 1)]);
-        assert_eq!(near("github", 2), []);
+        assert_eq!(near("github", 2), [("gitlab", 2)], "not the word itself");
         assert_eq!(near("gitlub", 2), [("github", 1), ("gitlab", 1)]);
         assert_eq!(near("databs", 1), [("databas", 1)]);
         assert_eq!(near(&"x".repeat(64), 2), []);

@@ -59,6 +59,16 @@ impl Field {
         self.scale().weight
     }
 
+    /// How far a longer text makes its words count less, from 0 to 1.
+    pub fn by_length(self) -> f32 {
+        self.scale().by_length
+    }
+
+    /// The length, in words, at which that changes nothing.
+    pub fn usual_length(self) -> f32 {
+        self.scale().usual_length
+    }
+
     pub(crate) fn scale(self) -> Scale {
         let (weight, by_length, usual_length) = match self {
             Field::Name => (2.0, 0.5, 3.0),

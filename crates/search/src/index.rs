@@ -33,6 +33,7 @@ pub struct Index {
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all changes are of the large kind")]
 pub enum Change {
     /// Adds a document, or puts it in the place of the one with the same key.
     Put(Entry),
@@ -172,25 +173,8 @@ fn tidy(parts: &mut Vec<Part>) {
     }
     loop {
         parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
-        let size = |part: &Part| part.len().ilog2() / 2;
-        let Some(last) = parts.last() else { return };
-        let mut wanted = size(last);
-        // The smallest that there are too many of.
-        let many = loop {
-            let alike = parts.iter().filter(|part| size(part) == wanted).count();
-            if alike >= ALIKE || wanted > SEGMENT.ilog2() / 2 {
-                break alike;
-            }
-            wanted += 1;
-        };
-        if many < ALIKE {
-            return;
-        }
-        let alike = |part: &Part| size(part) <= wanted;
-        let from = parts.iter().position(alike).unwrap_or(parts.len());
-        if !join(parts, from) {
-            return;
-        }
+        let Some(from) = joined_from(&sizes(parts)) else { return };
+        join(parts, from);
     }
 }
 
@@ -198,27 +182,95 @@ fn compact(parts: &mut Vec<Part>) {
     for part in parts.iter_mut().filter(|part| part.removed.is_some()) {
         *part = Part::new(merge(&[part]));
     }
-    parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
-    while join(parts, 0) {}
+    loop {
+        parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        let from = fitting(&sizes(parts), 0);
+        if parts.len() - from < 2 {
+            return;
+        }
+        join(parts, from);
+    }
 }
 
-/// Makes one of the smallest parts from this place on, as many as fit; says whether that were several.
-fn join(parts: &mut Vec<Part>, from: usize) -> bool {
-    let (mut documents, mut bytes) = (0, 0);
-    let mut start = parts.len();
-    for (at, part) in parts.iter().enumerate().skip(from).rev() {
-        documents += part.len();
-        bytes += part.segment.rows.written_bytes() + part.segment.dictionary.words().letters();
-        if documents > SEGMENT || bytes > SEGMENT_BYTES {
-            break;
-        }
-        start = at;
-    }
-    if parts.len() - start < 2 {
-        return false;
-    }
-    let small: Vec<Part> = parts.drain(start..).collect();
-    let joined = merge(&small.iter().collect::<Vec<_>>());
+/// Makes one part of those from this place on.
+fn join(parts: &mut Vec<Part>, from: usize) {
+    let joined = merge(&parts[from..].iter().collect::<Vec<_>>());
+    parts.truncate(from);
     parts.push(Part::new(joined));
-    true
+}
+
+/// How large a segment is.
+struct Size {
+    documents: usize,
+    bytes: usize,
+}
+
+fn sizes(parts: &[Part]) -> Vec<Size> {
+    let bytes =
+        |part: &Part| part.segment.rows.written_bytes() + part.segment.dictionary.words().letters();
+    parts.iter().map(|part| Size { documents: part.len(), bytes: bytes(part) }).collect()
+}
+
+/// From which place on segments of these sizes, largest first, should become one, if any should: where
+/// there are too many of about one size, and at least two of them fit together.
+fn joined_from(sizes: &[Size]) -> Option<usize> {
+    let about = |size: &Size| size.documents.max(1).ilog2() / 2;
+    let mut end = sizes.len();
+    while let Some(smallest) = sizes[..end].last() {
+        let start = sizes[..end].partition_point(|size| about(size) > about(smallest));
+        let from = fitting(sizes, start);
+        if end - start >= ALIKE && from + 2 <= end {
+            return Some(from);
+        }
+        end = start;
+    }
+    None
+}
+
+/// The first place, from `start` on, from which on all fit into one segment.
+fn fitting(sizes: &[Size], start: usize) -> usize {
+    let (mut documents, mut bytes) = (0, 0);
+    let fit = sizes[start..].iter().rev().take_while(|size| {
+        documents += size.documents;
+        bytes += size.bytes;
+        documents <= SEGMENT && bytes <= SEGMENT_BYTES
+    });
+    sizes.len() - fit.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(documents: &[usize]) -> Option<usize> {
+        let size = |documents: &usize| Size { documents: *documents, bytes: 0 };
+        joined_from(&documents.iter().map(size).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn many_segments_of_one_size_become_one() {
+        assert_eq!(from(&[]), None);
+        assert_eq!(from(&[1; 7]), None);
+        assert_eq!(from(&[1; 8]), Some(0));
+        assert_eq!(from(&[100, 1, 1, 1, 1, 1, 1, 1, 1]), Some(1));
+        // Those that are smaller come along.
+        assert_eq!(from(&[9_000, 5, 5, 5, 5, 4, 4, 4, 4, 1]), Some(1));
+    }
+
+    #[test]
+    fn segments_that_do_not_fit_together_are_left_alone() {
+        assert_eq!(from(&[SEGMENT; 20]), None);
+        assert_eq!(
+            from(&[40_000, 40_000, 40_000, 40_000, 40_000, 40_000, 40_000, 40_000, 1]),
+            None
+        );
+        // Not even a small one is written again and again beside them.
+        let mut many = vec![SEGMENT; 15];
+        many.extend([17_000, 1]);
+        assert_eq!(from(&many), None);
+        assert_eq!(from(&[20_000; 9]), Some(6));
+        let large = |bytes| Size { documents: 1, bytes };
+        let sizes: Vec<Size> = (0..8).map(|_| large(SEGMENT_BYTES / 2 + 1)).collect();
+        assert_eq!(joined_from(&sizes), None);
+    }
 }

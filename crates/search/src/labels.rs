@@ -21,25 +21,23 @@ pub(crate) enum Holders {
 
 impl Labels {
     /// Made from pairs of value and document, in order, each once; of so many documents.
-    pub(crate) fn new(pairs: impl IntoIterator<Item = (Label, u16)>, all: usize) -> Self {
-        let mut labels: Vec<(Label, Holders)> = Vec::new();
-        let mut few = Vec::new();
-        let mut last: Option<Label> = None;
-        let mut finish = |label: Option<Label>, few: &mut Vec<u16>| {
-            if let Some(label) = label {
-                labels.push((label, Holders::new(few, all)));
-                few.clear();
-            }
-        };
-        for (label, document) in pairs {
-            if last.as_ref() != Some(&label) {
-                finish(last.replace(label), &mut few);
-            }
-            few.push(document);
+    pub(crate) fn new(pairs: &[(&Label, u16)], all: usize) -> Self {
+        let mut labels = Self::default();
+        for group in pairs.chunk_by(|one, other| one.0 == other.0) {
+            let holders: Vec<u16> = group.iter().map(|(_, document)| *document).collect();
+            labels.push(group[0].0.clone(), &holders, all);
         }
-        finish(last, &mut few);
-        labels.shrink_to_fit();
-        Self { labels }
+        labels.labels.shrink_to_fit();
+        labels
+    }
+
+    /// Adds a value that comes after all others, and the documents that have it, in order.
+    pub(crate) fn push(&mut self, label: Label, holders: &[u16], all: usize) {
+        self.labels.push((label, Holders::new(holders, all)));
+    }
+
+    pub(crate) fn last(&self) -> Option<&Label> {
+        self.labels.last().map(|(label, _)| label)
     }
 
     pub(crate) fn find(&self, facet: Facet, value: &str) -> Option<&Holders> {
@@ -66,7 +64,9 @@ impl Holders {
             return Holders::Few(few.into());
         }
         let mut many = Documents::none(all);
-        few.iter().for_each(|document| many.insert(*document));
+        for document in few {
+            many.insert(*document);
+        }
         Holders::Many(Box::new(many))
     }
 

@@ -31,7 +31,7 @@ pub mod memory;
 mod merge;
 pub mod package;
 mod part;
-pub mod plan;
+mod plan;
 mod postings;
 pub mod query;
 mod ranking;

@@ -16,7 +16,7 @@ pub const FIELD_WORDS: usize = 4_096;
 /// Bytes of a word as it is indexed; longer ones (keys, digests) are passed over.
 pub const WORD_BYTES: usize = 64;
 /// Bytes of a query that are read.
-pub const QUERY_BYTES: usize = 16 << 10;
+pub const QUERY_BYTES: usize = 8 << 10;
 /// Different words of a query that count: those that say most.
 pub const QUERY_WORDS: usize = 64;
 /// Words of one query that are looked for with other spellings.
@@ -28,6 +28,6 @@ pub const PAGE: usize = 1_000;
 /// Documents in one index, unless the caller allows fewer.
 pub const DOCUMENTS: usize = 4 << 20;
 /// Bytes that an index is read from.
-pub const INDEX_BYTES: usize = 4 << 30;
+pub const INDEX_BYTES: usize = 2 << 30;
 /// The lowest and the highest rank; others are brought within.
 pub const RANKS: (f32, f32) = (0.01, 100.0);

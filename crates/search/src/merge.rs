@@ -23,7 +23,9 @@ pub(crate) fn merge(parts: &[&Part]) -> Segment {
         ranks.push(segment.rank(*document));
         segment.rows.words(usize::from(*document), &mut row);
         // Words are in order in both, so those of a row stay in order.
-        row.iter_mut().for_each(|(word, _)| *word = numbers[*at][*word as usize]);
+        for (word, _) in &mut row {
+            *word = numbers[*at][*word as usize];
+        }
         rows.push(&row);
         places[*at][usize::from(*document)] = place;
     }
@@ -35,8 +37,7 @@ pub(crate) fn merge(parts: &[&Part]) -> Segment {
         }
     }
     labels.sort_unstable();
-    let labels = labels.into_iter().map(|(label, place)| (label.clone(), place));
-    let labels = Labels::new(labels, ranks.len());
+    let labels = Labels::new(&labels, ranks.len());
     Segment::new(words, keys, ranks, rows, labels)
 }
 

@@ -16,6 +16,8 @@ use crate::words::{Enough, Piece, Splitter, beginning};
 
 /// A word that is in fewer documents is rare: it may be a slip that somebody else made too.
 const RARE: usize = 3;
+/// Rare words are doubted in queries of so many words; in longer ones the others make up for it.
+const SHORT: usize = 3;
 /// How many times more often the right spelling of a rare word must be.
 const COMMONER: usize = 16;
 /// A part counts half where the identifier it is of is known.
@@ -87,21 +89,15 @@ impl Plan {
     pub(crate) fn new(snapshot: &Snapshot, query: &Query) -> Self {
         let typed = typed(query);
         let is_empty = typed.is_empty();
-        let look = Look { parts: &snapshot.parts, all: snapshot.len() };
+        let look = Look {
+            parts: &snapshot.parts,
+            all: snapshot.len(),
+            rare: if typed.len() <= SHORT { RARE } else { 0 },
+        };
+        let factors = factors(&typed, &look);
         let mut corrections_left = limits::CORRECTED_WORDS;
         let mut words: Vec<(usize, Word)> = Vec::new();
-        let mut is_known = HashMap::new();
-        for typed in typed.iter().filter(|typed| typed.piece == Piece::Joined) {
-            is_known.insert(typed.form.as_str(), look.count(&look.places(&typed.stem)) > 0);
-        }
-        for (at, word) in typed.iter().enumerate() {
-            // The parts of an identifier stand right before it.
-            let of_known = word.piece == Piece::Part
-                && typed[at..]
-                    .iter()
-                    .find(|later| later.piece == Piece::Joined)
-                    .is_some_and(|joined| is_known.get(joined.form.as_str()) == Some(&true));
-            let factor = if of_known { OF_KNOWN } else { 1.0 };
+        for (at, (word, factor)) in typed.iter().zip(factors).enumerate() {
             let spellings = look.spellings(word, query, factor, &mut corrections_left);
             if !spellings.is_empty() {
                 words.push((at, Word { typed: word.form.clone(), spellings }));
@@ -119,28 +115,52 @@ impl Plan {
     }
 }
 
+/// How far each word counts: less where it is a part of an identifier that is known as a whole.
+fn factors(typed: &[Typed], look: &Look<'_>) -> Vec<f64> {
+    let mut factor = 1.0;
+    let mut factors: Vec<f64> = Vec::with_capacity(typed.len());
+    // The whole of an identifier stands right after its parts.
+    for word in typed.iter().rev() {
+        let is_known = word.piece == Piece::Joined && look.count(&look.places(&word.stem)) > 0;
+        match word.piece {
+            Piece::Joined => factor = if is_known { OF_KNOWN } else { 1.0 },
+            Piece::Whole => factor = 1.0,
+            Piece::Part => {}
+        }
+        factors.push(if word.piece == Piece::Part { factor } else { 1.0 });
+    }
+    factors.reverse();
+    factors
+}
+
 /// The different words of a query, in the order in which they were typed.
 fn typed(query: &Query) -> Vec<Typed> {
     let text = beginning(&query.text, limits::QUERY_BYTES);
     let english = English::new();
     let mut typed: Vec<Typed> = Vec::new();
+    // Of two forms of a word, the first counts.
     let mut known: HashMap<String, usize> = HashMap::new();
+    let mut last = Vec::new();
     Splitter::default().split(text, |form, piece| {
-        if !known.contains_key(form) {
-            let stem = english.stem(form).into_owned();
-            // Of two forms of a word, the first counts.
-            if typed.iter().rev().take(limits::QUERY_WORDS).all(|other| other.stem != stem) {
-                typed.push(Typed { form: form.to_owned(), stem, piece, is_last: false });
-            }
-            known.insert(form.to_owned(), known.len());
+        let stem = english.stem(form);
+        let at = known.get(stem.as_ref()).copied().unwrap_or(typed.len());
+        if at == typed.len() {
+            known.insert(stem.as_ref().to_owned(), at);
+            let (form, stem) = (form.to_owned(), stem.into_owned());
+            typed.push(Typed { form, stem, piece, is_last: false });
         }
+        // What is written last is an identifier and its last part, or one word.
+        if piece != Piece::Joined {
+            last.clear();
+        }
+        last.push(at);
         Enough::No
     });
     // It is the beginning of a word only when nothing, not even a space, comes after it.
-    if text.chars().next_back().is_some_and(char::is_alphanumeric)
-        && let Some(last) = typed.last_mut()
-    {
-        last.is_last = true;
+    if text.chars().next_back().is_some_and(char::is_alphanumeric) {
+        for at in last {
+            typed[at].is_last = true;
+        }
     }
     typed
 }
@@ -149,6 +169,8 @@ fn typed(query: &Query) -> Vec<Typed> {
 struct Look<'s> {
     parts: &'s [Part],
     all: usize,
+    /// Words that are in fewer documents may be slips.
+    rare: usize,
 }
 
 impl Look<'_> {
@@ -163,17 +185,14 @@ impl Look<'_> {
         let count = self.count(&places);
         let mut found = Vec::new();
         if count > 0 {
-            found.push(self.candidate(
-                word.stem.clone(),
-                Match::Stem,
-                idf(count, self.all),
-                factor,
-            ));
+            let (stem, idf) = (word.stem.clone(), idf(count, self.all));
+            let weight = weight(idf, factor);
+            found.push(Candidate { stem, how: Match::Stem, idf, weight, places });
         }
         if word.is_last && query.last_word == LastWord::Begun {
             found.extend(self.begun(word, factor));
         }
-        let is_wanted = found.is_empty() || (count < RARE && found.len() == 1);
+        let is_wanted = found.is_empty() || (count < self.rare && found.len() == 1);
         if is_wanted
             && word.piece != Piece::Joined
             && query.spelling == Spelling::Forgiving
@@ -229,34 +248,19 @@ impl Look<'_> {
     /// The words that look like this one, which so many documents have: nearest first.
     fn corrected(&self, word: &Typed, having: usize, factor: f64) -> Vec<Candidate> {
         let most = if having > 0 { 1 } else { slips(word.form.chars().count()) };
-        let mut near: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for part in self.parts {
-            let dictionary = &part.segment.dictionary;
-            // A slip can change what the ending is taken for, so both forms are tried.
-            for form in [&word.form, &word.stem] {
-                dictionary.near(form, most, |known, slips| {
-                    let (least, _) =
-                        near.entry(dictionary.words().get(known)).or_insert((slips, 0));
-                    *least = slips.min(*least);
-                });
-                if word.form == word.stem {
-                    break;
-                }
-            }
-        }
-        near.remove(word.stem.as_str());
-        for (stem, (_, count)) in &mut near {
-            *count = self.count(&self.places(stem));
-        }
         let least = if having > 0 { having * COMMONER } else { 1 };
-        let mut near: Vec<_> = near.into_iter().filter(|(_, (_, count))| *count >= least).collect();
-        near.sort_by(|(stem, (slips, count)), (other, (its_slips, its_count))| {
-            slips.cmp(its_slips).then(its_count.cmp(count)).then(stem.cmp(other))
-        });
-        near.truncate(limits::SPELLINGS);
-        // One slip is likelier than two: where there is a word with one, the others are not meant.
-        if let Some((_, (fewest, _))) = near.first().copied() {
-            near.retain(|(_, (slips, _))| *slips == fewest);
+        // One slip is likelier than two, so two are tried only where one finds nothing. A slip can change
+        // what the ending is taken for, so the word is also tried as it was typed.
+        let forms =
+            if word.form == word.stem { vec![&word.stem] } else { vec![&word.stem, &word.form] };
+        let tries = (1..=most).flat_map(|slips| forms.iter().map(move |form| (slips, *form)));
+        let mut near = Vec::new();
+        for (slips, form) in tries {
+            near = self.near(form, slips, least);
+            near.retain(|(stem, _)| *stem != word.stem);
+            if !near.is_empty() {
+                break;
+            }
         }
         let idf = idf(near.iter().map(|(_, (_, count))| count).sum(), self.all);
         let candidate = |(stem, (slips, _)): (&str, (usize, usize))| {
@@ -264,6 +268,25 @@ impl Look<'_> {
             self.candidate(stem.to_owned(), how, idf, factor)
         };
         near.into_iter().map(candidate).collect()
+    }
+
+    /// The words at most so many slips away that so many documents have, with the slips and the documents:
+    /// fewest slips first, then most documents.
+    fn near(&self, form: &str, most: usize, least: usize) -> Vec<(&str, (usize, usize))> {
+        let mut near: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for part in self.parts {
+            let dictionary = &part.segment.dictionary;
+            dictionary.near(form, most, |known, slips| {
+                let (_, count) = near.entry(dictionary.words().get(known)).or_insert((slips, 0));
+                *count += part.count(known);
+            });
+        }
+        let mut near: Vec<_> = near.into_iter().filter(|(_, (_, count))| *count >= least).collect();
+        near.sort_by(|(stem, (slips, count)), (other, (its_slips, its_count))| {
+            slips.cmp(its_slips).then(its_count.cmp(count)).then(stem.cmp(other))
+        });
+        near.truncate(limits::SPELLINGS);
+        near
     }
 
     fn candidate(&self, stem: String, how: Match, idf: f64, factor: f64) -> Candidate {

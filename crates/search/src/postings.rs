@@ -36,13 +36,12 @@ impl Postings {
             }
         }
         let all = rows.len();
+        let each = u32::try_from(all).expect("a segment has at most 65,536 documents");
         let (mut listed, mut tabled) = (0_u32, 0_u32);
         let mut starts = Vec::with_capacity(words);
         for count in counts {
-            let (end, size) = match is_table(count, all) {
-                true => (&mut tabled, all as u32),
-                false => (&mut listed, count),
-            };
+            let is_table = is_table(count, all);
+            let (end, size) = if is_table { (&mut tabled, each) } else { (&mut listed, count) };
             starts.push((count, *end));
             *end += size;
         }

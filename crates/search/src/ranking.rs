@@ -103,7 +103,7 @@ mod tests {
         assert!(idf(1, 1_000) > idf(10, 1_000));
         assert!(idf(1_000, 1_000) > 0.0);
         assert_eq!(weight(idf(1_000_000, 1_000_000), 1.0), 1);
-        assert!(weight(idf(0, usize::MAX), 1.0) < u16::MAX);
+        assert!(weight(idf(0, crate::limits::DOCUMENTS), 1.0) < u16::MAX);
         // Words of a query are few enough that their sum is a number.
         let most = u64::from(u16::MAX) * 255 * crate::limits::QUERY_WORDS as u64;
         assert!(most < u64::from(u32::MAX));

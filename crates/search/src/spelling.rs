@@ -1,16 +1,43 @@
 //! How many slips of the finger two words are apart.
 
+use crate::limits;
+
+/// A word, a letter more that its stem may have, and the place before its first letter.
+const WIDTH: usize = limits::WORD_BYTES + 2;
+
 /// The fewest letters to be changed, left out, added or swapped with their neighbour that make
 /// one word the other; none when that is more than `most`.
-pub(crate) fn distance(one: &[char], other: &[char], most: usize) -> Option<usize> {
+pub(crate) fn distance<L: Copy + Eq>(one: &[L], other: &[L], most: usize) -> Option<usize> {
     if one.len().abs_diff(other.len()) > most {
         return None;
     }
-    // Words are short, so whole rows cost less than finding out which part of them matters.
+    let (one, other) = without_common_ends(one, other);
+    // Most words that are looked at differ in more than a slip can change.
+    match (one, other) {
+        ([], rest) | (rest, []) => return Some(rest.len()).filter(|slips| *slips <= most),
+        ([_], [_]) => return Some(1).filter(|slips| *slips <= most),
+        ([a, b], [c, d]) if a == d && b == c => return Some(1).filter(|slips| *slips <= most),
+        _ if most < 2 => return None,
+        _ => {}
+    }
+    by_rows(one, other, most)
+}
+
+fn without_common_ends<'w, L: Eq>(one: &'w [L], other: &'w [L]) -> (&'w [L], &'w [L]) {
+    let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&one[same..], &other[same..]);
+    let same = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
+    (&one[..one.len() - same], &other[..other.len() - same])
+}
+
+fn by_rows<L: Copy + Eq>(one: &[L], other: &[L], most: usize) -> Option<usize> {
     let width = other.len() + 1;
-    let mut before_last = vec![0; width];
-    let mut last: Vec<usize> = (0..width).collect();
-    let mut row = vec![0; width];
+    let mut before_last = [0; WIDTH];
+    let mut last: [usize; WIDTH] = std::array::from_fn(|at| at);
+    let mut row = [0; WIDTH];
+    if width > WIDTH {
+        return None;
+    }
     for (at, letter) in one.iter().enumerate() {
         row[0] = at + 1;
         let mut least = row[0];
@@ -72,6 +99,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn common_ends_change_nothing(one in "[ab]{0,7}", other in "[ab]{0,7}", most in 0..3_usize) {
+            let letters = |text: &str| text.chars().collect::<Vec<_>>();
+            let (one, other) = (letters(&one), letters(&other));
+            prop_assert_eq!(distance(&one, &other, most), by_rows(&one, &other, most));
+        }
+
         #[test]
         fn it_is_the_same_both_ways_and_the_signature_never_hides_a_word(
             one in "[a-e]{0,8}", other in "[a-e]{0,8}"

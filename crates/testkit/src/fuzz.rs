@@ -9,6 +9,7 @@ mod audit;
 mod bundle;
 mod egress;
 mod image;
+mod search;
 mod vault;
 
 use std::collections::HashSet;
@@ -29,6 +30,7 @@ pub use audit::audit_line;
 pub use bundle::bundle;
 pub use egress::{authority, challenge, head, question};
 pub use image::layer;
+pub use search::search_index;
 pub use vault::{redaction, reference, vault};
 
 /// Whether every promise is kept, and which one is not.

@@ -142,14 +142,14 @@ fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
     let shown = folder.display();
     let records = super::count(usize::try_from(report.lines).unwrap_or(usize::MAX), "record");
     if !report.is_sound() {
-        printer.note(&format!("{records} in `{shown}`, not as they were written"));
+        printer.result(&format!("{records} in `{shown}`, not as they were written\n"))?;
         printer.note(&format!("hint: {}", remedy(&report)));
     } else if report.lines == 0 && report.head.is_none() {
         printer.note(&format!(
             "there is no log in `{shown}`: nothing was called with this home yet, or the whole folder was taken away"
         ));
     } else {
-        printer.note(&format!("{records} in `{shown}`, unbroken"));
+        printer.result(&format!("{records} in `{shown}`, unbroken\n"))?;
     }
     Ok(exit)
 }

@@ -92,6 +92,10 @@ impl What {
                 let message = format!("`{}` is no device below /dev", line(text));
                 return Err(Failure::invalid(message).hint("write it as in /dev/dri/card0"));
             }
+            if Path::new(text).is_dir() {
+                let message = format!("`{}` is a folder; name the devices in it", line(text));
+                return Err(Failure::invalid(message));
+            }
             things.push((GrantKind::Device, text.clone()));
         }
         for name in &self.env {
@@ -119,6 +123,15 @@ fn path(text: &str, home: Option<&Home>) -> Result<String, Failure> {
     })?;
     if found == Path::new("/") {
         return Err(Failure::invalid("`/` as a whole cannot be granted"));
+    }
+    if let Some(own) = ["/proc", "/sys", "/dev"].iter().find(|own| found.starts_with(own)) {
+        let message = format!("`{}` cannot be granted: a tool has its own `{own}`", line(text));
+        let failure = Failure::invalid(message);
+        return Err(if *own == "/dev" {
+            failure.hint("--device grants a device")
+        } else {
+            failure
+        });
     }
     let home = home.and_then(|home| home.path().canonicalize().ok());
     if home.is_some_and(|home| found.starts_with(home)) {
@@ -208,6 +221,14 @@ pub(crate) fn run(
         if *kind == GrantKind::Host && is_denied(value, &denied(&policy)) {
             printer.warn(&format!("your policy refuses `{}`, and no grant helps", line(value)));
         }
+        if matches!(kind, GrantKind::Read | GrantKind::Write)
+            && let Some(folder) = hiding(value, &policy)
+        {
+            let (value, folder) = (line(value), line(folder));
+            printer.warn(&format!(
+                "`{value}` is in `{folder}`, which your policy hides ([folders] deny), and no grant helps"
+            ));
+        }
     }
     if things.is_empty() {
         let grants = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
@@ -230,6 +251,19 @@ pub(crate) fn run(
 fn denied(policy: &Policy) -> Rules {
     let denied = policy.network.deny.iter().filter_map(|text| Rule::parse(text).ok());
     Rules::default().denying(denied.collect())
+}
+
+/// The folder by which the policy hides a path.
+fn hiding<'p>(path: &str, policy: &'p Policy) -> Option<&'p String> {
+    let user_home = std::env::home_dir();
+    let holds = |one: &&String| {
+        let expanded = match (one.strip_prefix('~'), &user_home) {
+            (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+            _ => one.into(),
+        };
+        Path::new(path).starts_with(expanded.canonicalize().unwrap_or(expanded))
+    };
+    policy.folders.deny.iter().find(holds)
 }
 
 /// Whether a host is refused as a whole, or at the port that is named.
@@ -267,7 +301,9 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
             let plain = |text: &String| match kind {
                 _ if is_granted(kind, text) => text.clone(),
                 GrantKind::Read | GrantKind::Write | GrantKind::From => {
-                    path(text, None).unwrap_or_else(|_| text.clone())
+                    let typed = std::path::absolute(text).unwrap_or_else(|_| text.into());
+                    let typed = typed.to_string_lossy().into_owned();
+                    if is_granted(kind, &typed) { typed } else { path(text, None).unwrap_or(typed) }
                 }
                 GrantKind::Host => {
                     Rule::parse(text).map_or_else(|_| text.clone(), |rule| rule.to_string())

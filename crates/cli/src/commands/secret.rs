@@ -164,6 +164,10 @@ pub(crate) fn run(
         }
         What::Passphrase { remove: false, passphrase_stdin } => {
             owner::check_presence_for_passphrase(home)?;
+            if vault.is_sealed().map_err(failed)? {
+                // The one there is comes before the one there shall be.
+                vault.unlock().map_err(failed)?;
+            }
             let passphrase = if *passphrase_stdin {
                 ask.passphrase_from_stdin()?
             } else {

@@ -82,15 +82,23 @@ fn a_program_that_knows_of_no_proxy_reaches_what_is_granted() {
         }
     });
     let desk = Desk::new();
-    let body = format!(
-        "const answer = await fetch('http://host.haft.internal:{port}/'); return Number(await answer.text());"
-    );
-    let from = node(&desk, &body, "");
-    let ran = call(&desk, &from, &json!({}));
-    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let body = "const answer = await fetch(input.url); return Number(await answer.text());";
+    let from = node(&desk, body, "");
+    let urls = ["host.haft.internal", "localhost", "127.0.0.1"]
+        .map(|host| format!("http://{host}:{port}/"));
+    for url in &urls {
+        let ran = call(&desk, &from, &json!({ "url": url }));
+        assert_eq!(ran.code, 1, "{url}: {}{}", ran.stdout, ran.stderr);
+    }
     desk.done(&["grant", PACKAGE, "--host", &format!("localhost:{port}")]);
-    let ran = call(&desk, &from, &json!({}));
-    assert_eq!((ran.code, ran.stdout.trim()), (0, "42"), "{}", ran.stderr);
+    for url in &urls {
+        let ran = call(&desk, &from, &json!({ "url": url }));
+        assert_eq!((ran.code, ran.stdout.trim()), (0, "42"), "{url}: {}", ran.stderr);
+    }
+    // What is behind an error of `fetch` is told, and where it is from.
+    let ran = call(&desk, &from, &json!({"url": "http://127.0.0.1:4567/"}));
+    assert!(ran.stderr.contains("fetch failed: ECONNREFUSED"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("(index.js:1)"), "{}", ran.stderr);
 }
 
 #[test]

@@ -12,7 +12,9 @@ fn a_tool_that_finds_no_network_or_says_many_things_is_understood() {
         .call(&[&desk.script("echo 'curl: (6) Could not resolve host: x.y' >&2; exit 6"), "run"]);
     assert_eq!(lost.code, 1);
     assert!(
-        lost.stderr.contains("hint: it may have no network; `haft grant agentcli:"),
+        lost.stderr.contains(
+            "hint: it reaches what it was granted and no other port: `haft grant agentcli:"
+        ),
         "{}",
         lost.stderr
     );

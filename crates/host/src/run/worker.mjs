@@ -30,12 +30,41 @@ async function* lines(stream) {
   }
 }
 
-const fail = (error) => ({
-  error: { type: error?.name ?? typeof error, message: String(error?.message ?? error) },
-});
-
 let tool;
 let load;
+
+// The first line of the tool's own files on the way to an error. What the tool threw may be anything.
+function place(error) {
+  try {
+    const folder = load.main.slice(0, load.main.lastIndexOf("/") + 1);
+    for (const line of String(error.stack).split("\n")) {
+      const found = /(\/[^()]*?):(\d+)(?::\d+)?\)?$/.exec(line.replace("file://", ""));
+      if (found?.[1].startsWith(folder)) return `${found[1].slice(folder.length)}:${found[2]}`;
+    }
+  } catch {
+    // It has no such line.
+  }
+  return null;
+}
+
+// What is behind an error that says little itself, as those of `fetch` do.
+function behind(error) {
+  try {
+    const cause = error.cause;
+    const parts = [cause?.code, cause?.message].filter((part) => part && typeof part === "string");
+    return parts.length > 0 ? `: ${parts.join(", ")}` : "";
+  } catch {
+    return "";
+  }
+}
+
+const fail = (error) => ({
+  error: {
+    type: error?.name ?? typeof error,
+    message: String(error?.message ?? error) + behind(error),
+    at: place(error),
+  },
+});
 
 async function begin(line) {
   load = JSON.parse(line);

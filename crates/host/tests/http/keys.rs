@@ -98,17 +98,27 @@ fn a_token_is_fetched_kept_and_renewed_once() {
     assert_eq!((spent.kind, &spent.details["error"]), (Kind::Failed, &json!("invalid_grant")));
 }
 
-#[test]
-fn the_newest_refresh_token_is_kept_for_the_next_program() {
-    let mut site = Site::open();
+/// A tool whose refresh token lies in the vault: one that is granted from outside could not be replaced. A token
+/// endpoint takes two seconds over those that end with `slow`.
+fn refreshing(site: &mut Site, token: &str, more: Value) -> (Tool, Place) {
     let names = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET", "ME_REFRESH_TOKEN"];
-    let owner = site.mcpkg("GET", "/private", auth("oauth2", &names));
-    // What is granted from outside cannot be replaced, so this one is in the vault.
+    let mut manifest = auth("oauth2", &names);
+    if let (Value::Object(members), Value::Object(more)) = (&mut manifest, more) {
+        members.extend(more);
+    }
+    let owner = site.mcpkg("GET", "/private", manifest);
     let is_kept = |grant: &Grant| grant.value == "ME_REFRESH_TOKEN";
     site.grants = site.grants.iter().filter(|one| !is_kept(one)).cloned().collect();
     let place = Owner::Package(owner.package.canonical_id());
     let place = Place::new(place, "ME_REFRESH_TOKEN").unwrap();
-    site.vault.set(&place, &Secret::new("r0".to_owned()).unwrap()).unwrap();
+    site.vault.set(&place, &Secret::new(token.to_owned()).unwrap()).unwrap();
+    (owner, place)
+}
+
+#[test]
+fn the_newest_refresh_token_is_kept_for_the_next_program() {
+    let mut site = Site::open();
+    let (owner, place) = refreshing(&mut site, "r0", json!({}));
     for _ in 0..3 {
         let before = site.vault.get(&place).unwrap().unwrap();
         assert_eq!(site.json(&owner, json!({}))["as"]["grant"], "refresh_token");
@@ -122,13 +132,7 @@ fn the_newest_refresh_token_is_kept_for_the_next_program() {
 #[test]
 fn a_token_that_is_being_fetched_is_kept_though_the_call_is_called_off() {
     let mut site = Site::open();
-    let names = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET", "ME_REFRESH_TOKEN"];
-    let owner = site.mcpkg("GET", "/private", auth("oauth2", &names));
-    let is_kept = |grant: &Grant| grant.value == "ME_REFRESH_TOKEN";
-    site.grants = site.grants.iter().filter(|one| !is_kept(one)).cloned().collect();
-    let place = Owner::Package(owner.package.canonical_id());
-    let place = Place::new(place, "ME_REFRESH_TOKEN").unwrap();
-    site.vault.set(&place, &Secret::new("r0-slow".to_owned()).unwrap()).unwrap();
+    let (owner, place) = refreshing(&mut site, "r0-slow", json!({}));
     let call = call_of(&owner, &json!({}));
     let off = call.called_off.clone();
     let made = site.runtime.block_on(async {
@@ -166,27 +170,11 @@ fn a_token_endpoint_that_says_no_or_may_not_be_asked_ends_the_call() {
     assert_eq!(site.count("tokens"), before + 2);
 }
 
-/// A tool whose refresh token lies in the vault, where a token endpoint takes two seconds to answer it.
-fn slow_refresh(site: &mut Site, more: Value) -> (Tool, Place) {
-    let names = ["ME_TOKEN_URL", "ME_CLIENT_ID", "ME_CLIENT_SECRET", "ME_REFRESH_TOKEN"];
-    let mut manifest = auth("oauth2", &names);
-    if let (Value::Object(members), Value::Object(more)) = (&mut manifest, more) {
-        members.extend(more);
-    }
-    let owner = site.mcpkg("GET", "/private", manifest);
-    let is_kept = |grant: &Grant| grant.value == "ME_REFRESH_TOKEN";
-    site.grants = site.grants.iter().filter(|one| !is_kept(one)).cloned().collect();
-    let place = Owner::Package(owner.package.canonical_id());
-    let place = Place::new(place, "ME_REFRESH_TOKEN").unwrap();
-    site.vault.set(&place, &Secret::new("r0-slow".to_owned()).unwrap()).unwrap();
-    (owner, place)
-}
-
 #[test]
 fn what_the_owner_does_while_a_token_is_fetched_is_not_undone() {
     for theirs in [None, Some("r-of-the-owner")] {
         let mut site = Site::open();
-        let (owner, place) = slow_refresh(&mut site, json!({}));
+        let (owner, place) = refreshing(&mut site, "r0-slow", json!({}));
         let vault = Arc::clone(&site.vault);
         let doing = std::thread::spawn({
             let place = place.clone();
@@ -213,7 +201,7 @@ fn a_call_ends_in_its_time_while_a_token_is_fetched_and_the_token_is_kept() {
     let endpoint = json!({
         "type": "http", "method": "GET", "url": format!("{}/private", site.origin), "timeoutMs": 1000,
     });
-    let (owner, place) = slow_refresh(&mut site, json!({ "endpoint": endpoint }));
+    let (owner, place) = refreshing(&mut site, "r0-slow", json!({ "endpoint": endpoint }));
     let began = Instant::now();
     assert_eq!(site.error(&owner, json!({})).kind, Kind::TimedOut);
     assert!(began.elapsed() < Duration::from_millis(1800), "{:?}", began.elapsed());

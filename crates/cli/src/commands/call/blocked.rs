@@ -24,6 +24,10 @@ pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
         Why::Network(_) if egress::Rule::parse(&one.asked).is_err() => {
             format!("{asked} was not reached ({why}); it is no host that can be granted")
         }
+        // Who asks for a name does not say at which port.
+        Why::Network(_) if !one.asked.contains(':') => format!(
+            "{asked} was not reached ({why}); {allows} at ports 80 and 443, {asked}:PORT at another"
+        ),
         Why::Network(_) => format!("{asked} was not reached ({why}); {allows}"),
         Why::Hidden => format!("{asked} is not inside its walls; if it is there, {allows}"),
         Why::ReadOnly => format!("{asked} may only be read; {allows}"),

@@ -46,11 +46,14 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    if args.explain {
-        return explain(&args.wanted, Surface::Terminal, home, ask, json_wanted, printer);
-    }
     let began = Instant::now();
-    match made::make(args, home, ask, json_wanted, printer) {
+    let made = if args.explain {
+        explain(&args.wanted, Surface::Terminal, home, ask, json_wanted, printer)
+            .map_err(told::Unmade::from)
+    } else {
+        made::make(args, home, ask, json_wanted, printer)
+    };
+    match made {
         Ok(exit) => Ok(exit),
         Err(unmade) if json_wanted => {
             let exit = unmade.failure.exit;

@@ -118,12 +118,14 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     if let Some(hint) = limit_words(error) {
         failure = failure.hint(hint);
     }
-    if blocked.is_empty() && [&*error.message, said].into_iter().any(is_about_network) {
+    let is_its_own = error.kind == Kind::Failed;
+    if is_its_own && blocked.is_empty() && [&*error.message, said].into_iter().any(is_about_network)
+    {
         failure = failure.hint(if policy::denies_network(&tool.package) {
             "its manifest says that it needs no network, and no grant changes that".to_owned()
         } else {
             format!(
-                "it may have no network; `haft grant {package} --host NAME` lets it reach a host"
+                "it reaches what it was granted and no other port: `haft grant {package}` lists it, `--host NAME` or `--host NAME:PORT` adds to it"
             )
         });
     }

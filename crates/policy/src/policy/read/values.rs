@@ -42,7 +42,8 @@ impl<'t> Reader<'t> {
         let text = self.document.text(node, &format!("one of {}", quoted.join(", ")))?;
         let found = known.iter().find(|word| **word == text).copied();
         if found.is_none() {
-            let near = suggest(text, known.iter().copied());
+            // Of words as short as these no other is near.
+            let near = suggest(text, known.iter().copied()).filter(|near| near.len() > 2);
             let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
             let message = format!("`{text}` is none of: {}{near}", known.join(", "));
             self.document.wrong(node, message);

@@ -1,0 +1,9 @@
+//! What the crate promises to those who use it.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+mod docs;
+mod finding;
+mod package;
+mod promises;
+mod updates;
