@@ -1,7 +1,7 @@
 //! The suite on a file and a folder.
 
 use crate::suite::world::World;
-use crate::suite::{changes, reading, refusals};
+use crate::suite::{administering, changes, private, reading, refusals, reviewing};
 use server::Blobs;
 
 async fn fresh() -> World {
@@ -34,4 +34,11 @@ embedded! {
     changes::what_is_yanked_is_hidden_and_still_downloaded,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
+    private::without_a_token_nothing_is_read,
+    private::a_token_for_one_namespace_sees_no_other,
+    administering::tokens_are_made_listed_and_revoked_over_http,
+    administering::owners_publish_and_add_no_others,
+    reviewing::what_waits_is_seen_by_its_publisher_and_reviewers_alone,
+    reviewing::what_is_approved_is_offered_in_its_channel,
+    reviewing::what_is_refused_stays_hidden_with_its_reason,
 }
