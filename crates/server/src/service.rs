@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
-use crate::identity::keys::Keys;
+use crate::identity::keys::{Asking, Keys};
 use crate::rate::Rates;
 use crate::settings::{Quarantine, Reading};
 use crate::store::tokens::Token;
@@ -41,6 +41,8 @@ pub struct Settings {
     pub rates: crate::settings::Limits,
     /// Who says truly for whom it asks.
     pub proxies: Vec<ipnet::IpNet>,
+    /// How the issuers of identities are asked for their keys.
+    pub asking: Asking,
 }
 
 impl Default for Settings {
@@ -54,6 +56,7 @@ impl Default for Settings {
             quarantine: Quarantine::default(),
             rates: crate::settings::Limits::default(),
             proxies: Vec::new(),
+            asking: Asking::default(),
         }
     }
 }
@@ -109,7 +112,8 @@ impl Registry {
         let catalog = Catalog::default();
         catalog.refresh(&store).await?;
         let rates = Rates::new(&settings.rates);
-        Ok(Self { store, blobs, catalog, settings, uploading, keys: Keys::default(), rates })
+        let keys = Keys::new(settings.asking);
+        Ok(Self { store, blobs, catalog, settings, uploading, keys, rates })
     }
 
     /// Takes in what other replicas change, until it is dropped. A database that does not answer is asked again.

@@ -18,12 +18,27 @@ use serde_json::Value;
 
 use super::check_address;
 
-/// How long keys are good without being asked for again.
-const FRESH: Duration = Duration::from_mins(10);
-/// How long is waited between two questions to one issuer.
-const REST: Duration = Duration::from_secs(10);
-/// How long an issuer may take to answer.
-const WITHIN: Duration = Duration::from_secs(5);
+/// How issuers are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// How long keys are good without being asked for again.
+    pub fresh: Duration,
+    /// How long is waited between two questions to one issuer.
+    pub rest: Duration,
+    /// How long an issuer may take to answer.
+    pub within: Duration,
+}
+
+impl Default for Asking {
+    fn default() -> Self {
+        Self {
+            fresh: Duration::from_mins(10),
+            rest: Duration::from_secs(10),
+            within: Duration::from_secs(5),
+        }
+    }
+}
+
 /// The most bytes of an answer.
 const MOST: u64 = 256 << 10;
 /// The most keys of one issuer.
@@ -56,6 +71,7 @@ impl std::error::Error for KeysError {}
 /// The keys of issuers.
 #[derive(Debug, Default)]
 pub struct Keys {
+    asking: Asking,
     known: Mutex<HashMap<Place, Arc<tokio::sync::Mutex<Known>>>>,
 }
 
@@ -71,6 +87,11 @@ struct Known {
 }
 
 impl Keys {
+    /// No keys yet.
+    pub fn new(asking: Asking) -> Self {
+        Self { asking, known: Mutex::default() }
+    }
+
     /// The key of an issuer that an identity names, for this way to sign.
     pub(super) async fn find(
         &self,
@@ -86,19 +107,19 @@ impl Keys {
         let is_within = |moment: Option<Instant>, time| {
             moment.is_some_and(|moment| now.duration_since(moment) < time)
         };
-        if is_within(known.fetched, FRESH)
+        if is_within(known.fetched, self.asking.fresh)
             && let Some(key) = key_of(&known.keys, id)
         {
             return usable(key, algorithm);
         }
-        if is_within(known.asked, REST) {
+        if is_within(known.asked, self.asking.rest) {
             return Err(match &known.failed {
                 Some(why) => KeysError::Unreachable(why.clone()),
                 None => KeysError::NoKey,
             });
         }
         known.asked = Some(now);
-        match fetch(issuer, place).await {
+        match fetch(issuer, place, self.asking.within).await {
             Ok(keys) => {
                 *known =
                     Known { keys, fetched: Some(now), asked: Some(Instant::now()), failed: None };
@@ -150,13 +171,13 @@ fn usable(key: &Jwk, algorithm: Algorithm) -> Result<DecodingKey, KeysError> {
 }
 
 /// Asks an issuer for its keys.
-async fn fetch(issuer: &str, place: Option<&str>) -> Result<Vec<Jwk>, String> {
+async fn fetch(issuer: &str, place: Option<&str>, within: Duration) -> Result<Vec<Jwk>, String> {
     let address = match place {
         Some(place) => check_address(place),
-        None => Some(said_place(issuer).await?),
+        None => Some(said_place(issuer, within).await?),
     };
     let address = address.ok_or("their address is none that may be asked")?;
-    let answer = ask(&address).await?;
+    let answer = ask(&address, within).await?;
     let keys =
         answer.get("keys").and_then(Value::as_array).ok_or("there are none in the answer")?;
     if keys.len() > MOST_KEYS {
@@ -167,11 +188,11 @@ async fn fetch(issuer: &str, place: Option<&str>) -> Result<Vec<Jwk>, String> {
 }
 
 /// Where an issuer says that its keys are: at its own address.
-async fn said_place(issuer: &str) -> Result<Url, String> {
+async fn said_place(issuer: &str, within: Duration) -> Result<Url, String> {
     let own = check_address(issuer).ok_or("the issuer has no address that may be asked")?;
     let text = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
     let address = check_address(&text).ok_or("the issuer has no address that may be asked")?;
-    let answer = ask(&address).await?;
+    let answer = ask(&address, within).await?;
     if answer.get("issuer").and_then(Value::as_str) != Some(issuer) {
         return Err("its configuration is that of another issuer".to_owned());
     }
@@ -184,7 +205,7 @@ async fn said_place(issuer: &str) -> Result<Url, String> {
 }
 
 /// Asks one address, and no other.
-async fn ask(address: &Url) -> Result<Value, String> {
+async fn ask(address: &Url, within: Duration) -> Result<Value, String> {
     let host = address.host_str().unwrap_or_default();
     let port = address.port_or_known_default().unwrap_or_default();
     let rule = Rule::parse(&format!("{host}:{port}")).map_err(|error| error.to_string())?;
@@ -193,7 +214,7 @@ async fn ask(address: &Url) -> Result<Value, String> {
     let client = Client::new(rules, Arc::new(SystemResolver::default()))
         .map_err(|error| error.to_string())?;
     let mut request = Request::new(Method::GET, address.clone());
-    request.within = WITHIN;
+    request.within = within;
     request.most = MOST;
     request.redirects = 0;
     let answer = client.send(request).await.map_err(|error| error.to_string())?;
