@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::access::Provenance;
 use crate::read::{Checked, Fault};
 
 /// What is said of one version. It never changes once it is published.
@@ -64,6 +65,9 @@ pub struct Describe {
     /// What its signatures came to when it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
+    /// Where it was built, when that was proved to the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
 }
 
 /// What runs a tool.

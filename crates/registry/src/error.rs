@@ -55,11 +55,13 @@ pub enum ErrorCode {
     Conflict,
     /// Later it may work.
     Unavailable,
+    /// Somebody asks too often.
+    TooManyRequests,
 }
 
 impl ErrorCode {
     /// Every code with its name.
-    pub const ALL: [(ErrorCode, &'static str); 9] = [
+    pub const ALL: [(ErrorCode, &'static str); 10] = [
         (ErrorCode::InvalidRequest, "INVALID_REQUEST"),
         (ErrorCode::ToolNotFound, "TOOL_NOT_FOUND"),
         (ErrorCode::VersionNotFound, "VERSION_NOT_FOUND"),
@@ -69,6 +71,7 @@ impl ErrorCode {
         (ErrorCode::Forbidden, "FORBIDDEN"),
         (ErrorCode::Conflict, "CONFLICT"),
         (ErrorCode::Unavailable, "UNAVAILABLE"),
+        (ErrorCode::TooManyRequests, "TOO_MANY_REQUESTS"),
     ];
 
     /// Its name.

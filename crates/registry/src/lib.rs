@@ -12,11 +12,15 @@
 //! | [`find`] | results of a search, the listing, tags and providers |
 //! | [`versions`] | the versions of a tool; what publishing and yanking answer |
 //! | [`bundle`] | a version with its files |
+//! | [`channel`] | how far along a version is offered, and what a reviewer says of it |
+//! | [`access`] | tokens, owners and publishers, as an administrator sees them |
 //! | [`mod@read`] | bytes from outside, read strictly |
 //!
 //! Nothing here connects anywhere yet: the client comes later.
 
+pub mod access;
 pub mod bundle;
+pub mod channel;
 pub mod describe;
 pub mod error;
 pub mod find;
@@ -25,7 +29,12 @@ pub mod of_package;
 pub mod read;
 pub mod versions;
 
+pub use access::{
+    Exchange, Given, NewPublisher, NewToken, Owners, Provenance, Publisher, Publishers, Token,
+    Tokens,
+};
 pub use bundle::{Bundle, BundleFile, Encoding};
+pub use channel::{Channel, Decision, State, Waiting, WaitingList};
 pub use describe::{Describe, EntryPoint, Schemas, Signature};
 pub use error::{ErrorBody, ErrorCode};
 pub use find::{Counted, Found, Page, Providers, Tags};

@@ -34,6 +34,7 @@ impl Describe {
             homepage: package.homepage.clone(),
             license: package.license.clone(),
             signature: None,
+            provenance: None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::access::Provenance;
+use crate::channel::State;
 use crate::read::{Checked, Fault};
 
 /// The versions of a tool.
@@ -38,6 +40,15 @@ pub struct Version {
     pub yank_reason: Option<String>,
     /// What its signatures came to when it was published.
     pub signature: String,
+    /// Where it stands; others than ours do not say.
+    #[serde(default)]
+    pub channel: State,
+    /// What the reviewer said of it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review_reason: Option<String>,
+    /// Where it was built, when that was proved to the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
 }
 
 impl Checked for Versions {
@@ -67,6 +78,9 @@ pub struct Published {
     pub sha256: String,
     /// Whether it is new.
     pub outcome: Outcome,
+    /// Where it stands: `quarantine` until a reviewer has looked at it.
+    #[serde(default)]
+    pub channel: State,
     /// What is worth mending, though it is no reason to refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

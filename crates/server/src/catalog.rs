@@ -3,16 +3,19 @@
 //! It is loaded from rows that are kept ready in the store and kept current by what has changed there.
 //! A row that cannot be read is left out and counted; it breaks no other.
 
-use std::collections::BTreeMap;
+mod shelf;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use registry::{Counted, Found};
-use search::{Change, Index, Query};
+use registry::{Channel, Counted, Found};
+use search::{Change, Entry, Facet, Index, Query};
 use tokio::sync::Mutex;
 
-use crate::store::feed::Changed;
+use crate::store::feed::{Changed, Offered};
 use crate::store::{Store, StoreError};
+use crate::token::Scope;
+use shelf::{Row, Shelf};
 
 /// How many changes are read at once.
 const BATCH: u32 = 5_000;
@@ -21,10 +24,43 @@ const BATCH: u32 = 5_000;
 #[derive(Debug, Default)]
 pub struct Catalog {
     index: Index,
-    rows: RwLock<BTreeMap<String, Arc<str>>>,
+    shelves: RwLock<Shelves>,
     /// The number of the last change that is in here; held while more are taken in.
     last: Mutex<i64>,
     damaged: AtomicU64,
+}
+
+/// What is offered, by id.
+#[derive(Debug, Default)]
+struct Shelves {
+    /// To everybody.
+    stable: Shelf,
+    /// To those who ask for beta versions, where it is something else.
+    ahead: Shelf,
+}
+
+/// What is after the id in the key of an entry that only those find who ask for beta versions.
+const AHEAD: &str = "\0beta";
+
+/// What somebody sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Among whose names.
+    pub scope: Scope,
+    /// How far along.
+    pub channel: Channel,
+}
+
+impl View {
+    /// What everybody sees of a registry that is open to all.
+    pub const ALL: View = View { scope: Scope::All, channel: Channel::Stable };
+
+    fn namespace(&self) -> Option<&str> {
+        match &self.scope {
+            Scope::All => None,
+            Scope::Namespace(name) => Some(name),
+        }
+    }
 }
 
 /// Some of what was found: answers that are ready to be sent.
@@ -73,36 +109,32 @@ impl Catalog {
         let mut indexed = Vec::with_capacity(changes.len());
         let mut rows = Vec::with_capacity(changes.len());
         for change in changes {
-            let read = change.offered.map(|offered| {
-                let entry = postcard::from_bytes::<search::Entry>(&offered.entry).ok();
-                let is_ours = |entry: &search::Entry| entry.key() == change.id;
-                let is_readable = serde_json::from_str::<Found>(&offered.found).is_ok();
-                entry.filter(is_ours).filter(|_| is_readable).zip(Some(offered.found))
-            });
-            let found = match read {
-                Some(Some((entry, found))) => {
-                    indexed.push(Change::Put(entry));
-                    Some(found.into())
-                }
-                Some(None) => {
-                    self.damaged.fetch_add(1, Ordering::Relaxed);
-                    indexed.push(Change::Remove(change.id.clone()));
-                    None
-                }
-                None => {
-                    indexed.push(Change::Remove(change.id.clone()));
-                    None
-                }
+            let namespace: Arc<str> = change.namespace.as_str().into();
+            let stable = self.read(&change.id, change.offered, &namespace);
+            let ahead = self.read(&change.id, change.ahead, &namespace);
+            // Without another version ahead, the one that everybody finds is found in both channels.
+            let channels: &[Channel] = if ahead.is_some() {
+                &[Channel::Stable]
+            } else {
+                &[Channel::Stable, Channel::Beta]
             };
-            rows.push((change.id, found));
+            let key = format!("{}{AHEAD}", change.id);
+            indexed.push(match &stable {
+                Some(read) => put(read.entry.clone(), channels),
+                None => Change::Remove(change.id.clone()),
+            });
+            match &ahead {
+                Some(read) => indexed.push(put(read.entry.clone().renamed(&key), &[Channel::Beta])),
+                None if self.is_ahead(&change.id) => indexed.push(Change::Remove(key)),
+                None => {}
+            }
+            rows.push((change.id, stable, ahead));
         }
         {
-            let mut known = self.rows.write().unwrap_or_else(PoisonError::into_inner);
-            for (id, found) in rows {
-                match found {
-                    Some(found) => known.insert(id, found),
-                    None => known.remove(&id),
-                };
+            let mut known = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
+            for (id, stable, ahead) in rows {
+                known.stable.put(&id, stable.as_ref().map(|read| (read.row.clone(), &read.found)));
+                known.ahead.put(&id, ahead.as_ref().map(|read| (read.row.clone(), &read.found)));
             }
         }
         // What does not fit any more is still listed and described, only not searched.
@@ -111,51 +143,147 @@ impl Catalog {
         }
     }
 
-    /// Answers a query.
-    pub fn search(&self, query: &Query) -> Answers {
-        let page = self.index.search(query);
-        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
-        let found = page.hits.iter().filter_map(|hit| rows.get(&hit.key).cloned()).collect();
-        Answers { rows: found, total: page.total }
+    fn is_ahead(&self, id: &str) -> bool {
+        self.shelves.read().unwrap_or_else(PoisonError::into_inner).ahead.get(id).is_some()
     }
 
-    /// Some of all tools, by id.
-    pub fn list(&self, offset: usize, limit: usize) -> Answers {
-        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
-        let some = rows.values().skip(offset).take(limit).cloned().collect();
-        Answers { rows: some, total: rows.len() }
-    }
-
-    /// All tags, most frequent first; those that differ in case alone are one.
-    pub fn tags(&self) -> Vec<Counted> {
-        self.count(|found| found.tags.iter().map(|tag| tag.trim().to_lowercase()).collect())
-    }
-
-    /// Everybody who provides tools, most frequent first.
-    pub fn providers(&self) -> Vec<Counted> {
-        self.count(|found| found.provider.into_iter().collect())
-    }
-
-    fn count(&self, words: impl Fn(Found) -> std::collections::BTreeSet<String>) -> Vec<Counted> {
-        let all: Vec<Arc<str>> = {
-            let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
-            rows.values().cloned().collect()
+    /// Reads a row of the store; one that cannot be read is counted.
+    fn read(&self, id: &str, offered: Option<Offered>, namespace: &Arc<str>) -> Option<Read> {
+        let offered = offered?;
+        let entry = postcard::from_bytes::<Entry>(&offered.entry).ok();
+        let entry = entry.filter(|entry| entry.key() == id);
+        let found = serde_json::from_str::<Found>(&offered.found).ok();
+        let Some((entry, found)) = entry.zip(found) else {
+            self.damaged.fetch_add(1, Ordering::Relaxed);
+            return None;
         };
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for row in all {
-            let Ok(found) = serde_json::from_str::<Found>(&row) else { continue };
-            for word in words(found).into_iter().filter(|word| !word.is_empty()) {
-                *counts.entry(word).or_default() += 1;
-            }
+        // The index finds a tool among the names that the store has it among.
+        let entry = entry.clone().facet(Facet::Namespace, namespace).unwrap_or(entry);
+        let row = Row { found: offered.found.into(), namespace: Arc::clone(namespace) };
+        Some(Read { entry, found, row })
+    }
+
+    /// Answers a query of somebody who sees everything that is offered to everybody.
+    pub fn search(&self, query: &Query) -> Answers {
+        self.search_in(query.clone(), &View::ALL)
+    }
+
+    /// Answers a query. One that names a namespace must not: it is the view that says whose names are seen.
+    pub fn search_in(&self, query: Query, view: &View) -> Answers {
+        let is_split = {
+            let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
+            shelves.ahead.len(None) > 0
+        };
+        // Filters are applied before ranking; where all is stable there is nothing to filter.
+        let channel = is_split.then_some((Facet::Channel, view.channel.name()));
+        let namespace = view.namespace().map(|name| (Facet::Namespace, name));
+        let mut query = query;
+        for (facet, value) in [channel, namespace].into_iter().flatten() {
+            query = match query.filter(facet, value) {
+                Ok(query) => query,
+                Err(_) => return Answers::default(),
+            };
         }
-        let mut counted: Vec<Counted> =
-            counts.into_iter().map(|(name, count)| Counted { name, count }).collect();
-        counted.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
-        counted
+        let page = self.index.search(&query);
+        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
+        let row = |key: &str| match key.strip_suffix(AHEAD) {
+            Some(id) => shelves.ahead.get(id),
+            None => shelves.stable.get(key),
+        };
+        // The index does not know letters of either case apart; whose names they are does.
+        let is_seen = |row: &&Row| view.scope.covers(&row.namespace);
+        let rows = page.hits.iter().filter_map(|hit| row(&hit.key)).filter(is_seen);
+        Answers { rows: rows.map(|row| Arc::clone(&row.found)).collect(), total: page.total }
+    }
+
+    /// Some of all tools that are offered to everybody, by id.
+    pub fn list(&self, offset: usize, limit: usize) -> Answers {
+        self.list_in(&View::ALL, offset, limit)
+    }
+
+    /// Some of all tools that somebody sees, by id.
+    pub fn list_in(&self, view: &View, offset: usize, limit: usize) -> Answers {
+        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
+        let namespace = view.namespace();
+        let Shelves { stable, ahead } = &*shelves;
+        if view.channel == Channel::Stable || ahead.len(namespace) == 0 {
+            let some = stable.ids(namespace).skip(offset).take(limit);
+            let rows = some.filter_map(|id| stable.get(id)).map(|row| Arc::clone(&row.found));
+            return Answers { rows: rows.collect(), total: stable.len(namespace) };
+        }
+        let only_ahead = ahead.ids(namespace).filter(|id| stable.get(id).is_none()).count();
+        let merged = merge(stable.ids(namespace), ahead.ids(namespace));
+        let rows = merged.skip(offset).take(limit);
+        let rows = rows.filter_map(|id| ahead.get(id).or_else(|| stable.get(id)));
+        Answers {
+            rows: rows.map(|row| Arc::clone(&row.found)).collect(),
+            total: stable.len(namespace) + only_ahead,
+        }
+    }
+
+    /// All tags of what is offered to everybody, most frequent first; those that differ in case alone are one.
+    pub fn tags(&self) -> Vec<Counted> {
+        self.tags_in(&Scope::All)
+    }
+
+    /// The same among the names of a scope.
+    pub fn tags_in(&self, scope: &Scope) -> Vec<Counted> {
+        self.counted(scope, shelf::Counts::tags)
+    }
+
+    /// Everybody who provides tools that are offered to everybody, most frequent first.
+    pub fn providers(&self) -> Vec<Counted> {
+        self.providers_in(&Scope::All)
+    }
+
+    /// The same among the names of a scope.
+    pub fn providers_in(&self, scope: &Scope) -> Vec<Counted> {
+        self.counted(scope, shelf::Counts::providers)
+    }
+
+    fn counted(&self, scope: &Scope, words: fn(&shelf::Counts) -> Vec<Counted>) -> Vec<Counted> {
+        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
+        let namespace = match scope {
+            Scope::All => None,
+            Scope::Namespace(name) => Some(name.as_str()),
+        };
+        shelves.stable.counts(namespace).map(words).unwrap_or_default()
     }
 
     /// How many rows could not be read.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
+}
+
+/// A row that was read.
+struct Read {
+    entry: Entry,
+    found: Found,
+    row: Row,
+}
+
+/// An entry that is found in these channels.
+fn put(entry: Entry, channels: &[Channel]) -> Change {
+    let found = channels
+        .iter()
+        .try_fold(entry.clone(), |entry, channel| entry.facet(Facet::Channel, channel.name()));
+    Change::Put(found.unwrap_or(entry))
+}
+
+/// What is in either of two ordered lists, in order, once.
+fn merge<'s>(
+    a: impl Iterator<Item = &'s Arc<str>>,
+    b: impl Iterator<Item = &'s Arc<str>>,
+) -> impl Iterator<Item = &'s Arc<str>> {
+    let (mut a, mut b) = (a.peekable(), b.peekable());
+    std::iter::from_fn(move || match (a.peek(), b.peek()) {
+        (Some(first), Some(second)) if first == second => {
+            b.next();
+            a.next()
+        }
+        (Some(first), Some(second)) if first > second => b.next(),
+        (Some(_), _) => a.next(),
+        (None, _) => b.next(),
+    })
 }

@@ -9,12 +9,20 @@
 //! | [`store`] | what is known: packages, versions, tokens |
 //! | [`upload`] | from bytes to a version that can be published |
 //! | [`catalog`] | what can be found, in memory |
+//! | [`settings`] | what the operator sets |
+//! | [`rate`] | how often somebody has asked |
+//! | [`identity`] | identities that an issuer has sworn |
 //! | [`service`] | a registry as one thing |
+//! | [`access`] | tokens, owners, reviews and publishers of a registry |
 //! | [`web`] | the same over HTTP |
 
+pub mod access;
 pub mod blobs;
 pub mod catalog;
+pub mod identity;
+pub mod rate;
 pub mod service;
+pub mod settings;
 pub mod store;
 pub mod token;
 pub mod upload;

@@ -5,15 +5,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use package::limits::Limits;
-use registry::{Outcome, Published};
+use registry::{Channel, Outcome, Published, State};
 use tokio::sync::Semaphore;
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
+use crate::identity::keys::{Asking, Keys};
+use crate::rate::Rates;
+use crate::settings::{Quarantine, Reading};
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, NewVersion, PublishError};
 use crate::store::{Store, StoreError};
-use crate::token::{Role, Scope};
+use crate::token::{Action, Role, Scope};
 use crate::upload::{Upload, UploadError};
 
 /// How often a replica looks for what others have changed.
@@ -30,6 +33,16 @@ pub struct Settings {
     pub patience: Duration,
     /// What a package may hold.
     pub limits: Limits,
+    /// Who may read.
+    pub reading: Reading,
+    /// Whose versions wait for a reviewer.
+    pub quarantine: Quarantine,
+    /// How often somebody may ask.
+    pub rates: crate::settings::Limits,
+    /// Who says truly for whom it asks.
+    pub proxies: Vec<ipnet::IpNet>,
+    /// How the issuers of identities are asked for their keys.
+    pub asking: Asking,
 }
 
 impl Default for Settings {
@@ -39,6 +52,11 @@ impl Default for Settings {
             uploads: 4,
             patience: Duration::from_mins(5),
             limits: Limits::DEFAULT,
+            reading: Reading::default(),
+            quarantine: Quarantine::default(),
+            rates: crate::settings::Limits::default(),
+            proxies: Vec::new(),
+            asking: Asking::default(),
         }
     }
 }
@@ -56,6 +74,10 @@ pub struct Registry {
     pub settings: Settings,
     /// One for each upload that may be in memory.
     pub(crate) uploading: Semaphore,
+    /// The keys of issuers of identities.
+    pub(crate) keys: Keys,
+    /// Who has asked how often.
+    pub(crate) rates: Rates,
 }
 
 /// Why something is not published or taken back.
@@ -63,10 +85,14 @@ pub struct Registry {
 pub enum ChangeError {
     /// The bytes are no package that may be published.
     Upload(UploadError),
-    /// The token is for reading alone.
-    Role,
+    /// The token is not for that.
+    Role(Action),
+    /// Whoever published a version does not approve it.
+    OwnVersion,
     /// The token is not for this namespace.
     Namespace(String),
+    /// The package has as many owners as it may.
+    TooManyOwners,
     /// Something else is there already.
     Conflict(PublishError),
     /// There is no such package or version.
@@ -85,7 +111,9 @@ impl Registry {
         let uploading = Semaphore::new(settings.uploads);
         let catalog = Catalog::default();
         catalog.refresh(&store).await?;
-        Ok(Self { store, blobs, catalog, settings, uploading })
+        let rates = Rates::new(&settings.rates);
+        let keys = Keys::new(settings.asking);
+        Ok(Self { store, blobs, catalog, settings, uploading, keys, rates })
     }
 
     /// Takes in what other replicas change, until it is dropped. A database that does not answer is asked again.
@@ -105,16 +133,21 @@ impl Registry {
         token: &Token,
         bytes: Bytes,
         id: Option<String>,
+        channel: Channel,
     ) -> Result<Published, ChangeError> {
         let limits = self.settings.limits;
         let work = move || Upload::read(Vec::from(bytes), id.as_deref(), &limits);
         let read = tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
         let mut upload = read.map_err(ChangeError::Upload)?;
-        check_token(token, upload.namespaces.iter().map(String::as_str))?;
+        let names = upload.namespaces.iter().map(String::as_str);
+        self.check(token, Action::Publish, &upload.describe.id, names).await?;
+        upload.describe.provenance.clone_from(&token.provenance);
         let bytes = Bytes::from(std::mem::take(&mut upload.bytes));
         self.blobs.put(upload.digest, bytes).await.map_err(ChangeError::Blob)?;
-        let new = new_version(&upload, token);
-        let outcome = self.store.publish(&new).await.map_err(|error| match error {
+        let is_held = self.settings.quarantine.holds(&upload.namespaces[0]);
+        let state = if is_held { State::Quarantine } else { channel.into() };
+        let new = new_version(&upload, token, state);
+        let (outcome, channel) = self.store.publish(&new).await.map_err(|error| match error {
             PublishError::Store(error) => ChangeError::Store(error),
             conflict => ChangeError::Conflict(conflict),
         })?;
@@ -128,6 +161,7 @@ impl Registry {
             version: new.version,
             sha256: new.digest,
             outcome,
+            channel,
             warnings: upload.warnings,
         })
     }
@@ -145,27 +179,35 @@ impl Registry {
             other => ChangeError::NotFound(other),
         };
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
-        check_token(token, [namespace.as_str()])?;
+        self.check(token, Action::Publish, &id, [namespace.as_str()]).await?;
         self.store.yank(&id, version, reason, now()).await.map_err(found)?;
         let _found_later = self.catalog.refresh(&self.store).await;
         Ok(())
     }
+
+    /// Whether a token is for doing this with a package: those of its namespace are, and of those that own it.
+    pub(crate) async fn check<'n>(
+        &self,
+        token: &Token,
+        action: Action,
+        id: &str,
+        namespaces: impl IntoIterator<Item = &'n str>,
+    ) -> Result<(), ChangeError> {
+        if !token.role.allows(action) {
+            return Err(ChangeError::Role(action));
+        }
+        let foreign = namespaces.into_iter().find(|namespace| !token.scope.covers(namespace));
+        let Some(foreign) = foreign.map(str::to_owned) else { return Ok(()) };
+        if action == Action::Publish
+            && self.store.is_owner(id, token.scope.name()).await.map_err(ChangeError::Store)?
+        {
+            return Ok(());
+        }
+        Err(ChangeError::Namespace(foreign))
+    }
 }
 
-fn check_token<'n>(
-    token: &Token,
-    namespaces: impl IntoIterator<Item = &'n str>,
-) -> Result<(), ChangeError> {
-    if token.role != Role::Publish {
-        return Err(ChangeError::Role);
-    }
-    match namespaces.into_iter().find(|namespace| !token.scope.covers(namespace)) {
-        Some(foreign) => Err(ChangeError::Namespace(foreign.to_owned())),
-        None => Ok(()),
-    }
-}
-
-fn new_version(upload: &Upload, token: &Token) -> NewVersion {
+fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
     let describe = &upload.describe;
     let json = "a wire type has texts as keys alone";
     NewVersion {
@@ -188,6 +230,8 @@ fn new_version(upload: &Upload, token: &Token) -> NewVersion {
             .map_or_else(String::new, |found| found.state.clone()),
         publisher: token.id.clone(),
         published_at: now(),
+        channel,
+        provenance: token.provenance.as_ref().and_then(|told| serde_json::to_string(told).ok()),
     }
 }
 
@@ -214,6 +258,7 @@ pub async fn make_token(
         created_at,
         expires_at: lifetime.map(end),
         revoked_at: None,
+        provenance: None,
     };
     store.keep_token(&secret, &token).await.map_err(MakeTokenError::Store)?;
     Ok((secret, token))

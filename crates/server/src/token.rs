@@ -20,6 +20,23 @@ pub enum Role {
     Read,
     /// Publishing and taking back, and reading.
     Publish,
+    /// Saying what leaves the quarantine, and reading.
+    Review,
+    /// Everything, and saying who else may do what.
+    Admin,
+}
+
+/// What somebody wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Read what is offered.
+    Read,
+    /// Publish a version or take one back.
+    Publish,
+    /// Approve or refuse a version.
+    Review,
+    /// Make and revoke tokens, and say whose identities are trusted.
+    Administer,
 }
 
 /// Whose names a token is for.
@@ -82,7 +99,12 @@ impl fmt::Debug for Secret {
 
 impl Role {
     /// Every role with its name.
-    pub const ALL: [(Role, &'static str); 2] = [(Role::Read, "read"), (Role::Publish, "publish")];
+    pub const ALL: [(Role, &'static str); 4] = [
+        (Role::Read, "read"),
+        (Role::Publish, "publish"),
+        (Role::Review, "review"),
+        (Role::Admin, "admin"),
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -92,6 +114,15 @@ impl Role {
     /// The role of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(role, _)| *role)
+    }
+
+    /// Whether it is for this. Who publishes does not review, so that four eyes see what is approved.
+    pub fn allows(self, action: Action) -> bool {
+        match (self, action) {
+            (Role::Admin, _) | (_, Action::Read) => true,
+            (Role::Publish, Action::Publish) | (Role::Review, Action::Review) => true,
+            (Role::Read | Role::Publish | Role::Review, _) => false,
+        }
     }
 }
 
@@ -119,6 +150,14 @@ impl Scope {
             Scope::Namespace(own) => own == namespace,
         }
     }
+
+    /// Whether all names of another scope are among them.
+    pub fn holds(&self, other: &Scope) -> bool {
+        match other {
+            Scope::All => *self == Scope::All,
+            Scope::Namespace(namespace) => self.covers(namespace),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -133,6 +172,31 @@ mod tests {
         assert_eq!(format!("{a:?}"), "Secret");
         assert!(!a.hash().contains(&a.reveal()[PREFIX.len()..]));
         assert_eq!(Secret::shown(a.reveal()).hash(), a.hash());
+    }
+
+    #[test]
+    fn a_role_is_for_what_it_says_and_no_more() {
+        use Action::{Administer, Publish, Read, Review};
+        for (role, allowed) in [
+            (Role::Read, &[Read][..]),
+            (Role::Publish, &[Read, Publish]),
+            (Role::Review, &[Read, Review]),
+            (Role::Admin, &[Read, Publish, Review, Administer]),
+        ] {
+            for action in [Read, Publish, Review, Administer] {
+                assert_eq!(role.allows(action), allowed.contains(&action), "{role:?} {action:?}");
+            }
+        }
+        for (role, name) in Role::ALL {
+            assert_eq!((role.name(), Role::named(name)), (name, Some(role)));
+        }
+    }
+
+    #[test]
+    fn a_scope_holds_no_wider_one() {
+        let (all, acme) = (Scope::named("*"), Scope::named("acme"));
+        assert!(all.holds(&acme) && all.holds(&all) && acme.holds(&acme));
+        assert!(!acme.holds(&all) && !acme.holds(&Scope::named("other")));
     }
 
     #[test]

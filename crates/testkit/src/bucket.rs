@@ -73,7 +73,7 @@ impl Bucket {
 }
 
 /// Python, with the folder that `./test` puts the server into.
-fn python() -> Command {
+pub(crate) fn python() -> Command {
     let mut command = Command::new("python3");
     if let Some(folder) = std::env::var_os("HAFT_MOTO") {
         command.env("PYTHONPATH", folder);

@@ -11,7 +11,7 @@
 //! | [`schemas`] | JSON Schemas, patterns, and values to hold against them |
 //! | [`bytes`] | JSON as text, and text that is damaged |
 //! | [`archives`] | zip archives, clean and hostile, and a writer that writes any field wrongly |
-//! | [`postgres`], [`bucket`] | servers of their own for a test, where they are installed |
+//! | [`postgres`], [`bucket`], [`issuer`] | servers of their own for a test, where they are installed |
 //! | [`fuzz`] | what must hold for any bytes at all |
 //!
 //! Only tests use this crate.
@@ -26,6 +26,8 @@ pub mod draws;
 pub mod files;
 pub mod fuzz;
 pub mod hosts;
+#[cfg(unix)]
+pub mod issuer;
 pub mod mutations;
 pub mod ports;
 #[cfg(unix)]

@@ -10,9 +10,15 @@
 //! | [`versions`] | publishing, yanking, and what is known of a version |
 //! | [`feed`] | what has changed since |
 //! | [`tokens`] | who may do what |
+//! | [`owners`] | who else may publish a package |
+//! | [`reviews`] | what waits for a reviewer, and what was said of it |
+//! | [`publishers`] | whose identities are trusted |
 
 mod error;
 pub mod feed;
+pub mod owners;
+pub mod publishers;
+pub mod reviews;
 mod schema;
 pub mod tokens;
 pub mod versions;

@@ -1,5 +1,7 @@
 //! Who may do what.
 
+use registry::Provenance;
+use sqlx::AnyConnection;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
@@ -21,6 +23,8 @@ pub struct Token {
     pub expires_at: Option<u64>,
     /// When it was revoked.
     pub revoked_at: Option<u64>,
+    /// The identity it was given for, when it was given for one.
+    pub provenance: Option<Provenance>,
 }
 
 impl Token {
@@ -30,30 +34,66 @@ impl Token {
     }
 }
 
+/// An identity that is exchanged for a token.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity<'i> {
+    /// What it is known by.
+    pub hash: &'i str,
+    /// Until when it would be good, in milliseconds since 1970.
+    pub expires_at: u64,
+}
+
+/// How long after its end a token that was given for an identity is still listed, in milliseconds.
+const REMEMBERED: u64 = 30 * 24 * 3_600 * 1_000;
 const KEEP: &str = "keep a token";
 const FIND: &str = "look for a token";
 const REVOKE: &str = "revoke a token";
-const COLUMNS: &str = "SELECT id, namespace, role, created_at, expires_at, revoked_at FROM tokens";
+const COLUMNS: &str = "SELECT id, namespace, role, created_at, expires_at, revoked_at, provenance \
+                       FROM tokens";
 
 impl Store {
     /// Keeps a token. What it hashes to is all that is known of it afterwards.
     pub async fn keep_token(&self, secret: &Secret, token: &Token) -> Result<(), StoreError> {
         let mut change = self.change(KEEP).await?;
-        sqlx::query(
-            "INSERT INTO tokens (id, hash, namespace, role, created_at, expires_at, revoked_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        insert(&mut change.transaction, secret, token).await?;
+        change.transaction.commit().await.map_err(StoreError::query(KEEP))
+    }
+
+    /// Keeps a token that is given for an identity, once: says whether it was not given before. What has
+    /// ended is forgotten.
+    pub async fn keep_token_for(
+        &self,
+        secret: &Secret,
+        token: &Token,
+        identity: &Identity<'_>,
+    ) -> Result<bool, StoreError> {
+        let mut change = self.change(KEEP).await?;
+        let connection = &mut *change.transaction;
+        sqlx::query("DELETE FROM identities WHERE expires_at < $1")
+            .bind(stored(token.created_at))
+            .execute(&mut *connection)
+            .await
+            .map_err(StoreError::query(KEEP))?;
+        // Tokens of a quarter of an hour are made with each build; nobody looks for one after a month.
+        sqlx::query("DELETE FROM tokens WHERE provenance IS NOT NULL AND expires_at < $1")
+            .bind(stored(token.created_at.saturating_sub(REMEMBERED)))
+            .execute(&mut *connection)
+            .await
+            .map_err(StoreError::query(KEEP))?;
+        let done = sqlx::query(
+            "INSERT INTO identities (hash, expires_at) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING",
         )
-        .bind(&token.id)
-        .bind(secret.hash())
-        .bind(token.scope.name())
-        .bind(token.role.name())
-        .bind(stored(token.created_at))
-        .bind(token.expires_at.map(stored))
-        .bind(token.revoked_at.map(stored))
-        .execute(&mut *change.transaction)
+        .bind(identity.hash)
+        .bind(stored(identity.expires_at))
+        .execute(&mut *connection)
         .await
         .map_err(StoreError::query(KEEP))?;
-        change.transaction.commit().await.map_err(StoreError::query(KEEP))
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        insert(connection, secret, token).await?;
+        change.transaction.commit().await.map_err(StoreError::query(KEEP))?;
+        Ok(true)
     }
 
     /// The token that somebody shows, good or not.
@@ -73,6 +113,17 @@ impl Store {
         let rows =
             sqlx::query(asked).fetch_all(&self.pool).await.map_err(StoreError::query(FIND))?;
         rows.iter().map(|row| token_of(row).map_err(StoreError::query(FIND))).collect()
+    }
+
+    /// The token of this id, good or not.
+    pub async fn token_called(&self, id: &str) -> Result<Option<Token>, StoreError> {
+        let asked = sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE id = $1"));
+        let row = sqlx::query(asked)
+            .bind(id)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(StoreError::query(FIND))?;
+        row.as_ref().map(token_of).transpose().map_err(StoreError::query(FIND))
     }
 
     /// Revokes the token of this id; says whether there is one. When it was revoked before, that stays so.
@@ -101,5 +152,33 @@ fn token_of(row: &AnyRow) -> Result<Token, sqlx::Error> {
         created_at: read(row.try_get(3)?),
         expires_at: number(4)?,
         revoked_at: number(5)?,
+        provenance: {
+            let text: Option<String> = row.try_get(6)?;
+            text.and_then(|text| serde_json::from_str(&text).ok())
+        },
     })
+}
+
+async fn insert(
+    connection: &mut AnyConnection,
+    secret: &Secret,
+    token: &Token,
+) -> Result<(), StoreError> {
+    let provenance = token.provenance.as_ref().and_then(|told| serde_json::to_string(told).ok());
+    sqlx::query(
+        "INSERT INTO tokens (id, hash, namespace, role, created_at, expires_at, revoked_at, provenance) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(&token.id)
+    .bind(secret.hash())
+    .bind(token.scope.name())
+    .bind(token.role.name())
+    .bind(stored(token.created_at))
+    .bind(token.expires_at.map(stored))
+    .bind(token.revoked_at.map(stored))
+    .bind(provenance)
+    .execute(connection)
+    .await
+    .map_err(StoreError::query(KEEP))?;
+    Ok(())
 }

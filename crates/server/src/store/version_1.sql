@@ -10,8 +10,10 @@ CREATE TABLE packages (
     folded TEXT NOT NULL UNIQUE,
     namespace TEXT NOT NULL,
     dialect TEXT NOT NULL,
-    -- The highest version that was not taken back.
+    -- The highest stable version that was not taken back.
     latest TEXT,
+    -- The same among those that are stable or beta.
+    latest_beta TEXT,
     -- The number of its last change.
     changed BIGINT NOT NULL UNIQUE
 );
@@ -34,10 +36,40 @@ CREATE TABLE versions (
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,
     yank_reason TEXT,
+    -- stable, beta, quarantine or rejected.
+    channel TEXT NOT NULL,
+    -- What the reviewer said last.
+    review_reason TEXT,
+    -- Where it was built, as JSON, when that was proved.
+    provenance TEXT,
     PRIMARY KEY (package, version)
 );
 
 CREATE INDEX versions_by_digest ON versions (digest);
+-- The queue of reviewers.
+CREATE INDEX versions_waiting ON versions (published_at) WHERE channel = 'quarantine';
+
+-- Everything that reviewers have said; nothing is ever changed or removed here.
+CREATE TABLE reviews (
+    package TEXT NOT NULL,
+    version TEXT NOT NULL,
+    -- The number of the change it was.
+    number BIGINT NOT NULL PRIMARY KEY,
+    channel TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    -- The id of the token it was said with.
+    reviewer TEXT NOT NULL,
+    at BIGINT NOT NULL
+);
+
+-- Namespaces whose tokens may publish a package beside those of its own.
+CREATE TABLE owners (
+    package TEXT NOT NULL REFERENCES packages (id),
+    namespace TEXT NOT NULL,
+    added_by TEXT NOT NULL,
+    added_at BIGINT NOT NULL,
+    PRIMARY KEY (package, namespace)
+);
 
 CREATE TABLE tokens (
     id TEXT NOT NULL PRIMARY KEY,
@@ -46,5 +78,27 @@ CREATE TABLE tokens (
     role TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     expires_at BIGINT,
-    revoked_at BIGINT
+    revoked_at BIGINT,
+    -- The identity it was given for, as JSON, when it was given for one.
+    provenance TEXT
 );
+
+-- Who may publish by an identity that an issuer has sworn.
+CREATE TABLE publishers (
+    id TEXT NOT NULL PRIMARY KEY,
+    issuer TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    -- The rule, as JSON.
+    rule TEXT NOT NULL,
+    created_at BIGINT NOT NULL
+);
+
+CREATE INDEX publishers_by_issuer ON publishers (issuer);
+
+-- Identities that were exchanged already, as long as they would be good.
+CREATE TABLE identities (
+    hash TEXT NOT NULL PRIMARY KEY,
+    expires_at BIGINT NOT NULL
+);
+
+CREATE INDEX identities_by_end ON identities (expires_at);

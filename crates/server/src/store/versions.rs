@@ -1,6 +1,6 @@
 //! Publishing, yanking, and what is known of a version.
 
-use registry::{Outcome, Version, Versions, identity};
+use registry::{Channel, Outcome, State, Version, Versions, identity};
 use sqlx::{AnyConnection, Row};
 
 use super::{Changing, Store, StoreError, read, stored};
@@ -40,6 +40,10 @@ pub struct NewVersion {
     pub publisher: String,
     /// When, in milliseconds since 1970.
     pub published_at: u64,
+    /// Where it stands from the beginning.
+    pub channel: State,
+    /// Where it was built, as JSON, when that was proved.
+    pub provenance: Option<String>,
 }
 
 /// Why a version was not published.
@@ -80,6 +84,10 @@ pub struct Known {
     pub runtime: String,
     /// Why it was taken back, if it was.
     pub yanked: Option<String>,
+    /// Where it stands.
+    pub channel: State,
+    /// The id of the token it was published with.
+    pub publisher: String,
 }
 
 /// Why a version is not found.
@@ -102,8 +110,10 @@ impl From<StoreError> for FindError {
 /// Which version is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'w> {
-    /// The highest that was not taken back.
+    /// The highest that is offered to everybody and was not taken back.
     Highest,
+    /// The highest that is offered in this channel and was not taken back.
+    HighestIn(Channel),
     /// This one, taken back or not.
     Exactly(&'w str),
 }
@@ -115,22 +125,25 @@ const YANK: &str = "take back a version";
 impl Store {
     /// Publishes a version, in one step. The same bytes again change nothing; whoever comes second with
     /// other bytes is refused, whatever the timing.
-    pub async fn publish(&self, new: &NewVersion) -> Result<Outcome, PublishError> {
+    pub async fn publish(&self, new: &NewVersion) -> Result<(Outcome, State), PublishError> {
         let mut change = self.change(PUBLISH).await?;
         let connection = &mut *change.transaction;
         let number = next(connection, PUBLISH).await?;
         check_package(connection, new).await?;
-        let there: Option<String> =
-            sqlx::query_scalar("SELECT digest FROM versions WHERE package = $1 AND version = $2")
+        let there =
+            sqlx::query("SELECT digest, channel FROM versions WHERE package = $1 AND version = $2")
                 .bind(&new.id)
                 .bind(&new.version)
                 .fetch_optional(&mut *connection)
                 .await
                 .map_err(StoreError::query(PUBLISH))?;
-        match there {
-            Some(digest) if digest == new.digest => return Ok(Outcome::Unchanged),
-            Some(digest) => return Err(PublishError::OtherBytes(digest)),
-            None => {}
+        if let Some(row) = there {
+            let digest: String = row.try_get(0).map_err(StoreError::query(PUBLISH))?;
+            if digest != new.digest {
+                return Err(PublishError::OtherBytes(digest));
+            }
+            let state = state(&row, 1).map_err(StoreError::query(PUBLISH))?;
+            return Ok((Outcome::Unchanged, state));
         }
         sqlx::query(
             "INSERT INTO packages (id, name, folded, namespace, dialect, changed) \
@@ -147,8 +160,8 @@ impl Store {
         .map_err(StoreError::query(PUBLISH))?;
         sqlx::query(
             "INSERT INTO versions (package, version, digest, size, manifest_path, manifest, describe, \
-             found, entry, runtime, signature, publisher, published_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+             found, entry, runtime, signature, publisher, published_at, channel, provenance) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
         )
         .bind(&new.id)
         .bind(&new.version)
@@ -163,12 +176,14 @@ impl Store {
         .bind(&new.signature)
         .bind(&new.publisher)
         .bind(stored(new.published_at))
+        .bind(new.channel.name())
+        .bind(new.provenance.as_deref())
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(PUBLISH))?;
         settle(connection, &new.id, number, PUBLISH).await?;
         commit(change, PUBLISH).await?;
-        Ok(Outcome::Published)
+        Ok((Outcome::Published, new.channel))
     }
 
     /// Takes back a version, or offers it again: then there is no reason. When it is so already nothing changes.
@@ -218,25 +233,38 @@ impl Store {
         Ok((text(0)?, text(1)?))
     }
 
-    /// A version of the package of this id.
+    /// A version of the package of this id; one that waits for a reviewer, or was refused, is not found.
     pub async fn find(&self, id: &str, which: Which<'_>) -> Result<Known, FindError> {
+        let known = self.find_hidden(id, which).await?;
+        if known.channel.is_offered() { Ok(known) } else { Err(FindError::NoVersion) }
+    }
+
+    /// A version of the package of this id, offered or not: for those who may publish or review it.
+    pub async fn find_hidden(&self, id: &str, which: Which<'_>) -> Result<Known, FindError> {
         let row = match which {
-            Which::Exactly(version) => {
-                sqlx::query(
-                    "SELECT package, version, digest, size, describe, runtime, yanked_at, yank_reason \
-                     FROM versions WHERE package = $1 AND version = $2",
-                )
-                .bind(id)
-                .bind(version)
-                .fetch_optional(&self.pool)
-                .await
-            }
-            Which::Highest => {
-                sqlx::query(
-                    "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, v.yanked_at, \
-                     v.yank_reason FROM packages p \
-                     JOIN versions v ON v.package = p.id AND v.version = p.latest WHERE p.id = $1",
-                )
+            Which::Exactly(version) => sqlx::query(
+                "SELECT package, version, digest, size, describe, runtime, yanked_at, yank_reason, \
+                     channel, publisher FROM versions WHERE package = $1 AND version = $2",
+            )
+            .bind(id)
+            .bind(version)
+            .fetch_optional(&self.pool)
+            .await,
+            Which::Highest | Which::HighestIn(_) => {
+                sqlx::query(match which {
+                    Which::HighestIn(Channel::Beta) => {
+                        "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
+                         v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
+                         JOIN versions v ON v.package = p.id AND v.version = p.latest_beta \
+                         WHERE p.id = $1"
+                    }
+                    _ => {
+                        "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
+                         v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
+                         JOIN versions v ON v.package = p.id AND v.version = p.latest \
+                         WHERE p.id = $1"
+                    }
+                })
                 .bind(id)
                 .fetch_optional(&self.pool)
                 .await
@@ -255,11 +283,21 @@ impl Store {
             describe: text(4)?,
             runtime: text(5)?,
             yanked: yanked_at.map(|_| reason.unwrap_or_default()),
+            channel: state(&row, 8).map_err(StoreError::query(FIND))?,
+            publisher: text(9)?,
         })
     }
 
-    /// All versions of the package of this id, highest first.
+    /// All versions of the package of this id that are offered, highest first.
     pub async fn versions(&self, id: &str) -> Result<Versions, FindError> {
+        let mut all = self.versions_hidden(id).await?;
+        all.versions.retain(|version| version.channel.is_offered());
+        // What nobody may see is not there.
+        if all.versions.is_empty() { Err(FindError::NoPackage) } else { Ok(all) }
+    }
+
+    /// All versions of the package of this id, offered or not: for those who may publish or review it.
+    pub async fn versions_hidden(&self, id: &str) -> Result<Versions, FindError> {
         let package = sqlx::query("SELECT name, latest FROM packages WHERE id = $1")
             .bind(id)
             .fetch_optional(&self.pool)
@@ -267,8 +305,8 @@ impl Store {
             .map_err(StoreError::query(FIND))?
             .ok_or(FindError::NoPackage)?;
         let rows = sqlx::query(
-            "SELECT version, digest, size, published_at, yanked_at, yank_reason, signature \
-             FROM versions WHERE package = $1",
+            "SELECT version, digest, size, published_at, yanked_at, yank_reason, signature, channel, \
+             review_reason, provenance FROM versions WHERE package = $1",
         )
         .bind(id)
         .fetch_all(&self.pool)
@@ -290,6 +328,7 @@ impl Store {
 
 fn version_of(row: &sqlx::any::AnyRow) -> Result<Version, sqlx::Error> {
     let yanked_at: Option<i64> = row.try_get(4)?;
+    let provenance: Option<String> = row.try_get(9)?;
     Ok(Version {
         version: row.try_get(0)?,
         sha256: row.try_get(1)?,
@@ -298,7 +337,16 @@ fn version_of(row: &sqlx::any::AnyRow) -> Result<Version, sqlx::Error> {
         yanked: yanked_at.is_some(),
         yank_reason: row.try_get(5)?,
         signature: row.try_get(6)?,
+        channel: state(row, 7)?,
+        review_reason: row.try_get(8)?,
+        provenance: provenance.and_then(|text| serde_json::from_str(&text).ok()),
     })
+}
+
+fn state(row: &sqlx::any::AnyRow, column: usize) -> Result<State, sqlx::Error> {
+    let name: String = row.try_get(column)?;
+    // What cannot be understood is shown to nobody.
+    Ok(State::named(&name).unwrap_or(State::Rejected))
 }
 
 /// Whether the package may have this version: its dialect and its name are what they were, and nobody
@@ -335,7 +383,10 @@ async fn check_package(
 }
 
 /// The number of this change. From here to the end nobody else changes anything.
-async fn next(connection: &mut AnyConnection, doing: &'static str) -> Result<i64, StoreError> {
+pub(super) async fn next(
+    connection: &mut AnyConnection,
+    doing: &'static str,
+) -> Result<i64, StoreError> {
     sqlx::query_scalar("UPDATE feed SET number = number + 1 RETURNING number")
         .fetch_one(connection)
         .await
@@ -343,21 +394,33 @@ async fn next(connection: &mut AnyConnection, doing: &'static str) -> Result<i64
 }
 
 /// Notes which version is the highest now, and that the package has changed.
-async fn settle(
+pub(super) async fn settle(
     connection: &mut AnyConnection,
     id: &str,
     number: i64,
     doing: &'static str,
 ) -> Result<(), StoreError> {
-    let offered: Vec<String> =
-        sqlx::query_scalar("SELECT version FROM versions WHERE package = $1 AND yanked_at IS NULL")
-            .bind(id)
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(StoreError::query(doing))?;
-    let latest = offered.into_iter().max_by_key(|version| order(version));
-    sqlx::query("UPDATE packages SET latest = $1, changed = $2 WHERE id = $3")
+    let rows = sqlx::query(
+        "SELECT version, channel FROM versions WHERE package = $1 AND yanked_at IS NULL \
+         AND channel IN ('stable', 'beta')",
+    )
+    .bind(id)
+    .fetch_all(&mut *connection)
+    .await
+    .map_err(StoreError::query(doing))?;
+    let mut offered: Vec<(String, String)> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let text = |column: usize| row.try_get(column).map_err(StoreError::query(doing));
+        offered.push((text(0)?, text(1)?));
+    }
+    let highest = |is_meant: &dyn Fn(&str) -> bool| {
+        let versions = offered.iter().filter(|(_, channel)| is_meant(channel));
+        versions.map(|(version, _)| version).max_by_key(|version| order(version)).cloned()
+    };
+    let latest = highest(&|channel| channel == State::Stable.name());
+    sqlx::query("UPDATE packages SET latest = $1, latest_beta = $2, changed = $3 WHERE id = $4")
         .bind(latest)
+        .bind(highest(&|_| true))
         .bind(number)
         .bind(id)
         .execute(connection)
@@ -366,7 +429,7 @@ async fn settle(
     Ok(())
 }
 
-async fn commit(change: Changing<'_>, doing: &'static str) -> Result<(), StoreError> {
+pub(super) async fn commit(change: Changing<'_>, doing: &'static str) -> Result<(), StoreError> {
     change.transaction.commit().await.map_err(StoreError::query(doing))
 }
 

@@ -27,6 +27,12 @@ pub(super) enum Part {
     Package(String),
     /// That it is taken back.
     Yank(String),
+    /// What a reviewer says of it.
+    Review(String),
+    /// Who else may publish it.
+    Owners,
+    /// One of those.
+    Owner(String),
 }
 
 impl Asked {
@@ -39,6 +45,9 @@ impl Asked {
             [id @ .., "versions", version, "bundle"] => (id, Part::Bundle(decode(version)?)),
             [id @ .., "versions", version, "package"] => (id, Part::Package(decode(version)?)),
             [id @ .., "versions", version, "yank"] => (id, Part::Yank(decode(version)?)),
+            [id @ .., "versions", version, "review"] => (id, Part::Review(decode(version)?)),
+            [id @ .., "owners", owner] => (id, Part::Owner(decode(owner)?)),
+            [id @ .., "owners"] => (id, Part::Owners),
             [id @ .., "versions", version] => (id, Part::Version(decode(version)?)),
             [id @ .., "versions"] => (id, Part::Versions),
             id => (id, Part::Highest),

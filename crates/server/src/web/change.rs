@@ -7,6 +7,7 @@ use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use http_body_util::BodyExt;
 use registry::{Outcome, Yank};
 
 use super::answer;
@@ -18,6 +19,8 @@ use crate::upload::LONGEST_ID;
 
 /// What the part of a form is called that holds the package.
 const PARTS: [&str; 3] = ["package", "bundle", "file"];
+/// How long somebody may send nothing of a body.
+const SILENCE: std::time::Duration = std::time::Duration::from_secs(20);
 /// The most bytes of a body that is no package.
 const SMALL: usize = 64 << 10;
 
@@ -27,12 +30,13 @@ pub(super) async fn publish(
     request: Request,
 ) -> Result<Response, Refused> {
     // Nobody's body is read before it is known who sends it.
-    let token = caller::token(&registry, request.headers()).await?;
+    let token = caller::required(&request)?;
     let parameters = Parameters::read(request.uri().query())?;
     let id = parameters.get("id").filter(|id| !id.is_empty()).map(str::to_owned);
     if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
         return Err(Refused::invalid("the id is too long"));
     }
+    let channel = caller::channel(&parameters)?;
     let _room = registry
         .uploading
         .acquire()
@@ -45,7 +49,7 @@ pub(super) async fn publish(
     } else {
         bytes
     };
-    let published = registry.publish(&token, bytes, id).await;
+    let published = registry.publish(&token, bytes, id, channel).await;
     let published = published.map_err(|error| Refused::change(error, "", None))?;
     let status = match published.outcome {
         Outcome::Published => StatusCode::CREATED,
@@ -66,7 +70,7 @@ pub(super) async fn yank(
         let allowed = HeaderValue::from_static("DELETE,POST,PUT");
         return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
     }
-    let token = caller::token(registry, request.headers()).await?;
+    let token = caller::required(&request)?;
     let body = whole(registry, request.into_body(), SMALL).await?;
     let yank = match body.trim_ascii() {
         [] => Yank::default(),
@@ -79,29 +83,53 @@ pub(super) async fn yank(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
+/// A small body, read strictly.
+pub(super) async fn read<T: serde::de::DeserializeOwned + registry::read::Checked>(
+    registry: &Registry,
+    body: Body,
+    what: &str,
+) -> Result<T, Refused> {
+    let body = whole(registry, body, SMALL).await?;
+    registry::read(&body)
+        .map_err(|error| Refused::invalid(format!("the body is not {what}: {error}")))
+}
+
 /// A body, all of it, unless it is too large or takes too long.
 async fn whole(registry: &Registry, body: Body, most: usize) -> Result<Bytes, Refused> {
     if body.size_hint().lower() > most as u64 {
         return Err(Refused::too_large(most));
     }
-    let read = axum::body::to_bytes(body, most);
+    let read = collect(body, most);
     match tokio::time::timeout(registry.settings.patience, read).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) => {
-            let is_limit = std::error::Error::source(&error)
-                .is_some_and(|cause| cause.to_string().contains("length limit"));
-            Err(if is_limit {
-                Refused::too_large(most)
-            } else {
-                Refused::invalid("the body ended too early")
-            })
-        }
-        Err(_) => Err(Refused::new(
-            StatusCode::REQUEST_TIMEOUT,
-            registry::ErrorCode::InvalidRequest,
-            "the body took too long to arrive",
-        )),
+        Ok(read) => read,
+        Err(_) => Err(too_slow()),
     }
+}
+
+/// Takes a body in as it comes. Who sends nothing for a while is not waited for: others wait for the room.
+async fn collect(mut body: Body, most: usize) -> Result<Bytes, Refused> {
+    let mut bytes = bytes::BytesMut::new();
+    loop {
+        let piece = match tokio::time::timeout(SILENCE, body.frame()).await {
+            Ok(None) => return Ok(bytes.freeze()),
+            Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+            Ok(Some(Err(_))) => return Err(Refused::invalid("the body ended too early")),
+            Err(_) => return Err(too_slow()),
+        };
+        if bytes.len() + piece.len() > most {
+            return Err(Refused::too_large(most));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+}
+
+fn too_slow() -> Refused {
+    Refused::new(
+        StatusCode::REQUEST_TIMEOUT,
+        registry::ErrorCode::InvalidRequest,
+        "the body took too long to arrive",
+    )
+    .header(header::CONNECTION, HeaderValue::from_static("close"))
 }
 
 fn is_form(headers: &HeaderMap) -> bool {

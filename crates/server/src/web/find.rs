@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use registry::{Providers, Tags};
 use search::{Facet, LastWord, Query};
 
-use super::answer;
 use super::refused::Refused;
 use super::text::Parameters;
+use super::{answer, caller};
+use crate::catalog::Answers;
 use crate::service::Registry;
+use crate::token::Scope;
 
 /// How many results are on a page: unless said otherwise, and at most.
 const PAGE: (usize, usize) = (20, 100);
@@ -30,9 +32,10 @@ const FILTERS: [Facet; 9] = [
 
 pub(super) async fn search(
     State(registry): State<Arc<Registry>>,
-    RawQuery(query): RawQuery,
+    request: Request,
 ) -> Result<Response, Refused> {
-    let parameters = Parameters::read(query.as_deref())?;
+    let parameters = Parameters::read(request.uri().query())?;
+    let view = caller::view(&registry, caller::shown(&request), &parameters)?;
     let words = parameters.get("q").unwrap_or_default();
     if words.trim().is_empty() && parameters.list("tags").next().is_none() {
         return Err(Refused::invalid("give words to search for in `q`, or `tags`"));
@@ -44,7 +47,16 @@ pub(super) async fn search(
             query = query.filter(Facet::Tag, tag).map_err(refused)?;
         }
     }
-    for facet in FILTERS {
+    // Several values of one filter are alternatives: whoever sees one namespace filters by no other.
+    if let Scope::Namespace(own) = &view.scope
+        && parameters.list(Facet::Namespace.name()).next().is_some()
+        && !parameters.list(Facet::Namespace.name()).any(|name| name == own)
+    {
+        return Ok(answer::json(StatusCode::OK, Answers::default().json()));
+    }
+    let seen =
+        FILTERS.into_iter().filter(|facet| *facet != Facet::Namespace || view.scope == Scope::All);
+    for facet in seen {
         for value in parameters.list(facet.name()) {
             query = query.filter(facet, value).map_err(refused)?;
         }
@@ -53,26 +65,35 @@ pub(super) async fn search(
         query = query.last_word(LastWord::Begun);
     }
     let (offset, limit) = page(&parameters);
-    let found = registry.catalog.search(&query.page(offset, limit));
+    let found = registry.catalog.search_in(query.page(offset, limit), &view);
     Ok(answer::json(StatusCode::OK, found.json()))
 }
 
 pub(super) async fn list(
     State(registry): State<Arc<Registry>>,
-    RawQuery(query): RawQuery,
+    request: Request,
 ) -> Result<Response, Refused> {
-    let parameters = Parameters::read(query.as_deref())?;
+    let parameters = Parameters::read(request.uri().query())?;
+    let view = caller::view(&registry, caller::shown(&request), &parameters)?;
     let (offset, limit) = page(&parameters);
-    Ok(answer::json(StatusCode::OK, registry.catalog.list(offset, limit).json()))
+    Ok(answer::json(StatusCode::OK, registry.catalog.list_in(&view, offset, limit).json()))
 }
 
-pub(super) async fn tags(State(registry): State<Arc<Registry>>) -> Result<Response, Refused> {
-    let tags = Tags { tags: registry.catalog.tags() };
+pub(super) async fn tags(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let view = caller::view(&registry, caller::shown(&request), &Parameters::default())?;
+    let tags = Tags { tags: registry.catalog.tags_in(&view.scope) };
     Ok(answer::json(StatusCode::OK, serde_json::to_string(&tags).unwrap_or_default()))
 }
 
-pub(super) async fn providers(State(registry): State<Arc<Registry>>) -> Result<Response, Refused> {
-    let providers = Providers { providers: registry.catalog.providers() };
+pub(super) async fn providers(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let view = caller::view(&registry, caller::shown(&request), &Parameters::default())?;
+    let providers = Providers { providers: registry.catalog.providers_in(&view.scope) };
     Ok(answer::json(StatusCode::OK, serde_json::to_string(&providers).unwrap_or_default()))
 }
 

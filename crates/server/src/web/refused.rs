@@ -10,6 +10,7 @@ use crate::blobs::BlobError;
 use crate::service::ChangeError;
 use crate::store::StoreError;
 use crate::store::versions::PublishError;
+use crate::token::Action;
 use crate::upload::UploadError;
 
 /// How much of a text from outside is told again.
@@ -50,7 +51,7 @@ impl Refused {
     pub(super) fn no_version(asked: &str, version: Option<&str>) -> Self {
         let message = match version {
             Some(version) => format!("Version `{}` of `{}` not found", clip(version), clip(asked)),
-            None => format!("Every version of `{}` was yanked", clip(asked)),
+            None => format!("No version of `{}` is offered", clip(asked)),
         };
         Self::new(StatusCode::NOT_FOUND, ErrorCode::VersionNotFound, message)
     }
@@ -64,6 +65,50 @@ impl Refused {
     pub(super) fn no_token(message: &str) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, ErrorCode::Unauthorized, message)
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+    }
+
+    pub(super) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message)
+    }
+
+    /// The token is not for that.
+    pub(super) fn role(action: Action) -> Self {
+        let what = match action {
+            Action::Read => "reading",
+            Action::Publish => "publishing",
+            Action::Review => "reviewing",
+            Action::Administer => "saying who may do what",
+        };
+        Self::forbidden(format!("the token is not for {what}"))
+    }
+
+    /// The token is not for these names.
+    pub(super) fn namespace(namespace: String) -> Self {
+        let message = format!("the token is not for the namespace `{}`", clip(&namespace));
+        Self::forbidden(message).detail("namespace", namespace)
+    }
+
+    pub(super) fn too_often(wait: std::time::Duration) -> Self {
+        let seconds = wait.as_secs() + 1;
+        let message = format!("too many requests; wait {seconds} seconds");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::TooManyRequests, message)
+            .detail("retryAfter", seconds)
+            .header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// Why a tool is not found.
+    pub(super) fn found(error: crate::store::versions::FindError, asked: &str) -> Self {
+        use crate::store::versions::FindError;
+        match error {
+            FindError::NoPackage => Self::no_tool(asked),
+            FindError::NoVersion => Self::no_version(asked, None),
+            FindError::Store(error) => error.into(),
+        }
+    }
+
+    /// Whether it is that whoever asks is not let in.
+    pub(super) fn is_unauthorized(&self) -> bool {
+        self.status == StatusCode::UNAUTHORIZED
     }
 
     pub(super) fn unavailable(message: &str) -> Self {
@@ -143,14 +188,18 @@ impl Refused {
     /// What is answered when something is not published or taken back.
     pub(super) fn change(error: ChangeError, asked: &str, version: Option<&str>) -> Self {
         use crate::store::versions::FindError;
-        let forbidden = |message| Self::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message);
         match error {
             ChangeError::Upload(error) => error.into(),
-            ChangeError::Role => forbidden("the token is for reading alone".to_owned()),
-            ChangeError::Namespace(namespace) => {
-                let message = format!("the token is not for the namespace `{}`", clip(&namespace));
-                forbidden(message).detail("namespace", namespace)
+            ChangeError::Role(action) => Self::role(action),
+            ChangeError::OwnVersion => {
+                Self::forbidden("whoever published a version does not approve it")
             }
+            ChangeError::Namespace(namespace) => Self::namespace(namespace),
+            ChangeError::TooManyOwners => Self::new(
+                StatusCode::CONFLICT,
+                ErrorCode::Conflict,
+                format!("a tool has at most {} owners", crate::store::owners::MOST),
+            ),
             ChangeError::Conflict(conflict) => conflict.into(),
             ChangeError::NotFound(FindError::NoPackage) => Self::no_tool(asked),
             ChangeError::NotFound(FindError::NoVersion) => Self::no_version(asked, version),

@@ -13,7 +13,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
 use super::refused::Refused;
-use super::{answer, change, find, tool};
+use super::{admin, answer, change, door, find, review, tool};
 use crate::service::Registry;
 
 /// The least bytes that are worth compressing.
@@ -31,12 +31,21 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/providers", get(find::providers))
         // One tool and what is beneath it: ids may have slashes, so the path is taken apart from its end.
         .route("/v1/tools/{*rest}", any(tool::route))
+        // For reviewers and administrators.
+        .route("/v1/reviews", get(review::waiting))
+        .route("/v1/tokens", get(admin::tokens).post(admin::make_token))
+        .route(door::EXCHANGE, axum::routing::post(admin::exchange))
+        .route("/v1/tokens/{id}", axum::routing::delete(admin::revoke_token))
+        .route("/v1/publishers", get(admin::publishers).post(admin::add_publisher))
+        .route("/v1/publishers/{id}", axum::routing::delete(admin::remove_publisher))
         // For the operator.
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth))
+        // Nothing is answered but what the door lets through: whatever is added above is behind it.
+        .layer(middleware::from_fn_with_state(Arc::clone(&registry), door::keep))
         .layer(middleware::from_fn(share))
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
             Refused::internal("the registry failed").into_response()

@@ -14,9 +14,12 @@ use registry::{Bundle, Describe, EntryPoint, ErrorCode};
 
 use super::answer::{self, Keep};
 use super::asked::{Asked, Part};
+use super::caller;
 use super::change;
 use super::range;
 use super::refused::Refused;
+use super::review;
+use super::text::Parameters;
 use crate::service::Registry;
 use crate::store::versions::{FindError, Known, Which};
 
@@ -27,28 +30,63 @@ pub(super) async fn route(
 ) -> Result<Response, Refused> {
     let asked = Asked::read(request.uri().path())?;
     let method = request.method().clone();
-    if let Part::Yank(version) = &asked.part {
-        return change::yank(&registry, &asked.tool, version, request).await;
+    let tool = asked.tool.as_str();
+    match &asked.part {
+        Part::Yank(version) => return change::yank(&registry, tool, version, request).await,
+        Part::Review(version) => return review::review(&registry, tool, version, request).await,
+        Part::Owners => return review::owners(&registry, tool, None, request).await,
+        Part::Owner(owner) => return review::owners(&registry, tool, Some(owner), request).await,
+        Part::Highest | Part::Versions | Part::Version(_) | Part::Bundle(_) | Part::Package(_) => {}
     }
     if ![Method::GET, Method::HEAD].contains(&method) {
         let allowed = HeaderValue::from_static("GET,HEAD");
         return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
     }
     let headers = request.headers();
-    let (id, _) =
+    let token = caller::shown(&request);
+    let view = caller::view(&registry, token, &Parameters::read(request.uri().query())?)?;
+    let (id, namespace) =
         registry.store.resolve(&asked.tool).await.map_err(|error| not_found(error, &asked))?;
-    let find = async |which| {
-        registry.store.find(&id, which).await.map_err(|error| not_found(error, &asked))
+    let sees_hidden = registry.sees_hidden(token, &id, &namespace).await?;
+    if !view.scope.covers(&namespace) && !sees_hidden {
+        return Err(Refused::no_tool(&asked.tool));
+    }
+    let which = |version: &'_ str| match version {
+        LATEST => None,
+        version => Some(version.to_owned()),
+    };
+    let find = async |version: Option<String>| {
+        let which = match &version {
+            Some(version) => Which::Exactly(version),
+            None => Which::HighestIn(view.channel),
+        };
+        let found = if sees_hidden {
+            registry.store.find_hidden(&id, which).await
+        } else {
+            registry.store.find(&id, which).await
+        };
+        match found {
+            // A tool of which nothing is offered is not there.
+            Err(FindError::NoVersion) if !sees_hidden => {
+                registry.store.versions(&id).await.map_err(|error| not_found(error, &asked))?;
+                Err(not_found(FindError::NoVersion, &asked))
+            }
+            found => found.map_err(|error| not_found(error, &asked)),
+        }
     };
     match &asked.part {
-        Part::Highest => Ok(describe(headers, find(Which::Highest).await?, Keep::Checked)),
+        Part::Highest => Ok(describe(headers, find(None).await?, Keep::Checked)),
         Part::Version(version) => {
             let known = find(which(version)).await?;
             let keep = keep(version, &known);
             Ok(describe(headers, known, keep))
         }
         Part::Versions => {
-            let found = registry.store.versions(&id).await;
+            let found = if sees_hidden {
+                registry.store.versions_hidden(&id).await
+            } else {
+                registry.store.versions(&id).await
+            };
             let versions = found.map_err(|error| not_found(error, &asked))?;
             let text = serde_json::to_string(&versions).unwrap_or_default();
             let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
@@ -62,20 +100,19 @@ pub(super) async fn route(
             let known = find(which(version)).await?;
             download(&registry, headers, keep(version, &known), known, &method).await
         }
-        Part::Yank(_) => Err(Refused::wrong_method(&method)),
+        Part::Yank(_) | Part::Review(_) | Part::Owners | Part::Owner(_) => {
+            Err(Refused::wrong_method(&method))
+        }
     }
 }
 
 /// The word for the highest version.
 const LATEST: &str = "latest";
 
-fn which(version: &str) -> Which<'_> {
-    if version == LATEST { Which::Highest } else { Which::Exactly(version) }
-}
-
 /// A version never changes; whether it is offered does, and so does which is the highest.
 fn keep(asked: &str, known: &Known) -> Keep {
-    if asked == LATEST || known.yanked.is_some() { Keep::Checked } else { Keep::Forever }
+    let is_so_for_ever = known.channel.is_offered() && known.yanked.is_none() && asked != LATEST;
+    if is_so_for_ever { Keep::Forever } else { Keep::Checked }
 }
 
 fn describe(headers: &HeaderMap, known: Known, keep: Keep) -> Response {
@@ -197,7 +234,7 @@ fn not_found(error: FindError, asked: &Asked) -> Refused {
                 Part::Version(version) | Part::Bundle(version) | Part::Package(version) => {
                     Some(version.as_str()).filter(|version| *version != LATEST)
                 }
-                Part::Highest | Part::Versions | Part::Yank(_) => None,
+                _ => None,
             };
             Refused::no_version(&asked.tool, version)
         }

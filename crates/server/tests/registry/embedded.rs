@@ -1,7 +1,7 @@
 //! The suite on a file and a folder.
 
 use crate::suite::world::World;
-use crate::suite::{changes, reading, refusals};
+use crate::suite::{administering, changes, identities, private, reading, refusals, reviewing};
 use server::Blobs;
 
 async fn fresh() -> World {
@@ -34,4 +34,15 @@ embedded! {
     changes::what_is_yanked_is_hidden_and_still_downloaded,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
+    private::without_a_token_nothing_is_read,
+    private::a_token_for_one_namespace_sees_no_other,
+    administering::tokens_are_made_listed_and_revoked_over_http,
+    administering::owners_publish_and_add_no_others,
+    identities::an_identity_is_exchanged_once_and_told_with_the_version,
+    identities::identities_that_are_not_good_are_refused,
+    identities::issuers_that_lie_or_are_slow_are_not_waited_for,
+    identities::keys_are_kept_and_changed,
+    reviewing::what_waits_is_seen_by_its_publisher_and_reviewers_alone,
+    reviewing::what_is_approved_is_offered_in_its_channel,
+    reviewing::what_is_refused_stays_hidden_with_its_reason,
 }

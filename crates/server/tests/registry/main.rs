@@ -4,5 +4,6 @@
 
 mod damage;
 mod embedded;
+mod hostile;
 mod large;
 mod suite;

@@ -63,6 +63,15 @@ impl World {
         Self { registry, database, blobs, token: secret.reveal().to_owned(), _folder: folder }
     }
 
+    /// The same stores, served with other settings.
+    pub(crate) async fn set(&mut self, change: impl FnOnce(&mut Settings)) {
+        let mut settings = self.registry.settings.clone();
+        change(&mut settings);
+        let store = Store::open(&self.database).await.unwrap();
+        let opened = Registry::open(store, self.blobs.clone(), settings).await;
+        self.registry = Arc::new(opened.unwrap());
+    }
+
     /// Another process with the same stores.
     pub(crate) async fn replica(&self) -> Arc<Registry> {
         let store = Store::open(&self.database).await.unwrap();
@@ -85,6 +94,10 @@ impl World {
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.ask(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn get_as(&self, token: &str, path: &str) -> Answer {
+        self.send(Method::GET, path, token, "").await
     }
 
     pub(crate) async fn get_with(&self, path: &str, header: (&str, &str)) -> Answer {
