@@ -1,11 +1,12 @@
 //! The versions of a tool; what publishing and yanking say.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::read::{Checked, Fault};
 
 /// The versions of a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
     /// Its id.
     pub id: String,
@@ -19,7 +20,7 @@ pub struct Versions {
 }
 
 /// One version in the list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
     /// The version.
@@ -55,7 +56,7 @@ impl Checked for Versions {
 }
 
 /// What publishing answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Published {
     /// The id.
     pub id: String,
@@ -79,7 +80,7 @@ impl Checked for Published {
 }
 
 /// What became of a publish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The version is new.
@@ -89,7 +90,7 @@ pub enum Outcome {
 }
 
 /// Why a version is taken back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Yank {
     /// The reason, which everybody is shown.

@@ -154,6 +154,21 @@ impl Catalog {
         counted
     }
 
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.rows.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of the last change that is in here.
+    pub async fn last(&self) -> i64 {
+        *self.last.lock().await
+    }
+
     /// How many rows could not be read.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)

@@ -10,10 +10,14 @@
 //! | [`upload`] | from bytes to a version that can be published |
 //! | [`catalog`] | what can be found, in memory |
 //! | [`service`] | a registry as one thing |
+//! | [`metrics`] | what is counted while it runs |
+//! | [`care`] | check, backup, restore, and what no version has |
 //! | [`web`] | the same over HTTP |
 
 pub mod blobs;
+pub mod care;
 pub mod catalog;
+pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod token;

@@ -3,6 +3,7 @@
 use registry::{Outcome, Version, Versions, identity};
 use sqlx::{AnyConnection, Row};
 
+use super::removals::{self, Note};
 use super::{Changing, Store, StoreError, read, stored};
 
 /// A version that is to be published; its blob is durable already.
@@ -53,6 +54,10 @@ pub enum PublishError {
     Taken(String),
     /// The package has this other name.
     OtherName(String),
+    /// Its file was removed meanwhile: put it there again.
+    FileGone,
+    /// Its file is being removed: come again.
+    FileUnderway,
     /// The database refuses.
     Store(StoreError),
 }
@@ -131,6 +136,14 @@ impl Store {
             Some(digest) if digest == new.digest => return Ok(Outcome::Unchanged),
             Some(digest) => return Err(PublishError::OtherBytes(digest)),
             None => {}
+        }
+        match removals::look(connection, &new.digest, new.published_at, PUBLISH).await? {
+            Note::None => {}
+            Note::Underway => return Err(PublishError::FileUnderway),
+            Note::Gone => {
+                commit(change, PUBLISH).await?;
+                return Err(PublishError::FileGone);
+            }
         }
         sqlx::query(
             "INSERT INTO packages (id, name, folded, namespace, dialect, changed) \

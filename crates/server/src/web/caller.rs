@@ -3,6 +3,7 @@
 use axum::http::{HeaderMap, header};
 
 use super::refused::Refused;
+use super::watch;
 use crate::service::{Registry, now};
 use crate::store::tokens::Token;
 use crate::token::Secret;
@@ -25,7 +26,10 @@ pub(super) async fn token(registry: &Registry, headers: &HeaderMap) -> Result<To
     };
     // Whether a token is unknown, has ended or was revoked is nobody's business but its owner's.
     match registry.store.token(&secret).await? {
-        Some(token) if token.is_good(now()) => Ok(token),
+        Some(token) if token.is_good(now()) => {
+            watch::note_caller(&token.id);
+            Ok(token)
+        }
         _ => Err(Refused::no_token("the token is not good")),
     }
 }

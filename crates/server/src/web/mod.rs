@@ -11,6 +11,8 @@
 //! | `change` | publish, yank |
 //! | `caller` | who asks |
 //! | `answer` | headers of what is sent |
+//! | `watch` | every request is counted and told of |
+//! | `openapi` | what all of it looks like, for programs |
 //! | `serve` | connections |
 
 mod answer;
@@ -18,12 +20,15 @@ mod asked;
 mod caller;
 mod change;
 mod find;
+mod openapi;
 mod range;
 mod refused;
 mod router;
 mod serve;
 mod text;
 mod tool;
+mod watch;
 
 pub use router::router;
-pub use serve::serve;
+pub use serve::{FAREWELL, serve};
+pub use watch::{Told, Trace};

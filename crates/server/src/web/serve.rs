@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 /// How long somebody may take to say what is wanted.
 const HEAD: Duration = Duration::from_secs(15);
 /// How long those who are being answered have left when the registry closes.
-const FAREWELL: Duration = Duration::from_secs(20);
+pub const FAREWELL: Duration = Duration::from_secs(20);
 /// The most connections at once; others wait to be accepted.
 const CONNECTIONS: usize = 4_096;
 /// The most bytes of what is asked, headers and all.

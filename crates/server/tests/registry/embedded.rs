@@ -1,7 +1,7 @@
 //! The suite on a file and a folder.
 
 use crate::suite::world::World;
-use crate::suite::{changes, reading, refusals};
+use crate::suite::{care, changes, reading, refusals, watching};
 use server::Blobs;
 
 async fn fresh() -> World {
@@ -34,4 +34,14 @@ embedded! {
     changes::what_is_yanked_is_hidden_and_still_downloaded,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
+    care::a_check_names_what_is_damaged,
+    care::gc_removes_what_no_version_has,
+    care::a_publish_keeps_its_file_whatever_gc_does,
+    care::publishes_and_gc_at_the_same_moment_lose_nothing,
+    care::a_backup_comes_back,
+    care::what_is_no_backup_is_refused,
+    watching::what_happens_is_counted_without_words_from_outside,
+    watching::each_request_is_told_of_once_and_without_secrets,
+    watching::a_registry_that_closes_says_that_it_is_not_ready,
+    watching::the_api_describes_itself,
 }

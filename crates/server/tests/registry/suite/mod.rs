@@ -1,9 +1,11 @@
 //! What must hold of a registry, whatever it is kept in.
 
+pub(crate) mod care;
 pub(crate) mod changes;
 pub(crate) mod packages;
 pub(crate) mod reading;
 pub(crate) mod refusals;
+pub(crate) mod watching;
 pub(crate) mod world;
 
 use world::World;
@@ -23,4 +25,14 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
+    care::a_check_names_what_is_damaged(fresh().await).await;
+    care::gc_removes_what_no_version_has(fresh().await).await;
+    care::a_publish_keeps_its_file_whatever_gc_does(fresh().await).await;
+    care::publishes_and_gc_at_the_same_moment_lose_nothing(fresh().await).await;
+    care::a_backup_comes_back(fresh().await).await;
+    care::what_is_no_backup_is_refused(fresh().await).await;
+    watching::what_happens_is_counted_without_words_from_outside(fresh().await).await;
+    watching::each_request_is_told_of_once_and_without_secrets(fresh().await).await;
+    watching::a_registry_that_closes_says_that_it_is_not_ready(fresh().await).await;
+    watching::the_api_describes_itself(fresh().await).await;
 }
