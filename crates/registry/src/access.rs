@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::read::{Checked, Fault};
@@ -10,7 +11,7 @@ use crate::read::{Checked, Fault};
 pub const LONGEST_NAMESPACE: usize = 256;
 
 /// Where a version was built, as the issuer of an identity has sworn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// Who has sworn it.
     pub issuer: String,
@@ -31,7 +32,7 @@ pub struct Provenance {
 }
 
 /// What an administrator asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewToken {
     /// Whose names it is for; `*` for everybody's.
@@ -50,7 +51,7 @@ impl Checked for NewToken {
 }
 
 /// A token without what it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Token {
     /// What it is called.
@@ -73,7 +74,7 @@ pub struct Token {
 }
 
 /// A token that was made; it is told once.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Given {
     /// The token itself.
     pub token: String,
@@ -95,7 +96,7 @@ impl Checked for Given {
 }
 
 /// All tokens.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tokens {
     /// The newest first.
     pub tokens: Vec<Token>,
@@ -108,7 +109,7 @@ impl Checked for Tokens {
 }
 
 /// Who may publish a tool.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owners {
     /// The id of the tool.
     pub id: String,
@@ -125,7 +126,7 @@ impl Checked for Owners {
 }
 
 /// Who is trusted to publish by an identity that an issuer has sworn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewPublisher {
     /// The issuer, exactly as its tokens say.
@@ -175,7 +176,7 @@ impl Checked for NewPublisher {
 }
 
 /// A publisher that is trusted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Publisher {
     /// What it is called.
@@ -204,7 +205,7 @@ impl Checked for Publisher {
 }
 
 /// All publishers that are trusted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Publishers {
     /// The oldest first.
     pub publishers: Vec<Publisher>,
@@ -217,7 +218,7 @@ impl Checked for Publishers {
 }
 
 /// An identity, to be exchanged for a token.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
     /// What the issuer has signed: a JWT.

@@ -4,13 +4,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use package::contents::Contents;
 use package::refusal::ReadError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::describe::Describe;
 use crate::read::{Checked, Fault};
 
 /// A version with its files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bundle {
     /// What describing the version says.
     pub manifest: Describe,
@@ -22,7 +23,7 @@ pub struct Bundle {
 }
 
 /// One file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BundleFile {
     /// Its path, relative and plain.
     pub path: String,
@@ -37,7 +38,7 @@ pub struct BundleFile {
 }
 
 /// How the content of a file is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
     /// As text.

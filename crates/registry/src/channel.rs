@@ -1,11 +1,12 @@
 //! How far along a version is offered, and what a reviewer says of it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::read::{Checked, Fault};
 
 /// What somebody asks for: versions that are offered so far along, or farther.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
     /// For everybody.
@@ -32,7 +33,7 @@ impl Channel {
 }
 
 /// Where a version stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// It is offered to everybody.
@@ -81,7 +82,7 @@ impl From<Channel> for State {
 }
 
 /// What a reviewer says of a version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub struct Decision {
     /// The channel it is approved into; none refuses it.
@@ -110,7 +111,7 @@ impl Checked for Decision {
 }
 
 /// A version that waits for a reviewer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {
     /// The id of its tool.
@@ -128,7 +129,7 @@ pub struct Waiting {
 }
 
 /// The versions that wait, the oldest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingList {
     /// Some of them.
     pub waiting: Vec<Waiting>,

@@ -1,5 +1,6 @@
 //! What is said of one version of a tool.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use crate::access::Provenance;
 use crate::read::{Checked, Fault};
 
 /// What is said of one version. It never changes once it is published.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Describe {
     /// The id, unique in the registry.
@@ -71,7 +72,7 @@ pub struct Describe {
 }
 
 /// What runs a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryPoint {
     /// What runs it; `node` for tools in the manner of Jumith.
     pub runtime: String,
@@ -94,7 +95,7 @@ impl EntryPoint {
 }
 
 /// What goes in and comes out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Schemas {
     /// JSON Schema of its input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +106,7 @@ pub struct Schemas {
 }
 
 /// What the signatures of a package come to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signature {
     /// `valid`, `partial` or `unsigned`.
     pub state: String,

@@ -1,12 +1,13 @@
 //! Results of a search, the listing, tags and providers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::describe::Describe;
 use crate::read::{Checked, Fault};
 
 /// One tool that was found: its highest version, in short.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Found {
     /// The id, unique in the registry.
@@ -51,7 +52,7 @@ impl From<&Describe> for Found {
 }
 
 /// Some of the tools that were found, or of all there are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Page {
     /// The tools, best first; in the listing by id.
     pub results: Vec<Found>,
@@ -76,7 +77,7 @@ impl Checked for Page {
 }
 
 /// A word, and how many tools have it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counted {
     /// The word.
     pub name: String,
@@ -85,14 +86,14 @@ pub struct Counted {
 }
 
 /// All tags of a registry.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tags {
     /// Most frequent first, then by name.
     pub tags: Vec<Counted>,
 }
 
 /// Everybody who provides tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Providers {
     /// Most frequent first, then by name.
     pub providers: Vec<Counted>,

@@ -1,5 +1,6 @@
 //! The versions of a tool; what publishing and yanking say.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Provenance;
@@ -7,7 +8,7 @@ use crate::channel::State;
 use crate::read::{Checked, Fault};
 
 /// The versions of a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
     /// Its id.
     pub id: String,
@@ -21,7 +22,7 @@ pub struct Versions {
 }
 
 /// One version in the list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
     /// The version.
@@ -66,7 +67,7 @@ impl Checked for Versions {
 }
 
 /// What publishing answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Published {
     /// The id.
     pub id: String,
@@ -93,7 +94,7 @@ impl Checked for Published {
 }
 
 /// What became of a publish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The version is new.
@@ -103,7 +104,7 @@ pub enum Outcome {
 }
 
 /// Why a version is taken back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Yank {
     /// The reason, which everybody is shown.

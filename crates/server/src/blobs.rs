@@ -4,8 +4,9 @@
 //! it counts. When [`Blobs::put`] has returned, the bytes outlive the end of any process and a power cut.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -14,15 +15,40 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{
-    Error as Failure, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+    BackoffConfig, Error as Failure, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMode, PutOptions, RetryConfig,
 };
-use package::digest::Digest;
+use package::digest::{Digest, Hasher};
+
+/// How long a bucket that does not answer is asked again: whoever waits for us is told before long.
+const PERSISTENCE: Duration = Duration::from_secs(10);
+
+/// How often a blob may be removed between finding it and looking at it.
+const REMOVED_BETWEEN: usize = 10;
 
 /// Where the files of packages are: a folder, or a bucket.
 #[derive(Clone, Debug)]
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     prefix: Key,
+    /// The folder, where it is one.
+    folder: Option<PathBuf>,
+}
+
+/// Something that lies where the files of packages are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// A file that is named like one of ours.
+    Blob {
+        /// The digest it is named by.
+        digest: Digest,
+        /// Its bytes.
+        size: u64,
+        /// When it was written, in milliseconds since 1970.
+        modified: u64,
+    },
+    /// Something that nobody of us put there.
+    Foreign(String),
 }
 
 /// Why a blob is not to be had.
@@ -83,7 +109,11 @@ impl Blobs {
         std::fs::create_dir_all(path).map_err(|error| BlobError::Open(error.into()))?;
         let store = LocalFileSystem::new_with_prefix(path)
             .map_err(|error| BlobError::Open(error.into()))?;
-        Ok(Self { store: Arc::new(store.with_fsync(true)), prefix: Key::default() })
+        Ok(Self {
+            store: Arc::new(store.with_fsync(true)),
+            prefix: Key::default(),
+            folder: Some(path.to_owned()),
+        })
     }
 
     fn bucket(place: &str, settings: &[(String, String)]) -> Result<Self, BlobError> {
@@ -94,22 +124,36 @@ impl Blobs {
                 builder = builder.with_config(key, value);
             }
         }
+        let backoff = BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(1),
+            base: 2.0,
+        };
         let store = builder
+            .with_retry(RetryConfig { backoff, max_retries: 5, retry_timeout: PERSISTENCE })
             .with_bucket_name(bucket)
             .build()
             .map_err(|error| BlobError::Open(error.into()))?;
-        Ok(Self { store: Arc::new(store), prefix: Key::from(prefix) })
+        Ok(Self { store: Arc::new(store), prefix: Key::from(prefix), folder: None })
     }
 
     /// Keeps bytes, durably, under their digest.
     pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<(), BlobError> {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match self.store.put_opts(&self.key(digest), bytes.into(), options).await {
-            Ok(_) => Ok(()),
-            // Somebody was here before: a publish that was cut off, or one that runs now.
-            Err(Failure::AlreadyExists { .. }) => self.get(digest).await.map(drop),
-            Err(error) => Err(BlobError::Store(error.into())),
+        for _ in 0..REMOVED_BETWEEN {
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            match self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await {
+                Ok(_) => return Ok(()),
+                Err(Failure::AlreadyExists { .. }) => {}
+                Err(error) => return Err(BlobError::Store(error.into())),
+            }
+            // Somebody was here before: a publish that was cut off, or one that runs now. Where somebody else has
+            // removed that meanwhile, it is put there again.
+            match self.verify(digest).await {
+                Err(BlobError::Missing(_)) => {}
+                looked => return looked.map(drop),
+            }
         }
+        Err(BlobError::Missing(digest))
     }
 
     /// Reads a blob whole; what is not of its digest is refused.
@@ -136,6 +180,68 @@ impl Blobs {
         Ok(found.into_stream().map(move |read| read.map_err(|error| failed(digest, error))).boxed())
     }
 
+    /// How many bytes a blob has; whether they are the right ones is not looked at.
+    pub async fn size(&self, digest: Digest) -> Result<u64, BlobError> {
+        let found = self.store.head(&self.key(digest)).await;
+        found.map(|found| found.size).map_err(|error| failed(digest, error))
+    }
+
+    /// Reads a blob through, piece by piece; how many bytes it has. What is not of its digest is refused.
+    pub async fn verify(&self, digest: Digest) -> Result<u64, BlobError> {
+        let found = self.store.get(&self.key(digest)).await;
+        let mut pieces = found.map_err(|error| failed(digest, error))?.into_stream();
+        let (mut hasher, mut size) = (Hasher::default(), 0);
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| failed(digest, error))?;
+            hasher.update(&piece);
+            size += piece.len() as u64;
+        }
+        if hasher.finish() == digest { Ok(size) } else { Err(BlobError::Damaged(digest)) }
+    }
+
+    /// Everything that lies there, as it is found.
+    pub fn list(&self) -> BoxStream<'static, Result<Listed, BlobError>> {
+        let prefix = self.prefix.clone();
+        let found = self.store.list(Some(&self.prefix));
+        found
+            .map(move |found| match found {
+                Ok(found) => Ok(listed(&prefix, &found)),
+                Err(error) => Err(BlobError::Store(error.into())),
+            })
+            .boxed()
+    }
+
+    /// Removes a blob; one that is not there is removed already.
+    pub async fn remove(&self, digest: Digest) -> Result<(), BlobError> {
+        match self.store.delete(&self.key(digest)).await {
+            Ok(()) | Err(Failure::NotFound { .. }) => Ok(()),
+            Err(error) => Err(BlobError::Store(error.into())),
+        }
+    }
+
+    /// Files in the folder that were begun and never finished, by somebody who was killed. A bucket has none.
+    pub fn unfinished(&self, written_before: std::time::SystemTime) -> Vec<PathBuf> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let inside = |folder: &Path| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten();
+            entries.filter_map(Result::ok).map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        let shelves = inside(&folder.join("sha256"));
+        let files = shelves.iter().flat_map(|shelf| inside(shelf));
+        let is_unfinished = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let ours = name.and_then(|name| name.split_once('#'));
+            ours.is_some_and(|(digest, number)| {
+                Digest::parse(digest).is_some() && number.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        };
+        let is_old = |path: &PathBuf| {
+            let modified = path.metadata().and_then(|found| found.modified());
+            modified.is_ok_and(|modified| modified < written_before)
+        };
+        files.filter(is_unfinished).filter(is_old).collect()
+    }
+
     /// Whether the store answers.
     pub async fn check_alive(&self) -> Result<(), BlobError> {
         match self.store.head(&self.prefix.clone().join("alive")).await {
@@ -148,6 +254,26 @@ impl Blobs {
     fn key(&self, digest: Digest) -> Key {
         let digits = digest.to_string();
         self.prefix.clone().join("sha256").join(&digits[..2]).join(digits.as_str())
+    }
+}
+
+fn listed(prefix: &Key, found: &ObjectMeta) -> Listed {
+    let foreign = || Listed::Foreign(found.location.to_string());
+    let Some(parts) = found.location.prefix_match(prefix) else { return foreign() };
+    let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
+    let [kind, shelf, name] = parts.as_slice() else { return foreign() };
+    match Digest::parse(name) {
+        Some(digest)
+            if kind == "sha256" && name.starts_with(shelf.as_str()) && shelf.len() == 2 =>
+        {
+            let modified = found.last_modified.timestamp_millis();
+            Listed::Blob {
+                digest,
+                size: found.size,
+                modified: u64::try_from(modified).unwrap_or(0),
+            }
+        }
+        _ => foreign(),
     }
 }
 

@@ -250,6 +250,21 @@ impl Catalog {
         shelves.stable.counts(namespace).map(words).unwrap_or_default()
     }
 
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.shelves.read().unwrap_or_else(PoisonError::into_inner).stable.len(None)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of the last change that is in here.
+    pub async fn last(&self) -> i64 {
+        *self.last.lock().await
+    }
+
     /// How many rows could not be read.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)

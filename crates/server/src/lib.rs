@@ -14,12 +14,16 @@
 //! | [`identity`] | identities that an issuer has sworn |
 //! | [`service`] | a registry as one thing |
 //! | [`access`] | tokens, owners, reviews and publishers of a registry |
+//! | [`metrics`] | what is counted while it runs |
+//! | [`care`] | check, backup, restore, and what no version has |
 //! | [`web`] | the same over HTTP |
 
 pub mod access;
 pub mod blobs;
+pub mod care;
 pub mod catalog;
 pub mod identity;
+pub mod metrics;
 pub mod rate;
 pub mod service;
 pub mod settings;

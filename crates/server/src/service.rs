@@ -1,29 +1,38 @@
 //! A registry: its stores and what can be found in them, as one thing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use package::limits::Limits;
 use registry::{Channel, Outcome, Published, State};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
 use crate::identity::keys::{Asking, Keys};
+use crate::metrics::Metrics;
 use crate::rate::Rates;
 use crate::settings::{Quarantine, Reading};
+use crate::store::listen::Ear;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, NewVersion, PublishError};
 use crate::store::{Store, StoreError};
 use crate::token::{Action, Role, Scope};
 use crate::upload::{Upload, UploadError};
 
-/// How often a replica looks for what others have changed.
+/// How often a replica looks for what others have changed, whatever it hears of.
 const POLL: Duration = Duration::from_millis(500);
 
+/// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
+const REMOVED_BETWEEN: usize = 10;
+
+/// Where it is written what became of each request.
+pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
+
 /// What the operator may set.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// The most bytes of a body.
     pub upload_bytes: usize,
@@ -43,6 +52,24 @@ pub struct Settings {
     pub proxies: Vec<ipnet::IpNet>,
     /// How the issuers of identities are asked for their keys.
     pub asking: Asking,
+    /// Where it is written what became of each request.
+    pub log: Option<Log>,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Settings")
+            .field("upload_bytes", &self.upload_bytes)
+            .field("uploads", &self.uploads)
+            .field("patience", &self.patience)
+            .field("limits", &self.limits)
+            .field("reading", &self.reading)
+            .field("quarantine", &self.quarantine)
+            .field("rates", &self.rates)
+            .field("proxies", &self.proxies)
+            .field("asking", &self.asking)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Settings {
@@ -57,6 +84,7 @@ impl Default for Settings {
             rates: crate::settings::Limits::default(),
             proxies: Vec::new(),
             asking: Asking::default(),
+            log: None,
         }
     }
 }
@@ -72,6 +100,10 @@ pub struct Registry {
     pub catalog: Catalog,
     /// What the operator has set.
     pub settings: Settings,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Whether it is closing: it still answers, but asks for nothing more.
+    pub(crate) closing: AtomicBool,
     /// One for each upload that may be in memory.
     pub(crate) uploading: Semaphore,
     /// The keys of issuers of identities.
@@ -103,6 +135,8 @@ pub enum ChangeError {
     Blob(BlobError),
     /// The work was broken off.
     BrokenOff,
+    /// Its file is being removed at this moment.
+    Busy,
 }
 
 impl Registry {
@@ -113,18 +147,47 @@ impl Registry {
         catalog.refresh(&store).await?;
         let rates = Rates::new(&settings.rates);
         let keys = Keys::new(settings.asking);
-        Ok(Self { store, blobs, catalog, settings, uploading, keys, rates })
+        let (metrics, closing) = (Metrics::default(), AtomicBool::new(false));
+        Ok(Self { store, blobs, catalog, settings, metrics, closing, uploading, keys, rates })
     }
 
-    /// Takes in what other replicas change, until it is dropped. A database that does not answer is asked again.
+    /// Says that it is closing: whoever asks whether it is ready is told so.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+    }
+
+    /// Whether it is closing.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Takes in what other replicas change, until it is dropped: at once where the database tells of it, and by
+    /// looking now and then. A database that does not answer is asked again.
     pub async fn follow(self: Arc<Self>) {
-        let mut tick = tokio::time::interval(POLL);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            tick.tick().await;
-            // What fails now succeeds at one of the next ticks; `/readyz` tells of it meanwhile.
-            let _asked_again_later = self.catalog.refresh(&self.store).await;
-        }
+        let heard = Notify::new();
+        let listening = async {
+            let mut ear = Ear::default();
+            loop {
+                ear.hear(&self.store).await;
+                self.metrics.listens(ear.listens());
+                heard.notify_one();
+            }
+        };
+        let following = async {
+            let mut tick = tokio::time::interval(POLL);
+            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    _ = tick.tick() => {}
+                    () = heard.notified() => {}
+                }
+                // What fails now succeeds at one of the next ticks; `/readyz` tells of it meanwhile.
+                if self.catalog.refresh(&self.store).await.is_ok() {
+                    self.metrics.is_current(now());
+                }
+            }
+        };
+        tokio::join!(listening, following);
     }
 
     /// Publishes a package: first its file is made durable, then all that is known of it appears in one step.
@@ -143,14 +206,12 @@ impl Registry {
         self.check(token, Action::Publish, &upload.describe.id, names).await?;
         upload.describe.provenance.clone_from(&token.provenance);
         let bytes = Bytes::from(std::mem::take(&mut upload.bytes));
-        self.blobs.put(upload.digest, bytes).await.map_err(ChangeError::Blob)?;
         let is_held = self.settings.quarantine.holds(&upload.namespaces[0]);
         let state = if is_held { State::Quarantine } else { channel.into() };
         let new = new_version(&upload, token, state);
-        let (outcome, channel) = self.store.publish(&new).await.map_err(|error| match error {
-            PublishError::Store(error) => ChangeError::Store(error),
-            conflict => ChangeError::Conflict(conflict),
-        })?;
+        let size = bytes.len() as u64;
+        let (outcome, channel) = self.put_and_publish(&upload, &new, bytes).await?;
+        self.metrics.published(outcome, size);
         if outcome == Outcome::Published {
             // It is found here at once. If that fails, it is found at the next tick.
             let _found_later = self.catalog.refresh(&self.store).await;
@@ -164,6 +225,29 @@ impl Registry {
             channel,
             warnings: upload.warnings,
         })
+    }
+
+    /// Both steps; again, when somebody removed the file between them because no version had it yet.
+    async fn put_and_publish(
+        &self,
+        upload: &Upload,
+        new: &NewVersion,
+        bytes: Bytes,
+    ) -> Result<(Outcome, State), ChangeError> {
+        for _ in 0..REMOVED_BETWEEN {
+            self.blobs.put(upload.digest, bytes.clone()).await.map_err(ChangeError::Blob)?;
+            return match self.store.publish(new).await {
+                Ok(done) => Ok(done),
+                Err(PublishError::FileGone) => continue,
+                Err(PublishError::FileUnderway) => {
+                    tokio::time::sleep(POLL).await;
+                    continue;
+                }
+                Err(PublishError::Store(error)) => Err(ChangeError::Store(error)),
+                Err(conflict) => Err(ChangeError::Conflict(conflict)),
+            };
+        }
+        Err(ChangeError::Busy)
     }
 
     /// Takes back a version, or offers it again: then there is no reason.

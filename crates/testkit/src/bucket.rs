@@ -39,10 +39,20 @@ impl Bucket {
         Some(bucket)
     }
 
+    /// The port it listens at.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// What a client must know to reach it.
     pub fn settings(&self) -> Vec<(String, String)> {
+        Self::settings_at(self.port)
+    }
+
+    /// What a client must know to reach it by way of another port.
+    pub fn settings_at(port: u16) -> Vec<(String, String)> {
         [
-            ("aws_endpoint", format!("http://127.0.0.1:{}", self.port)),
+            ("aws_endpoint", format!("http://127.0.0.1:{port}")),
             ("aws_region", "us-east-1".to_owned()),
             ("aws_access_key_id", "test".to_owned()),
             ("aws_secret_access_key", "test".to_owned()),

@@ -12,6 +12,7 @@
 //! | [`bytes`] | JSON as text, and text that is damaged |
 //! | [`archives`] | zip archives, clean and hostile, and a writer that writes any field wrongly |
 //! | [`postgres`], [`bucket`], [`issuer`] | servers of their own for a test, where they are installed |
+//! | [`gate`] | a way to a server that can be closed |
 //! | [`fuzz`] | what must hold for any bytes at all |
 //!
 //! Only tests use this crate.
@@ -25,6 +26,7 @@ pub mod documents;
 pub mod draws;
 pub mod files;
 pub mod fuzz;
+pub mod gate;
 pub mod hosts;
 #[cfg(unix)]
 pub mod issuer;

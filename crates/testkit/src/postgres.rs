@@ -42,22 +42,67 @@ impl Postgres {
             .output()
             .expect("initdb can be started");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
-        let server = as_nobody(&programs.join("postgres"), folder.path())
-            .args(["-h", "", "-F", "-k"])
-            .arg(folder.path())
-            .arg("-D")
-            .arg(&data)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("postgres can be started");
+        let server = serve(&programs, folder.path(), &[]);
         let postgres = Self { folder, programs, server, databases: AtomicU32::new(0) };
+        postgres.wait();
+        Some(postgres)
+    }
+
+    /// Ends the server in the middle of everything, as a power cut does.
+    pub fn stop(&mut self) {
+        let _ended_already = self.server.kill();
+        let _ended_already = self.server.wait();
+        // Its children hear of it a little later, and nobody starts beside them.
+        std::thread::sleep(Duration::from_millis(500));
+        let _left_over = std::fs::remove_file(self.folder.path().join("data/postmaster.pid"));
+    }
+
+    /// Starts the server again, with what it held.
+    pub fn start_again(&mut self) {
+        self.server = serve(&self.programs, self.folder.path(), &[]);
+        self.wait();
+    }
+
+    /// Starts the server again, on a port too, with TLS by this certificate and key, and passwords for everybody.
+    pub fn start_with_tls(&mut self, port: u16, certificate: &Path, key: &Path) {
+        self.stop();
+        let data = self.folder.path().join("data");
+        for (from, to) in [(certificate, "server.crt"), (key, "server.key")] {
+            let to = data.join(to);
+            std::fs::copy(from, &to).expect("a file can be copied");
+            give_away(&to);
+            let only_ours = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(&to, only_ours).expect("rights can be set");
+        }
+        let rules = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
+        std::fs::write(data.join("pg_hba.conf"), rules).expect("a file can be written");
+        let port = port.to_string();
+        let more = ["-h", "127.0.0.1", "-p", &port, "-c", "ssl=on"];
+        self.server = serve(&self.programs, self.folder.path(), &more);
         let deadline = Instant::now() + Duration::from_secs(30);
-        while !postgres.is_ready() {
+        let told = || {
+            self.program("psql")
+                .args(["-p", &port, "-d", "postgres", "-c"])
+                .arg("SELECT 1")
+                .output()
+        };
+        while !told().is_ok_and(|told| told.status.success()) {
             assert!(Instant::now() < deadline, "postgres does not answer");
             std::thread::sleep(Duration::from_millis(50));
         }
-        Some(postgres)
+        for words in ["ALTER USER haft PASSWORD 'a secret/word'", "CREATE DATABASE secure"] {
+            let done =
+                self.program("psql").args(["-p", &port, "-d", "postgres", "-c", words]).output();
+            assert!(done.is_ok_and(|done| done.status.success()), "{words}");
+        }
+    }
+
+    fn wait(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.is_ready() {
+            assert!(Instant::now() < deadline, "postgres does not answer");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// The address of a database that nobody else has.
@@ -86,6 +131,19 @@ impl Drop for Postgres {
         let _ended_already = self.server.kill();
         let _ended_already = self.server.wait();
     }
+}
+
+fn serve(programs: &Path, folder: &Path, more: &[&str]) -> Child {
+    as_nobody(&programs.join("postgres"), folder)
+        .args(["-h", "", "-F", "-k"])
+        .arg(folder)
+        .arg("-D")
+        .arg(folder.join("data"))
+        .args(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("postgres can be started")
 }
 
 fn is_root() -> bool {

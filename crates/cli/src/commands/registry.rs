@@ -9,10 +9,13 @@ use serde_json::{Value, json};
 use server::service::{MakeTokenError, make_token, now};
 use server::store::tokens::Token;
 use server::token::{Role, Scope};
-use server::{Blobs, Registry, Settings, Store};
+use server::{Registry, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
+use super::care;
+use super::request_log::Form;
+use super::stores::{DatabaseArgs, StoreArgs, open, open_blobs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
@@ -30,28 +33,32 @@ enum Verb {
     Serve(ServeArgs),
     /// Make, list and revoke the tokens of a registry
     Token(TokenArgs),
+    /// Look whether everything is there and what it should be
+    Check(care::CheckArgs),
+    /// Remove package files that no version has
+    Gc(care::GcArgs),
+    /// Keep all of a registry in one file or folder
+    Backup(care::BackupArgs),
+    /// Bring a backup back, into an empty registry
+    Restore(care::RestoreArgs),
 }
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Reading needs no token. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database postgres://registry@db/registry --blobs s3://packages --listen 0.0.0.0:7070"
+    after_help = "Reading needs no token. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070"
 )]
 struct ServeArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070")]
     listen: SocketAddr,
     #[command(flatten)]
-    database: DatabaseArgs,
-    /// Where the package files are: a folder or `s3://bucket/prefix` [default: registry/blobs in the home]
-    #[arg(long, value_name = "PLACE")]
-    blobs: Option<String>,
-}
-
-#[derive(Args, Debug)]
-struct DatabaseArgs {
-    /// The database: a file or `postgres://…` [default: registry/registry.db in the home]
-    #[arg(long, value_name = "PLACE")]
-    database: Option<String>,
+    stores: StoreArgs,
+    /// How to write on stderr what became of each request
+    #[arg(long, value_name = "FORM", default_value = "off")]
+    log: Form,
+    /// How long to go on answering after being told to stop, while /readyz says no [default: not at all]
+    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    drain: Option<Duration>,
 }
 
 #[derive(Args, Debug)]
@@ -106,6 +113,10 @@ pub(crate) fn run(
 ) -> Outcome {
     match &args.verb {
         Verb::Serve(args) => serve(args, home, json_wanted, printer),
+        Verb::Check(args) => care::check(args, home, json_wanted, printer),
+        Verb::Gc(args) => care::gc(args, home, json_wanted, printer),
+        Verb::Backup(args) => care::backup(args, home, json_wanted, printer),
+        Verb::Restore(args) => care::restore(args, home, json_wanted, printer),
         Verb::Token(args) => match &args.verb {
             TokenVerb::New(args) => new_token(args, home, json_wanted, printer),
             TokenVerb::List(args) => list_tokens(args, home, json_wanted, printer),
@@ -119,18 +130,17 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
     })?;
-    let blobs = match &args.blobs {
-        Some(place) => Blobs::open(place, &settings()),
-        None => Blobs::folder(&folder(home)?.join("blobs")),
-    };
-    let blobs = blobs.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    let blobs = open_blobs(&args.stores.blobs, home)?;
+    let drain = args.drain.unwrap_or_default();
     let stop = Arc::new(Notify::new());
     let stopped = Arc::clone(&stop);
     // Those who are being answered are answered before we go.
-    interrupt::end_first(move || stop.notify_one());
+    let patience = drain + server::web::FAREWELL + Duration::from_secs(5);
+    interrupt::end_first_within(patience, move || stop.notify_one());
     runtime.block_on(async {
-        let store = open(&args.database, home).await?;
-        let opened = Registry::open(store, blobs, Settings::default()).await;
+        let store = open(&args.stores.database, home).await?;
+        let settings = Settings { log: args.log.log(), ..Settings::default() };
+        let opened = Registry::open(store, blobs, settings).await;
         let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
         let busy = |error| {
             Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
@@ -145,7 +155,13 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         }
         let following = tokio::spawn(Arc::clone(&registry).follow());
         let app = server::web::router(Arc::clone(&registry));
-        server::web::serve(listener, app, stopped.notified()).await;
+        let told = Arc::clone(&registry);
+        let stopped = async move {
+            stopped.notified().await;
+            told.close();
+            tokio::time::sleep(drain).await;
+        };
+        server::web::serve(listener, app, stopped).await;
         following.abort();
         registry.store.close().await;
         Ok(Exit::Done)
@@ -237,34 +253,4 @@ fn shown(token: &Token) -> String {
         Scope::Namespace(name) => format!("the names of `{}`", line(name)),
     };
     format!("{} of {names}", token.role.name())
-}
-
-async fn open(args: &DatabaseArgs, home: &Home) -> Result<Store, Failure> {
-    let opened = match &args.database {
-        Some(place) => Store::open(place).await,
-        None => Store::file(&folder(home)?.join("registry.db")).await,
-    };
-    opened.map_err(|error| Failure::of(Exit::Unavailable, &error))
-}
-
-/// The folder of the registry in the home, which is for its owner alone.
-fn folder(home: &Home) -> Result<std::path::PathBuf, Failure> {
-    let folder = home.path().join("registry");
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&folder).map_err(|error| {
-        let message = format!("failed to make `{}`", folder.display());
-        Failure::new(Exit::Unavailable, message).cause(error)
-    })?;
-    Ok(folder)
-}
-
-/// What the environment says of an S3 store.
-fn settings() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name.starts_with("AWS_"))
-        .collect()
 }

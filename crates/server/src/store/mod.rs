@@ -13,12 +13,20 @@
 //! | [`owners`] | who else may publish a package |
 //! | [`reviews`] | what waits for a reviewer, and what was said of it |
 //! | [`publishers`] | whose identities are trusted |
+//! | [`listen`] | hearing of changes at once |
+//! | [`removals`] | package files that no version has |
+//! | [`rows`] | everything, for a backup |
+//! | [`inspect`] | row by row, for a check |
 
 mod error;
 pub mod feed;
+pub mod inspect;
+pub mod listen;
 pub mod owners;
 pub mod publishers;
+pub mod removals;
 pub mod reviews;
+pub mod rows;
 mod schema;
 pub mod tokens;
 pub mod versions;
@@ -28,6 +36,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::any::AnyPoolOptions;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -39,12 +48,29 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECTIONS: u32 = 16;
 
 /// The database of a registry.
-#[derive(Debug)]
 pub struct Store {
     pool: AnyPool,
     engine: Engine,
+    /// How whoever listens connects.
+    listening: Option<PgConnectOptions>,
     /// `SQLite` has one writer at a time: those of this process wait here, in order, and not by asking again and again.
     writing: Mutex<()>,
+}
+
+/// Without the address, which may hold a password.
+impl std::fmt::Debug for Store {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Store").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+/// How many connections to the database there are, and how many of them do nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// All of them.
+    pub open: u32,
+    /// Those that wait for somebody.
+    pub idle: usize,
 }
 
 /// Which database it is.
@@ -107,10 +133,21 @@ impl Store {
                     Ok(())
                 })
             });
+        let listening = match engine {
+            Engine::Sqlite => None,
+            Engine::Postgres => {
+                Some(address.parse().map_err(|error: sqlx::Error| StoreError::Open(error.into()))?)
+            }
+        };
         let opened = options.connect(address).await;
         let pool = opened.map_err(|error| StoreError::Open(error.into()))?;
         schema::bring_up(&pool, engine).await?;
-        Ok(Self { pool, engine, writing: Mutex::new(()) })
+        Ok(Self { pool, engine, listening, writing: Mutex::new(()) })
+    }
+
+    /// The connections there are now.
+    pub fn connections(&self) -> Connections {
+        Connections { open: self.pool.size(), idle: self.pool.num_idle() }
     }
 
     /// Whether the database answers.

@@ -126,6 +126,15 @@ impl Store {
         row.as_ref().map(token_of).transpose().map_err(StoreError::query(FIND))
     }
 
+    /// The ids of tokens that cannot be read.
+    pub async fn unreadable_tokens(&self) -> Result<Vec<String>, StoreError> {
+        let asked = sqlx::AssertSqlSafe(format!("{COLUMNS} ORDER BY id"));
+        let rows =
+            sqlx::query(asked).fetch_all(&self.pool).await.map_err(StoreError::query(FIND))?;
+        let damaged = rows.iter().filter(|row| token_of(row).is_err());
+        Ok(damaged.map(|row| row.try_get(0).unwrap_or_else(|_| "?".to_owned())).collect())
+    }
+
     /// Revokes the token of this id; says whether there is one. When it was revoked before, that stays so.
     pub async fn revoke_token(&self, id: &str, now: u64) -> Result<bool, StoreError> {
         let mut change = self.change(REVOKE).await?;

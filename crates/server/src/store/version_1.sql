@@ -102,3 +102,11 @@ CREATE TABLE identities (
 );
 
 CREATE INDEX identities_by_end ON identities (expires_at);
+
+-- Package files that were or are being removed because no version has them. Whoever publishes the same bytes
+-- meanwhile sees it and puts the file there again.
+CREATE TABLE removals (
+    digest TEXT NOT NULL PRIMARY KEY,
+    marked_at BIGINT NOT NULL,
+    removed_at BIGINT
+);

@@ -3,6 +3,7 @@
 use registry::{Channel, Outcome, State, Version, Versions, identity};
 use sqlx::{AnyConnection, Row};
 
+use super::removals::{self, Note};
 use super::{Changing, Store, StoreError, read, stored};
 
 /// A version that is to be published; its blob is durable already.
@@ -57,6 +58,10 @@ pub enum PublishError {
     Taken(String),
     /// The package has this other name.
     OtherName(String),
+    /// Its file was removed meanwhile: put it there again.
+    FileGone,
+    /// Its file is being removed: come again.
+    FileUnderway,
     /// The database refuses.
     Store(StoreError),
 }
@@ -144,6 +149,14 @@ impl Store {
             }
             let state = state(&row, 1).map_err(StoreError::query(PUBLISH))?;
             return Ok((Outcome::Unchanged, state));
+        }
+        match removals::look(connection, &new.digest, new.published_at, PUBLISH).await? {
+            Note::None => {}
+            Note::Underway => return Err(PublishError::FileUnderway),
+            Note::Gone => {
+                commit(change, PUBLISH).await?;
+                return Err(PublishError::FileGone);
+            }
         }
         sqlx::query(
             "INSERT INTO packages (id, name, folded, namespace, dialect, changed) \

@@ -6,6 +6,7 @@ use registry::Channel;
 
 use super::refused::Refused;
 use super::text::Parameters;
+use super::watch;
 use crate::catalog::View;
 use crate::service::{Registry, now};
 use crate::settings::Reading;
@@ -34,7 +35,10 @@ pub(super) async fn token(registry: &Registry, headers: &HeaderMap) -> Result<To
     };
     // Whether a token is unknown, has ended or was revoked is nobody's business but its owner's.
     match registry.store.token(&secret).await? {
-        Some(token) if token.is_good(now()) => Ok(token),
+        Some(token) if token.is_good(now()) => {
+            watch::note_caller(&token.id);
+            Ok(token)
+        }
         _ => Err(Refused::no_token("the token is not good")),
     }
 }

@@ -14,6 +14,8 @@
 //! | `door` | who is let in, and how often |
 //! | `caller`, `address` | who asks, and from where |
 //! | `answer` | headers of what is sent |
+//! | `watch` | every request is counted and told of |
+//! | `openapi` | what all of it looks like, for programs |
 //! | [`serve`](fn@serve), `guarded` | connections, and how long they are waited for |
 
 mod address;
@@ -25,6 +27,7 @@ mod change;
 mod door;
 mod find;
 mod guarded;
+mod openapi;
 mod range;
 mod refused;
 mod review;
@@ -32,6 +35,8 @@ mod router;
 mod serve;
 mod text;
 mod tool;
+mod watch;
 
 pub use router::router;
-pub use serve::{Patience, serve, serve_with};
+pub use serve::{FAREWELL, Patience, serve, serve_with};
+pub use watch::{Told, Trace};

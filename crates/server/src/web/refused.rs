@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use registry::{ErrorBody, ErrorCode};
 use serde_json::Value;
 
-use super::answer;
+use super::{answer, watch};
 use crate::blobs::BlobError;
 use crate::service::ChangeError;
 use crate::store::StoreError;
@@ -15,6 +15,8 @@ use crate::upload::UploadError;
 
 /// How much of a text from outside is told again.
 const TOLD: usize = 200;
+/// What is said to whoever publishes what is being removed at this moment.
+const BUSY: &str = "the package file is being removed; come again";
 
 /// An answer that is no success, in the error model.
 #[derive(Debug)]
@@ -146,13 +148,15 @@ impl IntoResponse for Refused {
 }
 
 impl From<StoreError> for Refused {
-    fn from(_: StoreError) -> Self {
+    fn from(error: StoreError) -> Self {
+        watch::note_cause(&error);
         Refused::unavailable("the database does not answer")
     }
 }
 
 impl From<BlobError> for Refused {
     fn from(error: BlobError) -> Self {
+        watch::note_cause(&error);
         match error {
             BlobError::Missing(_) | BlobError::Damaged(_) => Refused::internal(&error.to_string()),
             BlobError::Address(_) | BlobError::Open(_) | BlobError::Store(_) => {
@@ -208,6 +212,7 @@ impl Refused {
             }
             ChangeError::Blob(error) => error.into(),
             ChangeError::BrokenOff => Self::internal("the registry failed"),
+            ChangeError::Busy => Self::unavailable(BUSY),
         }
     }
 }
@@ -231,6 +236,7 @@ impl From<PublishError> for Refused {
                 conflict(format!("the id or the name looks like that of `{}`", clip(&id)))
                     .detail("id", id)
             }
+            PublishError::FileGone | PublishError::FileUnderway => Self::unavailable(BUSY),
             PublishError::Store(error) => error.into(),
         }
     }

@@ -13,7 +13,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
 use super::refused::Refused;
-use super::{admin, answer, change, door, find, review, tool};
+use super::{admin, answer, change, door, find, openapi, review, tool, watch};
 use crate::service::Registry;
 
 /// The least bytes that are worth compressing.
@@ -41,6 +41,8 @@ pub fn router(registry: Arc<Registry>) -> Router {
         // For the operator.
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .route("/v1/openapi.json", get(openapi::document))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth))
@@ -50,6 +52,7 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
             Refused::internal("the registry failed").into_response()
         }))
+        .layer(middleware::from_fn_with_state(Arc::clone(&registry), watch::watch))
         .with_state(registry)
 }
 
@@ -66,8 +69,18 @@ async fn healthy() -> Response {
     answer::json(StatusCode::OK, r#"{"status":"ok"}"#)
 }
 
+/// What is counted.
+async fn metrics(State(registry): State<Arc<Registry>>) -> Response {
+    let text = registry.metrics.text(&registry).await;
+    let kind = HeaderValue::from_static(crate::metrics::CONTENT_TYPE);
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
 /// Whether it can do its work.
 async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refused> {
+    if registry.is_closing() {
+        return Err(Refused::unavailable("the registry is closing"));
+    }
     registry
         .store
         .check_alive()
@@ -92,7 +105,7 @@ async fn share(request: Request, next: Next) -> Response {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if is_asking || [Method::GET, Method::HEAD].contains(&method) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        let exposed = "ETag, Repr-Digest, Content-Range, Accept-Ranges, Haft-Yanked";
+        let exposed = "ETag, Repr-Digest, Content-Range, Accept-Ranges, Haft-Yanked, X-Request-Id";
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
     }
     if is_asking {

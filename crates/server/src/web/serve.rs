@@ -47,7 +47,7 @@ impl Default for Patience {
 }
 
 /// How long those who are being answered have left when the registry closes.
-const FAREWELL: Duration = Duration::from_secs(20);
+pub const FAREWELL: Duration = Duration::from_secs(20);
 /// The most bytes of what is asked, headers and all.
 const HEAD_BYTES: usize = 64 << 10;
 /// The most requests at once on one connection.

@@ -1,7 +1,9 @@
 //! The suite on a file and a folder.
 
 use crate::suite::world::World;
-use crate::suite::{administering, changes, identities, private, reading, refusals, reviewing};
+use crate::suite::{
+    administering, care, changes, identities, private, reading, refusals, reviewing, watching,
+};
 use server::Blobs;
 
 async fn fresh() -> World {
@@ -45,4 +47,14 @@ embedded! {
     reviewing::what_waits_is_seen_by_its_publisher_and_reviewers_alone,
     reviewing::what_is_approved_is_offered_in_its_channel,
     reviewing::what_is_refused_stays_hidden_with_its_reason,
+    care::a_check_names_what_is_damaged,
+    care::gc_removes_what_no_version_has,
+    care::a_publish_keeps_its_file_whatever_gc_does,
+    care::publishes_and_gc_at_the_same_moment_lose_nothing,
+    care::a_backup_comes_back,
+    care::what_is_no_backup_is_refused,
+    watching::what_happens_is_counted_without_words_from_outside,
+    watching::each_request_is_told_of_once_and_without_secrets,
+    watching::a_registry_that_closes_says_that_it_is_not_ready,
+    watching::the_api_describes_itself,
 }

@@ -1,6 +1,7 @@
 //! What must hold of a registry, whatever it is kept in.
 
 pub(crate) mod administering;
+pub(crate) mod care;
 pub(crate) mod changes;
 pub(crate) mod identities;
 pub(crate) mod packages;
@@ -8,6 +9,7 @@ pub(crate) mod private;
 pub(crate) mod reading;
 pub(crate) mod refusals;
 pub(crate) mod reviewing;
+pub(crate) mod watching;
 pub(crate) mod world;
 
 use world::World;
@@ -35,4 +37,14 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     reviewing::what_waits_is_seen_by_its_publisher_and_reviewers_alone(fresh().await).await;
     reviewing::what_is_approved_is_offered_in_its_channel(fresh().await).await;
     reviewing::what_is_refused_stays_hidden_with_its_reason(fresh().await).await;
+    care::a_check_names_what_is_damaged(fresh().await).await;
+    care::gc_removes_what_no_version_has(fresh().await).await;
+    care::a_publish_keeps_its_file_whatever_gc_does(fresh().await).await;
+    care::publishes_and_gc_at_the_same_moment_lose_nothing(fresh().await).await;
+    care::a_backup_comes_back(fresh().await).await;
+    care::what_is_no_backup_is_refused(fresh().await).await;
+    watching::what_happens_is_counted_without_words_from_outside(fresh().await).await;
+    watching::each_request_is_told_of_once_and_without_secrets(fresh().await).await;
+    watching::a_registry_that_closes_says_that_it_is_not_ready(fresh().await).await;
+    watching::the_api_describes_itself(fresh().await).await;
 }

@@ -78,6 +78,19 @@ impl World {
         Arc::new(Registry::open(store, self.blobs.clone(), Settings::default()).await.unwrap())
     }
 
+    /// Changes the database behind the registry's back.
+    pub(crate) async fn sql(&self, change: &'static str) {
+        use sqlx::{ConnectOptions, Connection};
+        if self.database.starts_with("postgres") {
+            let mut connection = sqlx::PgConnection::connect(&self.database).await.unwrap();
+            sqlx::raw_sql(change).execute(&mut connection).await.unwrap();
+        } else {
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&self.database);
+            let mut connection = options.connect().await.unwrap();
+            sqlx::raw_sql(change).execute(&mut connection).await.unwrap();
+        }
+    }
+
     pub(crate) async fn token_for(
         &self,
         namespace: &str,
