@@ -12,6 +12,8 @@
 //! | [`find`] | results of a search, the listing, tags and providers |
 //! | [`versions`] | the versions of a tool; what publishing and yanking answer |
 //! | [`bundle`] | a version with its files |
+//! | [`server_json`] | a server.json, made from a package of any dialect |
+//! | [`mcp`] | what a registry of the MCP world answers |
 //! | [`mod@read`] | bytes from outside, read strictly |
 //!
 //! Nothing here connects anywhere yet: the client comes later.
@@ -21,8 +23,10 @@ pub mod describe;
 pub mod error;
 pub mod find;
 pub mod identity;
+pub mod mcp;
 pub mod of_package;
 pub mod read;
+pub mod server_json;
 pub mod versions;
 
 pub use bundle::{Bundle, BundleFile, Encoding};

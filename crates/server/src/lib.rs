@@ -7,6 +7,7 @@
 //! | [`token`] | what somebody shows to be let in |
 //! | [`blobs`] | the files of packages, by their digest |
 //! | [`store`] | what is known: packages, versions, tokens |
+//! | [`doors`] | what other worlds are told of a version |
 //! | [`upload`] | from bytes to a version that can be published |
 //! | [`catalog`] | what can be found, in memory |
 //! | [`service`] | a registry as one thing |
@@ -14,6 +15,7 @@
 
 pub mod blobs;
 pub mod catalog;
+pub mod doors;
 pub mod service;
 pub mod store;
 pub mod token;

@@ -30,6 +30,8 @@ pub struct Settings {
     pub patience: Duration,
     /// What a package may hold.
     pub limits: Limits,
+    /// The address that others know the registry by; none when it is the one they ask.
+    pub public_url: Option<String>,
 }
 
 impl Default for Settings {
@@ -39,6 +41,7 @@ impl Default for Settings {
             uploads: 4,
             patience: Duration::from_mins(5),
             limits: Limits::DEFAULT,
+            public_url: None,
         }
     }
 }
@@ -188,6 +191,7 @@ fn new_version(upload: &Upload, token: &Token) -> NewVersion {
             .map_or_else(String::new, |found| found.state.clone()),
         publisher: token.id.clone(),
         published_at: now(),
+        doors: upload.doors.clone(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::doors::Doors;
 use manifest::dialect::{Dialect, Form};
 use manifest::document::{MAX_MANIFEST, Options, read};
 use manifest::finding::{Finding, Severity};
@@ -48,6 +49,8 @@ pub struct Upload {
     pub found: Found,
     /// What the index is made from.
     pub entry: search::Entry,
+    /// What other worlds are told of it.
+    pub doors: Doors,
     /// What is worth mending, though it is no reason to refuse.
     pub warnings: Vec<String>,
 }
@@ -203,6 +206,7 @@ impl Upload {
                     None => identity::namespace_of(&describe.name).to_owned(),
                 },
             ],
+            doors: Doors::of(&package, &manifest, id),
             dialect: package.dialect,
             manifest_path,
             manifest,

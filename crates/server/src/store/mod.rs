@@ -9,8 +9,10 @@
 //! | `schema` | the tables, version by version |
 //! | [`versions`] | publishing, yanking, and what is known of a version |
 //! | [`feed`] | what has changed since |
+//! | [`doors`] | what other worlds are told |
 //! | [`tokens`] | who may do what |
 
+pub mod doors;
 mod error;
 pub mod feed;
 mod schema;

@@ -10,11 +10,15 @@ CREATE TABLE packages (
     folded TEXT NOT NULL UNIQUE,
     namespace TEXT NOT NULL,
     dialect TEXT NOT NULL,
+    -- Its name in the MCP world, where it is a server.
+    server_name TEXT UNIQUE,
     -- The highest version that was not taken back.
     latest TEXT,
     -- The number of its last change.
     changed BIGINT NOT NULL UNIQUE
 );
+
+CREATE INDEX packages_by_dialect ON packages (dialect, changed);
 
 CREATE TABLE versions (
     package TEXT NOT NULL REFERENCES packages (id),
@@ -34,10 +38,18 @@ CREATE TABLE versions (
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,
     yank_reason TEXT,
+    -- When it was published, taken back or offered again.
+    updated_at BIGINT NOT NULL,
+    -- What other worlds are told of it, ready to be sent: none where it cannot be told there.
+    server TEXT,
+    server_words TEXT,
+    listed TEXT,
+    capability TEXT,
     PRIMARY KEY (package, version)
 );
 
 CREATE INDEX versions_by_digest ON versions (digest);
+CREATE INDEX versions_with_capability ON versions (package) WHERE capability IS NOT NULL;
 
 CREATE TABLE tokens (
     id TEXT NOT NULL PRIMARY KEY,

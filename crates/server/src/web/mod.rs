@@ -8,6 +8,9 @@
 //! | `asked` | which tool, which version, which page |
 //! | `find` | search, listing, tags, providers |
 //! | `tool` | describe, versions, bundle, download |
+//! | `servers`, `problem` | the MCP registry API, and its refusals |
+//! | `listings` | the well-known index, the catalog of capabilities |
+//! | `base` | the address of the registry itself |
 //! | `change` | publish, yank |
 //! | `caller` | who asks |
 //! | `answer` | headers of what is sent |
@@ -15,13 +18,17 @@
 
 mod answer;
 mod asked;
+mod base;
 mod caller;
 mod change;
 mod find;
+mod listings;
+mod problem;
 mod range;
 mod refused;
 mod router;
 mod serve;
+mod servers;
 mod text;
 mod tool;
 

@@ -76,6 +76,14 @@ impl Refused {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::InternalError, message)
     }
 
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.body.error.message
+    }
+
     pub(super) fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
         self.header = Some(Box::new((name, value)));
         self
@@ -188,7 +196,7 @@ impl From<PublishError> for Refused {
 }
 
 /// The beginning of a text from outside, without what would steer a terminal.
-fn clip(text: &str) -> String {
+pub(super) fn clip(text: &str) -> String {
     let shown: String =
         text.chars().take(TOLD).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if shown.len() < text.len() && text.chars().count() > TOLD { shown + "…" } else { shown }
