@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 use manifest::index::MAX_ENTRIES;
 use package::digest::Digest;
@@ -27,12 +27,13 @@ const BYTES: usize = 12 << 20;
 /// The install-manifests that a host stands by: those that were changed last, of all or of one namespace.
 pub(super) async fn index(
     State(registry): State<Arc<Registry>>,
+    uri: Uri,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let parameters = Parameters::read(query.as_deref())?;
     let namespace = named(&parameters)?;
-    let base = base::of(&registry, &headers)?;
+    let base = base::of(&registry, &uri, &headers)?;
     let most = u32::try_from(MAX_ENTRIES).unwrap_or(u32::MAX);
     let rows = registry.store.listed(namespace, most).await?;
     let generated_at = rows.iter().map(|row| row.updated_at).max().unwrap_or(0);
@@ -63,6 +64,7 @@ pub(super) async fn index(
 /// Everything that can be told as a capability. What does not fit on a page is on the next one, which a header names.
 pub(super) async fn catalog(
     State(registry): State<Arc<Registry>>,
+    uri: Uri,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
@@ -73,7 +75,7 @@ pub(super) async fn catalog(
         return Err(Refused::invalid("what `after` names is no id"));
     }
     let limit = parameters.number("limit", ENTRIES, 1, ENTRIES);
-    let base = base::of(&registry, &headers)?;
+    let base = base::of(&registry, &uri, &headers)?;
     // Read before the entries are: what is told may be newer than its tag, never older.
     let change = registry.store.last_change().await?;
     let asked = format!("{change} {limit} {base} {} {after}", namespace.unwrap_or_default());

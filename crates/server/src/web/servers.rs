@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, SecondsFormat};
@@ -37,12 +37,13 @@ const OURS: &str = "haft.registry/package";
 
 pub(super) async fn list(
     State(registry): State<Arc<Registry>>,
+    uri: Uri,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Wrong> {
     let parameters = Parameters::read(query.as_deref())?;
     let (query, limit) = asked(&parameters)?;
-    let base = base::of(&registry, &headers)?;
+    let base = base::of(&registry, &uri, &headers)?;
     // One more than is told shows whether there are more.
     let mut rows = registry.store.servers(&query, limit + 1).await.map_err(unavailable)?;
     let has_more = rows.len() > limit as usize;
@@ -76,7 +77,7 @@ pub(super) async fn one(
         ..ServerQuery::default()
     };
     let headers = request.headers();
-    let base = base::of(&registry, headers)?;
+    let base = base::of(&registry, request.uri(), headers)?;
     let Some(version) = version else {
         let mut rows = registry.store.servers(&query, VERSIONS).await.map_err(unavailable)?;
         if rows.is_empty() {

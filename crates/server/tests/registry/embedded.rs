@@ -1,7 +1,7 @@
 //! The suite on a file and a folder.
 
 use crate::suite::world::World;
-use crate::suite::{changes, reading, refusals};
+use crate::suite::{changes, doors, reading, refusals};
 use server::Blobs;
 
 async fn fresh() -> World {
@@ -34,4 +34,9 @@ embedded! {
     changes::what_is_yanked_is_hidden_and_still_downloaded,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
+    doors::servers_are_told_as_the_mcp_world_has_them,
+    doors::servers_are_paged_searched_and_followed,
+    doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world,
+    doors::install_manifests_are_listed_where_others_look_for_them,
+    doors::capabilities_are_listed_in_a_catalog,
 }

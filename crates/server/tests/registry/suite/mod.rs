@@ -1,6 +1,7 @@
 //! What must hold of a registry, whatever it is kept in.
 
 pub(crate) mod changes;
+pub(crate) mod doors;
 pub(crate) mod packages;
 pub(crate) mod reading;
 pub(crate) mod refusals;
@@ -23,4 +24,9 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
+    doors::servers_are_told_as_the_mcp_world_has_them(fresh().await).await;
+    doors::servers_are_paged_searched_and_followed(fresh().await).await;
+    doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world(fresh().await).await;
+    doors::install_manifests_are_listed_where_others_look_for_them(fresh().await).await;
+    doors::capabilities_are_listed_in_a_catalog(fresh().await).await;
 }
