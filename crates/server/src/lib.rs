@@ -8,6 +8,7 @@
 //! | [`blobs`] | the files of packages, by their digest |
 //! | [`store`] | what is known: packages, versions, tokens |
 //! | [`doors`] | what other worlds are told of a version |
+//! | [`hub`] | a tool as the hub of the Jumith world takes it |
 //! | [`upload`] | from bytes to a version that can be published |
 //! | [`catalog`] | what can be found, in memory |
 //! | [`service`] | a registry as one thing |
@@ -16,6 +17,7 @@
 pub mod blobs;
 pub mod catalog;
 pub mod doors;
+pub mod hub;
 pub mod service;
 pub mod store;
 pub mod token;

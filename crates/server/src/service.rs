@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
+use crate::hub::{FormError, HubForm, next_version};
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, NewVersion, PublishError};
 use crate::store::{Store, StoreError};
@@ -18,6 +19,9 @@ use crate::upload::{Upload, UploadError};
 
 /// How often a replica looks for what others have changed.
 const POLL: Duration = Duration::from_millis(500);
+
+/// How often a version is looked for that nobody else has taken meanwhile.
+const ATTEMPTS: usize = 8;
 
 /// What the operator may set.
 #[derive(Clone, Debug)]
@@ -78,6 +82,10 @@ pub enum ChangeError {
     Store(StoreError),
     /// The store of files refuses.
     Blob(BlobError),
+    /// The form is no tool.
+    Form(FormError),
+    /// Too many publish the same tool at once.
+    Busy,
     /// The work was broken off.
     BrokenOff,
 }
@@ -112,7 +120,42 @@ impl Registry {
         let limits = self.settings.limits;
         let work = move || Upload::read(Vec::from(bytes), id.as_deref(), &limits);
         let read = tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
-        let mut upload = read.map_err(ChangeError::Upload)?;
+        self.publish_read(token, read.map_err(ChangeError::Upload)?).await
+    }
+
+    /// Publishes the next version of a tool from the form of a hub. Two at once get a version each.
+    pub async fn publish_form(
+        &self,
+        token: &Token,
+        form: Arc<HubForm>,
+    ) -> Result<Published, ChangeError> {
+        let id = form.id().map_err(ChangeError::Form)?;
+        for _ in 0..ATTEMPTS {
+            let known = match self.store.versions(&id).await {
+                Ok(known) => known.versions,
+                Err(FindError::Store(error)) => return Err(ChangeError::Store(error)),
+                Err(_) => Vec::new(),
+            };
+            let version = next_version(known.iter().map(|known| known.version.as_str()));
+            let (limits, form) = (self.settings.limits, Arc::clone(&form));
+            let work = move || form.upload(&version, &limits);
+            let read =
+                tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
+            match self.publish_read(token, read.map_err(ChangeError::Form)?).await {
+                Err(ChangeError::Conflict(PublishError::OtherBytes(_))) => {}
+                Ok(Published { outcome: Outcome::Unchanged, .. }) => {}
+                done => return done,
+            }
+        }
+        Err(ChangeError::Busy)
+    }
+
+    /// Publishes what was looked at.
+    async fn publish_read(
+        &self,
+        token: &Token,
+        mut upload: Upload,
+    ) -> Result<Published, ChangeError> {
         check_token(token, upload.namespaces.iter().map(String::as_str))?;
         let bytes = Bytes::from(std::mem::take(&mut upload.bytes));
         self.blobs.put(upload.digest, bytes).await.map_err(ChangeError::Blob)?;

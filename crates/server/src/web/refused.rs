@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::answer;
 use crate::blobs::BlobError;
+use crate::hub::FormError;
 use crate::service::ChangeError;
 use crate::store::StoreError;
 use crate::store::versions::PublishError;
@@ -147,6 +148,21 @@ impl From<UploadError> for Refused {
     }
 }
 
+impl From<FormError> for Refused {
+    fn from(error: FormError) -> Self {
+        match error {
+            FormError::Upload(error) => error.into(),
+            FormError::Missing(fields) => {
+                Refused::invalid(FormError::Missing(fields.clone()).to_string())
+                    .detail("fields", fields)
+            }
+            FormError::Name | FormError::Long(_) | FormError::FileName(_) | FormError::Kind => {
+                Refused::invalid(error.to_string())
+            }
+        }
+    }
+}
+
 impl Refused {
     /// What is answered when something is not published or taken back.
     pub(super) fn change(error: ChangeError, asked: &str, version: Option<&str>) -> Self {
@@ -165,6 +181,8 @@ impl Refused {
             ChangeError::NotFound(FindError::Store(error)) | ChangeError::Store(error) => {
                 error.into()
             }
+            ChangeError::Form(error) => error.into(),
+            ChangeError::Busy => Self::unavailable("the tool is published too often at once"),
             ChangeError::Blob(error) => error.into(),
             ChangeError::BrokenOff => Self::internal("the registry failed"),
         }

@@ -1,7 +1,7 @@
 //! The suite on a file and a folder.
 
 use crate::suite::world::World;
-use crate::suite::{changes, doors, reading, refusals};
+use crate::suite::{changes, doors, hub, reading, refusals};
 use server::Blobs;
 
 async fn fresh() -> World {
@@ -39,4 +39,5 @@ embedded! {
     doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world,
     doors::install_manifests_are_listed_where_others_look_for_them,
     doors::capabilities_are_listed_in_a_catalog,
+    hub::a_file_with_a_form_is_published_as_the_hub_does,
 }

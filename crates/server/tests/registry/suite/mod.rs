@@ -2,6 +2,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod doors;
+pub(crate) mod hub;
 pub(crate) mod packages;
 pub(crate) mod reading;
 pub(crate) mod refusals;
@@ -29,4 +30,5 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world(fresh().await).await;
     doors::install_manifests_are_listed_where_others_look_for_them(fresh().await).await;
     doors::capabilities_are_listed_in_a_catalog(fresh().await).await;
+    hub::a_file_with_a_form_is_published_as_the_hub_does(fresh().await).await;
 }
