@@ -14,15 +14,17 @@
 //! | [`bundle`] | a version with its files |
 //! | [`server_json`] | a server.json, made from a package of any dialect |
 //! | [`mcp`] | what a registry of the MCP world answers |
+//! | [`import`] | what others hold, made into packages |
 //! | [`mod@read`] | bytes from outside, read strictly |
 //!
-//! Nothing here connects anywhere yet: the client comes later.
+//! Nothing here connects anywhere but [`import::remote`]: the client comes later.
 
 pub mod bundle;
 pub mod describe;
 pub mod error;
 pub mod find;
 pub mod identity;
+pub mod import;
 pub mod mcp;
 pub mod of_package;
 pub mod read;

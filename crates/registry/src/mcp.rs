@@ -22,7 +22,12 @@ pub struct ServerList {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
     /// What to ask for the next page with; absent on the last.
-    #[serde(rename = "nextCursor", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "nextCursor",
+        alias = "next_cursor",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     pub next_cursor: Option<String>,
     /// How many are on this page.
     #[serde(default)]
@@ -111,6 +116,22 @@ pub struct ProblemDetail {
     pub location: String,
     /// What was given.
     pub value: String,
+}
+
+/// A page as it comes from another registry: what is wrong with one entry is no fault of the others.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Page {
+    /// What is listed.
+    pub servers: Vec<Value>,
+    /// Where the list goes on.
+    #[serde(default)]
+    pub metadata: Option<Metadata>,
+}
+
+impl Checked for Page {
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 impl Checked for ServerList {

@@ -1,5 +1,7 @@
 //! `haft registry`: a registry of one's own.
 
+mod import;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,8 @@ enum Verb {
     Serve(ServeArgs),
     /// Make, list and revoke the tokens of a registry
     Token(TokenArgs),
+    /// Publish what another registry, its dump or a folder holds
+    Import(import::ImportArgs),
 }
 
 #[derive(Args, Debug)]
@@ -42,6 +46,9 @@ struct ServeArgs {
     listen: SocketAddr,
     #[command(flatten)]
     database: DatabaseArgs,
+    /// The address that others know it by, for answers that must name it [default: the one they ask]
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    public_url: Option<String>,
     /// Where the package files are: a folder or `s3://bucket/prefix` [default: registry/blobs in the home]
     #[arg(long, value_name = "PLACE")]
     blobs: Option<String>,
@@ -94,6 +101,20 @@ struct RevokeArgs {
     database: DatabaseArgs,
 }
 
+fn public_url(text: &str) -> Result<String, String> {
+    let address = egress::http::Url::parse(text).map_err(|error| error.to_string())?;
+    let is_plain = ["http", "https"].contains(&address.scheme())
+        && address.host_str().is_some()
+        && address.username().is_empty()
+        && address.password().is_none()
+        && address.query().is_none()
+        && address.fragment().is_none();
+    if !is_plain {
+        return Err("give https:// or http://, a host, and a path if there is one".to_owned());
+    }
+    Ok(address.as_str().trim_end_matches('/').to_owned())
+}
+
 fn role(name: &str) -> Result<Role, String> {
     Role::named(name).ok_or_else(|| super::no_such("role", name, &Role::ALL.map(|(_, name)| name)))
 }
@@ -106,6 +127,7 @@ pub(crate) fn run(
 ) -> Outcome {
     match &args.verb {
         Verb::Serve(args) => serve(args, home, json_wanted, printer),
+        Verb::Import(args) => import::run(args, json_wanted, printer),
         Verb::Token(args) => match &args.verb {
             TokenVerb::New(args) => new_token(args, home, json_wanted, printer),
             TokenVerb::List(args) => list_tokens(args, home, json_wanted, printer),
@@ -130,7 +152,8 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
     interrupt::end_first(move || stop.notify_one());
     runtime.block_on(async {
         let store = open(&args.database, home).await?;
-        let opened = Registry::open(store, blobs, Settings::default()).await;
+        let settings = Settings { public_url: args.public_url.clone(), ..Settings::default() };
+        let opened = Registry::open(store, blobs, settings).await;
         let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
         let busy = |error| {
             Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
