@@ -48,7 +48,7 @@ pub fn of_package(package: &Package, manifest: &[u8]) -> Option<Told> {
     }
     let text = |key: &str| server.get(key).and_then(Value::as_str).unwrap_or_default();
     let words = format!("{name} {}", text("description")).to_lowercase();
-    Some(Told { name, words, server })
+    Some(Told { name, server, words })
 }
 
 /// Adds the package file itself, where it is an MCP bundle that the registry hands out at this address.

@@ -11,13 +11,17 @@ use std::time::Duration;
 use egress::http::{Client, Url};
 use egress::resolve::SystemResolver;
 use egress::{Rule, Rules};
-use manifest::document::{Options, read};
+use manifest::dialect::Dialect;
+use manifest::document::{Options, check, read};
 use package::archive::{Archive, Trailer};
 use package::contents::{Contents, find_manifest};
 use package::limits::Limits;
+use proptest::prelude::prop_assert;
 use registry::import::remote::{PageError, Pages, Wanted};
 use registry::import::{Item, NoPackage, folder, servers};
 use serde_json::{Value, json};
+use testkit::bytes::damaged;
+use testkit::draws::holds;
 
 fn weather(name: &str) -> Value {
     json!({"name": format!("com.example/{name}"), "description": "Weather", "version": "1.0.0",
@@ -122,7 +126,7 @@ fn a_folder_of_anything_gives_what_is_in_it() {
     std::os::unix::fs::symlink(at.join("c"), at.join("link")).unwrap();
     let items = found(at);
     let told: Vec<String> =
-        items.iter().filter(|item| !item.from.ends_with(".mcpkg")).map(told).collect();
+        items.iter().filter(|item| !item.from.contains("x.mcpkg")).map(told).collect();
     assert_eq!(
         told,
         [
@@ -234,4 +238,58 @@ async fn a_registry_that_misbehaves_is_left() {
     // What is too large now is too large later; it is not read again and again for ever.
     let error = tokio::time::timeout(Duration::from_secs(20), large.next()).await.unwrap();
     assert!(error.is_err());
+}
+
+#[test]
+fn damaged_dumps_are_read_without_harm() {
+    let dump = json!({"servers": [{"server": weather("a")}, weather("b")], "metadata": {"nextCursor": "x"}});
+    let catalog = json!({"capabilities": [{"id": "one", "type": "tool"}, {"id": "two"}]});
+    for seed in [dump.to_string(), catalog.to_string(), weather("c").to_string()] {
+        holds(300, &damaged(seed.into_bytes()), |bytes| {
+            let mut items = Vec::new();
+            folder::of_document("x", None, bytes.clone(), &mut |item| items.push(item));
+            prop_assert!(!items.is_empty(), "something is always told");
+            for item in items {
+                let Ok(package) = item.package else { continue };
+                let opened =
+                    Archive::from_bytes(package.clone(), Trailer::Refused, &Limits::DEFAULT);
+                prop_assert!(opened.is_ok() || package == bytes);
+            }
+            let _read_or_refused = registry::read::<registry::mcp::Page>(&bytes);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn whatever_is_told_of_a_server_is_a_valid_server_json() {
+    let mut count = 0;
+    for path in testkit::examples() {
+        let seed = fs::read(&path).unwrap();
+        let is_server = |bytes: &[u8]| match read(bytes, &Options::default()) {
+            Ok((_, packages)) if packages.len() == 1 => {
+                registry::server_json::of_package(&packages[0], bytes)
+            }
+            _ => None,
+        };
+        if is_server(&seed).is_none() {
+            continue;
+        }
+        count += 1;
+        holds(200, &damaged(seed), |bytes| {
+            let Some(told) = is_server(&bytes) else { return Ok(()) };
+            let options = Options { dialect: Some(Dialect::ServerJson), ..Options::default() };
+            let mut server = told.server;
+            let report = check(server.to_string().as_bytes(), &options);
+            prop_assert!(report.is_valid(), "{server}: {:?}", report.findings);
+            registry::server_json::offer_bundle(
+                &mut server,
+                "https://example.com/x",
+                &"0".repeat(64),
+            );
+            prop_assert!(check(server.to_string().as_bytes(), &options).is_valid());
+            Ok(())
+        });
+    }
+    assert!(count >= 3, "{count} servers among the examples");
 }

@@ -137,7 +137,7 @@ impl HubForm {
         let text = manifest.to_string().into_bytes();
         let mut upload = Upload::of_package(bytes, &archive, &package, MANIFEST.to_owned(), text)
             .map_err(FormError::Upload)?;
-        upload.describe.entry.runtime = runtime.to_owned();
+        runtime.clone_into(&mut upload.describe.entry.runtime);
         Ok(upload)
     }
 

@@ -64,7 +64,7 @@ fn read_folder(folder: &Path, depth: usize, take: &mut dyn FnMut(Item)) -> io::R
         }
         if kind.is_dir() && depth < DEPTH {
             if let Err(error) = read_folder(&path, depth + 1, take) {
-                take(Item::refused(path.display().to_string(), error));
+                take(Item::refused(path.display().to_string(), error.to_string()));
             }
         } else if kind.is_file() && (has_kind(&path, &ARCHIVES) || has_kind(&path, &["json"])) {
             read_found(&path, take);

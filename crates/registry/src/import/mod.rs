@@ -36,8 +36,8 @@ pub enum NoPackage {
 }
 
 impl Item {
-    fn refused(from: impl Into<String>, why: impl ToString) -> Self {
-        let package = Err(NoPackage::Refused(why.to_string()));
+    fn refused(from: impl Into<String>, why: impl Into<String>) -> Self {
+        let package = Err(NoPackage::Refused(why.into()));
         Self { from: from.into(), id: None, package }
     }
 

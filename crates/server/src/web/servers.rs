@@ -163,7 +163,6 @@ fn bad_request(what: &str) -> Wrong {
     Wrong::new(StatusCode::BAD_REQUEST, what)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is the end of an error")]
 fn unavailable(_: StoreError) -> Wrong {
     Wrong::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer")
 }

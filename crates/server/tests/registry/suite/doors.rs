@@ -153,7 +153,7 @@ pub(crate) async fn servers_are_paged_searched_and_followed(world: World) {
             seen.push(format!("{} {}", entry["server"]["name"], entry["server"]["version"]));
         }
         match page["metadata"]["nextCursor"].as_str() {
-            Some(next) => cursor = next.to_owned(),
+            Some(next) => next.clone_into(&mut cursor),
             None => break,
         }
     }
@@ -365,7 +365,7 @@ pub(crate) async fn capabilities_are_listed_in_a_catalog(world: World) {
             break;
         }
         let address = link.trim_start_matches('<').split('>').next().unwrap();
-        next = address.strip_prefix("http://tools.example.com").unwrap().to_owned();
+        address.strip_prefix("http://tools.example.com").unwrap().clone_into(&mut next);
     }
     assert_eq!(seen, 6);
     let some = get(&world, &format!("{path}?namespace=other")).await.json();
