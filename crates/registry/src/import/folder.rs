@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use manifest::dialect::{Dialect, Form, recognise};
-use manifest::document::{MAX_BUNDLE, MAX_MANIFEST};
+use manifest::document::{MAX_BUNDLE, MAX_CATALOG, MAX_MANIFEST, size_limit};
 use manifest::json::parse;
 use package::archive::{Archive, Trailer};
 use package::contents::{Contents, MANIFEST_NAMES, With};
@@ -23,7 +23,7 @@ const WITH_TRAILER: [&str; 2] = ["mcpb", "dxt"];
 /// The largest archive.
 const MAX_ARCHIVE: u64 = 256 << 20;
 /// The largest dump of a registry.
-pub const MAX_DUMP: u64 = 256 << 20;
+pub const MAX_DUMP: u64 = 128 << 20;
 /// How deep below a folder packages are looked for.
 const DEPTH: usize = 16;
 /// Folders that never hold packages of one's own.
@@ -103,6 +103,13 @@ fn read_file(path: &Path, take: &mut dyn FnMut(Item)) {
 
 /// A document by itself: a manifest, a bundle, a catalog, a dump.
 pub fn of_document(from: &str, id: Option<String>, bytes: Vec<u8>, take: &mut dyn FnMut(Item)) {
+    if bytes.len() > MAX_CATALOG {
+        // No manifest and no catalog is as large; what looks like a bundle is judged where it is published.
+        if size_limit(&bytes) == MAX_BUNDLE {
+            return take(Item::made(from, bytes));
+        }
+        return of_dump(from, &bytes, take);
+    }
     let recognised = match std::str::from_utf8(&bytes).map(parse) {
         Ok(parsed) => match parsed.root.as_ref().filter(|_| parsed.faults.is_empty()) {
             Some(root) => recognise(root),
@@ -131,13 +138,16 @@ pub fn of_document(from: &str, id: Option<String>, bytes: Vec<u8>, take: &mut dy
                 Err(why) => Item::refused(from, why),
             });
         }
-        _ => {
-            let dump = serde_json::from_slice(&bytes).ok();
-            match dump.and_then(|dump: Value| servers::of_dump(&dump, from)) {
-                Some(items) => items.into_iter().for_each(take),
-                None => take(Item::refused(from, UNKNOWN)),
-            }
-        }
+        _ => of_dump(from, &bytes, take),
+    }
+}
+
+/// A list of servers, each of which is judged by itself.
+fn of_dump(from: &str, bytes: &[u8], take: &mut dyn FnMut(Item)) {
+    let dump = serde_json::from_slice(bytes).ok();
+    match dump.and_then(|dump: Value| servers::of_dump(&dump, from)) {
+        Some(items) => items.into_iter().for_each(take),
+        None => take(Item::refused(from, UNKNOWN)),
     }
 }
 

@@ -88,17 +88,23 @@ impl Store {
     ) -> Result<Vec<ServerRow>, StoreError> {
         let mut asked = Words::new(
             "SELECT p.server_name, p.id, p.dialect, v.version, v.digest, v.server, v.published_at, \
-             v.updated_at, v.yanked_at, v.yank_reason, p.latest FROM packages p \
-             JOIN versions v ON v.package = p.id \
-             WHERE p.server_name IS NOT NULL AND v.server IS NOT NULL",
+             v.updated_at, v.yanked_at, v.yank_reason, p.latest FROM ",
         );
+        // `SQLite` begins with the table on the left: by name, or by when it was changed.
+        asked.push(match query.updated_since {
+            None => "packages p CROSS JOIN versions v",
+            Some(_) => "versions v CROSS JOIN packages p",
+        });
+        asked
+            .push(" WHERE v.package = p.id AND p.server_name IS NOT NULL AND v.server IS NOT NULL");
         if let Some(name) = &query.name {
             asked.push(" AND p.server_name = ").push_bind(name.clone());
         }
         if let Some((name, version)) = &query.after {
+            // The first half lets the database go there at once.
+            asked.push(" AND p.server_name >= ").push_bind(name.clone());
             asked.push(" AND (p.server_name > ").push_bind(name.clone());
-            asked.push(" OR (p.server_name = ").push_bind(name.clone());
-            asked.push(" AND v.version > ").push_bind(version.clone()).push("))");
+            asked.push(" OR v.version > ").push_bind(version.clone()).push(")");
         }
         if let Some(words) = &query.search {
             let escaped = words.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
@@ -154,16 +160,17 @@ impl Store {
         bytes: usize,
     ) -> Result<(Vec<Entry>, bool), StoreError> {
         let mut asked = Words::new(
-            "SELECT p.id, v.version, v.digest, v.capability, v.updated_at FROM packages p \
-             JOIN versions v ON v.package = p.id AND v.version = p.latest \
-             WHERE v.capability IS NOT NULL AND p.id > ",
+            "SELECT p.id, v.version, v.digest, v.capability, v.updated_at \
+             FROM versions v CROSS JOIN packages p \
+             WHERE p.id = v.package AND v.version = p.latest AND v.capability IS NOT NULL \
+             AND v.package > ",
         );
         asked.push_bind(after.to_owned());
         if let Some(namespace) = namespace {
             asked.push(" AND p.namespace = ").push_bind(namespace.to_owned());
         }
         let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
-        asked.push(" ORDER BY p.id LIMIT ").push_bind(limit);
+        asked.push(" ORDER BY v.package LIMIT ").push_bind(limit);
         let mut rows = asked.query().fetch(&self.pool);
         let (mut entries, mut length) = (Vec::new(), 0);
         while let Some(row) = rows.try_next().await.map_err(StoreError::query(ENTRIES))? {

@@ -49,6 +49,7 @@ CREATE TABLE versions (
 );
 
 CREATE INDEX versions_by_digest ON versions (digest);
+CREATE INDEX versions_by_update ON versions (updated_at);
 CREATE INDEX versions_with_capability ON versions (package) WHERE capability IS NOT NULL;
 
 CREATE TABLE tokens (
