@@ -293,3 +293,25 @@ fn whatever_is_told_of_a_server_is_a_valid_server_json() {
     }
     assert!(count >= 3, "{count} servers among the examples");
 }
+
+#[test]
+fn a_large_dump_is_read_and_what_is_larger_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let padding = " ".repeat(17 << 20);
+    let dump = json!({"servers": [weather("a"), 1, weather("b")]}).to_string();
+    put(folder.path(), "dump.json", dump.replacen(':', &format!(":{padding}"), 1));
+    let told: Vec<String> = found(&folder.path().join("dump.json")).iter().map(told).collect();
+    assert_eq!(
+        told,
+        [
+            "server-json:com.example/a 1.0.0 of 1 files",
+            "refused: it is no server",
+            "server-json:com.example/b 1.0.0 of 1 files",
+        ]
+    );
+    let file = fs::File::create(folder.path().join("huge.json")).unwrap();
+    file.set_len(folder::MAX_DUMP + 1).unwrap();
+    let huge = found(&folder.path().join("huge.json"));
+    let Err(NoPackage::Refused(why)) = &huge[0].package else { panic!("{:?}", huge[0].from) };
+    assert!(why.contains("more than"), "{why}");
+}
