@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Url, is_here};
+use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response, Url, is_here};
 use egress::resolve::SystemResolver;
 use egress::{Rule, Rules};
 use registry::read::Checked;
@@ -56,16 +56,7 @@ impl Remote {
         })?;
         let wrong = || Failure::invalid(format!("`{address}` is no address of a registry"));
         let base = Url::parse(&address).map_err(|error| wrong().cause(error))?;
-        if !["http", "https"].contains(&base.scheme()) {
-            return Err(wrong().hint("it begins with https:// or http://"));
-        }
-        let place = base.host_str().zip(base.port_or_known_default()).ok_or_else(wrong)?;
-        let rule = Rule::parse(&format!("{}:{}", place.0, place.1))
-            .map_err(|error| wrong().cause(error))?;
-        // The owner named it, so it may be a private one.
-        let rules = Rules::from_iter([rule.reaching_private()]);
-        let client = Client::new(rules, Arc::new(SystemResolver::default()))
-            .map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+        let client = client_for(&base)?;
         Ok(Self { base, client })
     }
 
@@ -80,6 +71,15 @@ impl Remote {
 
     /// Makes a request; an answer that is no success is a failure.
     pub(crate) fn send(&self, ask: Ask<'_>) -> Result<Vec<u8>, Failure> {
+        let response = self.answer(ask)?;
+        if response.status.is_success() {
+            return Ok(response.body);
+        }
+        Err(refused(response.status.as_u16(), &response.body))
+    }
+
+    /// Makes a request, whatever the answer is.
+    pub(crate) fn answer(&self, ask: Ask<'_>) -> Result<Response, Failure> {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().push("v1").extend(ask.path);
@@ -95,18 +95,14 @@ impl Remote {
             request.headers.insert(HeaderName::from_static("authorization"), self.token()?);
         }
         let sent = owner::runtime()?.block_on(self.client.send(request));
-        let response = sent.map_err(|error| {
+        sent.map_err(|error| {
             let cause = Failure::of(Exit::Unavailable, &error);
             let mut failure =
                 Failure::new(Exit::Unavailable, format!("failed to reach `{}`", self.base))
                     .cause(cause.message);
             failure.causes.extend(cause.causes);
             failure
-        })?;
-        if response.status.is_success() {
-            return Ok(response.body);
-        }
-        Err(refused(response.status.as_u16(), &response.body))
+        })
     }
 
     fn token(&self) -> Result<HeaderValue, Failure> {
@@ -126,8 +122,22 @@ impl Remote {
     }
 }
 
+/// A client for the one place that the owner named, which may be a private one.
+pub(crate) fn client_for(address: &Url) -> Result<Client, Failure> {
+    let wrong = || Failure::invalid(format!("`{address}` is no address of a registry"));
+    if !["http", "https"].contains(&address.scheme()) {
+        return Err(wrong().hint("it begins with https:// or http://"));
+    }
+    let place = address.host_str().zip(address.port_or_known_default()).ok_or_else(wrong)?;
+    let rule =
+        Rule::parse(&format!("{}:{}", place.0, place.1)).map_err(|error| wrong().cause(error))?;
+    let rules = Rules::from_iter([rule.reaching_private()]);
+    Client::new(rules, Arc::new(SystemResolver::default()))
+        .map_err(|error| Failure::of(Exit::Unavailable, &error))
+}
+
 /// What an answer that is no success means.
-fn refused(status: u16, body: &[u8]) -> Failure {
+pub(crate) fn refused(status: u16, body: &[u8]) -> Failure {
     let said = std::str::from_utf8(body).ok().and_then(|text| {
         let parsed: ErrorBody = serde_json::from_str(text).ok()?;
         Some(parsed.error)

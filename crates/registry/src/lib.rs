@@ -14,9 +14,12 @@
 //! | [`bundle`] | a version with its files |
 //! | [`channel`] | how far along a version is offered, and what a reviewer says of it |
 //! | [`access`] | tokens, owners and publishers, as an administrator sees them |
+//! | [`server_json`] | a server.json, made from a package of any dialect |
+//! | [`mcp`] | what a registry of the MCP world answers |
+//! | [`import`] | what others hold, made into packages |
 //! | [`mod@read`] | bytes from outside, read strictly |
 //!
-//! Nothing here connects anywhere yet: the client comes later.
+//! Nothing here connects anywhere but [`import::remote`]: the client comes later.
 
 pub mod access;
 pub mod bundle;
@@ -25,8 +28,11 @@ pub mod describe;
 pub mod error;
 pub mod find;
 pub mod identity;
+pub mod import;
+pub mod mcp;
 pub mod of_package;
 pub mod read;
+pub mod server_json;
 pub mod versions;
 
 pub use access::{

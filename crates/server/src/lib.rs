@@ -7,6 +7,8 @@
 //! | [`token`] | what somebody shows to be let in |
 //! | [`blobs`] | the files of packages, by their digest |
 //! | [`store`] | what is known: packages, versions, tokens |
+//! | [`doors`] | what other worlds are told of a version |
+//! | [`hub`] | a tool as the hub of the Jumith world takes it |
 //! | [`upload`] | from bytes to a version that can be published |
 //! | [`catalog`] | what can be found, in memory |
 //! | [`settings`] | what the operator sets |
@@ -22,6 +24,8 @@ pub mod access;
 pub mod blobs;
 pub mod care;
 pub mod catalog;
+pub mod doors;
+pub mod hub;
 pub mod identity;
 pub mod metrics;
 pub mod rate;

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
+use crate::hub::{FormError, HubForm, next_version};
 use crate::identity::keys::{Asking, Keys};
 use crate::metrics::Metrics;
 use crate::rate::Rates;
@@ -30,6 +31,9 @@ const REMOVED_BETWEEN: usize = 10;
 
 /// Where it is written what became of each request.
 pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
+
+/// How often a version is looked for that nobody else has taken meanwhile.
+const ATTEMPTS: usize = 8;
 
 /// What the operator may set.
 #[derive(Clone)]
@@ -52,6 +56,8 @@ pub struct Settings {
     pub proxies: Vec<ipnet::IpNet>,
     /// How the issuers of identities are asked for their keys.
     pub asking: Asking,
+    /// The address that others know the registry by; none when it is the one they ask.
+    pub public_url: Option<String>,
     /// Where it is written what became of each request.
     pub log: Option<Log>,
 }
@@ -85,6 +91,7 @@ impl Default for Settings {
             proxies: Vec::new(),
             asking: Asking::default(),
             log: None,
+            public_url: None,
         }
     }
 }
@@ -133,9 +140,11 @@ pub enum ChangeError {
     Store(StoreError),
     /// The store of files refuses.
     Blob(BlobError),
+    /// The form is no tool.
+    Form(FormError),
     /// The work was broken off.
     BrokenOff,
-    /// Its file is being removed at this moment.
+    /// Too many publish the same tool at once, or its file is being removed at this moment.
     Busy,
 }
 
@@ -201,7 +210,44 @@ impl Registry {
         let limits = self.settings.limits;
         let work = move || Upload::read(Vec::from(bytes), id.as_deref(), &limits);
         let read = tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
-        let mut upload = read.map_err(ChangeError::Upload)?;
+        self.publish_read(token, read.map_err(ChangeError::Upload)?, channel).await
+    }
+
+    /// Publishes the next version of a tool from the form of a hub. Two at once get a version each.
+    pub async fn publish_form(
+        &self,
+        token: &Token,
+        form: Arc<HubForm>,
+        channel: Channel,
+    ) -> Result<Published, ChangeError> {
+        let id = form.id().map_err(ChangeError::Form)?;
+        for _ in 0..ATTEMPTS {
+            let known = match self.store.versions(&id).await {
+                Ok(known) => known.versions,
+                Err(FindError::Store(error)) => return Err(ChangeError::Store(error)),
+                Err(_) => Vec::new(),
+            };
+            let version = next_version(known.iter().map(|known| known.version.as_str()));
+            let (limits, form) = (self.settings.limits, Arc::clone(&form));
+            let work = move || form.upload(&version, &limits);
+            let read =
+                tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
+            match self.publish_read(token, read.map_err(ChangeError::Form)?, channel).await {
+                Err(ChangeError::Conflict(PublishError::OtherBytes(_))) => {}
+                Ok(Published { outcome: Outcome::Unchanged, .. }) => {}
+                done => return done,
+            }
+        }
+        Err(ChangeError::Busy)
+    }
+
+    /// Publishes what was looked at.
+    async fn publish_read(
+        &self,
+        token: &Token,
+        mut upload: Upload,
+        channel: Channel,
+    ) -> Result<Published, ChangeError> {
         let names = upload.namespaces.iter().map(String::as_str);
         self.check(token, Action::Publish, &upload.describe.id, names).await?;
         upload.describe.provenance.clone_from(&token.provenance);
@@ -316,6 +362,7 @@ fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
         published_at: now(),
         channel,
         provenance: token.provenance.as_ref().and_then(|told| serde_json::to_string(told).ok()),
+        doors: upload.doors.clone(),
     }
 }
 

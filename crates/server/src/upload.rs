@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::doors::Doors;
 use manifest::dialect::{Dialect, Form};
 use manifest::document::{MAX_MANIFEST, Options, read};
 use manifest::finding::{Finding, Severity};
@@ -48,6 +49,8 @@ pub struct Upload {
     pub found: Found,
     /// What the index is made from.
     pub entry: search::Entry,
+    /// What other worlds are told of it.
+    pub doors: Doors,
     /// What is worth mending, though it is no reason to refuse.
     pub warnings: Vec<String>,
 }
@@ -170,6 +173,19 @@ impl Upload {
             return Err(UploadError::NotOne(packages.len()));
         }
         let package = packages.remove(0);
+        let doors = Doors::of(&package, &manifest, id);
+        let read = Self::of_package(bytes, contents, &package, manifest_path, manifest)?;
+        Ok(Self { doors, warnings, ..read })
+    }
+
+    /// The same, for a package whose manifest was looked at already.
+    pub(crate) fn of_package(
+        bytes: Vec<u8>,
+        contents: &dyn Contents,
+        package: &Package,
+        manifest_path: String,
+        manifest: Vec<u8>,
+    ) -> Result<Self, UploadError> {
         let files = listing(contents)?;
         let signatures = match contents.size(signature::PATH) {
             Some(size) if size <= signature::MAX_FILE => Some(contents.read(signature::PATH)?),
@@ -180,7 +196,7 @@ impl Upload {
             return Err(UploadError::Broken(verdict.faults));
         }
         let digest = Digest::of(&bytes);
-        let mut describe = Describe::of_package(&package);
+        let mut describe = Describe::of_package(package);
         describe.sha256 = Some(digest.to_string());
         describe.files_sha256 = Some(files.digest().to_string());
         describe.size = Some(bytes.len() as u64);
@@ -188,28 +204,28 @@ impl Upload {
             state: verdict.state.name().to_owned(),
             keys: verdict.signers().map(|key| key.to_string()).collect(),
         });
-        if let Some(entry) = node_entry(contents, &package)? {
+        if let Some(entry) = node_entry(contents, package)? {
             describe.entry = entry;
         }
         check_names(&describe)?;
-        let entry =
-            search::Entry::of_package(&describe.id, &package).map_err(UploadError::Entry)?;
+        let entry = search::Entry::of_package(&describe.id, package).map_err(UploadError::Entry)?;
         Ok(Self {
             digest,
             namespaces: [
-                identity::namespace(&package).trim_start_matches(identity::PREFIX).to_owned(),
+                identity::namespace(package).trim_start_matches(identity::PREFIX).to_owned(),
                 match &package.namespace {
                     Some(namespace) => namespace.clone(),
                     None => identity::namespace_of(&describe.name).to_owned(),
                 },
             ],
+            doors: Doors::default(),
             dialect: package.dialect,
             manifest_path,
             manifest,
             found: Found::from(&describe),
             describe,
             entry,
-            warnings,
+            warnings: Vec::new(),
             bytes,
         })
     }

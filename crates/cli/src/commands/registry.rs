@@ -1,5 +1,7 @@
 //! `haft registry`: a registry of one's own.
 
+mod import;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +43,8 @@ enum Verb {
     Backup(care::BackupArgs),
     /// Bring a backup back, into an empty registry
     Restore(care::RestoreArgs),
+    /// Publish what another registry, its dump or a folder holds
+    Import(import::ImportArgs),
 }
 
 #[derive(Args, Debug)]
@@ -59,6 +63,9 @@ struct ServeArgs {
     /// How long to go on answering after being told to stop, while /readyz says no [default: not at all]
     #[arg(long, value_name = "TIME", value_parser = super::duration)]
     drain: Option<Duration>,
+    /// The address that others know it by, for answers that must name it [default: the one they ask]
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    public_url: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -101,6 +108,20 @@ struct RevokeArgs {
     database: DatabaseArgs,
 }
 
+fn public_url(text: &str) -> Result<String, String> {
+    let address = egress::http::Url::parse(text).map_err(|error| error.to_string())?;
+    let is_plain = ["http", "https"].contains(&address.scheme())
+        && address.host_str().is_some()
+        && address.username().is_empty()
+        && address.password().is_none()
+        && address.query().is_none()
+        && address.fragment().is_none();
+    if !is_plain {
+        return Err("give https:// or http://, a host, and a path if there is one".to_owned());
+    }
+    Ok(address.as_str().trim_end_matches('/').to_owned())
+}
+
 fn role(name: &str) -> Result<Role, String> {
     Role::named(name).ok_or_else(|| super::no_such("role", name, &Role::ALL.map(|(_, name)| name)))
 }
@@ -117,6 +138,7 @@ pub(crate) fn run(
         Verb::Gc(args) => care::gc(args, home, json_wanted, printer),
         Verb::Backup(args) => care::backup(args, home, json_wanted, printer),
         Verb::Restore(args) => care::restore(args, home, json_wanted, printer),
+        Verb::Import(args) => import::run(args, json_wanted, printer),
         Verb::Token(args) => match &args.verb {
             TokenVerb::New(args) => new_token(args, home, json_wanted, printer),
             TokenVerb::List(args) => list_tokens(args, home, json_wanted, printer),
@@ -139,7 +161,11 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
     interrupt::end_first_within(patience, move || stop.notify_one());
     runtime.block_on(async {
         let store = open(&args.stores.database, home).await?;
-        let settings = Settings { log: args.log.log(), ..Settings::default() };
+        let settings = Settings {
+            log: args.log.log(),
+            public_url: args.public_url.clone(),
+            ..Settings::default()
+        };
         let opened = Registry::open(store, blobs, settings).await;
         let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
         let busy = |error| {

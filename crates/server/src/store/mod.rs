@@ -9,6 +9,7 @@
 //! | `schema` | the tables, version by version |
 //! | [`versions`] | publishing, yanking, and what is known of a version |
 //! | [`feed`] | what has changed since |
+//! | [`doors`] | what other worlds are told |
 //! | [`tokens`] | who may do what |
 //! | [`owners`] | who else may publish a package |
 //! | [`reviews`] | what waits for a reviewer, and what was said of it |
@@ -18,6 +19,7 @@
 //! | [`rows`] | everything, for a backup |
 //! | [`inspect`] | row by row, for a check |
 
+pub mod doors;
 mod error;
 pub mod feed;
 pub mod inspect;

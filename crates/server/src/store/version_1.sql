@@ -10,6 +10,8 @@ CREATE TABLE packages (
     folded TEXT NOT NULL UNIQUE,
     namespace TEXT NOT NULL,
     dialect TEXT NOT NULL,
+    -- Its name in the MCP world, where it is a server.
+    server_name TEXT UNIQUE,
     -- The highest stable version that was not taken back.
     latest TEXT,
     -- The same among those that are stable or beta.
@@ -17,6 +19,8 @@ CREATE TABLE packages (
     -- The number of its last change.
     changed BIGINT NOT NULL UNIQUE
 );
+
+CREATE INDEX packages_by_dialect ON packages (dialect, changed);
 
 CREATE TABLE versions (
     package TEXT NOT NULL REFERENCES packages (id),
@@ -42,6 +46,13 @@ CREATE TABLE versions (
     review_reason TEXT,
     -- Where it was built, as JSON, when that was proved.
     provenance TEXT,
+    -- When it was published, taken back or offered again.
+    updated_at BIGINT NOT NULL,
+    -- What other worlds are told of it, ready to be sent: none where it cannot be told there.
+    server TEXT,
+    server_words TEXT,
+    listed TEXT,
+    capability TEXT,
     PRIMARY KEY (package, version)
 );
 
@@ -70,6 +81,8 @@ CREATE TABLE owners (
     added_at BIGINT NOT NULL,
     PRIMARY KEY (package, namespace)
 );
+CREATE INDEX versions_by_update ON versions (updated_at);
+CREATE INDEX versions_with_capability ON versions (package) WHERE capability IS NOT NULL;
 
 CREATE TABLE tokens (
     id TEXT NOT NULL PRIMARY KEY,

@@ -5,6 +5,7 @@ use sqlx::{AnyConnection, Row};
 
 use super::removals::{self, Note};
 use super::{Changing, Store, StoreError, read, stored};
+use crate::doors::Doors;
 
 /// A version that is to be published; its blob is durable already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub struct NewVersion {
     pub channel: State,
     /// Where it was built, as JSON, when that was proved.
     pub provenance: Option<String>,
+    /// What other worlds are told of it.
+    pub doors: Doors,
 }
 
 /// Why a version was not published.
@@ -159,8 +162,9 @@ impl Store {
             }
         }
         sqlx::query(
-            "INSERT INTO packages (id, name, folded, namespace, dialect, changed) \
-             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO packages (id, name, folded, namespace, dialect, changed, server_name) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
+             SET server_name = COALESCE(packages.server_name, excluded.server_name)",
         )
         .bind(&new.id)
         .bind(&new.name)
@@ -168,13 +172,16 @@ impl Store {
         .bind(&new.namespace)
         .bind(&new.dialect)
         .bind(number)
+        .bind(new.doors.server_name.as_deref())
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(PUBLISH))?;
         sqlx::query(
             "INSERT INTO versions (package, version, digest, size, manifest_path, manifest, describe, \
-             found, entry, runtime, signature, publisher, published_at, channel, provenance) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+             found, entry, runtime, signature, publisher, published_at, channel, provenance, \
+             updated_at, server, server_words, listed, capability) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
+             $19, $20)",
         )
         .bind(&new.id)
         .bind(&new.version)
@@ -191,6 +198,11 @@ impl Store {
         .bind(stored(new.published_at))
         .bind(new.channel.name())
         .bind(new.provenance.as_deref())
+        .bind(stored(new.published_at))
+        .bind(new.doors.server.as_deref())
+        .bind(new.doors.server_words.as_deref())
+        .bind(new.doors.listed.as_deref())
+        .bind(new.doors.capability.as_deref())
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(PUBLISH))?;
@@ -211,12 +223,14 @@ impl Store {
         let connection = &mut *change.transaction;
         let number = next(connection, YANK).await?;
         let done = sqlx::query(
-            "UPDATE versions SET yanked_at = $1, yank_reason = $2 WHERE package = $3 AND version = $4",
+            "UPDATE versions SET yanked_at = $1, yank_reason = $2, updated_at = $5 \
+             WHERE package = $3 AND version = $4",
         )
         .bind(reason.map(|_| stored(now)))
         .bind(reason)
         .bind(id)
         .bind(version)
+        .bind(stored(now))
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(YANK))?;
@@ -369,11 +383,13 @@ async fn check_package(
     new: &NewVersion,
 ) -> Result<(), PublishError> {
     let rows = sqlx::query(
-        "SELECT id, name, dialect FROM packages WHERE id = $1 OR name = $2 OR folded = $3",
+        "SELECT id, name, dialect FROM packages \
+         WHERE id = $1 OR name = $2 OR folded = $3 OR server_name = $4",
     )
     .bind(&new.id)
     .bind(&new.name)
     .bind(manifest::path::folded(&new.id))
+    .bind(new.doors.server_name.as_deref())
     .fetch_all(connection)
     .await
     .map_err(StoreError::query(PUBLISH))?;

@@ -61,7 +61,7 @@ pub(super) fn mark_yanked(response: &mut Response, reason: Option<&str>) {
 }
 
 /// Whether a client has what this tag stands for.
-fn has(asked: &HeaderMap, tag: &str) -> bool {
+pub(super) fn has(asked: &HeaderMap, tag: &str) -> bool {
     let plain = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let all = asked.get_all(header::IF_NONE_MATCH);
     let mut tags =

@@ -25,6 +25,8 @@ pub(super) enum Part {
     Bundle(String),
     /// Its package file.
     Package(String),
+    /// Its manifest, as it was written.
+    Manifest(String),
     /// That it is taken back.
     Yank(String),
     /// What a reviewer says of it.
@@ -44,6 +46,7 @@ impl Asked {
         let (id, part) = match segments.as_slice() {
             [id @ .., "versions", version, "bundle"] => (id, Part::Bundle(decode(version)?)),
             [id @ .., "versions", version, "package"] => (id, Part::Package(decode(version)?)),
+            [id @ .., "versions", version, "manifest"] => (id, Part::Manifest(decode(version)?)),
             [id @ .., "versions", version, "yank"] => (id, Part::Yank(decode(version)?)),
             [id @ .., "versions", version, "review"] => (id, Part::Review(decode(version)?)),
             [id @ .., "owners", owner] => (id, Part::Owner(decode(owner)?)),
@@ -74,6 +77,7 @@ mod tests {
             ("a.b/versions/1.0.0", "a.b", Part::Version(version())),
             ("a.b/versions/1.0.0/bundle", "a.b", Part::Bundle(version())),
             ("a.b/versions/1.0.0/package", "a.b", Part::Package(version())),
+            ("a.b/versions/1.0.0/manifest", "a.b", Part::Manifest(version())),
             ("acme/pdf/versions/1.0.0/yank", "acme/pdf", Part::Yank(version())),
             ("a.b/versions/1.0.0%2Bx", "a.b", Part::Version("1.0.0+x".to_owned())),
         ] {

@@ -12,8 +12,9 @@ use registry::{Outcome, Yank};
 
 use super::answer;
 use super::caller;
-use super::refused::Refused;
+use super::refused::{Refused, clip};
 use super::text::Parameters;
+use crate::hub::HubForm;
 use crate::service::Registry;
 use crate::upload::LONGEST_ID;
 
@@ -44,12 +45,15 @@ pub(super) async fn publish(
         .map_err(|_| Refused::unavailable("the registry is closing"))?;
     let (parts, body) = request.into_parts();
     let bytes = whole(&registry, body, registry.settings.upload_bytes).await?;
-    let bytes = if is_form(&parts.headers) {
+    let sent = if is_form(&parts.headers) {
         of_form(Request::from_parts(parts, Body::from(bytes))).await?
     } else {
-        bytes
+        Sent::Package(bytes)
     };
-    let published = registry.publish(&token, bytes, id, channel).await;
+    let published = match sent {
+        Sent::Package(bytes) => registry.publish(&token, bytes, id, channel).await,
+        Sent::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel).await,
+    };
     let published = published.map_err(|error| Refused::change(error, "", None))?;
     let status = match published.outcome {
         Outcome::Published => StatusCode::CREATED,
@@ -137,21 +141,51 @@ fn is_form(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("multipart/"))
 }
 
-/// The package in a form: the one part with one of its names.
-async fn of_form(request: Request) -> Result<Bytes, Refused> {
+/// What somebody sends: a package, or a tool as the hub of the Jumith world takes it.
+enum Sent {
+    Package(Bytes),
+    Tool(Box<HubForm>),
+}
+
+/// The package in a form: the one part with one of its names. A form that also says what the tool is called, or
+/// what it does, holds the one file of a tool.
+async fn of_form(request: Request) -> Result<Sent, Refused> {
     let broken = |why: String| Refused::invalid(format!("the form cannot be read: {why}"));
     let mut form =
         Multipart::from_request(request, &()).await.map_err(|error| broken(error.body_text()))?;
     let mut package = None;
+    let mut tool = HubForm::default();
+    let mut is_tool = false;
     while let Some(part) = form.next_field().await.map_err(|error| broken(error.body_text()))? {
-        let is_package = part.name().is_some_and(|name| PARTS.contains(&name));
+        let name = part.name().unwrap_or_default().to_owned();
+        let is_package = PARTS.contains(&name.as_str());
+        if let Some(file) = part.file_name().filter(|_| is_package) {
+            file.clone_into(&mut tool.file_name);
+        }
         let bytes = part.bytes().await.map_err(|error| broken(error.body_text()))?;
         if !is_package {
+            let text = std::str::from_utf8(&bytes);
+            let text =
+                text.map_err(|_| Refused::invalid(format!("`{}` is not UTF-8", clip(&name))))?;
+            match name.as_str() {
+                "name" => text.clone_into(&mut tool.name),
+                "description" => text.clone_into(&mut tool.description),
+                "required_secrets" => text.clone_into(&mut tool.required_secrets),
+                // As the hub has it: whatever is in the box, it is ticked.
+                "uses_payment" => tool.uses_payment = !text.is_empty(),
+                "requires_approval" => tool.requires_approval = !text.is_empty(),
+                _ => continue,
+            }
+            is_tool = true;
             continue;
         }
         if package.replace(bytes).is_some() {
             return Err(Refused::invalid("the form holds more than one package"));
         }
     }
-    package.ok_or_else(|| Refused::invalid("the form has no part `package`"))
+    if is_tool {
+        tool.file = package.map(Vec::from).unwrap_or_default();
+        return Ok(Sent::Tool(Box::new(tool)));
+    }
+    package.map(Sent::Package).ok_or_else(|| Refused::invalid("the form has no part `package`"))
 }

@@ -2,12 +2,15 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`router`](mod@router) | every route |
+//! | `router` | every route |
 //! | `refused` | the answer that is no success |
 //! | `text` | paths and parameters, decoded strictly |
 //! | `asked` | which tool, which version, which page |
 //! | `find` | search, listing, tags, providers |
 //! | `tool` | describe, versions, bundle, download |
+//! | `servers`, `problem` | the MCP registry API, and its refusals |
+//! | `listings` | the well-known index, the catalog of capabilities |
+//! | `base` | the address of the registry itself |
 //! | `change` | publish, yank |
 //! | `review` | what waits for a reviewer, and who owns a tool |
 //! | `admin` | tokens, publishers, identities |
@@ -22,17 +25,21 @@ mod address;
 mod admin;
 mod answer;
 mod asked;
+mod base;
 mod caller;
 mod change;
 mod door;
 mod find;
 mod guarded;
+mod listings;
 mod openapi;
+mod problem;
 mod range;
 mod refused;
 mod review;
 mod router;
 mod serve;
+mod servers;
 mod text;
 mod tool;
 mod watch;

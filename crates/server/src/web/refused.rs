@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{answer, watch};
 use crate::blobs::BlobError;
+use crate::hub::FormError;
 use crate::service::ChangeError;
 use crate::store::StoreError;
 use crate::store::versions::PublishError;
@@ -16,7 +17,7 @@ use crate::upload::UploadError;
 /// How much of a text from outside is told again.
 const TOLD: usize = 200;
 /// What is said to whoever publishes what is being removed at this moment.
-const BUSY: &str = "the package file is being removed; come again";
+const BUSY: &str = "the tool is being changed by others at this moment; come again";
 
 /// An answer that is no success, in the error model.
 #[derive(Debug)]
@@ -123,6 +124,14 @@ impl Refused {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::InternalError, message)
     }
 
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.body.error.message
+    }
+
     pub(super) fn header(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
         self.header = Some(Box::new((name, value)));
         self
@@ -188,6 +197,21 @@ impl From<UploadError> for Refused {
     }
 }
 
+impl From<FormError> for Refused {
+    fn from(error: FormError) -> Self {
+        match error {
+            FormError::Upload(error) => error.into(),
+            FormError::Missing(fields) => {
+                Refused::invalid(FormError::Missing(fields.clone()).to_string())
+                    .detail("fields", fields)
+            }
+            FormError::Name | FormError::Long(_) | FormError::FileName(_) | FormError::Kind => {
+                Refused::invalid(error.to_string())
+            }
+        }
+    }
+}
+
 impl Refused {
     /// What is answered when something is not published or taken back.
     pub(super) fn change(error: ChangeError, asked: &str, version: Option<&str>) -> Self {
@@ -210,6 +234,7 @@ impl Refused {
             ChangeError::NotFound(FindError::Store(error)) | ChangeError::Store(error) => {
                 error.into()
             }
+            ChangeError::Form(error) => error.into(),
             ChangeError::Blob(error) => error.into(),
             ChangeError::BrokenOff => Self::internal("the registry failed"),
             ChangeError::Busy => Self::unavailable(BUSY),
@@ -243,7 +268,7 @@ impl From<PublishError> for Refused {
 }
 
 /// The beginning of a text from outside, without what would steer a terminal.
-fn clip(text: &str) -> String {
+pub(super) fn clip(text: &str) -> String {
     let shown: String =
         text.chars().take(TOLD).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if shown.len() < text.len() && text.chars().count() > TOLD { shown + "…" } else { shown }

@@ -13,7 +13,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
 use super::refused::Refused;
-use super::{admin, answer, change, door, find, openapi, review, tool, watch};
+use super::{admin, answer, change, door, find, listings, openapi, review, servers, tool, watch};
 use crate::service::Registry;
 
 /// The least bytes that are worth compressing.
@@ -29,6 +29,15 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/tools/upload", axum::routing::post(change::publish))
         .route("/v1/tags", get(find::tags))
         .route("/v1/providers", get(find::providers))
+        .route("/v1/catalog.json", get(listings::catalog))
+        .route("/.well-known/install-manifests.json", get(listings::index))
+        // For clients of the MCP world; the older name of the API is the same.
+        .route("/v0.1/servers", get(servers::list).fallback(servers::not_here))
+        .route("/v0.1/servers/{*rest}", any(servers::one))
+        .route("/v0.1/{*rest}", any(servers::unknown).post(servers::not_here))
+        .route("/v0/servers", get(servers::list).fallback(servers::not_here))
+        .route("/v0/servers/{*rest}", any(servers::one))
+        .route("/v0/{*rest}", any(servers::unknown).post(servers::not_here))
         // One tool and what is beneath it: ids may have slashes, so the path is taken apart from its end.
         .route("/v1/tools/{*rest}", any(tool::route))
         // For reviewers and administrators.
@@ -98,14 +107,18 @@ async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refuse
 /// Lets pages of other sites read, and nothing else; keeps browsers from guessing what an answer is.
 async fn share(request: Request, next: Next) -> Response {
     let method = request.method().clone();
-    let is_asking = method == Method::OPTIONS && request.uri().path().starts_with("/v1/");
+    let is_shared = |path: &str| {
+        ["/v1/", "/v0/", "/v0.1/", "/.well-known/"].iter().any(|at| path.starts_with(at))
+    };
+    let is_asking = method == Method::OPTIONS && is_shared(request.uri().path());
     let mut response =
         if is_asking { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if is_asking || [Method::GET, Method::HEAD].contains(&method) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        let exposed = "ETag, Repr-Digest, Content-Range, Accept-Ranges, Haft-Yanked, X-Request-Id";
+        let exposed =
+            "ETag, Link, Repr-Digest, Content-Range, Accept-Ranges, Haft-Yanked, X-Request-Id";
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
     }
     if is_asking {

@@ -36,7 +36,12 @@ pub(super) async fn route(
         Part::Review(version) => return review::review(&registry, tool, version, request).await,
         Part::Owners => return review::owners(&registry, tool, None, request).await,
         Part::Owner(owner) => return review::owners(&registry, tool, Some(owner), request).await,
-        Part::Highest | Part::Versions | Part::Version(_) | Part::Bundle(_) | Part::Package(_) => {}
+        Part::Highest
+        | Part::Versions
+        | Part::Version(_)
+        | Part::Bundle(_)
+        | Part::Package(_)
+        | Part::Manifest(_) => {}
     }
     if ![Method::GET, Method::HEAD].contains(&method) {
         let allowed = HeaderValue::from_static("GET,HEAD");
@@ -100,6 +105,10 @@ pub(super) async fn route(
             let known = find(which(version)).await?;
             download(&registry, headers, keep(version, &known), known, &method).await
         }
+        Part::Manifest(version) => {
+            let known = find(which(version)).await?;
+            manifest(&registry, headers, keep(version, &known), known).await
+        }
         Part::Yank(_) | Part::Review(_) | Part::Owners | Part::Owner(_) => {
             Err(Refused::wrong_method(&method))
         }
@@ -153,6 +162,21 @@ async fn bundle(
     let tag = format!("W/\"bundle-{digest}\"");
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
     answer::mark_yanked(&mut response, yanked.as_deref());
+    Ok(response)
+}
+
+/// The manifest of a version, as its author wrote it.
+async fn manifest(
+    registry: &Registry,
+    headers: &HeaderMap,
+    keep: Keep,
+    known: Known,
+) -> Result<Response, Refused> {
+    let found = registry.store.manifest(&known.id, &known.version).await?;
+    let bytes = found.ok_or_else(|| Refused::no_version(&known.id, Some(&known.version)))?;
+    let tag = format!("\"manifest-{}\"", Digest::of(&bytes));
+    let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, bytes));
+    answer::mark_yanked(&mut response, known.yanked.as_deref());
     Ok(response)
 }
 
@@ -231,7 +255,10 @@ fn not_found(error: FindError, asked: &Asked) -> Refused {
         FindError::NoPackage => Refused::no_tool(&asked.tool),
         FindError::NoVersion => {
             let version = match &asked.part {
-                Part::Version(version) | Part::Bundle(version) | Part::Package(version) => {
+                Part::Version(version)
+                | Part::Bundle(version)
+                | Part::Package(version)
+                | Part::Manifest(version) => {
                     Some(version.as_str()).filter(|version| *version != LATEST)
                 }
                 _ => None,

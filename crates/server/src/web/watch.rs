@@ -236,6 +236,7 @@ fn route(request: &Request) -> String {
         Ok(Part::Version(_)) => "/versions/{version}",
         Ok(Part::Bundle(_)) => "/versions/{version}/bundle",
         Ok(Part::Package(_)) => "/versions/{version}/package",
+        Ok(Part::Manifest(_)) => "/versions/{version}/manifest",
         Ok(Part::Yank(_)) => "/versions/{version}/yank",
         Ok(Part::Review(_)) => "/versions/{version}/review",
         Ok(Part::Owners) => "/owners",

@@ -2,7 +2,8 @@
 
 use crate::suite::world::World;
 use crate::suite::{
-    administering, care, changes, identities, private, reading, refusals, reviewing, watching,
+    administering, care, changes, doors, hub, identities, private, reading, refusals, reviewing,
+    watching,
 };
 use server::Blobs;
 
@@ -57,4 +58,10 @@ embedded! {
     watching::each_request_is_told_of_once_and_without_secrets,
     watching::a_registry_that_closes_says_that_it_is_not_ready,
     watching::the_api_describes_itself,
+    doors::servers_are_told_as_the_mcp_world_has_them,
+    doors::servers_are_paged_searched_and_followed,
+    doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world,
+    doors::install_manifests_are_listed_where_others_look_for_them,
+    doors::capabilities_are_listed_in_a_catalog,
+    hub::a_file_with_a_form_is_published_as_the_hub_does,
 }

@@ -3,6 +3,8 @@
 pub(crate) mod administering;
 pub(crate) mod care;
 pub(crate) mod changes;
+pub(crate) mod doors;
+pub(crate) mod hub;
 pub(crate) mod identities;
 pub(crate) mod packages;
 pub(crate) mod private;
@@ -47,4 +49,10 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     watching::each_request_is_told_of_once_and_without_secrets(fresh().await).await;
     watching::a_registry_that_closes_says_that_it_is_not_ready(fresh().await).await;
     watching::the_api_describes_itself(fresh().await).await;
+    doors::servers_are_told_as_the_mcp_world_has_them(fresh().await).await;
+    doors::servers_are_paged_searched_and_followed(fresh().await).await;
+    doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world(fresh().await).await;
+    doors::install_manifests_are_listed_where_others_look_for_them(fresh().await).await;
+    doors::capabilities_are_listed_in_a_catalog(fresh().await).await;
+    hub::a_file_with_a_form_is_published_as_the_hub_does(fresh().await).await;
 }
