@@ -1,6 +1,6 @@
-//! Where tools are found: what a registry and its clients say to each other.
+//! Where tools are found: what a registry and its clients say to each other, and the client.
 //!
-//! The wire types of the registry API. What is written has exactly the members that are named here; what is
+//! The wire types of the registry API come first. What is written has exactly the members that are named here; what is
 //! read may have more, but none of another type, none twice, and none that must be there left out.
 //!
 //! | module | what it is |
@@ -13,10 +13,12 @@
 //! | [`versions`] | the versions of a tool; what publishing and yanking answer |
 //! | [`bundle`] | a version with its files |
 //! | [`mod@read`] | bytes from outside, read strictly |
-//!
-//! Nothing here connects anywhere yet: the client comes later.
+//! | [`client`] | registries asked from somewhere else |
+//! | [`catalog`] | tools that somebody lists without running a registry |
 
 pub mod bundle;
+pub mod catalog;
+pub mod client;
 pub mod describe;
 pub mod error;
 pub mod find;
