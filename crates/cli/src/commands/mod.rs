@@ -16,6 +16,7 @@ pub(crate) mod login;
 pub(crate) mod pack;
 pub(crate) mod policy;
 pub(crate) mod publish;
+pub(crate) mod registries;
 pub(crate) mod registry;
 pub(crate) mod sandbox;
 pub(crate) mod schema;

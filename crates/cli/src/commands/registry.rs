@@ -1,4 +1,4 @@
-//! `haft registry`: a registry of one's own.
+//! `haft registry`: a registry of one's own. Those of others are in [`registries`].
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use server::{Blobs, Registry, Settings, Store};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
+use super::registries;
+use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
@@ -30,6 +32,18 @@ enum Verb {
     Serve(ServeArgs),
     /// Make, list and revoke the tokens of a registry
     Token(TokenArgs),
+    /// Name a registry, a catalog or a folder where tools are found
+    Add(registries::AddArgs),
+    /// List the registries you have named
+    List,
+    /// Forget a registry, and its token
+    Rm(registries::NamedArgs),
+    /// Keep the token that is shown to a registry
+    Login(registries::NamedArgs),
+    /// Forget the token of a registry
+    Logout(registries::NamedArgs),
+    /// Download a package, checked, into a file
+    Get(registries::GetArgs),
 }
 
 #[derive(Args, Debug)]
@@ -101,10 +115,17 @@ fn role(name: &str) -> Result<Role, String> {
 pub(crate) fn run(
     args: &RegistryArgs,
     home: &Home,
+    ask: Ask,
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
     match &args.verb {
+        Verb::Add(args) => registries::add(args, home, json_wanted, printer),
+        Verb::List => registries::list(home, ask, json_wanted, printer),
+        Verb::Rm(args) => registries::remove(args, home, ask, json_wanted, printer),
+        Verb::Login(args) => registries::login(args, home, ask, json_wanted, printer),
+        Verb::Logout(args) => registries::logout(args, home, ask, json_wanted, printer),
+        Verb::Get(args) => registries::get(args, home, ask, json_wanted, printer),
         Verb::Serve(args) => serve(args, home, json_wanted, printer),
         Verb::Token(args) => match &args.verb {
             TokenVerb::New(args) => new_token(args, home, json_wanted, printer),
