@@ -229,10 +229,7 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
             Failure::new(Exit::Conflict, message)
                 .hint("say which one is meant with --registry NAME")
         }
-        FindError::Failed(name, cause) => {
-            let failure = failed(name, cause);
-            failure.hint("--registry NAME asks one of several alone")
-        }
+        FindError::Failed(name, cause) => failed(name, cause),
         FindError::NoRegistries => none_named(),
     }
 }
@@ -257,6 +254,7 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             format!("everybody on the way to `{registry}` could read the token")
         }
         FetchError::NoToken => format!("there is no token for `{registry}`"),
+        FetchError::Offline(_) => format!("{error}: `{registry}` would have to be"),
         error => format!("`{registry}` is not used: {error}"),
     };
     if let FetchError::Refused { said: Some(said), .. } = error {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use registry::client::list::Kind;
 use registry::client::many::Place;
-use registry::client::{Listed, Registries, Token};
+use registry::client::{FindError, Listed, Registries, Token};
 use serde_json::{Value, json};
 
 use super::secret;
@@ -261,7 +261,17 @@ pub(super) fn get(
     let runtime = owner::runtime()?;
     let (name, fetched) = runtime.block_on(async {
         let place = client.find(id, version).await;
-        match place.map_err(|error| remote::not_found(id, &error))? {
+        let place = place.map_err(|error| {
+            let failure = remote::not_found(id, &error);
+            match client.sources().len() {
+                // Who does not answer may be the one that is meant, unless the owner says otherwise.
+                2.. if matches!(error, FindError::Failed(..)) => {
+                    failure.hint("--registry NAME asks one of several alone")
+                }
+                _ => failure,
+            }
+        });
+        match place? {
             Place::Registry(registry, described) => {
                 let fetched = registry.package_of(*described).await;
                 let fetched = fetched.map_err(|error| remote::failed(registry.name(), &error))?;

@@ -149,6 +149,15 @@ impl Fetcher {
         Ok(Answer { body: kept.body, yanked: kept.yanked })
     }
 
+    /// Keeps what another address is known to answer, unless that is kept already.
+    pub(super) fn note(&self, url: &Url, body: &[u8], yanked: Option<&str>) {
+        if self.cache.answer(url.as_str()).is_none_or(|kept| kept.body != body) {
+            let yanked = yanked.map(str::to_owned);
+            let kept = Kept { tag: None, yanked, body: body.to_vec() };
+            let _kept_next_time = self.cache.keep_answer(url.as_str(), &kept);
+        }
+    }
+
     /// A request to the registry, which shows the token where there is one.
     pub(super) fn request(&self, method: Method, url: Url, most: u64, within: Duration) -> Request {
         let is_there = url.origin() == self.address.url().origin();

@@ -114,6 +114,11 @@ impl Remote {
         let (describe, Answer { body, yanked }): (Describe, _) =
             self.read(url, most, "description").await?;
         bounds::check_describe(&describe, id, version)?;
+        if version.is_none() {
+            // Who names this version later, and asks nobody, finds it too.
+            let url = self.url(&["tools", id, "versions", &describe.version]);
+            self.fetcher.note(&url, &body, yanked.as_deref());
+        }
         Ok((Described { describe, yanked }, body))
     }
 

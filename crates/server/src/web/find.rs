@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use package::digest::Digest;
 use registry::{Providers, Tags};
 use search::{Facet, LastWord, Query};
 
-use super::answer;
+use super::answer::{self, Keep};
 use super::refused::Refused;
 use super::text::Parameters;
 use crate::service::Registry;
@@ -30,6 +31,7 @@ const FILTERS: [Facet; 9] = [
 
 pub(super) async fn search(
     State(registry): State<Arc<Registry>>,
+    headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let parameters = Parameters::read(query.as_deref())?;
@@ -54,7 +56,9 @@ pub(super) async fn search(
     }
     let (offset, limit) = page(&parameters);
     let found = registry.catalog.search(&query.page(offset, limit));
-    Ok(answer::json(StatusCode::OK, found.json()))
+    let text = found.json();
+    let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
+    Ok(answer::kept(&headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
 }
 
 pub(super) async fn list(

@@ -1,7 +1,7 @@
 //! The suite on a file and a folder.
 
 use crate::suite::world::World;
-use crate::suite::{changes, reading, refusals};
+use crate::suite::{changes, client, reading, refusals};
 use server::Blobs;
 
 async fn fresh() -> World {
@@ -34,4 +34,5 @@ embedded! {
     changes::what_is_yanked_is_hidden_and_still_downloaded,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
+    client::the_client_does_all_that_a_registry_offers,
 }

@@ -1,6 +1,7 @@
 //! What must hold of a registry, whatever it is kept in.
 
 pub(crate) mod changes;
+pub(crate) mod client;
 pub(crate) mod packages;
 pub(crate) mod reading;
 pub(crate) mod refusals;
@@ -23,4 +24,5 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
+    client::the_client_does_all_that_a_registry_offers(fresh().await).await;
 }
