@@ -42,6 +42,13 @@ pub(crate) struct Offline {
     offline: bool,
 }
 
+/// Whether a registry is the only one that a command is about: then the token of the environment is meant for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meant {
+    Alone,
+    AmongOthers,
+}
+
 /// The registries of a home.
 pub(crate) struct Known<'h> {
     home: &'h Home,
@@ -71,8 +78,8 @@ impl<'h> Known<'h> {
         if meant.is_empty() {
             return Err(none_named());
         }
-        let is_one = meant.len() == 1;
-        let sources: Result<_, _> = meant.iter().map(|one| self.source(one, is_one)).collect();
+        let how = if meant.len() == 1 { Meant::Alone } else { Meant::AmongOthers };
+        let sources: Result<_, _> = meant.iter().map(|one| self.source(one, how)).collect();
         Ok(Client::new(sources?))
     }
 
@@ -89,7 +96,7 @@ impl<'h> Known<'h> {
                 let message = format!("`{}` is a {}, no registry", one.name, one.kind.name());
                 Err(Failure::invalid(message))
             }
-            [one] => self.remote(one, true),
+            [one] => self.remote(one, Meant::Alone),
             several => {
                 let names: Vec<_> = several.iter().map(|one| one.name.as_str()).collect();
                 let message = format!("there are {} registries, and one is meant", names.len());
@@ -144,9 +151,9 @@ impl<'h> Known<'h> {
         }))
     }
 
-    fn source(&self, listed: &Listed, is_one: bool) -> Result<Source, Failure> {
+    fn source(&self, listed: &Listed, how: Meant) -> Result<Source, Failure> {
         let place = match listed.kind {
-            Kind::Registry => return Ok(Source::Registry(Box::new(self.remote(listed, is_one)?))),
+            Kind::Registry => return Ok(Source::Registry(Box::new(self.remote(listed, how)?))),
             Kind::WellKnown => Place::WellKnown(self.fetcher(listed, None)?),
             Kind::Catalog if listed.url.contains("://") => {
                 Place::Address(self.fetcher(listed, None)?)
@@ -157,8 +164,8 @@ impl<'h> Known<'h> {
         Ok(Source::Catalog(Box::new(Catalog::new(&listed.name, place))))
     }
 
-    fn remote(&self, listed: &Listed, is_one: bool) -> Result<Remote, Failure> {
-        let token = self.token(listed, is_one)?;
+    fn remote(&self, listed: &Listed, how: Meant) -> Result<Remote, Failure> {
+        let token = self.token(listed, how)?;
         Ok(Remote::new(&listed.name, self.fetcher(listed, token.as_ref())?))
     }
 
@@ -171,8 +178,9 @@ impl<'h> Known<'h> {
 
     /// The token of the environment, which is for the one registry that a command is about, else that of the vault,
     /// which is for that address alone.
-    fn token(&self, listed: &Listed, is_one: bool) -> Result<Option<Token>, Failure> {
-        let variable = std::env::var(TOKEN).ok().filter(|token| is_one && !token.is_empty());
+    fn token(&self, listed: &Listed, how: Meant) -> Result<Option<Token>, Failure> {
+        let variable =
+            std::env::var(TOKEN).ok().filter(|token| how == Meant::Alone && !token.is_empty());
         let no_token = |where_: &str| Failure::invalid(format!("what {where_} holds is no token"));
         if let Some(text) = variable {
             return Token::parse(&text).map(Some).map_err(|error| no_token(TOKEN).cause(error));

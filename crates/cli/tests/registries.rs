@@ -167,6 +167,41 @@ fn a_folder_is_tested_signed_and_published_in_one_go() {
 }
 
 #[test]
+fn the_time_of_a_test_stands_before_that_of_the_tool() {
+    let desk = Desk::with_alice();
+    let served = Served::start(&desk, "served");
+    join(&desk, &served, "team", "served");
+    let write = |name: &str, value: &Value| {
+        common::write_below(&desk.path("slow"), name, &value.to_string());
+    };
+    let manifest = serde_json::json!({
+        "toolId": "demo.slow", "name": "Slow", "version": "1.0.0", "description": "Takes a while.",
+        "capabilities": ["demo"], "tests": ["tests/a.test.json"],
+        "endpoint": {"type": "local", "command": "python3 ./slow.py", "timeoutMs": 300},
+        "input_schema": {"type": "object"}, "output_schema": {"type": "object"},
+    });
+    write("manifest.json", &manifest);
+    let program = "import time\ntime.sleep(0.8)\nprint('{\"done\": true}')\n";
+    common::write_below(&desk.path("slow"), "slow.py", program);
+    let test = |time: Option<u32>| {
+        let mut test =
+            serde_json::json!({"name": "waits", "input": {}, "expected": {"done": true}});
+        if let Some(time) = time {
+            test["timeoutMs"] = time.into();
+        }
+        write("tests/a.test.json", &test);
+        desk.haft(&["publish", "slow", "--json"])
+    };
+    for time in [None, Some(200)] {
+        let ran = test(time);
+        let error = &ran.json()["tests"]["cases"][0]["error"];
+        assert_eq!((ran.code, &error["code"]), (1, &"timed_out".into()), "{}", ran.stderr);
+    }
+    let ran = test(Some(20_000));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
 fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     let desk = Desk::with_alice();
     let (one, two) = (Served::start(&desk, "one"), Served::start(&desk, "two"));

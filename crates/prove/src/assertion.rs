@@ -1,5 +1,6 @@
 //! What must hold of one place in an answer.
 
+use manifest::dialect::mcpkg::OPERATORS;
 use manifest::schema::matches_once;
 use serde_json::Value;
 use serde_json_path::JsonPath;
@@ -31,9 +32,10 @@ impl Assertion {
     /// Reads an assertion; none where it is no path, or asks nothing or two things.
     pub fn read(value: &Value) -> Option<Self> {
         let path = JsonPath::parse(value.get("path")?.as_str()?).ok()?;
-        let members = value.as_object()?.iter().filter(|(name, _)| *name != "path");
-        let mut asked = members.filter_map(|(name, value)| Asks::read(name, value));
-        let asks = asked.next()??;
+        let is_asked = |(name, _): &(&String, &Value)| OPERATORS.contains(&name.as_str());
+        let mut asked = value.as_object()?.iter().filter(is_asked);
+        let (name, operand) = asked.next()?;
+        let asks = Asks::read(name, operand)?;
         if asked.next().is_some() { None } else { Some(Self { path, asks }) }
     }
 
@@ -59,10 +61,10 @@ impl Assertion {
 }
 
 impl Asks {
-    /// `None` for a member that asks nothing; `Some(None)` for one that asks what cannot be asked.
-    fn read(name: &str, value: &Value) -> Option<Option<Self>> {
+    /// None where that cannot be asked.
+    fn read(name: &str, value: &Value) -> Option<Self> {
         let text = || value.as_str().map(str::to_owned);
-        Some(match name {
+        match name {
             "equals" => Some(Self::Equals(value.clone())),
             "notEquals" => Some(Self::NotEquals(value.clone())),
             "exists" => value.as_bool().map(Self::Exists),
@@ -80,8 +82,8 @@ impl Asks {
                 )]
                 Self::Length(length as u64)
             }),
-            _ => return None,
-        })
+            _ => None,
+        }
     }
 
     fn fault(&self, value: &Value) -> Option<String> {

@@ -100,7 +100,7 @@ pub(super) fn add(args: &AddArgs, home: &Home, json_wanted: bool, printer: Print
 
 /// What is at an address, as far as it can be seen.
 fn seen(url: &str) -> Kind {
-    let is_json = url.ends_with(".json");
+    let is_json = Path::new(url).extension().is_some_and(|kind| kind == "json");
     match url.contains("://") {
         true if url.ends_with("/install-manifests.json") => Kind::WellKnown,
         true if is_json => Kind::Catalog,

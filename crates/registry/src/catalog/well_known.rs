@@ -24,7 +24,7 @@ const TRIES: u32 = 2;
 /// Fetches an index and what it points to.
 pub(super) async fn fetch(fetcher: &Fetcher) -> Result<Listing, FetchError> {
     let address = fetcher.address();
-    let is_index = address.url().path().ends_with(".json");
+    let is_index = address.url().path().ends_with(PLACE[1]);
     let url = if is_index { address.url().clone() } else { address.below(&PLACE) };
     let answer = fetcher.get(url.clone(), MAX_INDEX as u64, WITHIN).await?;
     let (pointed, warnings) = read::index(&answer.body).map_err(FetchError::Catalog)?;

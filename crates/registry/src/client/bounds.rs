@@ -57,7 +57,7 @@ pub(super) fn check_describe(
     let names = [&describe.id, &describe.name, &describe.version];
     let provider = describe.provider.as_deref().unwrap_or_default();
     let lists = [&describe.tags, &describe.required_secrets];
-    check_words(names, &describe.summary, provider, &lists.map(|list| list.as_slice()))?;
+    check_words(names, &describe.summary, provider, &lists.map(Vec::as_slice))?;
     if describe.entry.runtime.len() > limits::NAME {
         return Err(FetchError::TooMuch("description"));
     }

@@ -21,6 +21,8 @@ use crate::error::ErrorBody;
 
 /// Says that a version was taken back, and why.
 const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
+/// After how many answers, on average, what was used longest ago is looked for.
+const PRUNED_EVERY: u32 = 32;
 /// The longest tag that is kept and sent back.
 const LONGEST_TAG: usize = 1_024;
 
@@ -146,6 +148,9 @@ impl Fetcher {
         let kept = Kept { tag, yanked, body: response.body };
         // Who cannot keep it has it all the same.
         let _kept_next_time = self.cache.keep_answer(&key, &kept);
+        if chance().is_multiple_of(PRUNED_EVERY) {
+            self.cache.prune(None);
+        }
         Ok(Answer { body: kept.body, yanked: kept.yanked })
     }
 

@@ -83,7 +83,7 @@ fn a_beginning_of_something_else_is_thrown_away() {
     let (desk, packed) = (Desk::new(), Arc::new(Packed::new(100_000)));
     let Begun::Part(mut part) = desk.cache.begin(packed.digest).unwrap() else { panic!() };
     part.restart(Some(&packed.tag())).unwrap();
-    part.write(&[7; 60_000]).unwrap();
+    part.write(&vec![7; 60_000]).unwrap();
     drop(part);
     let served = Arc::clone(&packed);
     let registry = StandIn::new(move |asked, _| served.reply(asked));
@@ -98,7 +98,7 @@ fn a_registry_that_has_other_bytes_now_sends_all_of_them() {
     let (desk, packed) = (Desk::new(), Arc::new(Packed::new(100_000)));
     let Begun::Part(mut part) = desk.cache.begin(packed.digest).unwrap() else { panic!() };
     part.restart(Some("\"an-earlier-tag\"")).unwrap();
-    part.write(&[7; 60_000]).unwrap();
+    part.write(&vec![7; 60_000]).unwrap();
     drop(part);
     let served = Arc::clone(&packed);
     let registry = StandIn::new(move |asked, _| served.reply(asked));

@@ -18,6 +18,7 @@ use crate::printer::{Printer, line};
 use crate::shell;
 
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
 pub(super) struct FolderArgs {
     /// Of a folder: the key that signs it [default: the only one you have]
     #[arg(long, value_name = "NAME", conflicts_with = "no_sign")]
