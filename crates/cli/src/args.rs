@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Schema(commands::schema::SchemaArgs),
     /// Write a well-known index of install-manifests below a folder, over the old one
     Index(commands::index::IndexArgs),
-    /// Publish a package in a registry: a file, or a folder that is checked, tested, packed and signed first
+    /// Publish a package in a registry: a file, or a folder that passes its tests
     Publish(commands::publish::PublishArgs),
     /// Take back a published version, so that nobody chooses it any more
     Yank(commands::yank::YankArgs),

@@ -15,7 +15,7 @@ use crate::commands::sign::{self, SignArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
-use crate::shell;
+use crate::{shell, tools};
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
@@ -71,10 +71,8 @@ pub(super) fn run(
 ) -> Outcome {
     let folder = &args.folder;
     let key = if folder.no_sign { None } else { Some(key(folder, home)?) };
-    let room = tempfile::Builder::new().prefix("haft-publish-").tempdir().map_err(|error| {
-        Failure::new(Exit::Unavailable, "failed to make a folder to pack into").cause(error)
-    })?;
-    let file = room.path().join("package.mcpkg");
+    let room = tools::room(home)?;
+    let file = room.folder().join("package.mcpkg");
     let packing =
         PackArgs::archive(&args.path, file.clone(), &folder.allow_file, args.id.as_deref());
     let made = pack::make(&packing, printer)?;
