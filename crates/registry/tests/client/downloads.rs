@@ -235,3 +235,16 @@ fn a_part_that_is_no_part_of_it_is_not_put_together() {
     assert_eq!(fetch(&desk, &registry.url).unwrap(), packed.bytes);
     assert_eq!(registry.asked()[3].header("range"), None);
 }
+
+#[test]
+fn a_package_without_a_size_ends_where_one_must_end() {
+    let (mut desk, mut packed) = (Desk::new(), Packed::new(50_000));
+    packed.describe.as_object_mut().unwrap().remove("size");
+    desk.settings.limits.package = 10_000;
+    let whole = packed.bytes.clone();
+    let registry = StandIn::new(move |asked, _| packed.reply(asked));
+    let error = fetch(&desk, &registry.url).unwrap_err();
+    assert!(matches!(error, FetchError::TooMuch(_)), "{error}");
+    desk.settings.limits.package = 1 << 20;
+    assert_eq!(fetch(&desk, &registry.url).unwrap(), whole);
+}
