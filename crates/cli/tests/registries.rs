@@ -333,3 +333,59 @@ fn a_download_that_is_killed_goes_on_where_it_was() {
     assert_eq!(std::fs::read(desk.path("got.mcpkg")).unwrap(), bytes);
     assert_eq!(names(&desk.path("home/cache/packages")), [digest.to_string()]);
 }
+
+/// A registry that finds nothing, and tells what it was shown.
+fn watching_registry() -> (String, std::sync::mpsc::Receiver<Option<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let (mut shown, mut line) = (None, String::new());
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            while reader.read_line(&mut line).is_ok_and(|count| count > 2) {
+                shown = line
+                    .strip_prefix("authorization: ")
+                    .map(|rest| rest.trim().to_owned())
+                    .or(shown);
+                line.clear();
+            }
+            let page = r#"{"results":[],"total":0}"#;
+            let length = page.len();
+            let _left = write!(
+                stream,
+                "HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{page}"
+            );
+            tell.send(shown).unwrap();
+        }
+    });
+    (url, told)
+}
+
+#[test]
+fn the_token_of_the_environment_is_for_the_one_registry_that_is_meant() {
+    let desk = Desk::new();
+    let ((one, told_one), (two, told_two)) = (watching_registry(), watching_registry());
+    desk.done(&["registry", "add", "one", &one]);
+    desk.done(&["registry", "add", "two", &two]);
+    assert_eq!(desk.haft_with(&["registry", "login", "two"], Some("haft_of_two")).code, 0);
+    let search = |more: &[&str], base: Option<&str>| {
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.current_dir(desk.0.path()).arg("--home").arg(desk.path("home"));
+        command.args(["search", "x"]).args(more).env("HAFT_TOKEN", "haft_of_environment");
+        match base {
+            Some(base) => command.env("REGISTRY_BASE_URL", base),
+            None => command.env_remove("REGISTRY_BASE_URL"),
+        };
+        assert!(command.output().unwrap().status.success());
+    };
+    let environment = Some("Bearer haft_of_environment".to_owned());
+    search(&[], None);
+    assert_eq!(told_one.recv().unwrap(), None);
+    assert_eq!(told_two.recv().unwrap(), Some("Bearer haft_of_two".to_owned()));
+    search(&["--registry", "one"], None);
+    assert_eq!(told_one.recv().unwrap(), environment);
+    search(&[], Some(&one));
+    assert_eq!(told_one.recv().unwrap(), environment);
+    assert!(told_two.try_recv().is_err(), "nobody else was asked");
+}
