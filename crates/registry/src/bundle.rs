@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use package::contents::Contents;
+use package::digest::{Digest, FileDigest, Listing};
 use package::refusal::ReadError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,27 @@ impl BundleFile {
     }
 }
 
+impl BundleFile {
+    /// Its content; nothing where it is not in its encoding.
+    pub fn bytes(&self) -> Vec<u8> {
+        match self.encoding {
+            Encoding::Utf8 => self.content.clone().into_bytes(),
+            Encoding::Base64 => STANDARD.decode(&self.content).unwrap_or_default(),
+        }
+    }
+}
+
 impl Bundle {
+    /// The list that stands for all its files.
+    pub fn listing(&self) -> Listing {
+        let digest = |file: &BundleFile| {
+            let content = file.bytes();
+            let (size, sha256) = (content.len() as u64, Digest::of(&content));
+            FileDigest { path: file.path.clone(), size, sha256 }
+        };
+        Listing::new(self.files.iter().map(digest).collect())
+    }
+
     /// The bundle of a version, from its files.
     pub fn new(manifest: Describe, contents: &dyn Contents) -> Result<Self, ReadError> {
         let mut files = Vec::new();

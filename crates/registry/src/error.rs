@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::read::{Checked, Fault};
+
 /// What every answer holds that is no success.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
@@ -32,6 +34,20 @@ impl ErrorBody {
             details: Map::new(),
         };
         Self { error }
+    }
+}
+
+impl ErrorBody {
+    /// The longest message that is told, in bytes.
+    const LONGEST: usize = 4 << 10;
+}
+
+impl Checked for ErrorBody {
+    fn check(&self) -> Result<(), Fault> {
+        match self.error.message.len() + self.error.code.len() {
+            0..=Self::LONGEST => Ok(()),
+            _ => Err(Fault::Long("message")),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Where tools are found: what a registry and its clients say to each other.
+//! Where tools are found: what a registry and its clients say to each other, and the client.
 //!
-//! The wire types of the registry API. What is written has exactly the members that are named here; what is
+//! The wire types of the registry API come first. What is written has exactly the members that are named here; what is
 //! read may have more, but none of another type, none twice, and none that must be there left out.
 //!
 //! | module | what it is |
@@ -18,12 +18,14 @@
 //! | [`mcp`] | what a registry of the MCP world answers |
 //! | [`import`] | what others hold, made into packages |
 //! | [`mod@read`] | bytes from outside, read strictly |
-//!
-//! Nothing here connects anywhere but [`import::remote`]: the client comes later.
+//! | [`client`] | registries asked from somewhere else |
+//! | [`catalog`] | tools that somebody lists without running a registry |
 
 pub mod access;
 pub mod bundle;
+pub mod catalog;
 pub mod channel;
+pub mod client;
 pub mod describe;
 pub mod error;
 pub mod find;

@@ -26,6 +26,10 @@ pub enum Fault {
     Path(String),
     /// The content of the file at this path is not in the encoding that is named.
     Content(String),
+    /// This cannot be a name, or is one twice.
+    Name(String),
+    /// This is no address.
+    Address(String),
 }
 
 /// Why bytes are not what they should be.
@@ -50,6 +54,8 @@ impl fmt::Display for Fault {
             Fault::Digest(field) => write!(out, "`{field}` is no SHA-256"),
             Fault::Path(path) => write!(out, "`{path}` is no path a file may have"),
             Fault::Content(path) => write!(out, "the content of `{path}` is not in its encoding"),
+            Fault::Name(name) => write!(out, "`{name}` cannot be a name, or stands there twice"),
+            Fault::Address(text) => write!(out, "`{text}` is no address"),
         }
     }
 }
@@ -74,6 +80,10 @@ pub fn read<T: DeserializeOwned + Checked>(bytes: &[u8]) -> Result<T, Unreadable
         return Err(Unreadable::Json(fault.message.clone()));
     }
     let root = parsed.root.ok_or_else(|| Unreadable::Json("there is nothing".to_owned()))?;
+    // A list would do for an object whose members are in order, or may all be left out.
+    if !root.is_object() {
+        return Err(Unreadable::Structure(format!("it is {}, no object", root.type_name())));
+    }
     let value: T = serde_json::from_value(root.to_value())
         .map_err(|error| Unreadable::Structure(error.to_string()))?;
     value.check().map_err(Unreadable::Value)?;
@@ -113,6 +123,7 @@ mod tests {
             assert!(read::<Describe>(changed.as_bytes()).is_err(), "{changed}");
         }
         assert_eq!(read::<Describe>(b"\xff"), Err(Unreadable::Utf8));
+        assert!(read::<Yank>(b"[]").is_err());
         assert!(read::<Page>(br#"{"results":[],"total":-1}"#).is_err());
         assert!(read::<Yank>(br#"{"reasons":"x"}"#).is_err());
         let long = format!(r#"{{"reason":"{}"}}"#, "x".repeat(1_001));

@@ -17,6 +17,7 @@ pub(crate) mod login;
 pub(crate) mod pack;
 pub(crate) mod policy;
 pub(crate) mod publish;
+pub(crate) mod registries;
 pub(crate) mod registry;
 mod request_log;
 pub(crate) mod sandbox;

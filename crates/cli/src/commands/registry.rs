@@ -1,4 +1,4 @@
-//! `haft registry`: a registry of one's own.
+//! `haft registry`: a registry of one's own. Those of others are in [`registries`].
 
 mod import;
 
@@ -16,8 +16,10 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::care;
+use super::registries;
 use super::request_log::Form;
 use super::stores::{DatabaseArgs, StoreArgs, open, open_blobs};
+use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
@@ -45,6 +47,18 @@ enum Verb {
     Restore(care::RestoreArgs),
     /// Publish what another registry, its dump or a folder holds
     Import(import::ImportArgs),
+    /// Name a registry, a catalog or a folder where tools are found
+    Add(registries::AddArgs),
+    /// List the registries you have named
+    List,
+    /// Forget a registry, and its token
+    Rm(registries::NamedArgs),
+    /// Keep the token that is shown to a registry
+    Login(registries::NamedArgs),
+    /// Forget the token of a registry
+    Logout(registries::NamedArgs),
+    /// Download a package, checked, into a file
+    Get(registries::GetArgs),
 }
 
 #[derive(Args, Debug)]
@@ -129,16 +143,23 @@ fn role(name: &str) -> Result<Role, String> {
 pub(crate) fn run(
     args: &RegistryArgs,
     home: &Home,
+    ask: Ask,
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
     match &args.verb {
+        Verb::Add(args) => registries::add(args, home, json_wanted, printer),
+        Verb::List => registries::list(home, ask, json_wanted, printer),
+        Verb::Rm(args) => registries::remove(args, home, ask, json_wanted, printer),
+        Verb::Login(args) => registries::login(args, home, ask, json_wanted, printer),
+        Verb::Logout(args) => registries::logout(args, home, ask, json_wanted, printer),
+        Verb::Get(args) => registries::get(args, home, ask, json_wanted, printer),
         Verb::Serve(args) => serve(args, home, json_wanted, printer),
         Verb::Check(args) => care::check(args, home, json_wanted, printer),
         Verb::Gc(args) => care::gc(args, home, json_wanted, printer),
         Verb::Backup(args) => care::backup(args, home, json_wanted, printer),
         Verb::Restore(args) => care::restore(args, home, json_wanted, printer),
-        Verb::Import(args) => import::run(args, json_wanted, printer),
+        Verb::Import(args) => import::run(args, home, ask, json_wanted, printer),
         Verb::Token(args) => match &args.verb {
             TokenVerb::New(args) => new_token(args, home, json_wanted, printer),
             TokenVerb::List(args) => list_tokens(args, home, json_wanted, printer),

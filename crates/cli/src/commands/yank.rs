@@ -1,13 +1,15 @@
 //! `haft yank`: a published version that should not be chosen any more.
 
 use clap::Args;
-use egress::http::Method;
 use registry::Yank;
 use serde_json::json;
 
+use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::owner;
 use crate::printer::{Printer, line};
-use crate::remote::{Ask, Identity, Remote};
+use crate::remote::{self, Known, Which};
 
 #[derive(Args, Debug)]
 #[command(
@@ -23,9 +25,8 @@ pub(crate) struct YankArgs {
     /// Offer it again
     #[arg(long)]
     undo: bool,
-    /// The registry [default: `REGISTRY_BASE_URL`]
-    #[arg(long, value_name = "URL")]
-    registry: Option<String>,
+    #[command(flatten)]
+    which: Which,
 }
 
 /// Reads `ID@VERSION`; an id may hold an `@` itself.
@@ -38,21 +39,22 @@ fn version(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub(crate) fn run(args: &YankArgs, json_wanted: bool, printer: Printer) -> Outcome {
-    let remote = Remote::find(args.registry.as_deref())?;
+pub(crate) fn run(
+    args: &YankArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
     let (id, version) = &args.version;
     if args.reason.chars().count() > Yank::LONGEST {
         let message = format!("a reason has at most {} characters", Yank::LONGEST);
         return Err(Failure::invalid(message));
     }
-    let body = (!args.undo).then(|| json!(Yank { reason: args.reason.clone() }).to_string().into());
-    remote.send(Ask {
-        method: if args.undo { Method::DELETE } else { Method::POST },
-        path: &["tools", id, "versions", version, "yank"],
-        query: &[],
-        body,
-        identity: Identity::Token,
-    })?;
+    let remote = Known::new(home, ask)?.one(&args.which)?;
+    let reason = (!args.undo).then_some(args.reason.as_str());
+    let yanked = owner::runtime()?.block_on(remote.yank(id, version, reason));
+    yanked.map_err(|error| remote::failed(remote.name(), &error))?;
     if json_wanted {
         printer.json(&json!({"id": id, "version": version, "yanked": !args.undo}))?;
     } else {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use package::digest::Digest;
 use registry::{Providers, Tags};
 use search::{Facet, LastWord, Query};
 
+use super::answer::{self, Keep};
+use super::caller;
 use super::refused::Refused;
 use super::text::Parameters;
-use super::{answer, caller};
 use crate::catalog::Answers;
 use crate::service::Registry;
 use crate::token::Scope;
@@ -66,7 +68,10 @@ pub(super) async fn search(
     }
     let (offset, limit) = page(&parameters);
     let found = registry.catalog.search_in(query.page(offset, limit), &view);
-    Ok(answer::json(StatusCode::OK, found.json()))
+    let text = found.json();
+    let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
+    let headers = request.headers();
+    Ok(answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
 }
 
 pub(super) async fn list(

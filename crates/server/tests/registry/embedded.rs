@@ -2,8 +2,8 @@
 
 use crate::suite::world::World;
 use crate::suite::{
-    administering, care, changes, doors, hub, identities, private, reading, refusals, reviewing,
-    watching,
+    administering, care, changes, client, doors, hub, identities, private, reading, refusals,
+    reviewing, watching,
 };
 use server::Blobs;
 
@@ -64,4 +64,5 @@ embedded! {
     doors::install_manifests_are_listed_where_others_look_for_them,
     doors::capabilities_are_listed_in_a_catalog,
     hub::a_file_with_a_form_is_published_as_the_hub_does,
+    client::the_client_does_all_that_a_registry_offers,
 }

@@ -1,38 +1,38 @@
 //! `haft registry import`: what others hold, published in a registry of one's own.
 
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
 
 use clap::Args;
-use egress::http::{Method, Response, Url};
+use egress::Rules;
+use egress::http::Client;
+use egress::resolve::SystemResolver;
 use package::limits::Limits;
+use registry::client::error::Kind;
+use registry::client::{Address, FetchError, Remote};
 use registry::import::remote::{PageError, Pages, Wanted, dump};
 use registry::import::{Item, NoPackage, folder, servers};
-use registry::{Describe, Outcome as Became, Published};
+use registry::{Describe, Outcome as Became};
 use serde_json::{Value, json};
 use server::upload::Upload;
 
+use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
 use crate::owner;
 use crate::printer::{Printer, line};
-use crate::remote::{Ask, Identity, Remote, client_for, refused};
-
-/// How often something is published before we give up.
-const ATTEMPTS: u32 = 5;
-/// The longest pause between two attempts.
-const PAUSE: Duration = Duration::from_secs(30);
+use crate::remote::{self, Known, Which};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "SOURCE is the address of an MCP registry, or of a dump of one that ends in .json; a file with a dump, a manifest, a bundle or a package; or a folder of those, also the tools/ folder of a Jumith hub. Everything is checked as any publish. The token is read from HAFT_TOKEN, and needs all namespaces that are imported. What is there already changes nothing, so an import that was broken off is simply started again.\n\nExamples:\n  haft registry import servers.json --registry http://127.0.0.1:7070 --dry-run\n  haft registry import https://mcp.example.com --latest\n  haft registry import hub/tools"
+    after_help = "SOURCE is the address of an MCP registry, or of a dump of one that ends in .json; a file with a dump, a manifest, a bundle or a package; or a folder of those, also the tools/ folder of a Jumith hub. Everything is checked as any publish. The token is that of `haft publish`, and needs all namespaces that are imported. What is there already changes nothing, so an import that was broken off is simply started again.\n\nExamples:\n  haft registry import servers.json --registry http://127.0.0.1:7070 --dry-run\n  haft registry import https://mcp.example.com --latest\n  haft registry import hub/tools"
 )]
 pub(super) struct ImportArgs {
     /// What to import: an address, a file or a folder
     #[arg(value_name = "SOURCE")]
     source: String,
-    /// The registry to publish in [default: `REGISTRY_BASE_URL`]
-    #[arg(long, value_name = "URL")]
-    registry: Option<String>,
+    #[command(flatten)]
+    which: Which,
     /// Check everything and say what would be imported, but publish nothing
     #[arg(long)]
     dry_run: bool,
@@ -53,8 +53,14 @@ pub(super) struct ImportArgs {
     strict: bool,
 }
 
-pub(super) fn run(args: &ImportArgs, json_wanted: bool, printer: Printer) -> Outcome {
-    let remote = Remote::find(args.registry.as_deref())?;
+pub(super) fn run(
+    args: &ImportArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let remote = Known::new(home, ask)?.one(&args.which)?;
     let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
     let mut import = Import { args, remote, json_wanted, printer, told: Told::default() };
     let done = if is_address { import.address() } else { import.path() };
@@ -122,11 +128,11 @@ enum Fate {
 impl Import<'_> {
     fn address(&mut self) -> Result<(), Failure> {
         let source = &self.args.source;
-        let address = Url::parse(source)
-            .map_err(|error| Failure::invalid(format!("`{source}` is no address")).cause(error))?;
+        let address = remote::address(source)?;
         let client = client_for(&address)?;
+        let address = address.url();
         if address.path().to_ascii_lowercase().ends_with(".json") {
-            let read = owner::runtime()?.block_on(dump(&client, &address));
+            let read = owner::runtime()?.block_on(dump(&client, address));
             let bytes = read.map_err(|error| broken_off(&error))?;
             let mut items = Vec::new();
             folder::of_document(source, None, bytes, &mut |item| items.push(item));
@@ -138,7 +144,7 @@ impl Import<'_> {
             updated_since: self.args.updated_since.clone(),
             cursor: self.args.cursor.clone(),
         };
-        let mut pages = Pages::new(client, &address, &wanted);
+        let mut pages = Pages::new(client, address, &wanted);
         let runtime = owner::runtime()?;
         self.told.cursor = pages.cursor().map(str::to_owned);
         loop {
@@ -184,7 +190,7 @@ impl Import<'_> {
             }
             Err(NoPackage::Refused(why)) => Fate::Refused(why),
             Ok(bytes) if self.args.dry_run => self.tried(bytes, id.as_deref())?,
-            Ok(bytes) => self.published(&bytes, id.as_deref())?,
+            Ok(bytes) => self.published(bytes, id.as_deref())?,
         };
         let name = |known: &Value| {
             let text = |key: &str| known[key].as_str().unwrap_or_default().to_owned();
@@ -214,37 +220,21 @@ impl Import<'_> {
         self.printer.result(&format!("{what:<11} {}\n", line(text)))
     }
 
-    /// Publishes a package, again and again while the registry asks to wait.
-    fn published(&self, bytes: &[u8], id: Option<&str>) -> Result<Fate, Failure> {
-        let query: Vec<(&str, &str)> = id.iter().map(|id| ("id", *id)).collect();
-        let mut pause = Duration::from_millis(250);
-        for attempt in 1.. {
-            let answered = self.remote.answer(Ask {
-                method: Method::POST,
-                path: &["tools"],
-                query: &query,
-                body: Some(bytes.to_vec()),
-                identity: Identity::Token,
-            });
-            let is_last = attempt >= ATTEMPTS;
-            let wait = match answered {
-                Err(failure) if is_last || failure.exit != Exit::Unavailable => {
-                    return Err(failure);
-                }
-                Err(_) => pause,
-                Ok(response) => match response.status.as_u16() {
-                    200..300 => return fate(&response),
-                    429 | 503 if !is_last => asked_to_wait(&response).unwrap_or(pause),
-                    401 | 429 | 500.. => {
-                        return Err(refused(response.status.as_u16(), &response.body));
-                    }
-                    status => return Ok(Fate::Refused(why(&refused(status, &response.body)))),
-                },
-            };
-            std::thread::sleep(wait.min(PAUSE));
-            pause *= 2;
+    /// Publishes a package.
+    fn published(&self, bytes: Vec<u8>, id: Option<&str>) -> Result<Fate, Failure> {
+        match owner::runtime()?.block_on(self.remote.publish(bytes, id)) {
+            Ok(published) => {
+                let known = json!({
+                    "id": published.id, "name": published.name,
+                    "version": published.version, "sha256": published.sha256,
+                });
+                Ok(match published.outcome {
+                    Became::Published => Fate::Imported(known),
+                    Became::Unchanged => Fate::Unchanged(known),
+                })
+            }
+            Err(error) => self.refused(&error).map(Fate::Refused),
         }
-        Err(Failure::new(Exit::Unavailable, "the registry asks to wait again and again"))
     }
 
     /// What would become of a package.
@@ -255,44 +245,29 @@ impl Import<'_> {
         };
         let Describe { id, name, version, sha256, .. } = &upload.describe;
         let known = json!({"id": id, "name": name, "version": version, "sha256": sha256});
-        let response = self.remote.answer(Ask {
-            method: Method::GET,
-            path: &["tools", id, "versions", version],
-            query: &[],
-            body: None,
-            identity: Identity::Nobody,
-        })?;
-        match response.status.as_u16() {
-            404 => Ok(Fate::Imported(known)),
-            200..300 => {
-                let there: Result<Describe, _> = registry::read(&response.body);
-                Ok(match there {
-                    Ok(there) if there.sha256 == *sha256 => Fate::Unchanged(known),
-                    _ => Fate::Refused(format!("{name} {version} is published with other bytes")),
-                })
-            }
-            status => Err(refused(status, &response.body)),
+        match owner::runtime()?.block_on(self.remote.describe(id, Some(version))) {
+            Ok(there) if there.describe.sha256 == *sha256 => Ok(Fate::Unchanged(known)),
+            Ok(_) => Ok(Fate::Refused(format!("{name} {version} is published with other bytes"))),
+            Err(error) if error.kind() == Kind::NotFound => Ok(Fate::Imported(known)),
+            Err(error) => Err(remote::failed(self.remote.name(), &error)),
+        }
+    }
+
+    /// Why one thing is refused, where that says nothing about the others.
+    fn refused(&self, error: &FetchError) -> Result<String, Failure> {
+        let failure = remote::failed(self.remote.name(), error);
+        match error {
+            FetchError::Refused { status: 400 | 403 | 409 | 413 | 422, .. } => Ok(why(&failure)),
+            _ => Err(failure),
         }
     }
 }
 
-fn fate(response: &Response) -> Result<Fate, Failure> {
-    let published: Published = registry::read(&response.body).map_err(|error| {
-        Failure::new(Exit::Unavailable, "the registry answers what none answers").cause(error)
-    })?;
-    let known = json!({
-        "id": published.id, "name": published.name,
-        "version": published.version, "sha256": published.sha256,
-    });
-    Ok(match published.outcome {
-        Became::Published => Fate::Imported(known),
-        Became::Unchanged => Fate::Unchanged(known),
-    })
-}
-
-fn asked_to_wait(response: &Response) -> Option<Duration> {
-    let seconds = response.headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
+/// A client for the one place that the owner named, which may be a private one.
+fn client_for(address: &Address) -> Result<Client, Failure> {
+    let rule = address.rule().map_err(|error| Failure::of(Exit::Invalid, &error))?;
+    Client::new(Rules::from_iter([rule]), Arc::new(SystemResolver::default()))
+        .map_err(|error| Failure::of(Exit::Unavailable, &error))
 }
 
 /// A refusal in a line.

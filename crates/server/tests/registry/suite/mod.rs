@@ -3,6 +3,7 @@
 pub(crate) mod administering;
 pub(crate) mod care;
 pub(crate) mod changes;
+pub(crate) mod client;
 pub(crate) mod doors;
 pub(crate) mod hub;
 pub(crate) mod identities;
@@ -55,4 +56,5 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     doors::install_manifests_are_listed_where_others_look_for_them(fresh().await).await;
     doors::capabilities_are_listed_in_a_catalog(fresh().await).await;
     hub::a_file_with_a_form_is_published_as_the_hub_does(fresh().await).await;
+    client::the_client_does_all_that_a_registry_offers(fresh().await).await;
 }
