@@ -44,6 +44,8 @@ pub(crate) enum Identity {
     Nobody,
     /// Whoever has the token.
     Token,
+    /// Whoever has the token, where there is one: a registry may show more to them.
+    Perhaps,
 }
 
 impl Remote {
@@ -91,7 +93,8 @@ impl Remote {
         request.within = WITHIN;
         request.redirects = 0;
         request.body = ask.body;
-        if ask.identity == Identity::Token {
+        let has_token = std::env::var_os(TOKEN).is_some_and(|token| !token.is_empty());
+        if ask.identity == Identity::Token || ask.identity == Identity::Perhaps && has_token {
             request.headers.insert(HeaderName::from_static("authorization"), self.token()?);
         }
         let sent = owner::runtime()?.block_on(self.client.send(request));
@@ -109,16 +112,22 @@ impl Remote {
         Err(refused(response.status.as_u16(), &response.body))
     }
 
+    /// Whether what is told it stays between us.
+    pub(crate) fn check_confidential(&self) -> Result<(), Failure> {
+        if self.base.scheme() == "https" || is_here(&self.base) {
+            return Ok(());
+        }
+        let message = format!("everybody on the way to `{}` could read the token", self.base);
+        Err(Failure::new(Exit::Denied, message).hint("use https://"))
+    }
+
     fn token(&self) -> Result<HeaderValue, Failure> {
         let token =
             std::env::var(TOKEN).ok().filter(|token| !token.is_empty()).ok_or_else(|| {
                 Failure::invalid(format!("there is no token in {TOKEN}"))
                     .hint("`haft registry token new` makes one, where the registry runs")
             })?;
-        if self.base.scheme() != "https" && !is_here(&self.base) {
-            let message = format!("everybody on the way to `{}` could read the token", self.base);
-            return Err(Failure::new(Exit::Denied, message).hint("use https://"));
-        }
+        self.check_confidential()?;
         let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|_| Failure::invalid(format!("what {TOKEN} holds is no token")))?;
         value.set_sensitive(true);
@@ -136,6 +145,7 @@ fn refused(status: u16, body: &[u8]) -> Failure {
         401 | 403 => Exit::Denied,
         404 => Exit::NotFound,
         409 => Exit::Conflict,
+        429 => Exit::Unavailable,
         400..500 => Exit::Invalid,
         _ => Exit::Unavailable,
     };

@@ -159,7 +159,7 @@ impl Bundle {
             }
         };
         match self.files.get(path) {
-            Some(file) if is_same_json(&file.content, described.as_bytes()) => Ok(()),
+            Some(file) if agrees(path, &file.content, described.as_bytes()) => Ok(()),
             Some(_) => {
                 let message = format!("the bundle's manifest and its file `{path}` differ");
                 Err(Refusal::new(RefusalCode::SeveralManifests, message).into())
@@ -285,6 +285,27 @@ fn content(file: &Node<'_>) -> Vec<u8> {
         Some("base64") => STANDARD.decode(text).unwrap_or_default(),
         _ => text.as_bytes().to_vec(),
     }
+}
+
+/// Whether what a bundle says of itself agrees with the file that says it too. A registry adds what it knows,
+/// digests and the like, and leaves out what it does not know; the file is what counts. It may tell more of a
+/// package of another dialect by its own manifest, but not another version, and not another module.
+fn agrees(path: &str, file: &[u8], described: &[u8]) -> bool {
+    let read = |bytes| serde_json::from_slice::<Value>(bytes).ok();
+    let (Some(Value::Object(file)), Some(Value::Object(described))) = (read(file), read(described))
+    else {
+        return false;
+    };
+    let plain = |value: &Value| match value.as_str() {
+        Some(text) => Value::from(text.strip_prefix("tool:").unwrap_or(text)),
+        None => value.clone(),
+    };
+    file.iter().all(|(key, value)| match (key.as_str(), described.get(key)) {
+        ("id", Some(other)) => plain(value) == plain(other),
+        ("version" | "entry", other) => other == Some(value),
+        (_, Some(other)) => value == other || path == DESCRIPTION,
+        (_, None) => true,
+    })
 }
 
 fn is_same_json(a: &[u8], b: &[u8]) -> bool {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use egress::http::Method;
 use package::digest::Digest;
-use registry::{Outcome as Became, Published};
+use registry::{Outcome as Became, Published, State};
 use serde_json::json;
 
 use crate::container;
@@ -27,6 +27,9 @@ pub(crate) struct PublishArgs {
     /// The id of a tools.json, which has none of its own
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+    /// Where it is offered: stable or beta, unless it waits for a reviewer
+    #[arg(long, value_name = "CHANNEL", default_value = "stable", value_parser = super::registry::channel)]
+    channel: registry::Channel,
 }
 
 pub(crate) fn run(args: &PublishArgs, json_wanted: bool, printer: Printer) -> Outcome {
@@ -43,7 +46,8 @@ pub(crate) fn run(args: &PublishArgs, json_wanted: bool, printer: Printer) -> Ou
         let message = format!("`{}` changes while it is read", args.file.display());
         return Err(Failure::new(Exit::Conflict, message));
     }
-    let query: Vec<(&str, &str)> = args.id.iter().map(|id| ("id", id.as_str())).collect();
+    let mut query = vec![("channel", args.channel.name())];
+    query.extend(args.id.iter().map(|id| ("id", id.as_str())));
     let published: Published = remote.read(Ask {
         method: Method::POST,
         path: &["tools"],
@@ -69,5 +73,10 @@ pub(crate) fn run(args: &PublishArgs, json_wanted: bool, printer: Printer) -> Ou
         line(version),
         line(sha256)
     ))?;
+    match published.channel {
+        State::Quarantine => printer.note("It waits for a reviewer; others do not see it yet"),
+        State::Rejected => printer.warn("A reviewer has refused it; publish another version"),
+        State::Stable | State::Beta => {}
+    }
     Ok(Exit::Done)
 }

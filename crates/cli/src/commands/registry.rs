@@ -1,22 +1,26 @@
 //! `haft registry`: a registry of one's own.
 
+mod owner;
+mod place;
+mod publisher;
+mod review;
+mod token;
+
+pub(super) use review::channel;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use server::service::{MakeTokenError, make_token, now};
-use server::store::tokens::Token;
-use server::token::{Role, Scope};
+use serde_json::json;
+use server::settings::{Limits, Quarantine, Reading};
 use server::{Blobs, Registry, Settings, Store};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::printer::{Printer, line};
-use crate::{interrupt, owner, time};
+use crate::interrupt;
+use crate::printer::Printer;
 
 #[derive(Args, Debug)]
 pub(crate) struct RegistryArgs {
@@ -29,12 +33,18 @@ enum Verb {
     /// Serve a registry until it is stopped
     Serve(ServeArgs),
     /// Make, list and revoke the tokens of a registry
-    Token(TokenArgs),
+    Token(token::TokenArgs),
+    /// Say who else may publish a tool
+    Owner(owner::OwnerArgs),
+    /// See what waits for a reviewer, approve it or refuse it
+    Review(review::ReviewArgs),
+    /// Say whose builds are trusted to publish without a token that is kept
+    Publisher(publisher::PublisherArgs),
 }
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Reading needs no token. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database postgres://registry@db/registry --blobs s3://packages --listen 0.0.0.0:7070"
+    after_help = "Reading needs no token unless --private says so. Whoever is on this machine is not counted: name a proxy that is with --trusted-proxy. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database postgres://registry@db/registry --blobs s3://packages --listen 0.0.0.0:7070\n  haft registry serve --private --quarantine --trusted-proxy 10.0.0.0/8"
 )]
 struct ServeArgs {
     /// Where to listen
@@ -45,57 +55,63 @@ struct ServeArgs {
     /// Where the package files are: a folder or `s3://bucket/prefix` [default: registry/blobs in the home]
     #[arg(long, value_name = "PLACE")]
     blobs: Option<String>,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 #[derive(Args, Debug)]
-struct DatabaseArgs {
+struct AccessArgs {
+    /// Reading needs a token too
+    #[arg(long)]
+    private: bool,
+    /// What is published waits for a reviewer; with names, only in these namespaces
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    quarantine: Option<Vec<String>>,
+    /// A proxy, or its network, that says truly for whom it asks; may be repeated
+    #[arg(long, value_name = "CIDR", value_parser = network)]
+    trusted_proxy: Vec<ipnet::IpNet>,
+    /// How often one token, or one address without a token, may read in a minute; 0 is without limit
+    #[arg(long, value_name = "N", default_value = "6000")]
+    reads_per_minute: u32,
+    /// How often one token may publish or change something in a minute
+    #[arg(long, value_name = "N", default_value = "600")]
+    changes_per_minute: u32,
+    /// How many tokens that are not good one address may show in a minute
+    #[arg(long, value_name = "N", default_value = "30")]
+    failures_per_minute: u32,
+}
+
+impl AccessArgs {
+    fn settings(&self) -> Settings {
+        Settings {
+            reading: if self.private { Reading::Tokens } else { Reading::Everybody },
+            quarantine: match self.quarantine.as_deref() {
+                None => Quarantine::Nobody,
+                Some([]) => Quarantine::Everybody,
+                Some(names) => Quarantine::Namespaces(names.iter().cloned().collect()),
+            },
+            rates: Limits {
+                reads: self.reads_per_minute,
+                changes: self.changes_per_minute,
+                failures: self.failures_per_minute,
+            },
+            proxies: self.trusted_proxy.clone(),
+            ..Settings::default()
+        }
+    }
+}
+
+/// A network, or one address.
+fn network(text: &str) -> Result<ipnet::IpNet, String> {
+    let address = || text.parse::<std::net::IpAddr>().map(ipnet::IpNet::from);
+    text.parse().or_else(|_| address()).map_err(|_| "write 10.0.0.0/8 or an address".to_owned())
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DatabaseArgs {
     /// The database: a file or `postgres://…` [default: registry/registry.db in the home]
     #[arg(long, value_name = "PLACE")]
     database: Option<String>,
-}
-
-#[derive(Args, Debug)]
-struct TokenArgs {
-    #[command(subcommand)]
-    verb: TokenVerb,
-}
-
-#[derive(Subcommand, Debug)]
-enum TokenVerb {
-    /// Make a token and print it, once
-    New(NewArgs),
-    /// List the tokens, without what they are
-    List(DatabaseArgs),
-    /// End a token
-    Revoke(RevokeArgs),
-}
-
-#[derive(Args, Debug)]
-struct NewArgs {
-    /// Whose names it is for; `*` for everybody's
-    #[arg(long, value_name = "NAME")]
-    namespace: String,
-    /// What it is for: publish or read
-    #[arg(long, value_name = "ROLE", default_value = "publish", value_parser = role)]
-    role: Role,
-    /// How long it is good [default: until it is revoked]
-    #[arg(long, value_name = "TIME", value_parser = super::duration)]
-    expires: Option<Duration>,
-    #[command(flatten)]
-    database: DatabaseArgs,
-}
-
-#[derive(Args, Debug)]
-struct RevokeArgs {
-    /// The token's id, as the list has it
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    database: DatabaseArgs,
-}
-
-fn role(name: &str) -> Result<Role, String> {
-    Role::named(name).ok_or_else(|| super::no_such("role", name, &Role::ALL.map(|(_, name)| name)))
 }
 
 pub(crate) fn run(
@@ -106,11 +122,10 @@ pub(crate) fn run(
 ) -> Outcome {
     match &args.verb {
         Verb::Serve(args) => serve(args, home, json_wanted, printer),
-        Verb::Token(args) => match &args.verb {
-            TokenVerb::New(args) => new_token(args, home, json_wanted, printer),
-            TokenVerb::List(args) => list_tokens(args, home, json_wanted, printer),
-            TokenVerb::Revoke(args) => revoke_token(args, home, json_wanted, printer),
-        },
+        Verb::Token(args) => token::run(args, home, json_wanted, printer),
+        Verb::Owner(args) => owner::run(args, json_wanted, printer),
+        Verb::Review(args) => review::run(args, json_wanted, printer),
+        Verb::Publisher(args) => publisher::run(args, home, json_wanted, printer),
     }
 }
 
@@ -130,7 +145,7 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
     interrupt::end_first(move || stop.notify_one());
     runtime.block_on(async {
         let store = open(&args.database, home).await?;
-        let opened = Registry::open(store, blobs, Settings::default()).await;
+        let opened = Registry::open(store, blobs, args.access.settings()).await;
         let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
         let busy = |error| {
             Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
@@ -145,101 +160,16 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         }
         let following = tokio::spawn(Arc::clone(&registry).follow());
         let app = server::web::router(Arc::clone(&registry));
-        server::web::serve(listener, app, stopped.notified()).await;
+        let proxies = registry.settings.proxies.clone();
+        let patience = server::web::Patience::default();
+        server::web::serve_with(listener, app, stopped.notified(), patience, &proxies).await;
         following.abort();
         registry.store.close().await;
         Ok(Exit::Done)
     })
 }
 
-fn new_token(args: &NewArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    if args.namespace.trim().is_empty() {
-        return Err(Failure::invalid("a namespace has a name"));
-    }
-    let (secret, token) = owner::runtime()?.block_on(async {
-        let store = open(&args.database, home).await?;
-        let made = make_token(&store, Scope::named(&args.namespace), args.role, args.expires).await;
-        made.map_err(|error| match error {
-            MakeTokenError::Randomness(error) => Failure::of(Exit::Unavailable, &error),
-            MakeTokenError::Store(error) => Failure::of(Exit::Unavailable, &error),
-        })
-    })?;
-    if json_wanted {
-        let mut document = token_json(&token);
-        document["token"] = secret.reveal().into();
-        printer.json(&document)?;
-    } else {
-        printer.note(&format!("Token {} for {}; it is not shown again:", token.id, shown(&token)));
-        printer.result(&format!("{}\n", secret.reveal()))?;
-    }
-    Ok(Exit::Done)
-}
-
-fn list_tokens(args: &DatabaseArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let tokens = owner::runtime()?.block_on(async {
-        let store = open(args, home).await?;
-        store.tokens().await.map_err(|error| Failure::of(Exit::Unavailable, &error))
-    })?;
-    if json_wanted {
-        let tokens: Vec<Value> = tokens.iter().map(token_json).collect();
-        printer.json(&json!({"tokens": tokens}))?;
-        return Ok(Exit::Done);
-    }
-    let mut text = String::new();
-    for token in &tokens {
-        let state = match (token.revoked_at, token.is_good(now())) {
-            (Some(_), _) => "revoked",
-            (None, true) => "good",
-            (None, false) => "expired",
-        };
-        text += &format!("{}  {state:<8} {}\n", token.id, shown(token));
-    }
-    printer.result(&text)?;
-    Ok(Exit::Done)
-}
-
-fn revoke_token(args: &RevokeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let was_there = owner::runtime()?.block_on(async {
-        let store = open(&args.database, home).await?;
-        let done = store.revoke_token(&args.id, now()).await;
-        done.map_err(|error| Failure::of(Exit::Unavailable, &error))
-    })?;
-    if !was_there {
-        let message = format!("there is no token `{}`", args.id);
-        return Err(Failure::new(Exit::NotFound, message).hint("`haft registry token list`"));
-    }
-    if json_wanted {
-        printer.json(&json!({"id": args.id, "revoked": true}))?;
-    } else {
-        printer.note(&format!("Revoked {}", line(&args.id)));
-    }
-    Ok(Exit::Done)
-}
-
-fn token_json(token: &Token) -> Value {
-    json!({
-        "id": token.id,
-        "namespace": token.scope.name(),
-        "role": token.role.name(),
-        "created": moment(token.created_at),
-        "expires": token.expires_at.map(moment),
-        "revoked": token.revoked_at.map(moment),
-    })
-}
-
-fn moment(milliseconds: u64) -> String {
-    time::utc(i64::try_from(milliseconds / 1000).unwrap_or(i64::MAX))
-}
-
-fn shown(token: &Token) -> String {
-    let names = match &token.scope {
-        Scope::All => "all names".to_owned(),
-        Scope::Namespace(name) => format!("the names of `{}`", line(name)),
-    };
-    format!("{} of {names}", token.role.name())
-}
-
-async fn open(args: &DatabaseArgs, home: &Home) -> Result<Store, Failure> {
+pub(crate) async fn open(args: &DatabaseArgs, home: &Home) -> Result<Store, Failure> {
     let opened = match &args.database {
         Some(place) => Store::open(place).await,
         None => Store::file(&folder(home)?.join("registry.db")).await,

@@ -35,6 +35,9 @@ pub(crate) struct SearchArgs {
     /// Only packages of this kind: tool, `mcp_server`, `skill_pack`
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
+    /// How far along: stable, or beta, which has what is stable too
+    #[arg(long, value_name = "CHANNEL", value_parser = super::registry::channel)]
+    channel: Option<registry::Channel>,
     /// How many, from 1 to 100
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
@@ -48,6 +51,7 @@ pub(crate) fn run(args: &SearchArgs, json_wanted: bool, printer: Printer) -> Out
     let (limit, offset) = (args.limit.to_string(), args.offset.to_string());
     let mut query: Vec<(&str, &str)> = vec![("limit", &limit), ("offset", &offset)];
     query.extend(args.query.iter().map(|words| ("q", words.as_str())));
+    query.extend(args.channel.map(|channel| ("channel", channel.name())));
     for (name, values) in [
         ("capability", &args.capability),
         ("language", &args.language),
@@ -62,7 +66,7 @@ pub(crate) fn run(args: &SearchArgs, json_wanted: bool, printer: Printer) -> Out
         path: &["tools", "search"],
         query: &query,
         body: None,
-        identity: Identity::Nobody,
+        identity: Identity::Perhaps,
     })?;
     if json_wanted {
         printer.json(&json!(page))?;
