@@ -349,6 +349,27 @@ mod tests {
     }
 
     #[test]
+    fn a_registry_may_add_what_it_knows_and_contradict_nothing() {
+        let bundle = |manifest: &str| {
+            let files = serde_json::json!([{"path": "tool.json", "content": TOOL},
+                {"path": "index.js", "content": "1"}]);
+            let text = format!(r#"{{"manifest":{manifest},"files":{files}}}"#);
+            Bundle::read(text.as_bytes(), &Limits::DEFAULT)
+        };
+        let added = TOOL.replace("\"name\"", "\"tags\":[],\"size\":7,\"name\"");
+        let read = bundle(&added).unwrap();
+        assert_eq!(read.read(MANIFEST).unwrap(), TOOL.as_bytes(), "the file is what counts");
+        for (from, to) in [
+            ("1.0.0", "1.0.1"),
+            ("Does it", "Does more"),
+            ("index.js", "other.js"),
+            ("tool:a.b", "tool:a.c"),
+        ] {
+            assert!(bundle(&TOOL.replace(from, to)).is_err(), "{to}");
+        }
+    }
+
+    #[test]
     fn a_bundle_becomes_an_archive_and_a_bundle_again() {
         let first = format!(
             r#"{{"manifest":{TOOL},"files":[{{"path":"index.js","content":"x"}},
