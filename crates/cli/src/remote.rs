@@ -34,6 +34,13 @@ pub(crate) struct Which {
     registry: Option<String>,
 }
 
+impl Which {
+    /// The one of this name or address.
+    pub(crate) fn named(text: String) -> Self {
+        Self { registry: Some(text) }
+    }
+}
+
 /// Whether anybody is asked.
 #[derive(Args, Debug)]
 pub(crate) struct Offline {

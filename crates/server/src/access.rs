@@ -43,6 +43,21 @@ impl From<StoreError> for AccessError {
     }
 }
 
+/// A token as it is told, without what it is.
+impl From<&Token> for registry::Token {
+    fn from(token: &Token) -> Self {
+        Self {
+            id: token.id.clone(),
+            namespace: token.scope.name().to_owned(),
+            role: token.role.name().to_owned(),
+            created_at: token.created_at,
+            expires_at: token.expires_at,
+            revoked_at: token.revoked_at,
+            provenance: token.provenance.clone(),
+        }
+    }
+}
+
 impl Registry {
     /// Whether somebody may see versions of a package that are not offered: who may publish or review it.
     pub async fn sees_hidden(

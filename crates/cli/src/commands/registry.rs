@@ -1,16 +1,21 @@
 //! `haft registry`: a registry of one's own. Those of others are in [`registries`].
 
 mod import;
+mod owner;
+mod place;
+mod publisher;
+mod review;
+mod token;
+
+pub(super) use review::channel;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
-use server::service::{MakeTokenError, make_token, now};
-use server::store::tokens::Token;
-use server::token::{Role, Scope};
+use serde_json::json;
+use server::settings::{Limits, Quarantine, Reading};
 use server::{Registry, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -18,12 +23,12 @@ use tokio::sync::Notify;
 use super::care;
 use super::registries;
 use super::request_log::Form;
-use super::stores::{DatabaseArgs, StoreArgs, open, open_blobs};
+use super::stores::{StoreArgs, open, open_blobs};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::printer::{Printer, line};
-use crate::{interrupt, owner, time};
+use crate::interrupt;
+use crate::printer::Printer;
 
 #[derive(Args, Debug)]
 pub(crate) struct RegistryArgs {
@@ -36,7 +41,13 @@ enum Verb {
     /// Serve a registry until it is stopped
     Serve(ServeArgs),
     /// Make, list and revoke the tokens of a registry
-    Token(TokenArgs),
+    Token(token::TokenArgs),
+    /// Say who else may publish a tool
+    Owner(owner::OwnerArgs),
+    /// See what waits for a reviewer, approve it or refuse it
+    Review(review::ReviewArgs),
+    /// Say whose builds are trusted to publish without a token that is kept
+    Publisher(publisher::PublisherArgs),
     /// Look whether everything is there and what it should be
     Check(care::CheckArgs),
     /// Remove package files that no version has
@@ -63,7 +74,7 @@ enum Verb {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Reading needs no token. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070"
+    after_help = "Reading needs no token unless --private says so. Whoever is on this machine is not counted: name a proxy that is with --trusted-proxy. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070\n  haft registry serve --private --quarantine --trusted-proxy 10.0.0.0/8"
 )]
 struct ServeArgs {
     /// Where to listen
@@ -80,46 +91,8 @@ struct ServeArgs {
     /// The address that others know it by, for answers that must name it [default: the one they ask]
     #[arg(long, value_name = "URL", value_parser = public_url)]
     public_url: Option<String>,
-}
-
-#[derive(Args, Debug)]
-struct TokenArgs {
-    #[command(subcommand)]
-    verb: TokenVerb,
-}
-
-#[derive(Subcommand, Debug)]
-enum TokenVerb {
-    /// Make a token and print it, once
-    New(NewArgs),
-    /// List the tokens, without what they are
-    List(DatabaseArgs),
-    /// End a token
-    Revoke(RevokeArgs),
-}
-
-#[derive(Args, Debug)]
-struct NewArgs {
-    /// Whose names it is for; `*` for everybody's
-    #[arg(long, value_name = "NAME")]
-    namespace: String,
-    /// What it is for: publish or read
-    #[arg(long, value_name = "ROLE", default_value = "publish", value_parser = role)]
-    role: Role,
-    /// How long it is good [default: until it is revoked]
-    #[arg(long, value_name = "TIME", value_parser = super::duration)]
-    expires: Option<Duration>,
     #[command(flatten)]
-    database: DatabaseArgs,
-}
-
-#[derive(Args, Debug)]
-struct RevokeArgs {
-    /// The token's id, as the list has it
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    database: DatabaseArgs,
+    access: AccessArgs,
 }
 
 fn public_url(text: &str) -> Result<String, String> {
@@ -136,8 +109,52 @@ fn public_url(text: &str) -> Result<String, String> {
     Ok(address.as_str().trim_end_matches('/').to_owned())
 }
 
-fn role(name: &str) -> Result<Role, String> {
-    Role::named(name).ok_or_else(|| super::no_such("role", name, &Role::ALL.map(|(_, name)| name)))
+#[derive(Args, Debug)]
+struct AccessArgs {
+    /// Reading needs a token too
+    #[arg(long)]
+    private: bool,
+    /// What is published waits for a reviewer; with names, only in these namespaces
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    quarantine: Option<Vec<String>>,
+    /// A proxy, or its network, that says truly for whom it asks; may be repeated
+    #[arg(long, value_name = "CIDR", value_parser = network)]
+    trusted_proxy: Vec<ipnet::IpNet>,
+    /// How often one token, or one address without a token, may read in a minute; 0 is without limit
+    #[arg(long, value_name = "N", default_value = "6000")]
+    reads_per_minute: u32,
+    /// How often one token may publish or change something in a minute
+    #[arg(long, value_name = "N", default_value = "600")]
+    changes_per_minute: u32,
+    /// How many tokens that are not good one address may show in a minute
+    #[arg(long, value_name = "N", default_value = "30")]
+    failures_per_minute: u32,
+}
+
+impl AccessArgs {
+    fn settings(&self) -> Settings {
+        Settings {
+            reading: if self.private { Reading::Tokens } else { Reading::Everybody },
+            quarantine: match self.quarantine.as_deref() {
+                None => Quarantine::Nobody,
+                Some([]) => Quarantine::Everybody,
+                Some(names) => Quarantine::Namespaces(names.iter().cloned().collect()),
+            },
+            rates: Limits {
+                reads: self.reads_per_minute,
+                changes: self.changes_per_minute,
+                failures: self.failures_per_minute,
+            },
+            proxies: self.trusted_proxy.clone(),
+            ..Settings::default()
+        }
+    }
+}
+
+/// A network, or one address.
+fn network(text: &str) -> Result<ipnet::IpNet, String> {
+    let address = || text.parse::<std::net::IpAddr>().map(ipnet::IpNet::from);
+    text.parse().or_else(|_| address()).map_err(|_| "write 10.0.0.0/8 or an address".to_owned())
 }
 
 pub(crate) fn run(
@@ -160,11 +177,10 @@ pub(crate) fn run(
         Verb::Backup(args) => care::backup(args, home, json_wanted, printer),
         Verb::Restore(args) => care::restore(args, home, json_wanted, printer),
         Verb::Import(args) => import::run(args, home, ask, json_wanted, printer),
-        Verb::Token(args) => match &args.verb {
-            TokenVerb::New(args) => new_token(args, home, json_wanted, printer),
-            TokenVerb::List(args) => list_tokens(args, home, json_wanted, printer),
-            TokenVerb::Revoke(args) => revoke_token(args, home, json_wanted, printer),
-        },
+        Verb::Token(args) => token::run(args, home, ask, json_wanted, printer),
+        Verb::Owner(args) => owner::run(args, home, ask, json_wanted, printer),
+        Verb::Review(args) => review::run(args, home, ask, json_wanted, printer),
+        Verb::Publisher(args) => publisher::run(args, home, ask, json_wanted, printer),
     }
 }
 
@@ -185,7 +201,7 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         let settings = Settings {
             log: args.log.log(),
             public_url: args.public_url.clone(),
-            ..Settings::default()
+            ..args.access.settings()
         };
         let opened = Registry::open(store, blobs, settings).await;
         let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
@@ -208,96 +224,11 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
             told.close();
             tokio::time::sleep(drain).await;
         };
-        server::web::serve(listener, app, stopped).await;
+        let proxies = registry.settings.proxies.clone();
+        let patience = server::web::Patience::default();
+        server::web::serve_with(listener, app, stopped, patience, &proxies).await;
         following.abort();
         registry.store.close().await;
         Ok(Exit::Done)
     })
-}
-
-fn new_token(args: &NewArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    if args.namespace.trim().is_empty() {
-        return Err(Failure::invalid("a namespace has a name"));
-    }
-    let (secret, token) = owner::runtime()?.block_on(async {
-        let store = open(&args.database, home).await?;
-        let made = make_token(&store, Scope::named(&args.namespace), args.role, args.expires).await;
-        made.map_err(|error| match error {
-            MakeTokenError::Randomness(error) => Failure::of(Exit::Unavailable, &error),
-            MakeTokenError::Store(error) => Failure::of(Exit::Unavailable, &error),
-        })
-    })?;
-    if json_wanted {
-        let mut document = token_json(&token);
-        document["token"] = secret.reveal().into();
-        printer.json(&document)?;
-    } else {
-        printer.note(&format!("Token {} for {}; it is not shown again:", token.id, shown(&token)));
-        printer.result(&format!("{}\n", secret.reveal()))?;
-    }
-    Ok(Exit::Done)
-}
-
-fn list_tokens(args: &DatabaseArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let tokens = owner::runtime()?.block_on(async {
-        let store = open(args, home).await?;
-        store.tokens().await.map_err(|error| Failure::of(Exit::Unavailable, &error))
-    })?;
-    if json_wanted {
-        let tokens: Vec<Value> = tokens.iter().map(token_json).collect();
-        printer.json(&json!({"tokens": tokens}))?;
-        return Ok(Exit::Done);
-    }
-    let mut text = String::new();
-    for token in &tokens {
-        let state = match (token.revoked_at, token.is_good(now())) {
-            (Some(_), _) => "revoked",
-            (None, true) => "good",
-            (None, false) => "expired",
-        };
-        text += &format!("{}  {state:<8} {}\n", token.id, shown(token));
-    }
-    printer.result(&text)?;
-    Ok(Exit::Done)
-}
-
-fn revoke_token(args: &RevokeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let was_there = owner::runtime()?.block_on(async {
-        let store = open(&args.database, home).await?;
-        let done = store.revoke_token(&args.id, now()).await;
-        done.map_err(|error| Failure::of(Exit::Unavailable, &error))
-    })?;
-    if !was_there {
-        let message = format!("there is no token `{}`", args.id);
-        return Err(Failure::new(Exit::NotFound, message).hint("`haft registry token list`"));
-    }
-    if json_wanted {
-        printer.json(&json!({"id": args.id, "revoked": true}))?;
-    } else {
-        printer.note(&format!("Revoked {}", line(&args.id)));
-    }
-    Ok(Exit::Done)
-}
-
-fn token_json(token: &Token) -> Value {
-    json!({
-        "id": token.id,
-        "namespace": token.scope.name(),
-        "role": token.role.name(),
-        "created": moment(token.created_at),
-        "expires": token.expires_at.map(moment),
-        "revoked": token.revoked_at.map(moment),
-    })
-}
-
-fn moment(milliseconds: u64) -> String {
-    time::utc(i64::try_from(milliseconds / 1000).unwrap_or(i64::MAX))
-}
-
-fn shown(token: &Token) -> String {
-    let names = match &token.scope {
-        Scope::All => "all names".to_owned(),
-        Scope::Namespace(name) => format!("the names of `{}`", line(name)),
-    };
-    format!("{} of {names}", token.role.name())
 }

@@ -38,6 +38,9 @@ pub(crate) struct SearchArgs {
     /// Only packages of this kind: tool, `mcp_server`, `skill_pack`
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
+    /// How far along: stable, or beta, which has what is stable too
+    #[arg(long, value_name = "CHANNEL", value_parser = super::registry::channel)]
+    channel: Option<registry::Channel>,
     /// How many, from 1 to 100
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
@@ -64,9 +67,10 @@ pub(crate) fn run(
     let filters = filters.into_iter().flat_map(|(name, values)| {
         values.iter().map(move |value| (name.to_owned(), value.clone()))
     });
+    let channel = args.channel.map(|channel| ("channel".to_owned(), channel.name().to_owned()));
     let question = Question {
         words: args.query.clone().unwrap_or_default(),
-        filters: filters.collect(),
+        filters: filters.chain(channel).collect(),
         offset: args.offset.try_into().unwrap_or(usize::MAX),
         limit: usize::try_from(args.limit).unwrap_or(usize::MAX).clamp(1, MOST),
     };

@@ -30,7 +30,7 @@ pub(crate) struct YankArgs {
 }
 
 /// Reads `ID@VERSION`; an id may hold an `@` itself.
-fn version(text: &str) -> Result<(String, String), String> {
+pub(super) fn version(text: &str) -> Result<(String, String), String> {
     match text.rsplit_once('@') {
         Some((id, version)) if !id.is_empty() && !version.is_empty() => {
             Ok((id.to_owned(), version.to_owned()))

@@ -12,6 +12,7 @@
 //! | [`fetch`] | one answer: asked for, asked again, kept, or taken from what is kept |
 //! | `bounds` | whether an answer is about what was asked |
 //! | [`remote`] | one registry |
+//! | [`office`] | what reviewers, owners and administrators ask of it |
 //! | `download` | a package file, in as many parts as it takes |
 //! | [`many`] | several registries as one |
 //!
@@ -27,6 +28,7 @@ pub mod fetch;
 pub mod limits;
 pub mod list;
 pub mod many;
+pub mod office;
 pub mod pace;
 pub mod remote;
 pub mod token;
@@ -38,5 +40,6 @@ pub use fetch::{Fetcher, Reach, Settings};
 pub use limits::Limits;
 pub use list::{Listed, Registries};
 pub use many::{Client, FindError, FoundIn, Results, Source};
+pub use office::{By, Errand};
 pub use remote::{Described, Fetched, Question, Remote};
 pub use token::Token;

@@ -17,6 +17,7 @@ use super::error::FetchError;
 use super::fetch::{Again, Answer, Fetcher};
 use super::limits;
 use crate::bundle::Bundle;
+use crate::channel::Channel;
 use crate::describe::{Describe, EntryPoint};
 use crate::find::Page;
 use crate::read::{Checked, Unreadable, read};
@@ -59,7 +60,7 @@ pub struct Fetched {
 #[derive(Clone, Debug)]
 pub struct Remote {
     name: String,
-    fetcher: Fetcher,
+    pub(super) fetcher: Fetcher,
 }
 
 impl Remote {
@@ -209,14 +210,23 @@ impl Remote {
     }
 
     /// Publishes a package. The same bytes again change nothing, so it is sent again where it is not known what became
-    /// of it. `id` is for a manifest that has none of its own.
-    pub async fn publish(&self, bytes: Vec<u8>, id: Option<&str>) -> Result<Published, FetchError> {
+    /// of it. `id` is for a manifest that has none of its own; without a channel it is offered to everybody.
+    pub async fn publish(
+        &self,
+        bytes: Vec<u8>,
+        id: Option<&str>,
+        channel: Channel,
+    ) -> Result<Published, FetchError> {
         self.check_token()?;
         let is_archive = bytes.starts_with(b"PK");
         let digest = Digest::of(&bytes).to_string();
         let mut url = self.url(&["tools"]);
         if let Some(id) = id {
             url.query_pairs_mut().append_pair("id", id);
+        }
+        // Registries of others know no channels.
+        if channel != Channel::default() {
+            url.query_pairs_mut().append_pair("channel", channel.name());
         }
         let limits = self.fetcher.settings.limits;
         let mut request = self.fetcher.request(Method::POST, url, limits.describe, limits.transfer);
@@ -260,17 +270,23 @@ impl Remote {
     }
 
     /// Refuses to change anything without saying who we are.
-    fn check_token(&self) -> Result<(), FetchError> {
-        if !self.fetcher.address().is_private_talk() {
-            return Err(FetchError::TokenInPlain);
-        }
+    pub(super) fn check_token(&self) -> Result<(), FetchError> {
+        self.check_private_talk()?;
         if self.fetcher.token.is_none() {
             return Err(FetchError::NoToken);
         }
         Ok(())
     }
 
-    fn url(&self, segments: &[&str]) -> Url {
+    /// Refuses to say what others could read on the way.
+    pub(super) fn check_private_talk(&self) -> Result<(), FetchError> {
+        if self.fetcher.address().is_private_talk() {
+            return Ok(());
+        }
+        Err(FetchError::TokenInPlain)
+    }
+
+    pub(super) fn url(&self, segments: &[&str]) -> Url {
         let all: Vec<&str> = std::iter::once("v1").chain(segments.iter().copied()).collect();
         self.fetcher.address().below(&all)
     }

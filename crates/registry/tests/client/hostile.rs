@@ -1,5 +1,6 @@
 //! Registries that lie, flood, point elsewhere, or have a bad moment.
 
+use registry::Channel;
 use registry::client::{FetchError, Kind, Question, Remote};
 use serde_json::{Value, json};
 
@@ -91,7 +92,7 @@ fn nobody_goes_where_a_registry_points() {
             matches!(&error, FetchError::Redirected(to) if to.contains("127.0.0.1")),
             "{error}"
         );
-        let error = wait(remote.publish(vec![1], None)).unwrap_err();
+        let error = wait(remote.publish(vec![1], None, Channel::Stable)).unwrap_err();
         assert!(matches!(error, FetchError::Redirected(_)), "{error}");
         assert_eq!(elsewhere.paths().len(), 0);
     }
@@ -105,9 +106,15 @@ fn a_token_goes_to_its_registry_and_not_in_plain() {
     wait(remote.describe("demo.echo", None)).unwrap();
     assert_eq!(registry.asked()[0].header("authorization"), Some("Bearer haft_secret"));
     let plain = Remote::new("r", desk.fetcher("http://192.0.2.1", Some("haft_secret")));
-    assert!(matches!(wait(plain.publish(vec![1], None)), Err(FetchError::TokenInPlain)));
+    assert!(matches!(
+        wait(plain.publish(vec![1], None, Channel::Stable)),
+        Err(FetchError::TokenInPlain)
+    ));
     let without = Remote::new("r", desk.fetcher(&registry.url, None));
-    assert!(matches!(wait(without.publish(vec![1], None)), Err(FetchError::NoToken)));
+    assert!(matches!(
+        wait(without.publish(vec![1], None, Channel::Stable)),
+        Err(FetchError::NoToken)
+    ));
     assert_eq!(registry.paths().len(), 1);
 }
 
@@ -157,7 +164,7 @@ fn a_publish_is_sent_again_and_a_yank_is_not() {
     });
     let desk = Desk::new();
     let remote = |url: &str| Remote::new("r", desk.fetcher(url, Some("haft_x")));
-    wait(remote(&registry.url).publish(bytes.clone(), None)).unwrap();
+    wait(remote(&registry.url).publish(bytes.clone(), None, Channel::Stable)).unwrap();
     let asked = registry.asked();
     assert_eq!(asked.len(), 2);
     assert!(asked.iter().all(|asked| asked.method == "POST" && asked.body == bytes));
@@ -181,7 +188,7 @@ fn a_registry_that_keeps_other_bytes_than_were_published_is_told_of() {
     let registry = StandIn::new(move |_, _| Reply::json(&answer));
     let desk = Desk::new();
     let remote = Remote::new("r", desk.fetcher(&registry.url, Some("haft_x")));
-    let error = wait(remote.publish(Packed::new(1).bytes, None)).unwrap_err();
+    let error = wait(remote.publish(Packed::new(1).bytes, None, Channel::Stable)).unwrap_err();
     assert!(matches!(error, FetchError::Other { what: "digest", .. }), "{error}");
 }
 

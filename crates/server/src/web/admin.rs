@@ -46,7 +46,7 @@ pub(super) async fn tokens(
 ) -> Result<Response, Refused> {
     let by = caller::required(&request)?;
     let tokens = registry.tokens_for(&by).await?;
-    Ok(told(StatusCode::OK, &Tokens { tokens: tokens.iter().map(about).collect() }))
+    Ok(told(StatusCode::OK, &Tokens { tokens: tokens.iter().map(Into::into).collect() }))
 }
 
 /// Ends a token.
@@ -113,19 +113,7 @@ fn last(request: &Request) -> Result<String, Refused> {
 }
 
 fn given(status: StatusCode, (secret, token): (Secret, Token)) -> Response {
-    told(status, &Given { token: secret.reveal().to_owned(), about: about(&token) })
-}
-
-fn about(token: &Token) -> registry::Token {
-    registry::Token {
-        id: token.id.clone(),
-        namespace: token.scope.name().to_owned(),
-        role: token.role.name().to_owned(),
-        created_at: token.created_at,
-        expires_at: token.expires_at,
-        revoked_at: token.revoked_at,
-        provenance: token.provenance.clone(),
-    }
+    told(status, &Given { token: secret.reveal().to_owned(), about: (&token).into() })
 }
 
 /// What nobody keeps.

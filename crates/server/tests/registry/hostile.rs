@@ -308,7 +308,7 @@ async fn whoever_is_slow_or_silent_is_cut_off() {
         match beginning {
             text if text == head => Raw::read(&answer).refuses(408),
             text if text.ends_with(b"\r\n\r\n") => {
-                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}")
+                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
             }
             _ => assert!(answer.is_empty() || answer.contains(" 408 "), "{begins:?}: {answer}"),
         }

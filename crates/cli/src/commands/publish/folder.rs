@@ -98,7 +98,7 @@ pub(super) fn run(
         }
         None => printer.warn("it is not signed, because of --no-sign"),
     }
-    let published = send(remote, &file, args.id.as_deref(), printer)?;
+    let published = send(remote, &file, args, printer)?;
     tell(&published, tests, json_wanted, printer)
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use package::digest::Digest;
 use registry::client::Remote;
-use registry::{Outcome as Became, Published};
+use registry::{Channel, Outcome as Became, Published, State};
 use serde_json::json;
 
 use crate::ask::Ask;
@@ -32,6 +32,9 @@ pub(crate) struct PublishArgs {
     /// The id of a tools.json, which has none of its own
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+    /// Where it is offered, unless a reviewer says so: stable or beta
+    #[arg(long, value_name = "CHANNEL", default_value = "stable", value_parser = super::registry::channel)]
+    channel: Channel,
     #[command(flatten)]
     folder: folder::FolderArgs,
 }
@@ -49,7 +52,7 @@ pub(crate) fn run(
         return folder::run(args, &remote, home, ask, json_wanted, printer);
     }
     args.folder.check_unused(&args.path)?;
-    let published = send(&remote, &args.path, args.id.as_deref(), printer)?;
+    let published = send(&remote, &args.path, args, printer)?;
     tell(&published, None, json_wanted, printer)
 }
 
@@ -57,7 +60,7 @@ pub(crate) fn run(
 fn send(
     remote: &Remote,
     file: &Path,
-    id: Option<&str>,
+    args: &PublishArgs,
     printer: Printer,
 ) -> Result<Published, Failure> {
     // What cannot be opened here need not travel.
@@ -72,7 +75,8 @@ fn send(
         let message = format!("`{}` changes while it is read", file.display());
         return Err(Failure::new(Exit::Conflict, message));
     }
-    let published = owner::runtime()?.block_on(remote.publish(bytes, id));
+    let sent = remote.publish(bytes, args.id.as_deref(), args.channel);
+    let published = owner::runtime()?.block_on(sent);
     let published = published.map_err(|error| remote::failed(remote.name(), &error))?;
     for warning in &published.warnings {
         printer.warn(&line(warning));
@@ -105,5 +109,10 @@ fn tell(
         line(version),
         line(sha256)
     ))?;
+    match published.channel {
+        State::Quarantine => printer.note("It waits for a reviewer; others do not see it yet"),
+        State::Rejected => printer.warn("A reviewer has refused it; publish another version"),
+        State::Stable | State::Beta => {}
+    }
     Ok(Exit::Done)
 }

@@ -12,7 +12,7 @@ use registry::client::error::Kind;
 use registry::client::{Address, FetchError, Remote};
 use registry::import::remote::{PageError, Pages, Wanted, dump};
 use registry::import::{Item, NoPackage, folder, servers};
-use registry::{Describe, Outcome as Became};
+use registry::{Channel, Describe, Outcome as Became};
 use serde_json::{Value, json};
 use server::upload::Upload;
 
@@ -222,7 +222,7 @@ impl Import<'_> {
 
     /// Publishes a package.
     fn published(&self, bytes: Vec<u8>, id: Option<&str>) -> Result<Fate, Failure> {
-        match owner::runtime()?.block_on(self.remote.publish(bytes, id)) {
+        match owner::runtime()?.block_on(self.remote.publish(bytes, id, Channel::Stable)) {
             Ok(published) => {
                 let known = json!({
                     "id": published.id, "name": published.name,

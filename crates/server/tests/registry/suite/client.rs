@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use package::contents::Contents;
 use package::digest::Digest;
+use registry::Channel;
 use registry::client::{
     Address, Cache, FetchError, Fetcher, Kind, Question, Reach, Remote, Settings, Token,
 };
@@ -35,18 +36,24 @@ pub(crate) async fn the_client_does_all_that_a_registry_offers(world: World) {
     let reader = remote(None, Reach::Online);
 
     let bytes = mcpkg("acme.pdf.read", "1.0.0", "a");
-    let published = publisher.publish(bytes.clone(), None).await.unwrap();
+    let published = publisher.publish(bytes.clone(), None, Channel::Stable).await.unwrap();
     assert_eq!(published.outcome, Outcome::Published);
-    let again = publisher.publish(bytes.clone(), None).await.unwrap();
+    let again = publisher.publish(bytes.clone(), None, Channel::Stable).await.unwrap();
     assert_eq!(again.outcome, Outcome::Unchanged);
-    let other = publisher.publish(mcpkg("acme.pdf.read", "1.0.0", "b"), None).await.unwrap_err();
+    let other = publisher
+        .publish(mcpkg("acme.pdf.read", "1.0.0", "b"), None, Channel::Stable)
+        .await
+        .unwrap_err();
     assert_eq!((other.kind(), other.code()), (Kind::Conflict, Some(ErrorCode::Conflict)));
-    assert!(matches!(reader.publish(bytes.clone(), None).await, Err(FetchError::NoToken)));
+    assert!(matches!(
+        reader.publish(bytes.clone(), None, Channel::Stable).await,
+        Err(FetchError::NoToken)
+    ));
     let stranger = remote(Some("haft_nobody"), Reach::Online);
-    let refused = stranger.publish(bytes.clone(), None).await.unwrap_err();
+    let refused = stranger.publish(bytes.clone(), None, Channel::Stable).await.unwrap_err();
     assert_eq!(refused.code(), Some(ErrorCode::Unauthorized));
     let dice = bundle("tool:post.send", "post.send", "2.0.0").to_string();
-    publisher.publish(dice.into_bytes(), None).await.unwrap();
+    publisher.publish(dice.into_bytes(), None, Channel::Stable).await.unwrap();
 
     let question = Question { words: "pdf".to_owned(), limit: 5, ..Question::default() };
     let page = reader.search(&question).await.unwrap();

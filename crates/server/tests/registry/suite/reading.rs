@@ -127,6 +127,45 @@ pub(crate) async fn a_bundle_holds_what_was_published(world: World) {
     assert_eq!(world.ask(request).await.status, 201);
 }
 
+pub(crate) async fn a_served_bundle_is_one_that_we_read_ourselves(world: World) {
+    use package::contents::Contents;
+    use package::limits::Limits;
+    // One whose author wrote more than a registry knows, and one of another dialect with a module beside it.
+    let mut own = super::packages::bundle("tool:post.mail", "post.mail", "1.0.0");
+    own["manifest"]["x-note"] = "kept".into();
+    let module = br#"{"id":"tool:acme.pdf.read","name":"acme.pdf.read","version":"1.0.0","summary":"In Node","entry":{"runtime":"node","main":"tool.js"}}"#;
+    let manifest = br#"{"toolId":"acme.pdf.read","name":"Reads PDF","version":"1.0.0","description":"Reads a PDF.","capabilities":["pdf"],"endpoint":{"type":"local","command":"node ./index.js"},"input_schema":{"type":"object"},"output_schema":{"type":"object"}}"#;
+    let files: [(&str, &[u8]); 4] = [
+        ("index.js", b"1"),
+        ("manifest.json", manifest),
+        ("meta/jumith.json", module),
+        ("tool.js", b"export const tool = {}"),
+    ];
+    for (name, package) in [
+        ("post.mail", own.to_string().into_bytes()),
+        ("acme.pdf.read", super::packages::archive(&files)),
+    ] {
+        let answer = world.publish(package).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let served = world.get(&format!("/v1/tools/{name}/versions/1.0.0/bundle")).await;
+        let read = package::bundle::Bundle::read(&served.body, &Limits::DEFAULT)
+            .unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        let bytes = world.get(&format!("/v1/tools/{name}/versions/1.0.0/package")).await.body;
+        let trailer = package::archive::Trailer::Refused;
+        let archive =
+            package::archive::Archive::from_bytes(bytes.to_vec(), trailer, &Limits::DEFAULT)
+                .unwrap();
+        let all = |contents: &dyn Contents| -> Vec<(String, Vec<u8>)> {
+            let paths = contents.paths().into_iter();
+            paths.map(|path| (path.to_owned(), contents.read(path).unwrap())).collect()
+        };
+        assert_eq!(all(&read), all(&archive), "{name}: the same files, byte for byte");
+        // What was read can be published: it is the same package.
+        let again = world.publish(served.body.to_vec()).await;
+        assert_eq!(again.json()["outcome"], "unchanged", "{name}: {:?}", again.json());
+    }
+}
+
 pub(crate) async fn pages_are_brought_within_bounds(world: World) {
     for number in 0..25 {
         let bytes = mcpkg(&format!("acme.pdf.n{number:02}"), "1.0.0", "");
