@@ -364,6 +364,20 @@ fn parameter(name: &str) -> Option<Value> {
     }))
 }
 
+/// The methods of a route, as they are told to whoever asks for them.
+pub(super) fn methods(route: &str) -> String {
+    let known = operations();
+    let known = known.iter().filter(|operation| operation.path == route);
+    let mut methods: Vec<String> = known.map(|operation| operation.method.to_uppercase()).collect();
+    if methods.is_empty() || methods.iter().any(|method| method == "GET") {
+        methods.extend(["GET", "HEAD"].map(str::to_owned));
+    }
+    methods.push("OPTIONS".to_owned());
+    methods.sort();
+    methods.dedup();
+    methods.join(", ")
+}
+
 /// Answers with the document, which is made once.
 pub(super) async fn document(headers: HeaderMap) -> Response {
     static MADE: OnceLock<(String, String)> = OnceLock::new();

@@ -90,6 +90,7 @@ async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refuse
 async fn share(request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let is_asking = method == Method::OPTIONS && request.uri().path().starts_with("/v1/");
+    let allowed = is_asking.then(|| openapi::methods(&watch::route(&request)));
     let mut response =
         if is_asking { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
     let headers = response.headers_mut();
@@ -101,8 +102,10 @@ async fn share(request: Request, next: Next) -> Response {
     }
     if is_asking {
         let methods = HeaderValue::from_static("GET, HEAD, OPTIONS");
-        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
-        headers.insert(header::ALLOW, methods);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        if let Some(Ok(allowed)) = allowed.map(HeaderValue::try_from) {
+            headers.insert(header::ALLOW, allowed);
+        }
         let asked = HeaderValue::from_static("Authorization, Range, If-None-Match");
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked);
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
