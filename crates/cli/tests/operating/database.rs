@@ -7,6 +7,9 @@ use testkit::postgres::Postgres;
 
 use super::process::{Served, demanded, done, get, haft, run};
 
+/// The password that the test kit gives, as it stands in an address.
+const SECRET: &str = "a%20secret%2Fword";
+
 /// Makes a certificate for an address, and the one of whoever vouches for it.
 fn certificates(folder: &Path, name: &str, address: &str) -> (PathBuf, PathBuf, PathBuf) {
     let path = |end: &str| folder.join(format!("{name}.{end}"));
@@ -76,7 +79,6 @@ fn the_database_is_reached_by_tls_and_its_password_is_shown_to_nobody() {
     let port = testkit::ports::unused();
     postgres.start_with_tls(port, &certificate, &key);
     let (root, stranger) = (root.display(), stranger.display());
-    const SECRET: &str = "a%20secret%2Fword";
     let address =
         |host: &str, more: &str| format!("postgres://haft:{SECRET}@{host}:{port}/secure?{more}");
     let list = |address: &str| {

@@ -119,6 +119,7 @@ fn damage_is_named_and_told_by_the_exit_code() {
     let other = tempfile::tempdir().unwrap();
     let (code, _, stderr) = run(haft(other.path()).args(["registry", "restore"]).arg(&tar));
     assert_eq!(code, 1, "{stderr}");
-    let (code, _, stderr) = run(haft(home.path()).args(["registry", "restore", "nothing.tar"]));
+    let (code, _, stderr) =
+        run(haft(&other.path().join("new")).args(["registry", "restore", "nothing.tar"]));
     assert_eq!(code, 6, "{stderr}");
 }

@@ -10,7 +10,7 @@ use package::digest::Digest;
 use package::write::{Packed, Writer};
 use serde_json::{Value, json};
 
-/// Set where PostgreSQL, the S3 server and nginx must be there.
+/// Set where `PostgreSQL`, the S3 server and nginx must be there.
 const DEMANDED: &str = "HAFT_TEST_SERVERS";
 
 /// What is needed, or nothing where it is not installed and need not be.
@@ -93,7 +93,7 @@ pub(crate) fn ask(
     body: &[u8],
 ) -> io::Result<Answer> {
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    stream.set_read_timeout(Some(Duration::from_mins(1)))?;
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nHost: registry\r\nConnection: close\r\nContent-Length: {}\r\n",

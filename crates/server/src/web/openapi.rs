@@ -90,6 +90,7 @@ const PARAMETERS: [(&str, &str, &str); 17] = [
 
 const READ: &[u16] = &[400, 404, 405, 500, 503];
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn operations() -> Vec<Operation> {
     let plain = Operation {
         method: "get",
