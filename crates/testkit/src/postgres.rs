@@ -48,13 +48,14 @@ impl Postgres {
         Some(postgres)
     }
 
-    /// Ends the server in the middle of everything, as a power cut does.
+    /// Ends the server in the middle of everything; what was committed is there when it starts again.
     pub fn stop(&mut self) {
-        let _ended_already = self.server.kill();
+        let done = as_nobody(&self.programs.join("pg_ctl"), self.folder.path())
+            .args(["-m", "immediate", "-w", "stop", "-D"])
+            .arg(self.folder.path().join("data"))
+            .output();
+        assert!(done.is_ok_and(|done| done.status.success()), "postgres cannot be stopped");
         let _ended_already = self.server.wait();
-        // Its children hear of it a little later, and nobody starts beside them.
-        std::thread::sleep(Duration::from_millis(500));
-        let _left_over = std::fs::remove_file(self.folder.path().join("data/postmaster.pid"));
     }
 
     /// Starts the server again, with what it held.

@@ -17,7 +17,7 @@ const ADDRESS_BYTES: u64 = 64 << 10;
 pub(super) struct DatabaseArgs {
     /// The database: a file or `postgres://…` [default: registry/registry.db in the home]
     ///
-    /// A password does not belong here, where everybody who lists processes sees it: put the address into HAFT_DATABASE_URL (or DATABASE_URL, when it is one of PostgreSQL) or into a file for --database-file, or the password into PGPASSWORD or ~/.pgpass.
+    /// A password does not belong here, where everybody who lists processes sees it: put the address into `HAFT_DATABASE_URL` (or `DATABASE_URL`, when it begins with `postgres`) or into a file for `--database-file`, or the password into `PGPASSWORD` or `~/.pgpass`.
     #[arg(long, value_name = "PLACE")]
     database: Option<String>,
     /// A file that holds the address of the database

@@ -90,7 +90,7 @@ impl Store {
                 match values(&table, &row) {
                     Ok(values) => keep(&json!({"table": table.name, "row": values}))?,
                     Err(error) => {
-                        unread.push(Unread { row: called(&table, &row), why: error.to_string() })
+                        unread.push(Unread { row: called(&table, &row), why: error.to_string() });
                     }
                 }
             }
@@ -111,7 +111,7 @@ impl Store {
         let tables = self.tables(connection).await?;
         for table in &tables {
             let asked =
-                format!("SELECT COUNT(*) FROM (SELECT 1 FROM {} LIMIT 1) AS some", table.name);
+                format!("SELECT COUNT(*) FROM (SELECT 1 FROM {} LIMIT 1) AS looked", table.name);
             let count: i64 = sqlx::query_scalar(AssertSqlSafe(asked))
                 .fetch_one(&mut *connection)
                 .await
@@ -166,7 +166,7 @@ impl Store {
     /// A table with rows in it, where there is one.
     pub async fn first_with_rows(&self) -> Result<Option<&'static str>, StoreError> {
         for table in schema::tables().into_iter().filter(|table| *table != "feed") {
-            let asked = format!("SELECT COUNT(*) FROM (SELECT 1 FROM {table} LIMIT 1) AS some");
+            let asked = format!("SELECT COUNT(*) FROM (SELECT 1 FROM {table} LIMIT 1) AS looked");
             let count: i64 = sqlx::query_scalar(AssertSqlSafe(asked))
                 .fetch_one(&self.pool)
                 .await

@@ -90,6 +90,7 @@ const PARAMETERS: [(&str, &str, &str); 17] = [
 
 const READ: &[u16] = &[400, 404, 405, 500, 503];
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn operations() -> Vec<Operation> {
     let plain = Operation {
         method: "get",
@@ -362,6 +363,20 @@ fn parameter(name: &str) -> Option<Value> {
         "description": description,
         "schema": schema,
     }))
+}
+
+/// The methods of a route, as they are told to whoever asks for them.
+pub(super) fn methods(route: &str) -> String {
+    let known = operations();
+    let known = known.iter().filter(|operation| operation.path == route);
+    let mut methods: Vec<String> = known.map(|operation| operation.method.to_uppercase()).collect();
+    if methods.is_empty() || methods.iter().any(|method| method == "GET") {
+        methods.extend(["GET", "HEAD"].map(str::to_owned));
+    }
+    methods.push("OPTIONS".to_owned());
+    methods.sort();
+    methods.dedup();
+    methods.join(", ")
 }
 
 /// Answers with the document, which is made once.

@@ -111,6 +111,7 @@ async fn share(request: Request, next: Next) -> Response {
         ["/v1/", "/v0/", "/v0.1/", "/.well-known/"].iter().any(|at| path.starts_with(at))
     };
     let is_asking = method == Method::OPTIONS && is_shared(request.uri().path());
+    let allowed = is_asking.then(|| openapi::methods(&watch::route(&request)));
     let mut response =
         if is_asking { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
     let headers = response.headers_mut();
@@ -123,8 +124,10 @@ async fn share(request: Request, next: Next) -> Response {
     }
     if is_asking {
         let methods = HeaderValue::from_static("GET, HEAD, OPTIONS");
-        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
-        headers.insert(header::ALLOW, methods);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        if let Some(Ok(allowed)) = allowed.map(HeaderValue::try_from) {
+            headers.insert(header::ALLOW, allowed);
+        }
         let asked = HeaderValue::from_static("Authorization, Range, If-None-Match");
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked);
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));

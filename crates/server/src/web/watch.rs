@@ -223,7 +223,7 @@ impl Drop for Watched {
 }
 
 /// The route as the router has it; what is beneath a tool is told apart.
-fn route(request: &Request) -> String {
+pub(super) fn route(request: &Request) -> String {
     let Some(matched) = request.extensions().get::<MatchedPath>() else {
         return "unknown".to_owned();
     };

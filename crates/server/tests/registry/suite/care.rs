@@ -13,6 +13,7 @@ use server::care::backup::backup;
 use server::care::check::{Checked, Finding, Kind, check};
 use server::care::gc::{Collected, Mode, collect};
 use server::care::restore::restore;
+use server::store::removals::Removal;
 use server::{Blobs, Store};
 
 use super::packages::mcpkg;
@@ -125,7 +126,6 @@ pub(crate) async fn a_publish_keeps_its_file_whatever_gc_does(world: World) {
         store.remove_marked(digest, now, remove).await.unwrap()
     };
     let is_whole = async |digest: Digest| world.blobs.verify(digest).await.is_ok();
-    use server::store::removals::Removal;
     // The file was put by a publish that has not got to its second step, and is gone when it does.
     let gone = bytes("gone");
     let digest = put(&gone).await;
