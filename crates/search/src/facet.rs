@@ -28,11 +28,13 @@ pub enum Facet {
     Namespace,
     /// Who publishes it.
     Provider,
+    /// A tool that its chain calls.
+    Uses,
 }
 
 impl Facet {
     /// Every facet with its name.
-    pub const ALL: [(Facet, &'static str); 10] = [
+    pub const ALL: [(Facet, &'static str); 11] = [
         (Facet::Capability, "capability"),
         (Facet::Language, "language"),
         (Facet::Platform, "platform"),
@@ -43,6 +45,7 @@ impl Facet {
         (Facet::Dialect, "dialect"),
         (Facet::Namespace, "namespace"),
         (Facet::Provider, "provider"),
+        (Facet::Uses, "uses"),
     ];
 
     /// Its name.

@@ -3,12 +3,12 @@
 //! It is loaded from rows that are kept ready in the store and kept current by what has changed there.
 //! A row that cannot be read is left out and counted; it breaks no other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use registry::{Counted, Found};
-use search::{Change, Index, Query};
+use search::{Change, Index, Query, Snapshot};
 use tokio::sync::Mutex;
 
 use crate::store::feed::Changed;
@@ -16,6 +16,9 @@ use crate::store::{Store, StoreError};
 
 /// How many changes are read at once.
 const BATCH: u32 = 5_000;
+
+/// How many of the last changed tools are known by name.
+const RECENT: usize = 24;
 
 /// What can be found.
 #[derive(Debug, Default)]
@@ -25,6 +28,8 @@ pub struct Catalog {
     /// The number of the last change that is in here; held while more are taken in.
     last: Mutex<i64>,
     damaged: AtomicU64,
+    /// The tools that have changed last, the last one first.
+    recent: RwLock<VecDeque<String>>,
 }
 
 /// Some of what was found: answers that are ready to be sent.
@@ -97,6 +102,16 @@ impl Catalog {
             rows.push((change.id, found));
         }
         {
+            let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
+            for (id, found) in &rows {
+                recent.retain(|known| known != id);
+                if found.is_some() {
+                    recent.push_front(id.clone());
+                    recent.truncate(RECENT);
+                }
+            }
+        }
+        {
             let mut known = self.rows.write().unwrap_or_else(PoisonError::into_inner);
             for (id, found) in rows {
                 match found {
@@ -124,6 +139,19 @@ impl Catalog {
         let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
         let some = rows.values().skip(offset).take(limit).cloned().collect();
         Answers { rows: some, total: rows.len() }
+    }
+
+    /// The tools that have changed last, the last one first.
+    pub fn recent(&self, limit: usize) -> Answers {
+        let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
+        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let some = recent.iter().filter_map(|id| rows.get(id).cloned()).take(limit).collect();
+        Answers { rows: some, total: rows.len() }
+    }
+
+    /// The index as it is now, for several questions that must fit together.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.index.snapshot()
     }
 
     /// All tags, most frequent first; those that differ in case alone are one.

@@ -9,10 +9,12 @@
 //! | `schema` | the tables, version by version |
 //! | [`versions`] | publishing, yanking, and what is known of a version |
 //! | [`feed`] | what has changed since |
+//! | `manifests` | the manifest of a version |
 //! | [`tokens`] | who may do what |
 
 mod error;
 pub mod feed;
+mod manifests;
 mod schema;
 pub mod tokens;
 pub mod versions;

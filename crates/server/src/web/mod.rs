@@ -9,6 +9,7 @@
 //! | `find` | search, listing, tags, providers |
 //! | `tool` | describe, versions, bundle, download |
 //! | `change` | publish, yank |
+//! | `pages` | the same for people |
 //! | `caller` | who asks |
 //! | `answer` | headers of what is sent |
 //! | `serve` | connections |
@@ -18,6 +19,7 @@ mod asked;
 mod caller;
 mod change;
 mod find;
+mod pages;
 mod range;
 mod refused;
 mod router;

@@ -13,7 +13,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
 use super::refused::Refused;
-use super::{answer, change, find, tool};
+use super::{answer, change, find, pages, tool};
 use crate::service::Registry;
 
 /// The least bytes that are worth compressing.
@@ -31,6 +31,8 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/providers", get(find::providers))
         // One tool and what is beneath it: ids may have slashes, so the path is taken apart from its end.
         .route("/v1/tools/{*rest}", any(tool::route))
+        // For people.
+        .merge(pages::routes(&registry))
         // For the operator.
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
@@ -41,6 +43,7 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
             Refused::internal("the registry failed").into_response()
         }))
+        .layer(middleware::from_fn(pages::for_browsers))
         .with_state(registry)
 }
 

@@ -1,7 +1,7 @@
 //! The suite on a file and a folder.
 
 use crate::suite::world::World;
-use crate::suite::{changes, reading, refusals};
+use crate::suite::{changes, pages, reading, refusals};
 use server::Blobs;
 
 async fn fresh() -> World {
@@ -34,4 +34,8 @@ embedded! {
     changes::what_is_yanked_is_hidden_and_still_downloaded,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
+    pages::every_page_is_shown,
+    pages::what_pages_are_made_with_is_kept_for_ever,
+    pages::people_are_told_in_words_and_programs_in_the_model,
+    pages::hostile_text_is_only_text,
 }

@@ -2,8 +2,10 @@
 
 pub(crate) mod changes;
 pub(crate) mod packages;
+pub(crate) mod pages;
 pub(crate) mod reading;
 pub(crate) mod refusals;
+pub(crate) mod shelf;
 pub(crate) mod world;
 
 use world::World;
@@ -23,4 +25,8 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
+    pages::every_page_is_shown(fresh().await).await;
+    pages::what_pages_are_made_with_is_kept_for_ever(fresh().await).await;
+    pages::people_are_told_in_words_and_programs_in_the_model(fresh().await).await;
+    pages::hostile_text_is_only_text(fresh().await).await;
 }
