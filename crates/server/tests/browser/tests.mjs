@@ -39,6 +39,7 @@ export const tests = {
       const page = await world.open(PAGES[0], { scheme, width });
       for (const path of PAGES) {
         await world.go(page, path);
+        await world.shoot(page, path);
         // What is folded away is a part of the page too.
         await page.$$eval("details", (all) => all.forEach((one) => { one.removeAttribute("name"); one.open = true; }));
         await world.checkAccess(page);
@@ -47,6 +48,25 @@ export const tests = {
       }
       await page.close();
     }
+  },
+
+  async "those who check find what is wrong"(world) {
+    const page = await world.open("/");
+    await page.evaluate(() => {
+      document.querySelector("main").insertAdjacentHTML("beforeend", "<input><p>faint</p>");
+      document.querySelector("main p:last-child").style.color = "#ddd";
+      document.body.append(Object.assign(document.createElement("div"), { className: "far" }));
+      document.querySelector(".far").style.width = "3000px";
+      document.querySelector(".far").style.height = "1px";
+    });
+    await assert.rejects(() => world.checkAccess(page), /label/);
+    await assert.rejects(() => world.checkAccess(page), /color-contrast/);
+    await assert.rejects(() => world.checkWidth(page), /wide/);
+    await page.evaluate(() => document.body.append(Object.assign(document.createElement("script"), { textContent: "window.owned = 1" })));
+    await assert.rejects(() => world.checkPolicy(page), /policy/);
+    assert.equal(await page.evaluate(() => window.owned), undefined, "the policy holds");
+    assert.ok(world.complaints.length > 0, "the console tells of it");
+    world.complaints.length = 0;
   },
 
   async "a search is typed, suggested, refined, opened and paged"(world) {
@@ -102,7 +122,7 @@ export const tests = {
     const page = await world.open("/tools/acme.pdf.read");
     assert.equal(await text(page, "h1"), "Read PDFs locally");
     const command = await text(page, ".ways details[open] code");
-    assert.match(command, /^curl -fsSL -o acme\.pdf\.read-1\.2\.0\.mcpkg http:\/\/127\.0\.0\.1:\d+\//);
+    assert.match(command, /^curl -fsSL -o acme\.pdf\.read-1\.2\.0\.mcpkg \\\n  http:\/\/127\.0\.0\.1:\d+\//);
     await page.click(".ways details[open] .copy");
     await page.waitForFunction(() => document.querySelector(".ways details[open] .copy").innerText.startsWith("Copied"));
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);

@@ -11,15 +11,18 @@ use server::Blobs;
 /// Set where the browser must be there.
 const DEMANDED: &str = "HAFT_TEST_SERVERS";
 /// What a browser is called.
-const BROWSERS: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const BROWSERS: [&str; 3] =
+    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_find_read_and_copy() {
     let tools = std::env::var_os("HAFT_BROWSER_TOOLS")
         .map_or_else(|| testkit::files::repo().join("target/tools/browser"), PathBuf::from);
     let browser = std::env::var_os("HAFT_BROWSER").map(PathBuf::from);
-    let browser = browser.or_else(|| BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()));
-    let (Some(browser), true) = (browser, tools.join("node_modules/puppeteer-core").is_dir()) else {
+    let browser =
+        browser.or_else(|| BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()));
+    let (Some(browser), true) = (browser, tools.join("node_modules/puppeteer-core").is_dir())
+    else {
         let message = "Chromium, or what drives it, is not installed: run `./test`";
         assert!(std::env::var_os(DEMANDED).is_none(), "{message}");
         return;

@@ -34,10 +34,16 @@ pub(super) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("haft", "css", "text/css; charset=utf-8", include_str!("../../../assets/haft.css"))
 });
 pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("haft", "js", "text/javascript; charset=utf-8", include_str!("../../../assets/haft.js"))
+    Asset::new(
+        "haft",
+        "js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../../assets/haft.js"),
+    )
 });
-pub(super) static ICON: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("icon", "svg", "image/svg+xml", include_str!("../../../assets/icon.svg")));
+pub(super) static ICON: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new("icon", "svg", "image/svg+xml", include_str!("../../../assets/icon.svg"))
+});
 
 /// Sends one of them.
 pub(super) async fn get(request: Request) -> Result<Response, Refused> {

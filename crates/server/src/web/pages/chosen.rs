@@ -54,7 +54,8 @@ impl Chosen {
     pub(super) fn query(&self, last_word: LastWord) -> Result<Query, Refused> {
         let mut query = Query::new(&self.words).last_word(last_word);
         for (facet, value) in &self.filters {
-            query = query.filter(*facet, value).map_err(|error| Refused::invalid(error.to_string()))?;
+            query =
+                query.filter(*facet, value).map_err(|error| Refused::invalid(error.to_string()))?;
         }
         Ok(query.page((self.page - 1) * PAGE, PAGE))
     }

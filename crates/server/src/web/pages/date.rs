@@ -83,14 +83,23 @@ mod tests {
             (1_794_787_200_000, "16 Nov 2026", "2026-11-16T00:00:00Z"),
             (4_107_542_400_000, "1 Mar 2100", "2100-03-01T00:00:00Z"),
         ] {
-            assert_eq!((Moment(moment).to_string(), Moment(moment).exact()), (day.into(), exact.into()));
+            assert_eq!(
+                (Moment(moment).to_string(), Moment(moment).exact()),
+                (day.into(), exact.into())
+            );
         }
     }
 
     #[test]
     fn numbers_are_said_as_people_say_them() {
         assert_eq!((bytes(999), bytes(1_500)), ("999 bytes".to_owned(), "1.5 kB".to_owned()));
-        assert_eq!((bytes(64_000_000), bytes(1_234_567)), ("64 MB".to_owned(), "1.3 MB".to_owned()));
-        assert_eq!((grouped(7), grouped(1_000), grouped(1_234_567)), ("7".into(), "1,000".into(), "1,234,567".into()));
+        assert_eq!(
+            (bytes(64_000_000), bytes(1_234_567)),
+            ("64 MB".to_owned(), "1.3 MB".to_owned())
+        );
+        assert_eq!(
+            (grouped(7), grouped(1_000), grouped(1_234_567)),
+            ("7".into(), "1,000".into(), "1,234,567".into())
+        );
     }
 }

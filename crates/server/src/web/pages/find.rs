@@ -12,6 +12,7 @@ use search::{Facet, LastWord, Query, Snapshot};
 use super::chosen::{Chosen, FACETS, shown};
 use super::date::grouped;
 use super::frame::{Frame, page};
+use super::inert::short;
 use super::{Pages, link};
 use crate::catalog::Answers;
 use crate::web::refused::Refused;
@@ -24,6 +25,8 @@ const VALUES: usize = 30;
 const FEW: usize = 8;
 /// How many tags a tool is listed with.
 const TAGS: usize = 4;
+/// The most letters of a tag or another value.
+pub(super) const SHORT: usize = 48;
 /// How many recent tools and tags the first page has.
 const RECENT: usize = 6;
 const CLOUD: usize = 18;
@@ -154,7 +157,7 @@ pub(super) async fn results(
         (words, _) => words.to_owned(),
     };
     let filters = chosen.filters.iter().map(|(facet, value)| Value {
-        name: shown(*facet, value),
+        name: short(&shown(*facet, value), SHORT),
         address: chosen.toggled(*facet, value),
         count: label(*facet).to_owned(),
         is_chosen: true,
@@ -263,8 +266,9 @@ fn item(found: Found) -> Item {
 
 /// A tag that leads to all that have it.
 pub(super) fn tagged(tag: &str) -> Value {
-    let address = Chosen { page: 1, ..Chosen::default() }.toggled(Facet::Tag, &tag.trim().to_lowercase());
-    Value { name: tag.trim().to_owned(), address, count: String::new(), is_chosen: false }
+    let address =
+        Chosen { page: 1, ..Chosen::default() }.toggled(Facet::Tag, &tag.trim().to_lowercase());
+    Value { name: short(tag.trim(), SHORT), address, count: String::new(), is_chosen: false }
 }
 
 fn label(facet: Facet) -> &'static str {
@@ -286,7 +290,7 @@ fn groups(pages: &Pages, chosen: &Chosen) -> Result<Vec<Group>, Refused> {
                 || !tags.iter().any(|tag| tag.value == count.value)
         };
         let offered = counts.into_iter().filter(is_new).map(|count| Value {
-            name: shown(*facet, &count.value),
+            name: short(&shown(*facet, &count.value), SHORT),
             address: chosen.toggled(*facet, &count.value),
             count: grouped(count.count),
             is_chosen: chosen.has(*facet, &count.value),
@@ -325,7 +329,7 @@ impl Overview {
         let counts = snapshot.count(&all, &facets, CLOUD);
         let mut values = facets.iter().zip(counts).map(|(facet, counts)| {
             let value = |count: search::FacetCount| Value {
-                name: shown(*facet, &count.value),
+                name: short(&shown(*facet, &count.value), SHORT),
                 address: none.toggled(*facet, &count.value),
                 count: grouped(count.count),
                 is_chosen: false,

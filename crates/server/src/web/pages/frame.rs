@@ -48,7 +48,8 @@ impl Frame {
 pub(super) fn page(asked: &HeaderMap, template: &impl Template) -> Response {
     let text = template.render().unwrap_or_default();
     let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
-    let mut response = answer::kept(asked, &tag, Keep::Checked, || (StatusCode::OK, text).into_response());
+    let mut response =
+        answer::kept(asked, &tag, Keep::Checked, || (StatusCode::OK, text).into_response());
     dress(response.headers_mut());
     response
 }
@@ -60,7 +61,10 @@ fn dress(headers: &mut HeaderMap) {
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (header::HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+        (
+            header::HeaderName::from_static("permissions-policy"),
+            "camera=(), geolocation=(), microphone=()",
+        ),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -126,7 +130,8 @@ fn heading(status: StatusCode) -> &'static str {
 /// speaks TLS before us. What is no plain name of a host is not repeated.
 pub(super) fn origin(headers: &HeaderMap, uri: &axum::http::Uri) -> String {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let host = uri.authority().map(axum::http::uri::Authority::as_str).or_else(|| text(header::HOST));
+    let host =
+        uri.authority().map(axum::http::uri::Authority::as_str).or_else(|| text(header::HOST));
     let is_plain = |host: &&str| {
         !host.is_empty()
             && host.len() <= 255
@@ -134,6 +139,7 @@ pub(super) fn origin(headers: &HeaderMap, uri: &axum::http::Uri) -> String {
     };
     let host = host.filter(is_plain).unwrap_or("localhost");
     let scheme = text(header::HeaderName::from_static("x-forwarded-proto"));
-    let scheme = if scheme.is_some_and(|scheme| scheme.trim() == "https") { "https" } else { "http" };
+    let scheme =
+        if scheme.is_some_and(|scheme| scheme.trim() == "https") { "https" } else { "http" };
     format!("{scheme}://{host}")
 }

@@ -28,6 +28,14 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
+/// The beginning of a text, of so many letters.
+pub(super) fn short(text: &str, letters: usize) -> String {
+    if text.chars().nth(letters).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(letters - 1).chain(['…']).collect()
+}
+
 fn write(out: &mut impl Write, text: &str) -> fmt::Result {
     let mut start = 0;
     let mut marks = 0;
@@ -103,6 +111,7 @@ mod tests {
         ] {
             assert_eq!(escaped(text), shown, "{text:?}");
         }
+        assert_eq!((short("abc", 3), short("abcd", 3)), ("abc".to_owned(), "ab…".to_owned()));
         let stacked = format!("a{}b", "\u{301}".repeat(500));
         assert_eq!(escaped(&stacked), format!("a{}b", "\u{301}".repeat(MARKS)));
     }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::date::bytes;
+use super::inert::short;
 use super::markdown;
 use crate::service::Registry;
 use crate::store::versions::{FindError, Known};
@@ -109,8 +110,7 @@ impl Cache {
         let (name, limits) = (name.to_owned(), registry.settings.limits);
         let work = move || look(&manifest, &name, bytes.map(Vec::from), &limits);
         let looked = tokio::task::spawn_blocking(work).await;
-        let inside =
-            looked.unwrap_or(Inside { package: None, files: None, weight: 0 });
+        let inside = looked.unwrap_or(Inside { package: None, files: None, weight: 0 });
         let inside = Arc::new(inside);
         if inside.files.is_some() {
             self.keep(&known.digest, &inside);
@@ -132,7 +132,8 @@ impl Cache {
         kept.clock += 1;
         let now = kept.clock;
         kept.weight += inside.weight;
-        if let Some((_, old)) = kept.by_digest.insert(digest.to_owned(), (now, Arc::clone(inside))) {
+        if let Some((_, old)) = kept.by_digest.insert(digest.to_owned(), (now, Arc::clone(inside)))
+        {
             kept.weight -= old.weight;
         }
         while kept.by_digest.len() > KEPT.0 || kept.weight > KEPT.1 {
@@ -156,7 +157,9 @@ fn look(manifest: &[u8], name: &str, bytes: Option<Vec<u8>>, limits: &Limits) ->
     let readme = files.as_ref().and_then(|files| files.readme.as_ref());
     let weight = manifest.len() * 4
         + readme.map_or(0, |readme| readme.html.len())
-        + files.as_ref().map_or(0, |files| files.list.iter().map(|(path, _)| path.len() + 32).sum())
+        + files
+            .as_ref()
+            .map_or(0, |files| files.list.iter().map(|(path, _)| path.len() + 32).sum())
         + 1_024;
     Inside { package, files, weight }
 }
@@ -209,8 +212,8 @@ fn case(contents: &dyn Contents, path: &str) -> Option<Case> {
     let value: Value = serde_json::from_slice(&contents.read(plain).ok()?).ok()?;
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     Some(Case {
-        name: text("name").unwrap_or_else(|| plain.to_owned()),
-        about: text("description").unwrap_or_default(),
+        name: short(&text("name").unwrap_or_else(|| plain.to_owned()), 80),
+        about: short(&text("description").unwrap_or_default(), 300),
         checks: value.get("assertions").and_then(Value::as_array).map_or(0, Vec::len)
             + usize::from(value.get("expected").is_some()),
     })

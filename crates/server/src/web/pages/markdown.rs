@@ -22,7 +22,8 @@ pub(super) fn render(text: &str) -> String {
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
-    let mut writer = Writer { out: String::new(), open: Vec::new(), headings: Vec::new(), head: false };
+    let mut writer =
+        Writer { out: String::new(), open: Vec::new(), headings: Vec::new(), head: false };
     for event in Parser::new_ext(text, options) {
         writer.event(event);
         if writer.out.len() > MOST {
@@ -91,7 +92,9 @@ impl Writer {
             }
             Tag::MetadataBlock(_) => ("<pre tabindex=\"0\"><code>".to_owned(), "</code></pre>\n"),
             Tag::List(None) => ("<ul>".to_owned(), "</ul>\n"),
-            Tag::List(Some(first)) => (format!("<ol start=\"{}\">", (*first).min(9_999)), "</ol>\n"),
+            Tag::List(Some(first)) => {
+                (format!("<ol start=\"{}\">", (*first).min(9_999)), "</ol>\n")
+            }
             Tag::Item => ("<li>".to_owned(), "</li>\n"),
             Tag::Table(_) => {
                 let start = "<div class=\"wide\" role=\"group\" aria-label=\"Table\" tabindex=\"0\"><table>";
@@ -130,7 +133,8 @@ impl Writer {
 
     /// Opens a tag, unless too many are open. `instead` is what it holds when there is nothing in it.
     fn push(&mut self, start: String, end: &'static str, instead: Option<String>) {
-        let (start, end) = if self.open.len() < DEEPEST { (start, end) } else { (String::new(), "") };
+        let (start, end) =
+            if self.open.len() < DEEPEST { (start, end) } else { (String::new(), "") };
         self.out.push_str(&start);
         self.open.push(Open { start: self.out.len(), end, instead });
     }
@@ -175,7 +179,9 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_laid_out() {
-        let html = render("# Title\n\nSome *text* with `code`.\n\n- one\n- [x] two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n");
+        let html = render(
+            "# Title\n\nSome *text* with `code`.\n\n- one\n- [x] two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+        );
         for part in [
             "<h3>Title</h3>",
             "<em>text</em>",
@@ -227,7 +233,9 @@ mod tests {
             "&lt;script&gt;alert(1)&lt;/script&gt;",
         ] {
             let html = render(text);
-            let known = ["p", "/p", "a", "/a", "span", "/span", "pre", "/pre", "code", "/code", "h3", "/h3"];
+            let known = [
+                "p", "/p", "a", "/a", "span", "/span", "pre", "/pre", "code", "/code", "h3", "/h3",
+            ];
             for (at, _) in html.match_indices('<') {
                 let tag = &html[at + 1..at + html[at..].find('>').unwrap()];
                 let mut words = tag.split(' ');
@@ -264,7 +272,8 @@ mod tests {
             assert!(begun.elapsed().as_secs() < 10, "{:?} {}", begun.elapsed(), &text[..20]);
             for tag in ["p", "blockquote", "ul", "li", "table", "tr", "a"] {
                 let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
-                let opened = html.matches(&format!("{open}>")).count() + html.matches(&format!("{open} ")).count();
+                let opened = html.matches(&format!("{open}>")).count()
+                    + html.matches(&format!("{open} ")).count();
                 assert_eq!(opened, html.matches(&close).count(), "{tag}");
             }
         }

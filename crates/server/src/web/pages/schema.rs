@@ -4,6 +4,8 @@ use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
+use super::inert::short;
+
 /// How deep objects in objects are shown, and how many lines in all.
 const DEEPEST: usize = 6;
 const LINES: usize = 200;
@@ -12,6 +14,8 @@ const STEPS: usize = 5_000;
 /// The most letters of a value, and the most values of a list, that are shown.
 const LETTERS: usize = 120;
 const VALUES: usize = 24;
+/// The most letters of what an author says about a value.
+const ABOUT: usize = 600;
 
 /// A schema as lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,7 +73,8 @@ impl<'s> Reader<'s> {
         let mut schema = schema;
         for _ in 0..DEEPEST {
             let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { break };
-            let Some(target) = reference.strip_prefix('#').and_then(|at| self.root.pointer(at)) else {
+            let Some(target) = reference.strip_prefix('#').and_then(|at| self.root.pointer(at))
+            else {
                 break;
             };
             schema = target;
@@ -104,14 +109,20 @@ impl<'s> Reader<'s> {
                 }
                 ("patternProperties", Some(Value::Object(patterns))) => {
                     for (pattern, property) in patterns {
-                        self.one(&format!("names like {pattern}"), property, (depth, within), false);
+                        self.one(
+                            &format!("names like {pattern}"),
+                            property,
+                            (depth, within),
+                            false,
+                        );
                     }
                 }
                 _ => {}
             }
         }
         for word in ["allOf", "anyOf", "oneOf"] {
-            let variants = schema.get(word).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let variants =
+                schema.get(word).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
             for (at, variant) in variants.iter().enumerate() {
                 let variant = self.resolve(variant);
                 if !has_parts(variant) {
@@ -182,7 +193,9 @@ impl<'s> Reader<'s> {
             name: clip(name),
             kind: self.kind(schema, 0),
             is_required,
-            about: text(schema, "description").or_else(|| text(schema, "title")).unwrap_or_default(),
+            about: text(schema, "description")
+                .or_else(|| text(schema, "title"))
+                .unwrap_or_default(),
             choices: shown,
             default: schema.get("default").map(value),
             bounds: schema.as_object().map(bounds).unwrap_or_default(),
@@ -200,7 +213,9 @@ impl<'s> Reader<'s> {
         let named = |name: &str| match name {
             "string" => match text(schema, "format").as_deref() {
                 Some("date-time") => "date and time".to_owned(),
-                Some(format @ ("date" | "time" | "email" | "uri" | "uuid" | "hostname")) => format.to_owned(),
+                Some(format @ ("date" | "time" | "email" | "uri" | "uuid" | "hostname")) => {
+                    format.to_owned()
+                }
                 _ => "text".to_owned(),
             },
             "integer" => "whole number".to_owned(),
@@ -255,17 +270,27 @@ fn has_parts(schema: &Value) -> bool {
 fn bounds(schema: &Map<String, Value>) -> Vec<String> {
     let has = |word: &str| schema.get(word).filter(|bound| bound.is_number()).map(value);
     let mut bounds = Vec::new();
-    let mut pair = |least: Option<String>, most: Option<String>, unit: &str| match (least, most) {
-        (Some(least), Some(most)) if least == most => bounds.push(format!("exactly {least}{unit}")),
-        (Some(least), Some(most)) => bounds.push(format!("{least} to {most}{unit}")),
-        (Some(least), None) => bounds.push(format!("at least {least}{unit}")),
-        (None, Some(most)) => bounds.push(format!("at most {most}{unit}")),
-        (None, None) => {}
-    };
-    pair(has("minimum"), has("maximum"), "");
-    pair(has("minLength"), has("maxLength"), " characters");
-    pair(has("minItems"), has("maxItems"), " items");
-    pair(has("minProperties"), has("maxProperties"), " members");
+    for (least, most, unit) in [
+        ("minimum", "maximum", ""),
+        ("minLength", "maxLength", "character"),
+        ("minItems", "maxItems", "item"),
+        ("minProperties", "maxProperties", "member"),
+    ] {
+        let counted = |number: String| match (unit, number.as_str()) {
+            ("", _) => number,
+            (unit, "1") => format!("1 {unit}"),
+            (unit, _) => format!("{number} {unit}s"),
+        };
+        bounds.extend(match (has(least), has(most)) {
+            (Some(least), Some(most)) if least == most => {
+                Some(format!("exactly {}", counted(most)))
+            }
+            (Some(least), Some(most)) => Some(format!("{least} to {}", counted(most))),
+            (Some(least), None) => Some(format!("at least {}", counted(least))),
+            (None, Some(most)) => Some(format!("at most {}", counted(most))),
+            (None, None) => None,
+        });
+    }
     if let Some(least) = has("exclusiveMinimum") {
         bounds.push(format!("more than {least}"));
     }
@@ -288,7 +313,7 @@ fn bounds(schema: &Map<String, Value>) -> Vec<String> {
 }
 
 fn text(schema: &Value, word: &str) -> Option<String> {
-    schema.get(word).and_then(Value::as_str).map(|text| text.trim().to_owned())
+    schema.get(word).and_then(Value::as_str).map(|text| short(text.trim(), ABOUT))
 }
 
 /// A value: a text as it is, anything else as JSON.
@@ -300,10 +325,7 @@ fn value(value: &Value) -> String {
 }
 
 fn clip(text: &str) -> String {
-    if text.chars().count() <= LETTERS {
-        return text.to_owned();
-    }
-    text.chars().take(LETTERS - 1).chain(['…']).collect()
+    short(text, LETTERS)
 }
 
 #[cfg(test)]
@@ -345,7 +367,10 @@ mod tests {
             ]
         );
         assert_eq!(table.lines[2].choices, ["fast", "exact"]);
-        assert_eq!((&table.lines[0].bounds[0][..], &table.lines[3].bounds[0][..]), ("at least 1 characters", "1 to 100"));
+        assert_eq!(
+            (&table.lines[0].bounds[0][..], &table.lines[3].bounds[0][..]),
+            ("at least 1 character", "1 to 100")
+        );
         assert_eq!(table.lines[4].about, "From here to there");
         let last = table.lines.last().unwrap();
         assert_eq!((last.kind.as_str(), last.bounds.len()), ("list of text", 2));

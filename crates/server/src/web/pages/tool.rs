@@ -14,14 +14,15 @@ use super::date::{Moment, bytes};
 use super::find::{Item, Value, items, tagged};
 use super::frame::{Frame, origin, page};
 use super::how::{Way, ways};
+use super::inert::short;
 use super::inside::Inside;
 use super::markdown::REL;
 use super::schema::{Table, table};
 use super::words::{Fact, Need, Weight, duration, effect, facts, needs};
 use super::{Pages, link};
+use crate::store::versions::{FindError, Known, Which};
 use crate::web::refused::Refused;
 use crate::web::text::decode;
-use crate::store::versions::{FindError, Known, Which};
 
 /// How many versions are listed before a click.
 const FEW: usize = 6;
@@ -39,6 +40,8 @@ struct ToolPage {
     heading: String,
     id: String,
     describe: Describe,
+    /// More than the summary.
+    about: Option<String>,
     kind: String,
     homepage: Option<String>,
     namespace: Value,
@@ -124,7 +127,8 @@ pub(super) async fn show(
     let known = store.find(&id, Which::Exactly(wanted)).await.map_err(missing)?;
     let describe: Describe = serde_json::from_str(&known.describe)
         .map_err(|_| Refused::internal("what is known of the version cannot be read any more"))?;
-    let inside = pages.inside.inside(&pages.registry, &known, &describe.name).await.map_err(missing)?;
+    let inside =
+        pages.inside.inside(&pages.registry, &known, &describe.name).await.map_err(missing)?;
     let latest = versions.latest.as_ref().filter(|latest| **latest != known.version);
     let latest = latest.map(|latest| plain_value(latest, link::tool(&id)));
     let mut few: Vec<Row> = versions
@@ -171,8 +175,10 @@ impl View {
         let View { known, describe, inside, namespace, origin } = self;
         let package = inside.package.as_ref();
         let id = describe.id.strip_prefix(identity::PREFIX).unwrap_or(&describe.id).to_owned();
-        let heading = package.and_then(|package| package.name.clone()).unwrap_or_else(|| id.clone());
+        let heading = package.and_then(|package| package.name.as_deref()).unwrap_or(&id);
+        let heading = short(heading, 120);
         let none = Chosen { page: 1, ..Chosen::default() };
+        let about = describe.description.as_ref().filter(|about| **about != describe.summary);
         let provider = describe.provider.as_ref();
         let keys = describe.signature.as_ref().map(|signature| signature.keys.clone());
         let kind = shown(Facet::Kind, describe.kind.as_deref().unwrap_or("tool"));
@@ -206,6 +212,7 @@ impl View {
             keys: keys.unwrap_or_default(),
             namespace: plain_value(&namespace, link::namespace(&namespace)),
             inside,
+            about: about.map(|about| short(about, 8_000)),
             describe,
             id,
         }
@@ -213,7 +220,7 @@ impl View {
 }
 
 fn plain_value(name: &str, address: String) -> Value {
-    Value { name: name.to_owned(), address, count: String::new(), is_chosen: false }
+    Value { name: short(name, 80), address, count: String::new(), is_chosen: false }
 }
 
 /// Which tool and which version: `/tools/ID` or `/tools/ID/versions/VERSION`; an id may have slashes.
@@ -265,8 +272,8 @@ fn callable(action: &Action) -> Callable {
     let (effect, weight) = effect(action);
     let summary = action.summary.as_ref().or(action.description.as_ref());
     Callable {
-        name: action.name.clone(),
-        summary: summary.cloned().unwrap_or_default(),
+        name: short(&action.name, 120),
+        summary: short(summary.map_or("", String::as_str), 1_000),
         effect,
         weight,
         asks: action.requires_approval == Some(true),

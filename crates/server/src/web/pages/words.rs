@@ -3,8 +3,11 @@
 //! What the author does not say is told as not said; it is never taken for harmless.
 
 use manifest::model::{
-    Action, AuthKind, Channel, Input, InputKind, InputSource, Package, Permissions, Sandbox, SideEffects,
+    Action, AuthKind, Channel, Input, InputKind, InputSource, Package, Permissions, Sandbox,
+    SideEffects,
 };
+
+use super::inert::short;
 
 /// How much a fact should weigh with whoever reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,13 +92,17 @@ fn effects(actions: &[Action]) -> Fact {
     };
     let mut effect = match worst {
         Some(SideEffects::Destructive) => {
-            let mut fact =
-                fact("Changes", Weight::Ask, "Can change or delete things for good; each such call asks first.");
+            let mut fact = fact(
+                "Changes",
+                Weight::Ask,
+                "Can change or delete things for good; each such call asks first.",
+            );
             fact.exact = named(SideEffects::Destructive);
             fact
         }
         Some(SideEffects::Write) => {
-            let mut fact = fact("Changes", Weight::Ask, "Changes things, in a way that can be undone.");
+            let mut fact =
+                fact("Changes", Weight::Ask, "Changes things, in a way that can be undone.");
             fact.exact = named(SideEffects::Write);
             fact
         }
@@ -119,7 +126,9 @@ fn network(permissions: &Permissions) -> Fact {
         0 if permissions.declared => fact("Network", Weight::Calm, "None."),
         0 => fact("Network", Weight::Ask, "The author does not say."),
         1 => exact("Network", Weight::Plain, "Reaches one host.", &permissions.hosts),
-        many => exact("Network", Weight::Plain, format!("Reaches {many} hosts."), &permissions.hosts),
+        many => {
+            exact("Network", Weight::Plain, format!("Reaches {many} hosts."), &permissions.hosts)
+        }
     }
 }
 
@@ -137,7 +146,9 @@ fn files(permissions: &Permissions) -> Fact {
             exact("Files", Weight::Plain, "Reads files and writes none. Reads in:", read)
         }
         Some("write") => fact("Files", Weight::Ask, "Asks to write in the folders you grant."),
-        Some("read") => fact("Files", Weight::Plain, "Reads the folders you grant; writes nothing."),
+        Some("read") => {
+            fact("Files", Weight::Plain, "Reads the folders you grant; writes nothing.")
+        }
         _ if permissions.declared => fact("Files", Weight::Calm, "None."),
         _ => fact("Files", Weight::Ask, "The author does not say."),
     }
@@ -159,7 +170,8 @@ fn approval(actions: &[Action]) -> Fact {
         action.requires_approval == Some(true)
             || action.side_effects == Some(SideEffects::Destructive)
     };
-    let names: Vec<String> = actions.iter().filter(asks).map(|action| action.name.clone()).collect();
+    let names: Vec<String> =
+        actions.iter().filter(asks).map(|action| action.name.clone()).collect();
     if names.is_empty() {
         return fact("Approval", Weight::Plain, "Its author asks for none.");
     }
@@ -173,13 +185,23 @@ fn money(package: &Package) -> Option<Fact> {
     match (package.uses_payment, &package.cost) {
         (Some(true), _) => Some(fact("Money", Weight::Ask, "Spends money.")),
         (Some(false), _) => Some(fact("Money", Weight::Calm, "Spends none.")),
+        (None, Some(cost)) if is_free(&cost.value()) => {
+            Some(fact("Money", Weight::Calm, "Costs nothing, its author says."))
+        }
         (None, Some(cost)) => {
             let mut told = fact("Money", Weight::Plain, "Its author names a price.");
-            told.exact.push(clip(cost.text()));
+            told.exact.push(short(cost.text(), 300));
             Some(told)
         }
         (None, None) => None,
     }
+}
+
+/// Whether every number of a price is zero, and there is one.
+fn is_free(cost: &serde_json::Value) -> bool {
+    let Some(parts) = cost.as_object() else { return false };
+    let mut numbers = parts.values().filter_map(serde_json::Value::as_f64).peekable();
+    numbers.peek().is_some() && numbers.all(|number| number == 0.0)
 }
 
 fn sign_in(package: &Package) -> Option<Fact> {
@@ -223,9 +245,11 @@ pub(super) fn needs(package: &Package) -> Vec<Need> {
             (false, InputKind::File) => "file",
         },
         about: match (&input.prompt, input.source, &input.default) {
-            (Some(prompt), _, _) => prompt.clone(),
+            (Some(prompt), _, _) => short(prompt, 600),
             (None, InputSource::Caller, _) => "from the caller's environment".to_owned(),
-            (None, InputSource::Owner, Some(default)) if !input.secret => format!("default {default}"),
+            (None, InputSource::Owner, Some(default)) if !input.secret => {
+                format!("default {default}")
+            }
             (None, InputSource::Owner, _) => String::new(),
         },
         is_required: input.required,
@@ -249,15 +273,12 @@ pub(super) fn effect(action: &Action) -> (&'static str, Weight) {
 pub(super) fn duration(milliseconds: u64) -> String {
     match milliseconds {
         0..1_000 => format!("{milliseconds} ms"),
-        1_000..120_000 if milliseconds.is_multiple_of(1_000) => format!("{} s", milliseconds / 1_000),
+        1_000..120_000 if milliseconds.is_multiple_of(1_000) => {
+            format!("{} s", milliseconds / 1_000)
+        }
         1_000..120_000 => format!("{}.{} s", milliseconds / 1_000, milliseconds % 1_000 / 100),
         _ => format!("{} min", milliseconds / 60_000),
     }
-}
-
-fn clip(text: &str) -> String {
-    const LETTERS: usize = 300;
-    if text.chars().count() <= LETTERS { text.to_owned() } else { text.chars().take(LETTERS).chain(['…']).collect() }
 }
 
 #[cfg(test)]
@@ -322,8 +343,21 @@ mod tests {
     }
 
     #[test]
+    fn only_a_price_of_nothing_is_free() {
+        use serde_json::json;
+        assert!(is_free(&json!({"fee": 0, "usage": "none"})));
+        for cost in
+            [json!({"fee": 0, "more": 0.01}), json!({"usage": "metered"}), json!({}), json!(0)]
+        {
+            assert!(!is_free(&cost), "{cost}");
+        }
+    }
+
+    #[test]
     fn times_are_said_as_people_say_them() {
-        for (time, said) in [(500, "500 ms"), (10_000, "10 s"), (1_500, "1.5 s"), (300_000, "5 min")] {
+        for (time, said) in
+            [(500, "500 ms"), (10_000, "10 s"), (1_500, "1.5 s"), (300_000, "5 min")]
+        {
             assert_eq!(duration(time), said);
         }
     }

@@ -18,7 +18,9 @@ fn text(answer: &Answer) -> &str {
 fn is_page(answer: &Answer) {
     assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
     let policy = answer.header("content-security-policy");
-    for part in ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"] {
+    for part in
+        ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"]
+    {
         assert!(policy.contains(part), "{policy}");
     }
     assert!(!policy.contains("unsafe"), "{policy}");
@@ -39,8 +41,14 @@ pub(crate) async fn every_page_is_shown(world: World) {
     shelf::fill(&world).await;
     for (path, parts) in [
         ("/", &["Lately changed", "59 tools", "acme.pdf.read", "MCP server"][..]),
-        ("/search", &["All tools", "59 tools", "Page 1 of 3", "/search?page=2", "/search?kind=mcp_server"]),
-        ("/search?q=words&tag=text", &["Chosen filters", "15 tools", "name=\"tag\" value=\"text\"", "/search?q=words\""]),
+        (
+            "/search",
+            &["All tools", "59 tools", "Page 1 of 3", "/search?page=2", "/search?kind=mcp_server"],
+        ),
+        (
+            "/search?q=words&tag=text",
+            &["Chosen filters", "name=\"tag\" value=\"text\"", "/search?q=words\""],
+        ),
         ("/search?q=one+of+many&page=2", &["Page 2 of 3", "/search?q=one%20of%20many&#38;page=3"]),
         ("/search?q=one+of+many&page=99", &["Page 3 of 3"]),
         ("/search?q=zzzzqqqq", &["No tool is like that."]),
@@ -60,21 +68,36 @@ pub(crate) async fn every_page_is_shown(world: World) {
                 "leaks temporary files",
                 "required",
                 "/tools/acme.pdf.read/versions/1.2.0",
-                "curl -fsSL -o acme.pdf.read-1.2.0.mcpkg http://registry.example:7070/v1/tools/acme.pdf.read/versions/1.2.0/package",
+                "curl -fsSL -o acme.pdf.read-1.2.0.mcpkg \\\n  http://registry.example:7070/v1/tools/acme.pdf.read/versions/1.2.0/package",
                 "rel=\"nofollow noopener noreferrer ugc\" href=\"https://example.com/pdf\"",
             ],
         ),
-        ("/tools/acme.pdf.read/versions/1.0.0", &["was yanked", "leaks temporary files", "Take 1.2.0 instead"]),
-        ("/tools/acme.pdf.read/versions/1.1.0", &["The highest is <a href=\"/tools/acme.pdf.read\">1.2.0</a>"]),
+        (
+            "/tools/acme.pdf.read/versions/1.0.0",
+            &["was yanked", "leaks temporary files", "Take 1.2.0 instead"],
+        ),
+        (
+            "/tools/acme.pdf.read/versions/1.1.0",
+            &["The highest is <a href=\"/tools/acme.pdf.read\">1.2.0</a>"],
+        ),
         ("/tools/gone.tool", &["was yanked", "No reason was given"]),
         ("/tools/post.mail", &["Every call waits for your word.", "smtp_pass", "Needs one secret"]),
-        ("/tools/demo.text.report", &["Steps", "calls <a class=\"id\" href=\"/tools/demo.text.clean\">"]),
+        (
+            "/tools/demo.text.report",
+            &["Steps", "calls <a class=\"id\" href=\"/tools/demo.text.clean\">"],
+        ),
         ("/tools/demo.text.clean", &["Used in chains", "/tools/demo.text.report"]),
         ("/tools/text-find", &["exact scope", "files.documents", "Reads the one file"]),
-        ("/tools/dice-remote", &["claude mcp add --transport http dice-remote https://mcp.example.com/dice"]),
+        (
+            "/tools/dice-remote",
+            &["claude mcp add --transport http dice-remote https://mcp.example.com/dice"],
+        ),
         (
             "/tools/dice-local",
-            &["npm install --global @example/dice@1.0.0", "-- dice-mcp --say &#39;it&#39;\\&#39;&#39;s $HOME&#39;"],
+            &[
+                "npm install --global @example/dice@1.0.0",
+                "-- dice-mcp --say &#39;it&#39;\\&#39;&#39;s $HOME&#39;",
+            ],
         ),
         ("/tools/dice-server", &["cannot start it by name"]),
     ] {
@@ -151,14 +174,36 @@ pub(crate) async fn hostile_text_is_only_text(world: World) {
     assert_eq!(world.publish(shelf::hostile()).await.status, 201);
     world.publish(bundle("tool:a.b", "a.b", "1.0.0").to_string()).await;
     let yank = "/v1/tools/evil.tool/versions/6.6.6/yank";
-    for path in ["/", "/search", "/search?q=window.owned", "/suggest?q=window.owned", "/namespaces/evil",
-        "/tools/evil.tool", "/tools/evil.tool/versions/6.6.6", "/search?q=%3Cscript%3Ealert(1)%3C/script%3E&tag=%22%3E%3Cscript%3E"] {
+    for path in [
+        "/",
+        "/search",
+        "/search?q=window.owned",
+        "/suggest?q=window.owned",
+        "/namespaces/evil",
+        "/tools/evil.tool",
+        "/tools/evil.tool/versions/6.6.6",
+        "/search?q=%3Cscript%3Ealert(1)%3C/script%3E&tag=%22%3E%3Cscript%3E",
+    ] {
         let page = world.get(path).await;
         assert_eq!(page.status, 200, "{path}");
         is_page(&page);
         let html = text(&page);
-        for dangerous in ["<script>", "<img", "<svg onload", "<iframe", "<style", "<form action=https", "<meta http-equiv",
-            "<base", "href=\"javascript", "href=\"data", "href=\"java", "\u{202e}", "\u{2066}", "\u{e0041}"] {
+        for dangerous in [
+            "<script>",
+            "<img",
+            "<svg onload",
+            "<iframe",
+            "<style",
+            "<form action=https",
+            "<meta http-equiv",
+            "<base",
+            "href=\"javascript",
+            "href=\"data",
+            "href=\"java",
+            "\u{202e}",
+            "\u{2066}",
+            "\u{e0041}",
+        ] {
             assert!(!html.contains(dangerous), "{path}: {dangerous}");
         }
     }

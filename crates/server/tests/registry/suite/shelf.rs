@@ -51,7 +51,8 @@ pub(crate) fn reader(version: &str, signed: bool) -> Vec<u8> {
             "expected": {"total": 1}, "assertions": [{"path": "$.total", "equals": 1}]})
         .to_string()
     };
-    let (one, two) = (case("one_page", "A file of one page."), case("no_page", "A file that is empty."));
+    let (one, two) =
+        (case("one_page", "A file of one page."), case("no_page", "A file that is empty."));
     let index = format!("// {version}\n");
     let text = manifest.to_string();
     let mut files: Vec<(&str, &[u8])> = vec![
@@ -109,7 +110,8 @@ pub(crate) fn hostile() -> Vec<u8> {
         "meta": {"publisher": {"id": HOSTILE, "name": nasty}, "license": "MIT",
                  "homepage": "https://example.com/\"onmouseover=\"window.owned=1"}
     });
-    let case = json!({"name": nasty, "description": nasty, "input": {}, "expected": {}}).to_string();
+    let case =
+        json!({"name": nasty, "description": nasty, "input": {}, "expected": {}}).to_string();
     let readme = format!(
         "# {nasty}\n\n<script>window.owned=1</script>\n\n<img src=x onerror=window.owned=1>\n\n\
          [click](javascript:window.owned=1) [data](data:text/html,<script>window.owned=1</script>) \
@@ -169,7 +171,13 @@ pub(crate) async fn fill(world: &World) {
     for number in 0..45 {
         let id = format!("many.tool{number:02}");
         let tag = ["text", "numbers", "files"][number % 3];
-        publish(plain(&id, &format!("Tool {number}"), "One of many tools that count words.", &[tag])).await;
+        publish(plain(
+            &id,
+            &format!("Tool {number}"),
+            "One of many tools that count words.",
+            &[tag],
+        ))
+        .await;
     }
     publish(bundle("tool:post.mail", "post.mail", "2.0.0").to_string().into_bytes()).await;
     let digest = "5f".repeat(32);
@@ -179,8 +187,17 @@ pub(crate) async fn fill(world: &World) {
     let local = json!({"kind": "mcp-stdio", "install": {"method": "npm", "package": "@example/dice", "version_spec": "1.0.0"},
         "entrypoint": {"command": ["dice-mcp", "--say", "it's $HOME"]}});
     publish(server("dice-local", &local)).await;
-    for folder in ["mcpkg/text-clean", "mcpkg/text-stats", "mcpkg/pipeline", "mcpkg/convert-units",
-        "mcpkg/echo", "install-manifest/text-find", "install-manifest/dice-server", "install-manifest/word-count", "capability/greet"] {
+    for folder in [
+        "mcpkg/text-clean",
+        "mcpkg/text-stats",
+        "mcpkg/pipeline",
+        "mcpkg/convert-units",
+        "mcpkg/echo",
+        "install-manifest/text-find",
+        "install-manifest/dice-server",
+        "install-manifest/word-count",
+        "capability/greet",
+    ] {
         publish(example(folder)).await;
     }
     for version in ["0.9.0", "1.0.0", "1.0.1", "1.0.2", "1.1.0", "1.1.1", "1.2.0-beta.1"] {
