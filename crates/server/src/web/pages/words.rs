@@ -197,11 +197,15 @@ fn money(package: &Package) -> Option<Fact> {
     }
 }
 
-/// Whether every number of a price is zero, and there is one.
+/// Whether a price is none: no number but zero, and nothing that is metered.
 fn is_free(cost: &serde_json::Value) -> bool {
+    use serde_json::Value;
     let Some(parts) = cost.as_object() else { return false };
-    let mut numbers = parts.values().filter_map(serde_json::Value::as_f64).peekable();
-    numbers.peek().is_some() && numbers.all(|number| number == 0.0)
+    let mut numbers = parts.values().filter_map(Value::as_f64);
+    let usage = parts.get("usage_model").and_then(Value::as_str);
+    let is_told =
+        usage == Some("none") || (usage.is_none() && parts.values().any(Value::is_number));
+    is_told && numbers.all(|number| number == 0.0)
 }
 
 fn sign_in(package: &Package) -> Option<Fact> {
@@ -345,10 +349,13 @@ mod tests {
     #[test]
     fn only_a_price_of_nothing_is_free() {
         use serde_json::json;
-        assert!(is_free(&json!({"fee": 0, "usage": "none"})));
-        for cost in
-            [json!({"fee": 0, "more": 0.01}), json!({"usage": "metered"}), json!({}), json!(0)]
-        {
+        assert!(is_free(&json!({"fee": 0})) && is_free(&json!({"usage_model": "none"})));
+        for cost in [
+            json!({"fee": 0, "more": 0.01}),
+            json!({"fee": 0, "usage_model": "metered"}),
+            json!({}),
+            json!(0),
+        ] {
             assert!(!is_free(&cost), "{cost}");
         }
     }
