@@ -30,11 +30,13 @@ pub enum Facet {
     Provider,
     /// How far along it is offered; a registry says so.
     Channel,
+    /// A tool that its chain calls.
+    Uses,
 }
 
 impl Facet {
     /// Every facet with its name.
-    pub const ALL: [(Facet, &'static str); 11] = [
+    pub const ALL: [(Facet, &'static str); 12] = [
         (Facet::Capability, "capability"),
         (Facet::Language, "language"),
         (Facet::Platform, "platform"),
@@ -46,6 +48,7 @@ impl Facet {
         (Facet::Namespace, "namespace"),
         (Facet::Provider, "provider"),
         (Facet::Channel, "channel"),
+        (Facet::Uses, "uses"),
     ];
 
     /// Its name.

@@ -5,11 +5,12 @@
 
 mod shelf;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use registry::{Channel, Counted, Found};
-use search::{Change, Entry, Facet, Index, Query};
+use search::{Change, Entry, Facet, FacetCount, Index, Query, Snapshot};
 use tokio::sync::Mutex;
 
 use crate::store::feed::{Changed, Offered};
@@ -20,6 +21,9 @@ use shelf::{Row, Shelf};
 /// How many changes are read at once.
 const BATCH: u32 = 5_000;
 
+/// How many of the last changed tools are known by name.
+const RECENT: usize = 24;
+
 /// What can be found.
 #[derive(Debug, Default)]
 pub struct Catalog {
@@ -28,6 +32,8 @@ pub struct Catalog {
     /// The number of the last change that is in here; held while more are taken in.
     last: Mutex<i64>,
     damaged: AtomicU64,
+    /// The tools that have changed last, the last one first.
+    recent: RwLock<VecDeque<String>>,
 }
 
 /// What is offered, by id.
@@ -131,6 +137,16 @@ impl Catalog {
             rows.push((change.id, stable, ahead));
         }
         {
+            let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
+            for (id, stable, _) in &rows {
+                recent.retain(|known| known != id);
+                if stable.is_some() {
+                    recent.push_front(id.clone());
+                    recent.truncate(RECENT);
+                }
+            }
+        }
+        {
             let mut known = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
             for (id, stable, ahead) in rows {
                 known.stable.put(&id, stable.as_ref().map(|read| (read.row.clone(), &read.found)));
@@ -168,14 +184,22 @@ impl Catalog {
         self.search_in(query.clone(), &View::ALL)
     }
 
+    /// How many of what a query finds have which value, as far as it is offered to everybody.
+    pub fn counts(&self, query: &Query, facets: &[Facet], most: usize) -> Vec<Vec<FacetCount>> {
+        let stable = Channel::Stable.name();
+        let narrowed = self.is_split().then(|| query.clone().filter(Facet::Channel, stable).ok());
+        self.index.snapshot().count(narrowed.flatten().as_ref().unwrap_or(query), facets, most)
+    }
+
+    /// Whether anything is ahead of what is stable. Filters are applied before ranking; where all is stable there is
+    /// nothing to filter.
+    fn is_split(&self) -> bool {
+        self.shelves.read().unwrap_or_else(PoisonError::into_inner).ahead.len(None) > 0
+    }
+
     /// Answers a query. One that names a namespace must not: it is the view that says whose names are seen.
     pub fn search_in(&self, query: Query, view: &View) -> Answers {
-        let is_split = {
-            let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
-            shelves.ahead.len(None) > 0
-        };
-        // Filters are applied before ranking; where all is stable there is nothing to filter.
-        let channel = is_split.then_some((Facet::Channel, view.channel.name()));
+        let channel = self.is_split().then_some((Facet::Channel, view.channel.name()));
         let namespace = view.namespace().map(|name| (Facet::Namespace, name));
         let mut query = query;
         for (facet, value) in [channel, namespace].into_iter().flatten() {
@@ -219,6 +243,20 @@ impl Catalog {
             rows: rows.map(|row| Arc::clone(&row.found)).collect(),
             total: stable.len(namespace) + only_ahead,
         }
+    }
+
+    /// The tools that have changed last and are offered to everybody, the last one first.
+    pub fn recent(&self, limit: usize) -> Answers {
+        let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
+        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
+        let some = recent.iter().filter_map(|id| shelves.stable.get(id)).take(limit);
+        let rows = some.map(|row| Arc::clone(&row.found)).collect();
+        Answers { rows, total: shelves.stable.len(None) }
+    }
+
+    /// The index as it is now, for several questions that must fit together.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.index.snapshot()
     }
 
     /// All tags of what is offered to everybody, most frequent first; those that differ in case alone are one.

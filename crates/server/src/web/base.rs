@@ -1,7 +1,7 @@
 //! The address of the registry itself, for answers that must name it.
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::refused::Refused;
@@ -22,7 +22,10 @@ pub(super) fn of(registry: &Registry, uri: &Uri, headers: &HeaderMap) -> Result<
     if host.is_empty() || host.len() > 255 || !host.chars().all(is_plain) {
         return Err(Refused::invalid("the request does not name the host it is for"));
     }
-    Ok(format!("http://{host}"))
+    // A proxy says whether it speaks TLS before us.
+    let scheme = headers.get("x-forwarded-proto").map(HeaderValue::as_bytes);
+    let scheme = if scheme == Some(b"https") { "https" } else { "http" };
+    Ok(format!("{scheme}://{host}"))
 }
 
 /// Where something of a version is to be had.

@@ -20,7 +20,7 @@ use crate::token::Scope;
 /// How many results are on a page: unless said otherwise, and at most.
 const PAGE: (usize, usize) = (20, 100);
 /// What can be filtered by, beside tags.
-const FILTERS: [Facet; 9] = [
+const FILTERS: [Facet; 10] = [
     Facet::Capability,
     Facet::Language,
     Facet::Platform,
@@ -30,6 +30,7 @@ const FILTERS: [Facet; 9] = [
     Facet::Dialect,
     Facet::Namespace,
     Facet::Provider,
+    Facet::Uses,
 ];
 
 pub(super) async fn search(

@@ -16,6 +16,7 @@
 //! | `admin` | tokens, publishers, identities |
 //! | `door` | who is let in, and how often |
 //! | `caller`, `address` | who asks, and from where |
+//! | `pages` | the same for people |
 //! | `answer` | headers of what is sent |
 //! | `watch` | every request is counted and told of |
 //! | `openapi` | what all of it looks like, for programs |
@@ -33,6 +34,7 @@ mod find;
 mod guarded;
 mod listings;
 mod openapi;
+mod pages;
 mod problem;
 mod range;
 mod refused;

@@ -147,6 +147,8 @@ impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let text = serde_json::to_string(&self.body).unwrap_or_default();
         let mut response = answer::json(self.status, text);
+        // For people it is told in other words.
+        response.extensions_mut().insert(*self.body);
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(header) = self.header {

@@ -13,7 +13,9 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
 use super::refused::Refused;
-use super::{admin, answer, change, door, find, listings, openapi, review, servers, tool, watch};
+use super::{
+    admin, answer, change, door, find, listings, openapi, pages, review, servers, tool, watch,
+};
 use crate::service::Registry;
 
 /// The least bytes that are worth compressing.
@@ -47,6 +49,8 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/tokens/{id}", axum::routing::delete(admin::revoke_token))
         .route("/v1/publishers", get(admin::publishers).post(admin::add_publisher))
         .route("/v1/publishers/{id}", axum::routing::delete(admin::remove_publisher))
+        // For people.
+        .merge(pages::routes(&registry))
         // For the operator.
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
@@ -61,6 +65,7 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
             Refused::internal("the registry failed").into_response()
         }))
+        .layer(middleware::from_fn(pages::for_browsers))
         .layer(middleware::from_fn_with_state(Arc::clone(&registry), watch::watch))
         .with_state(registry)
 }

@@ -51,6 +51,11 @@ impl Parameters {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// All values of this name, as they are.
+    pub(super) fn each(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     /// All values of this name; several may be in one, with commas between them.
     pub(super) fn list(&self, name: &str) -> impl Iterator<Item = &str> {
         let named = self.0.iter().filter(move |(known, _)| known == name);

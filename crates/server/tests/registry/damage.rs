@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::suite::packages::{bundle, mcpkg};
+use crate::suite::shelf;
 use crate::suite::world::World;
 use axum::http::StatusCode;
 use server::{Blobs, Store};
@@ -38,6 +39,20 @@ async fn a_damaged_or_missing_file_is_told_and_the_others_are_served() {
     // A damaged file is not taken for the one that is published again.
     let again = world.publish(bundle("tool:one.x", "one.x", "1.0.0").to_string()).await;
     again.refuses(500, "INTERNAL_ERROR");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_shown_though_the_file_of_its_package_is_gone() {
+    let (world, folder) = fresh().await;
+    let answer = world.publish(shelf::reader("1.0.0", false)).await;
+    let digest = answer.json()["sha256"].as_str().unwrap().to_owned();
+    std::fs::remove_file(folder.join("blobs/sha256").join(&digest[..2]).join(&digest)).unwrap();
+    let page = world.get("/tools/acme.pdf.read").await;
+    assert_eq!(page.status, StatusCode::OK);
+    let page = std::str::from_utf8(&page.body).unwrap();
+    for part in ["cannot be read at the moment", "What it may do", "1 to 5000"] {
+        assert!(page.contains(part), "{part}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,8 @@
 
 use crate::suite::world::World;
 use crate::suite::{
-    administering, care, changes, client, doors, hub, identities, private, reading, refusals,
-    reviewing, watching,
+    administering, care, changes, client, doors, hub, identities, pages, private, reading,
+    refusals, reviewing, watching,
 };
 use server::Blobs;
 
@@ -66,4 +66,8 @@ embedded! {
     doors::capabilities_are_listed_in_a_catalog,
     hub::a_file_with_a_form_is_published_as_the_hub_does,
     client::the_client_does_all_that_a_registry_offers,
+    pages::every_page_is_shown,
+    pages::what_pages_are_made_with_is_kept_for_ever,
+    pages::people_are_told_in_words_and_programs_in_the_model,
+    pages::hostile_text_is_only_text,
 }

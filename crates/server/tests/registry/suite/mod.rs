@@ -8,10 +8,12 @@ pub(crate) mod doors;
 pub(crate) mod hub;
 pub(crate) mod identities;
 pub(crate) mod packages;
+pub(crate) mod pages;
 pub(crate) mod private;
 pub(crate) mod reading;
 pub(crate) mod refusals;
 pub(crate) mod reviewing;
+pub(crate) mod shelf;
 pub(crate) mod watching;
 pub(crate) mod world;
 
@@ -58,4 +60,8 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     doors::capabilities_are_listed_in_a_catalog(fresh().await).await;
     hub::a_file_with_a_form_is_published_as_the_hub_does(fresh().await).await;
     client::the_client_does_all_that_a_registry_offers(fresh().await).await;
+    pages::every_page_is_shown(fresh().await).await;
+    pages::what_pages_are_made_with_is_kept_for_ever(fresh().await).await;
+    pages::people_are_told_in_words_and_programs_in_the_model(fresh().await).await;
+    pages::hostile_text_is_only_text(fresh().await).await;
 }

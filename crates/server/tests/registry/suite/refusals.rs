@@ -13,7 +13,7 @@ pub(crate) async fn every_refusal_is_in_the_error_model(world: World) {
     world.publish(mcpkg("acme.pdf.read", "1.0.0", "")).await;
     let long = format!("/v1/tools/{}", "a".repeat(5_000));
     for (path, status, code) in [
-        ("/", 404, "INVALID_REQUEST"),
+        ("/nothing", 404, "INVALID_REQUEST"),
         ("/v1", 404, "INVALID_REQUEST"),
         ("/v1/nothing", 404, "INVALID_REQUEST"),
         ("/v2/tools", 404, "INVALID_REQUEST"),
