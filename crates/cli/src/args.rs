@@ -73,6 +73,12 @@ pub(crate) enum Command {
     Schema(commands::schema::SchemaArgs),
     /// Write a well-known index of install-manifests below a folder, over the old one
     Index(commands::index::IndexArgs),
+    /// Publish a package in a registry: a file, or a folder that passes its tests
+    Publish(commands::publish::PublishArgs),
+    /// Take back a published version, so that nobody chooses it any more
+    Yank(commands::yank::YankArgs),
+    /// Find tools in registries
+    Search(commands::search::SearchArgs),
     /// Call a tool, inside the walls and as far as you allow it
     Call(commands::call::CallArgs),
     /// Let a package have something: a host, a folder, a device, a variable
@@ -93,6 +99,8 @@ pub(crate) enum Command {
     Audit(commands::audit::AuditArgs),
     /// Run any program inside the walls
     Sandbox(commands::sandbox::SandboxArgs),
+    /// Name registries, serve one, and say who may publish in it
+    Registry(commands::registry::RegistryArgs),
     /// Show how strong the walls are here, which runtimes there are, and what to mend
     Doctor(commands::doctor::DoctorArgs),
 }

@@ -22,7 +22,7 @@ struct Care {
     /// Folders in which something of ours may stand.
     folders: Vec<PathBuf>,
     /// What ends a program that runs inside walls of ours.
-    program: Option<Box<dyn FnOnce() + Send>>,
+    program: Option<(Box<dyn FnOnce() + Send>, Duration)>,
     #[cfg(unix)]
     terminal: Option<rustix::termios::Termios>,
     #[cfg(not(unix))]
@@ -44,7 +44,13 @@ pub(crate) fn listen() {
 
 /// A program runs. When we are told to stop it is ended first, so, and whoever waits for it has the last word.
 pub(crate) fn end_first(end: impl FnOnce() + Send + 'static) {
-    CARE.lock().unwrap_or_else(PoisonError::into_inner).program = Some(Box::new(end));
+    end_first_within(PATIENCE, end);
+}
+
+/// The same, for what may take longer to end.
+pub(crate) fn end_first_within(patience: Duration, end: impl FnOnce() + Send + 'static) {
+    let program: Box<dyn FnOnce() + Send> = Box::new(end);
+    CARE.lock().unwrap_or_else(PoisonError::into_inner).program = Some((program, patience));
 }
 
 /// No program runs any more, so nothing is waited for when we are told to stop.
@@ -60,11 +66,11 @@ pub(crate) fn was_told_to_stop() -> bool {
 /// Ends the program that runs, if there is one, and leaves the rest to whoever waits for it.
 fn end_program() {
     let program = CARE.lock().unwrap_or_else(PoisonError::into_inner).program.take();
-    if let Some(program) = program {
+    if let Some((program, patience)) = program {
         IS_STOPPING.store(true, Ordering::Release);
         program();
         // The process ends meanwhile. If it does not, somebody reads nothing of what we write.
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(patience);
     }
 }
 

@@ -22,6 +22,7 @@ mod policy_file;
 mod printer;
 mod program;
 mod progress;
+mod remote;
 mod seen;
 mod shell;
 #[cfg(unix)]
@@ -80,6 +81,9 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Verify(args) => commands::verify::run(args, &home()?, json, printer),
         Command::Schema(args) => commands::schema::run(args, json, printer),
         Command::Index(args) => commands::index::run(args, json, printer),
+        Command::Publish(args) => commands::publish::run(args, &home()?, ask, json, printer),
+        Command::Yank(args) => commands::yank::run(args, &home()?, ask, json, printer),
+        Command::Search(args) => commands::search::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, printer),
@@ -90,6 +94,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Policy(args) => commands::policy::run(args, &home()?, ask, json, printer),
         Command::Audit(args) => commands::audit::run(args, &home()?, json, printer),
         Command::Sandbox(args) => commands::sandbox::run(args, &home()?, json, printer),
+        Command::Registry(args) => commands::registry::run(args, &home()?, ask, json, printer),
         Command::Doctor(args) => commands::doctor::run(args, &home()?, json, printer),
     }
 }

@@ -126,7 +126,7 @@ impl Printer {
 }
 
 /// JSON text in which everything is escaped that could steer a terminal; it means the same.
-fn json_escaped(text: &str) -> String {
+pub(crate) fn json_escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         if is_unsafe(character) {

@@ -27,9 +27,9 @@ pub(crate) struct Found {
     _unpacked: Option<Unpacked>,
 }
 
-/// A folder in the home for the files of a package, which is there for as long as a call takes.
+/// A folder in the home for the files of a package, which is there for as long as a command takes.
 #[derive(Debug)]
-struct Unpacked {
+pub(crate) struct Unpacked {
     folder: PathBuf,
     /// Locked, by which others know that it is in use, wherever they count processes.
     _held: File,
@@ -53,6 +53,11 @@ impl Unpacked {
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn files(&self) -> PathBuf {
@@ -105,8 +110,8 @@ pub(crate) fn at(
     Ok(Found { tools, files, _unpacked: unpacked })
 }
 
-/// Unpacks a package into the home, where nothing but the call sees it.
-fn unpack(file: &Path, home: &Home, printer: Printer) -> Result<Unpacked, Failure> {
+/// A folder of our own in the home. Should we be killed, whoever makes the next one removes it.
+pub(crate) fn room(home: &Home) -> Result<Unpacked, Failure> {
     let staging = home.path().join("staging");
     for folder in [home.path(), &staging] {
         output::make_private_folder(folder)?;
@@ -117,6 +122,12 @@ fn unpack(file: &Path, home: &Home, printer: Printer) -> Result<Unpacked, Failur
         Failure::new(Exit::Unavailable, message).cause(error)
     })?;
     interrupt::watch(&unpacked.folder);
+    Ok(unpacked)
+}
+
+/// Unpacks a package into the home, where nothing but the call sees it.
+fn unpack(file: &Path, home: &Home, printer: Printer) -> Result<Unpacked, Failure> {
+    let unpacked = room(home)?;
     let container = container::open(file, printer)?;
     container.check_unbroken()?;
     let failed = |error: package::extract::ExtractError| {

@@ -9,11 +9,13 @@
 pub mod challenge;
 mod error;
 mod guard;
+mod incoming;
 mod message;
 mod redirect;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Proxy};
@@ -21,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub use challenge::{Challenge, challenges};
 pub use error::{SendError, SetupError};
+pub use incoming::Incoming;
 pub use message::{Request, Response};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode, Url};
@@ -151,15 +154,34 @@ impl Client {
         }
     }
 
-    /// Sends one request to one server.
-    async fn exchange(
+    /// Sends a request and gives the response as soon as its head is here. No redirect is followed. `silence` is how
+    /// long the server may say nothing.
+    pub async fn begin(&self, request: Request, silence: Duration) -> Result<Incoming, SendError> {
+        request.check_headers()?;
+        let until = Instant::now() + request.within;
+        let target = self.guard.check(&request.url).map_err(|refusal| {
+            let asked = guard::asked(&request.url);
+            SendError::Refused { asked, refusal }
+        })?;
+        let mut record = self.guard.record(&target);
+        let sending = self.ask(&request, &target, &mut record);
+        let head = timeout_at(until.min(Instant::now() + silence), sending).await;
+        match head.unwrap_or(Err(SendError::TimedOut)) {
+            Ok(response) => Ok(Incoming::new(response, record, until, silence, request.most)),
+            Err(error) => {
+                record.end(error.outcome());
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends one request to one server; its head is the answer.
+    async fn ask(
         &self,
         request: &Request,
         target: &Target,
-        redirects: u32,
         record: &mut Record,
-        heard: &mut (dyn FnMut(StatusCode, &[u8]) + Send),
-    ) -> Result<Next, SendError> {
+    ) -> Result<reqwest::Response, SendError> {
         let sending = self.inner.request(request.method.clone(), request.url.clone());
         let sending = sending.headers(request.headers.clone());
         let sending = match &request.body {
@@ -173,6 +195,19 @@ impl Client {
             record.open(Reached { rule: rule.clone(), address });
         }
         record.count_up(request.body.as_ref().map_or(0, Vec::len));
+        Ok(response)
+    }
+
+    /// Sends one request to one server, and reads what it answers.
+    async fn exchange(
+        &self,
+        request: &Request,
+        target: &Target,
+        redirects: u32,
+        record: &mut Record,
+        heard: &mut (dyn FnMut(StatusCode, &[u8]) + Send),
+    ) -> Result<Next, SendError> {
+        let response = self.ask(request, target, record).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         if let Some(next) = redirect::next(request, status, &headers, redirects)? {
             return Ok(Next::Elsewhere(Box::new(next)));

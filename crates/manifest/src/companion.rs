@@ -114,7 +114,7 @@ pub fn read(document: &Node<'_>) -> Companion {
 pub fn apply(companion: &Companion, package: &mut Package) {
     let says_nothing = matches!(
         package.dialect,
-        Dialect::Mcpkg | Dialect::Agentcli | Dialect::Jumith | Dialect::Mcpb
+        Dialect::Mcpkg | Dialect::Agentcli | Dialect::Jumith | Dialect::Mcpb | Dialect::ServerJson
     );
     if !says_nothing {
         return;

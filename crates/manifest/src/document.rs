@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::dialect::rules::Judge;
 use crate::dialect::{
     Dialect, Form, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, recognise,
-    version_of,
+    server_json, version_of,
 };
 use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Path, Pointer, Span, parse};
@@ -300,6 +300,7 @@ fn shape_of(
         (Some(Dialect::Jumith), Form::Bundle) => jumith::bundle_shape(),
         (Some(Dialect::Jumith), _) => jumith::shape(),
         (Some(Dialect::Mcpb), _) => mcpb::shape(mcpb_version(root)?),
+        (Some(Dialect::ServerJson), _) => server_json::shape(),
     })
 }
 
@@ -379,6 +380,7 @@ fn check_rules(
         (Some(Dialect::Jumith), Form::Bundle) => jumith::check_bundle_rules(root, judge),
         (Some(Dialect::Jumith), _) => jumith::check_rules(root, Path::ROOT, judge),
         (Some(Dialect::Mcpb), _) => mcpb::check_rules(root, judge),
+        (Some(Dialect::ServerJson), _) => server_json::check_rules(root, judge),
     }
 }
 
@@ -414,7 +416,7 @@ fn title_of(
         }
         (Dialect::Jumith, Form::Bundle) => named(root.get("manifest")?, "id", "version"),
         (Dialect::Capability | Dialect::Jumith, _) => named(root, "id", "version"),
-        (Dialect::Mcpb, _) => named(root, "name", "version"),
+        (Dialect::Mcpb | Dialect::ServerJson, _) => named(root, "name", "version"),
     }
 }
 
@@ -449,6 +451,7 @@ fn lower(
         }
         (Dialect::Jumith, _) => vec![jumith::lower::lower(root, text)],
         (Dialect::Mcpb, _) => vec![mcpb::lower::lower(root, text)],
+        (Dialect::ServerJson, _) => vec![server_json::lower::lower(root, text)],
     }
 }
 

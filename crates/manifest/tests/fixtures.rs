@@ -49,7 +49,9 @@ fn may_be_a_warning(fixture: &Fixture) -> bool {
         | Code::DuplicateTool
         | Code::OutOfRange
         | Code::SecretDefault
-        | Code::SecretInArgv => fixture.dialect() == Some(Dialect::Mcpb),
+        | Code::SecretInArgv => {
+            matches!(fixture.dialect(), Some(Dialect::Mcpb | Dialect::ServerJson))
+        }
         _ => false,
     }
 }

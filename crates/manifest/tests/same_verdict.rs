@@ -115,6 +115,11 @@ fn bundle_manifests_get_the_same_verdict() {
 }
 
 #[test]
+fn server_documents_get_the_same_verdict() {
+    agree("server-json");
+}
+
+#[test]
 fn companions_get_the_same_verdict() {
     agree("haft");
 }

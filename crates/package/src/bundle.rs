@@ -159,7 +159,7 @@ impl Bundle {
             }
         };
         match self.files.get(path) {
-            Some(file) if is_same_json(&file.content, described.as_bytes()) => Ok(()),
+            Some(file) if agrees(path, &file.content, described.as_bytes()) => Ok(()),
             Some(_) => {
                 let message = format!("the bundle's manifest and its file `{path}` differ");
                 Err(Refusal::new(RefusalCode::SeveralManifests, message).into())
@@ -287,6 +287,27 @@ fn content(file: &Node<'_>) -> Vec<u8> {
     }
 }
 
+/// Whether what a bundle says of itself agrees with the file that says it too. A registry adds what it knows,
+/// digests and the like, and leaves out what it does not know; the file is what counts. It may tell more of a
+/// package of another dialect by its own manifest, but not another version, and not another module.
+fn agrees(path: &str, file: &[u8], described: &[u8]) -> bool {
+    let read = |bytes| serde_json::from_slice::<Value>(bytes).ok();
+    let (Some(Value::Object(file)), Some(Value::Object(described))) = (read(file), read(described))
+    else {
+        return false;
+    };
+    let plain = |value: &Value| match value.as_str() {
+        Some(text) => Value::from(text.strip_prefix("tool:").unwrap_or(text)),
+        None => value.clone(),
+    };
+    file.iter().all(|(key, value)| match (key.as_str(), described.get(key)) {
+        ("id", Some(other)) => plain(value) == plain(other),
+        ("version" | "entry", other) => other == Some(value),
+        (_, Some(other)) => value == other || path == DESCRIPTION,
+        (_, None) => true,
+    })
+}
+
 fn is_same_json(a: &[u8], b: &[u8]) -> bool {
     let read = |bytes| serde_json::from_slice::<Value>(bytes).ok();
     read(a).is_some_and(|a| Some(a) == read(b))
@@ -325,6 +346,27 @@ mod tests {
                 .collect()
         };
         all(a) == all(b)
+    }
+
+    #[test]
+    fn a_registry_may_add_what_it_knows_and_contradict_nothing() {
+        let bundle = |manifest: &str| {
+            let files = serde_json::json!([{"path": "tool.json", "content": TOOL},
+                {"path": "index.js", "content": "1"}]);
+            let text = format!(r#"{{"manifest":{manifest},"files":{files}}}"#);
+            Bundle::read(text.as_bytes(), &Limits::DEFAULT)
+        };
+        let added = TOOL.replace("\"name\"", "\"tags\":[],\"size\":7,\"name\"");
+        let read = bundle(&added).unwrap();
+        assert_eq!(read.read(MANIFEST).unwrap(), TOOL.as_bytes(), "the file is what counts");
+        for (from, to) in [
+            ("1.0.0", "1.0.1"),
+            ("Does it", "Does more"),
+            ("index.js", "other.js"),
+            ("tool:a.b", "tool:a.c"),
+        ] {
+            assert!(bundle(&TOOL.replace(from, to)).is_err(), "{to}");
+        }
     }
 
     #[test]

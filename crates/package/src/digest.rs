@@ -14,6 +14,11 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Reads 64 hexadecimal digits in lower case.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.as_bytes();

@@ -48,6 +48,12 @@ impl Documents {
         self.bits.iter().map(|bits| bits.count_ones() as usize).sum()
     }
 
+    /// How many are in both.
+    pub(crate) fn count_both(&self, other: &Documents) -> usize {
+        let both = self.bits.iter().zip(&other.bits).map(|(bits, more)| bits & more);
+        both.map(|bits| bits.count_ones() as usize).sum()
+    }
+
     /// Those that are in it, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u16> {
         let starts = (0..=u16::MAX).step_by(64);
@@ -91,7 +97,7 @@ mod tests {
         }
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 63, 64, 199]);
         assert!(set.contains(63) && !set.contains(65));
-        assert_eq!(set.count(), 4);
+        assert_eq!((set.count(), set.count_both(&Documents::all(200))), (4, 4));
         assert_eq!(Documents::all(200).count(), 200);
         assert_eq!(Documents::all(65_536).iter().last(), Some(65_535));
         let mut others = Documents::all(200);

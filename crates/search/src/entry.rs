@@ -72,6 +72,14 @@ impl Entry {
         &self.key
     }
 
+    /// The same document under another key; the same key when the other cannot be one.
+    pub fn renamed(mut self, key: &str) -> Self {
+        if check_key(key).is_ok() {
+            self.key = key.into();
+        }
+        self
+    }
+
     /// Adds a text; what is longer than a field may be is left out.
     pub fn text(mut self, field: Field, text: &str) -> Self {
         let known = &mut self.texts[field as usize];

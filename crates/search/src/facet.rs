@@ -28,11 +28,15 @@ pub enum Facet {
     Namespace,
     /// Who publishes it.
     Provider,
+    /// How far along it is offered; a registry says so.
+    Channel,
+    /// A tool that its chain calls.
+    Uses,
 }
 
 impl Facet {
     /// Every facet with its name.
-    pub const ALL: [(Facet, &'static str); 10] = [
+    pub const ALL: [(Facet, &'static str); 12] = [
         (Facet::Capability, "capability"),
         (Facet::Language, "language"),
         (Facet::Platform, "platform"),
@@ -43,6 +47,8 @@ impl Facet {
         (Facet::Dialect, "dialect"),
         (Facet::Namespace, "namespace"),
         (Facet::Provider, "provider"),
+        (Facet::Channel, "channel"),
+        (Facet::Uses, "uses"),
     ];
 
     /// Its name.

@@ -4,8 +4,11 @@
 //! the other: lists are short, scores stay in the processor's cache, and nothing is guessed, so that
 //! the number of hits is exact. Where a filter leaves few documents, these are looked up instead.
 
+use std::collections::BTreeSet;
+
 use crate::best::{Best, Found};
 use crate::documents::Documents;
+use crate::facet::Facet;
 use crate::part::Part;
 use crate::plan::{Plan, Word};
 use crate::postings::List;
@@ -47,12 +50,25 @@ pub(crate) fn find(snapshot: &Snapshot, query: &Query) -> Page {
 
 /// The documents that are left and pass the filters; none when these are all.
 fn allowed(part: &Part, query: &Query) -> Option<Documents> {
-    if query.filters.is_empty() && part.removed.is_none() {
+    allowed_by(part, query.filters.iter())
+}
+
+/// The same, whatever the filter by this facet says.
+pub(crate) fn allowed_but(part: &Part, query: &Query, facet: Facet) -> Option<Documents> {
+    allowed_by(part, query.filters.iter().filter(|(known, _)| **known != facet))
+}
+
+fn allowed_by<'q>(
+    part: &Part,
+    filters: impl Iterator<Item = (&'q Facet, &'q BTreeSet<Box<str>>)>,
+) -> Option<Documents> {
+    let mut filters = filters.peekable();
+    if filters.peek().is_none() && part.removed.is_none() {
         return None;
     }
     let all = part.segment.len();
     let mut allowed = Documents::all(all);
-    for (facet, values) in &query.filters {
+    for (facet, values) in filters {
         let mut holders = Documents::none(all);
         for value in values {
             if let Some(known) = part.segment.labels.find(*facet, value) {
@@ -65,6 +81,19 @@ fn allowed(part: &Part, query: &Query) -> Option<Documents> {
         allowed.take_out(&removed.documents);
     }
     Some(allowed)
+}
+
+/// The documents that have any word of a plan.
+pub(crate) fn documents_with(plan: &Plan, part: &Part, at: usize) -> Documents {
+    let mut documents = Documents::none(part.segment.len());
+    for (weight, list) in plan.words.iter().flat_map(|word| lists(word, part, at)) {
+        each(list, |document, impact| {
+            if worth(weight, impact) > 0 {
+                documents.insert(document);
+            }
+        });
+    }
+    documents
 }
 
 /// The lists of one word of the query in a part, and what each is worth.

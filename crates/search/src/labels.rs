@@ -47,6 +47,13 @@ impl Labels {
         at.ok().map(|at| &self.labels[at].1)
     }
 
+    /// The values of one facet, in order.
+    pub(crate) fn of_facet(&self, facet: Facet) -> &[(Label, Holders)] {
+        let start = self.labels.partition_point(|((known, _), _)| *known < facet);
+        let end = self.labels.partition_point(|((known, _), _)| *known <= facet);
+        &self.labels[start..end]
+    }
+
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &(Label, Holders)> {
         self.labels.iter()
     }
@@ -74,6 +81,14 @@ impl Holders {
         match self {
             Holders::Few(few) => few.iter().for_each(|document| documents.insert(*document)),
             Holders::Many(many) => documents.join(many),
+        }
+    }
+
+    /// How many of them are among these.
+    pub(crate) fn count_in(&self, documents: &Documents) -> usize {
+        match self {
+            Holders::Few(few) => few.iter().filter(|one| documents.contains(**one)).count(),
+            Holders::Many(many) => documents.count_both(many),
         }
     }
 

@@ -8,6 +8,7 @@
 //!
 //! - [`entry`], [`package`](mod@package): a document; which part of a package is which part of it
 //! - [`field`], [`facet`]: where its words stand and what they count; what it is filtered by
+//! - [`count`](mod@count): how many of what is found have each value of a facet
 //! - [`query`]: questions and answers; [`explain`](mod@explain): why a hit has its score
 //! - [`index`], [`snapshot`]: what changes, and what stays as it is
 //! - [`bytes`]: the index as bytes; [`memory`]: how much it takes; [`limits`]: how much is taken
@@ -17,6 +18,7 @@
 mod best;
 mod builder;
 pub mod bytes;
+pub mod count;
 mod dictionary;
 mod documents;
 pub mod entry;
@@ -45,6 +47,7 @@ mod texts;
 mod words;
 
 pub use bytes::ReadError;
+pub use count::FacetCount;
 pub use entry::{Entry, EntryError};
 pub use explain::{ExplainedField, ExplainedWord, Explanation};
 pub use facet::Facet;

@@ -83,6 +83,9 @@ impl Entry {
         {
             self = self.with(Facet::Provider, name);
         }
+        for step in package.chain.iter().flat_map(|chain| &chain.steps) {
+            self = self.with(Facet::Uses, plain(&step.tool));
+        }
         for implementation in &package.implementations {
             if let Some(language) = &implementation.language {
                 self = self.with(Facet::Language, language);
@@ -106,8 +109,14 @@ impl Entry {
 
 /// Whose names an id is among: the namespace, else the first part of the id.
 fn namespace(package: &Package) -> &str {
-    let first = package.id.split('.').next().filter(|first| !first.is_empty());
-    package.namespace.as_deref().or(first).unwrap_or(&package.id)
+    let id = plain(&package.id);
+    let first = id.split('.').next().filter(|first| !first.is_empty());
+    package.namespace.as_deref().or(first).unwrap_or(id)
+}
+
+/// An id without what registries put before ids.
+fn plain(id: &str) -> &str {
+    id.strip_prefix("tool:").unwrap_or(id)
 }
 
 /// What runs an entry whose author does not say.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::count::{self, FacetCount};
 use crate::explain::{self, Explanation};
+use crate::facet::Facet;
 use crate::find;
 use crate::memory::Memory;
 use crate::part::Part;
@@ -40,6 +42,12 @@ impl Snapshot {
     /// Answers a query.
     pub fn search(&self, query: &Query) -> Page {
         find::find(self, query)
+    }
+
+    /// How many of the documents that a query finds have each value of these facets: of each the commonest
+    /// first, at most `most`. A facet that is filtered by is counted as if it were not.
+    pub fn count(&self, query: &Query, facets: &[Facet], most: usize) -> Vec<Vec<FacetCount>> {
+        count::count(self, query, facets, most)
     }
 
     /// Why a document has its score; none when there is no such document or the query does not find it.

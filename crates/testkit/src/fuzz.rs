@@ -9,6 +9,7 @@ mod audit;
 mod bundle;
 mod egress;
 mod image;
+mod registry;
 mod search;
 mod vault;
 
@@ -30,6 +31,7 @@ pub use audit::audit_line;
 pub use bundle::bundle;
 pub use egress::{authority, challenge, head, question};
 pub use image::layer;
+pub use registry::{registry_answer, registry_catalog, registry_kept, registry_list};
 pub use search::search_index;
 pub use vault::{redaction, reference, vault};
 

@@ -11,20 +11,29 @@
 //! | [`schemas`] | JSON Schemas, patterns, and values to hold against them |
 //! | [`bytes`] | JSON as text, and text that is damaged |
 //! | [`archives`] | zip archives, clean and hostile, and a writer that writes any field wrongly |
+//! | [`postgres`], [`bucket`], [`issuer`] | servers of their own for a test, where they are installed |
+//! | [`gate`] | a way to a server that can be closed |
 //! | [`fuzz`] | what must hold for any bytes at all |
 //!
 //! Only tests use this crate.
 
 pub mod archives;
+#[cfg(unix)]
+pub mod bucket;
 pub mod bytes;
 pub mod docs;
 pub mod documents;
 pub mod draws;
 pub mod files;
 pub mod fuzz;
+pub mod gate;
 pub mod hosts;
+#[cfg(unix)]
+pub mod issuer;
 pub mod mutations;
 pub mod ports;
+#[cfg(unix)]
+pub mod postgres;
 pub mod schemas;
 pub mod words;
 

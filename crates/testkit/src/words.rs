@@ -176,6 +176,17 @@ fn samples(pattern: &Pattern) -> &'static [&'static str] {
         "^did:(plc|web):[^\\s]" => {
             &["did:web:example.com", "did:plc:a\n", "did:web:.", "did:plc:a"]
         }
+        "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$" => {
+            &["com.example/weather", "a/b", "io.github.a-b/C_1.x-y", ".-/._-"]
+        }
+        "^(https?://[^\\s]+|\\{[a-zA-Z_][a-zA-Z0-9_]*\\}[^\\s]*)$" => &[
+            "https://example.com/mcp",
+            "http://x",
+            "{base}/mcp",
+            "{_b1}",
+            "{a}{b}",
+            "https://{region}.example.com/",
+        ],
         other => panic!("there are no samples of `{other}` yet: add some here"),
     }
 }

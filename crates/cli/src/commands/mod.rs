@@ -3,6 +3,7 @@
 pub(crate) mod approve;
 pub(crate) mod audit;
 pub(crate) mod call;
+mod care;
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod doctor;
@@ -15,13 +16,20 @@ pub(crate) mod key;
 pub(crate) mod login;
 pub(crate) mod pack;
 pub(crate) mod policy;
+pub(crate) mod publish;
+pub(crate) mod registries;
+pub(crate) mod registry;
+mod request_log;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
+pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod sign;
+mod stores;
 pub(crate) mod unpack;
 pub(crate) mod validate;
 pub(crate) mod verify;
+pub(crate) mod yank;
 
 use manifest::dialect::Dialect;
 use manifest::json::Pointer;

@@ -183,7 +183,7 @@ pub(crate) fn run(
 }
 
 /// The value, from a person or from standard input; never from an argument.
-fn value(name: &str, ask: Ask) -> Result<Secret, Failure> {
+pub(super) fn value(name: &str, ask: Ask) -> Result<Secret, Failure> {
     /// A little more than the longest, so that one that is too long is noticed.
     const MOST: u64 = 70 << 10;
     let text = if std::io::stdin().is_terminal() {

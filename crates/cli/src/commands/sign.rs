@@ -1,9 +1,10 @@
 //! `haft sign`: vouches for every file of a package.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use package::archive::{Archive, Trailer};
+use package::digest::Digest;
 use package::key::PrivateKey;
 use package::limits::Limits;
 use package::signature::{self, State};
@@ -33,6 +34,20 @@ pub(crate) struct SignArgs {
     passphrase_stdin: bool,
 }
 
+/// What was signed.
+pub(super) struct Signed {
+    key: String,
+    files: usize,
+    digest: Digest,
+}
+
+impl SignArgs {
+    /// A new package that is signed with a key.
+    pub(super) fn new_package(file: &Path, key: &str, passphrase_stdin: bool) -> Self {
+        Self { file: file.to_owned(), key: key.to_owned(), replace: false, passphrase_stdin }
+    }
+}
+
 pub(crate) fn run(
     args: &SignArgs,
     home: &Home,
@@ -40,6 +55,31 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
+    let Signed { key, files, digest } = sign(args, home, ask, printer)?;
+    if json_wanted {
+        printer.json(&json!({
+            "path": args.file.to_string_lossy(),
+            "key": key,
+            "files": files,
+            "digest": format!("sha256:{digest}"),
+        }))?;
+    } else {
+        printer.note(&format!(
+            "Signed {files} files of {} as {}",
+            escaped(&args.file.display().to_string()),
+            args.key
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// Signs a package, in its place.
+pub(super) fn sign(
+    args: &SignArgs,
+    home: &Home,
+    ask: Ask,
+    printer: Printer,
+) -> Result<Signed, Failure> {
     let container = container::open(&args.file, printer)?;
     let shown = args.file.display();
     let archive = match &container.inside {
@@ -96,22 +136,8 @@ pub(crate) fn run(
     Archive::open(beside.reopen()?, Trailer::Refused, &Limits::DEFAULT)
         .map_err(|error| refused(&args.file, &error))?;
     beside.replace()?;
-    let count = listing.without(signature::PATH).files().len();
-    if json_wanted {
-        printer.json(&json!({
-            "path": args.file.to_string_lossy(),
-            "key": key.public().to_string(),
-            "files": count,
-            "digest": format!("sha256:{}", written.sha256),
-        }))?;
-    } else {
-        printer.note(&format!(
-            "Signed {count} files of {} as {}",
-            escaped(&shown.to_string()),
-            args.key
-        ));
-    }
-    Ok(Exit::Done)
+    let files = listing.without(signature::PATH).files().len();
+    Ok(Signed { key: key.public().to_string(), files, digest: written.sha256 })
 }
 
 fn private_key(args: &SignArgs, home: &Home, ask: Ask) -> Result<PrivateKey, Failure> {

@@ -105,6 +105,12 @@ impl Asked<'_> {
         cwd: Option<&str>,
         env: &[(String, String)],
     ) -> Result<Mcp, CallError> {
+        if self.tool.package.dialect == Dialect::ServerJson {
+            // Its command fetches the server anew with every call, and not from here.
+            return Err(unavailable(
+                "a server.json says where the server is to be had, and has none of it",
+            ));
+        }
         let name = argv.first().ok_or_else(|| unavailable("its command is empty"))?;
         let mut shown = vec![self.filled(name, Sink::Argument)?.concat()];
         for argument in &argv[1..] {

@@ -1,7 +1,9 @@
 //! What a conversion loses, seen from the source: every field that the target has no place for.
 
 use crate::concept::{Concept, Weight};
-use crate::dialect::{Dialect, Form, agentcli, capability, install_manifest, jumith, mcpb, mcpkg};
+use crate::dialect::{
+    Dialect, Form, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, server_json,
+};
 use crate::json::{Node, Path, Pointer, parse};
 use crate::model::Package;
 use crate::shape::{Object, Shape};
@@ -163,7 +165,7 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
                 | C::Actions
         ),
         // Nothing is written in it.
-        Dialect::Mcpb => false,
+        Dialect::Mcpb | Dialect::ServerJson => false,
     }
 }
 
@@ -216,6 +218,7 @@ pub(super) fn audit(
         (Dialect::Capability, _) => audit.value(capability::shape(), &root, Path::ROOT),
         (Dialect::Jumith, Form::Bundle) => audit.value(jumith::bundle_shape(), &root, Path::ROOT),
         (Dialect::Jumith, _) => audit.value(jumith::shape(), &root, Path::ROOT),
+        (Dialect::ServerJson, _) => audit.value(server_json::shape(), &root, Path::ROOT),
         (Dialect::Mcpb, _) => {
             let version = mcpb::Version::of(&root).unwrap_or(mcpb::Version::V0_4);
             audit.value(mcpb::shape(version), &root, Path::ROOT);

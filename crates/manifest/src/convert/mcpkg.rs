@@ -102,6 +102,7 @@ pub(super) fn places_of_texts(package: &Package) -> [Pointer; 2] {
             [root.key("tool").key("summary"), root.key("tool").key("description")]
         }
         Dialect::Mcpb => [root.key("description"), root.key("long_description")],
+        Dialect::ServerJson => [root.key("description"), root.key("description")],
         _ => [root.key("summary"), root.key("description")],
     }
 }

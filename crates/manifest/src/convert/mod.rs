@@ -91,7 +91,9 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
         Dialect::Mcpkg => mcpkg::write,
         Dialect::Capability => capability::write,
         Dialect::Jumith => jumith::write,
-        Dialect::Mcpb => return Err(ConvertError::OnlyRead(request.target)),
+        Dialect::Mcpb | Dialect::ServerJson => {
+            return Err(ConvertError::OnlyRead(request.target));
+        }
     };
     let (report, packages) =
         read(bytes, &request.source).map_err(|report| ConvertError::Invalid(Box::new(report)))?;

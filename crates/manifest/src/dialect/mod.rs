@@ -6,6 +6,7 @@ pub mod install_manifest;
 pub mod jumith;
 pub mod mcpb;
 pub mod mcpkg;
+pub mod server_json;
 
 pub(crate) mod lowering;
 mod recognise;
@@ -35,17 +36,20 @@ pub enum Dialect {
     Jumith,
     /// MCPB, the manifest of an MCP bundle; read, never written.
     Mcpb,
+    /// server.json of the MCP registries; read, never written.
+    ServerJson,
 }
 
 impl Dialect {
     /// Every dialect that is read.
-    pub const ALL: [Dialect; 6] = [
+    pub const ALL: [Dialect; 7] = [
         Dialect::InstallManifest,
         Dialect::Agentcli,
         Dialect::Mcpkg,
         Dialect::Capability,
         Dialect::Jumith,
         Dialect::Mcpb,
+        Dialect::ServerJson,
     ];
 
     /// Those that are written too.
@@ -71,6 +75,7 @@ impl Dialect {
             Dialect::Capability => "capability",
             Dialect::Jumith => "jumith",
             Dialect::Mcpb => "mcpb",
+            Dialect::ServerJson => "server-json",
         }
     }
 
@@ -84,6 +89,7 @@ impl Dialect {
         match self {
             Dialect::Agentcli => "tools.json",
             Dialect::Jumith => "tool.json",
+            Dialect::ServerJson => "server.json",
             Dialect::InstallManifest | Dialect::Mcpkg | Dialect::Capability | Dialect::Mcpb => {
                 "manifest.json"
             }
@@ -117,7 +123,7 @@ impl Published {
 }
 
 /// Every schema we publish.
-pub const PUBLISHED: [Published; 18] = {
+pub const PUBLISHED: [Published; 19] = {
     use install_manifest::Version as Install;
     use mcpb::Version as Mcpb;
     use mcpkg::Version as Mcpkg;
@@ -161,6 +167,7 @@ pub const PUBLISHED: [Published; 18] = {
         entry("mcpb@0.2", "MCPB manifest 0.2", || mcpb::shape(Mcpb::V0_2)),
         entry("mcpb@0.3", "MCPB manifest 0.3", || mcpb::shape(Mcpb::V0_3)),
         entry("mcpb@0.4", "MCPB manifest 0.4", || mcpb::shape(Mcpb::V0_4)),
+        entry("server-json@2025-12-11", "server.json 2025-12-11", server_json::shape),
     ]
 };
 
@@ -183,6 +190,7 @@ pub(crate) fn version_of(
         (Dialect::Mcpkg, Form::Manifest) => Some(mcpkg::Version::of(document).name()),
         (Dialect::Capability, _) => Some("0.1"),
         (Dialect::Mcpb, _) => mcpb::Version::of(document).map(mcpb::Version::name),
+        (Dialect::ServerJson, _) => Some(server_json::VERSION),
         (Dialect::Agentcli | Dialect::Jumith | Dialect::Mcpkg, _) => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Which dialect a document is written in, seen from its content.
 
-use super::Dialect;
+use super::{Dialect, server_json};
 use crate::json::{Node, Value};
 
 /// What kind of document of its dialect it is.
@@ -60,7 +60,7 @@ impl Form {
 
 /// The keys by which each dialect is known, for the message when none fits.
 pub(crate) const LOOKED_FOR: &str = "`manifest_version` (install-manifest), `tools` (agentcli), `toolId` (mcpkg), \
-`capabilities` or `trust_level` (capability), `entry` or `manifest` and `files` (jumith), `server` (mcpb)";
+`capabilities` or `trust_level` (capability), `entry` or `manifest` and `files` (jumith), `server` (mcpb), `packages` or `remotes` (server-json)";
 
 /// The dialect and form of a document; none when it fits no dialect.
 /// A companion and an OpenAPI document belong to no dialect.
@@ -76,6 +76,9 @@ pub fn recognise(document: &Node<'_>) -> Option<(Option<Dialect>, Form)> {
     }
     if is_mcpb(document) {
         return Some((Some(Dialect::Mcpb), Form::Manifest));
+    }
+    if server_json::is_server_json(document) {
+        return Some((Some(Dialect::ServerJson), Form::Manifest));
     }
     if has("manifest_version") {
         return Some((Some(Dialect::InstallManifest), Form::Manifest));
@@ -157,6 +160,7 @@ pub fn resembles(text: &str) -> bool {
         || (has("\"tools\"") && has("\"command\""))
         || (has("\"entry\"") && has("\"runtime\""))
         || (has("\"assertions\"") && has("\"input\""))
+        || has("/server.schema.json\"")
 }
 
 /// The manifest of a bundle. Both it and an install-manifest count their versions by
@@ -220,6 +224,8 @@ mod tests {
             (r#"{"manifest_version": "0.4", "tool": {}, "author": {}}"#, Dialect::InstallManifest),
             (r#"{"manifest_version": "0.4"}"#, Dialect::InstallManifest),
             (r#"{"tools": [{"name": "a", "command": ["b"]}]}"#, Dialect::Agentcli),
+            (r#"{"name": "a/b", "remotes": []}"#, Dialect::ServerJson),
+            (r#"{"$schema": "https://x/server.schema.json"}"#, Dialect::ServerJson),
         ];
         for (text, expected) in table {
             assert_eq!(dialect(text), Some(expected), "{text}");

@@ -1,7 +1,9 @@
 //! Where a thing stands in a document, as its dialect's shape has it.
 
 use crate::concept::Concept;
-use crate::dialect::{Dialect, agentcli, capability, install_manifest, jumith, mcpb, mcpkg};
+use crate::dialect::{
+    Dialect, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, server_json,
+};
 use crate::json::Pointer;
 use crate::model::Package;
 use crate::shape::Shape;
@@ -26,13 +28,16 @@ impl Places {
             Dialect::Capability => Some(capability::shape()),
             Dialect::Jumith => Some(jumith::shape()),
             Dialect::Mcpb => mcpb::Version::named(version).map(mcpb::shape),
+            Dialect::ServerJson => Some(server_json::shape()),
         };
         let action = match package.dialect {
             Dialect::InstallManifest => document.and_then(|shape| element_of(shape, "actions")),
             Dialect::Agentcli | Dialect::Mcpb => {
                 document.and_then(|shape| element_of(shape, "tools"))
             }
-            Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => document,
+            Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith | Dialect::ServerJson => {
+                document
+            }
         };
         Self { document, action }
     }

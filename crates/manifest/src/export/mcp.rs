@@ -34,10 +34,16 @@ fn title(tool: &Tool<'_>) -> String {
         (Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith, Some(name)) => {
             format!("{name} ({id})")
         }
-        (Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb, None) => {
+        (
+            Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb | Dialect::ServerJson,
+            None,
+        ) => {
             format!("{action} ({id})")
         }
-        (Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb, Some(name)) => {
+        (
+            Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb | Dialect::ServerJson,
+            Some(name),
+        ) => {
             format!("{name}: {action} ({id})")
         }
     }

@@ -85,7 +85,7 @@ impl Tool<'_> {
             Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => {
                 format!("`{}`", clip(&self.id))
             }
-            Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb => {
+            Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb | Dialect::ServerJson => {
                 format!("`{}` of `{}`", clip(&self.action.name), clip(&self.id))
             }
         }
@@ -100,7 +100,7 @@ impl Tool<'_> {
                 let id = &self.package.id;
                 id.strip_prefix("tool:").filter(|rest| !rest.is_empty()).unwrap_or(id).to_owned()
             }
-            Dialect::InstallManifest | Dialect::Mcpb => {
+            Dialect::InstallManifest | Dialect::Mcpb | Dialect::ServerJson => {
                 format!("{}_{}", self.package.id, self.action.name)
             }
             Dialect::Agentcli => self.action.name.clone(),
@@ -126,7 +126,8 @@ impl Tool<'_> {
             | Dialect::Mcpkg
             | Dialect::Capability
             | Dialect::Jumith
-            | Dialect::Mcpb => schema::of_object(written),
+            | Dialect::Mcpb
+            | Dialect::ServerJson => schema::of_object(written),
         }
     }
 

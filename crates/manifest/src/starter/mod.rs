@@ -108,7 +108,7 @@ pub fn starter(dialect: Dialect, wanted: &Starter<'_>) -> Result<Vec<StarterFile
         Dialect::Mcpkg => mcpkg::files(&about),
         Dialect::Capability => capability::files(&about),
         Dialect::Jumith => jumith::files(&about),
-        Dialect::Mcpb => return Err(StarterError::OnlyRead(dialect)),
+        Dialect::Mcpb | Dialect::ServerJson => return Err(StarterError::OnlyRead(dialect)),
     })
 }
 
@@ -181,7 +181,7 @@ fn grammar(dialect: Dialect) -> &'static Pattern {
         Dialect::InstallManifest => &patterns::KEBAB_ID,
         Dialect::Mcpkg => &patterns::DOTTED_ID,
         Dialect::Agentcli => &TOOL_NAME,
-        Dialect::Capability | Dialect::Jumith | Dialect::Mcpb => &FREE_ID,
+        Dialect::Capability | Dialect::Jumith | Dialect::Mcpb | Dialect::ServerJson => &FREE_ID,
     }
 }
 
@@ -251,7 +251,7 @@ mod tests {
             Dialect::Agentcli => "word_count",
             Dialect::Mcpkg | Dialect::Capability => "acme.text.word_count",
             Dialect::Jumith => "tool:text.count",
-            Dialect::Mcpb => unreachable!("it is only read"),
+            Dialect::Mcpb | Dialect::ServerJson => unreachable!("it is only read"),
         }
     }
 

@@ -54,7 +54,41 @@ pub(crate) struct PackArgs {
     id: Option<String>,
 }
 
+/// A package that was made.
+pub(super) struct Made {
+    pub(super) package: Package,
+    written: Output,
+    left_out: Vec<String>,
+}
+
+impl PackArgs {
+    /// A folder that becomes an archive.
+    pub(super) fn archive(
+        path: &Path,
+        output: PathBuf,
+        allow_file: &[String],
+        id: Option<&str>,
+    ) -> Self {
+        Self {
+            path: path.to_owned(),
+            output: Some(output),
+            allow_file: allow_file.to_owned(),
+            provenance: false,
+            bundle: false,
+            set: Vec::new(),
+            strict: false,
+            id: id.map(str::to_owned),
+        }
+    }
+}
+
 pub(crate) fn run(args: &PackArgs, json_wanted: bool, printer: Printer) -> Outcome {
+    let Made { package, written, left_out } = make(args, printer)?;
+    tell(&written, &package, &left_out, json_wanted, printer)
+}
+
+/// Looks at everything, and writes the package.
+pub(super) fn make(args: &PackArgs, printer: Printer) -> Result<Made, Failure> {
     let source = Source::find(args, printer)?;
     let described = source.described(args)?;
     let package = check(&described, args, printer)?;
@@ -100,7 +134,8 @@ pub(crate) fn run(args: &PackArgs, json_wanted: bool, printer: Printer) -> Outco
     } else {
         write_archive(args, &Packing { contents, secrets }, &described, &package)?
     };
-    tell(&written, &package, source.left_out(), json_wanted, printer)
+    let left_out = source.left_out().to_owned();
+    Ok(Made { package, written, left_out })
 }
 
 /// Only a tools.json can be given an id.

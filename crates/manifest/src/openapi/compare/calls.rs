@@ -29,7 +29,11 @@ pub(super) fn calls<'n, 't>(manifest: &'n Node<'t>, dialect: Dialect) -> Vec<Cal
     match dialect {
         Dialect::Mcpkg => mcpkg(manifest),
         Dialect::InstallManifest => install_manifest(manifest),
-        Dialect::Agentcli | Dialect::Capability | Dialect::Jumith | Dialect::Mcpb => Vec::new(),
+        Dialect::Agentcli
+        | Dialect::Capability
+        | Dialect::Jumith
+        | Dialect::Mcpb
+        | Dialect::ServerJson => Vec::new(),
     }
 }
 

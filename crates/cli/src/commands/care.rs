@@ -1,0 +1,214 @@
+//! `haft registry check|gc|backup|restore`: what an operator does for a registry.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use server::care::CareError;
+use server::care::backup::backup as make_backup;
+use server::care::check::{Finding, check as look};
+use server::care::gc::{Mode, collect};
+use server::care::restore::restore as bring_back;
+
+use super::stores::{StoreArgs, open, open_blobs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::owner;
+use crate::printer::{Printer, line};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Every row is read and every package file is read through. Exit 1 when something is damaged. Files that no version has are named and are no damage: `haft registry gc` removes them. It works while the registry is served."
+)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    stores: StoreArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A publish that is under way keeps its file, whatever the grace is. It works while the registry is served."
+)]
+pub(super) struct GcArgs {
+    /// How old a file must be
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = super::duration)]
+    grace: Duration,
+    /// Name the files and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    stores: StoreArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The rows are those of one moment, so it works while the registry is served. The hashes of tokens are in it: keep it for yourself. Exit 1 when something could not be kept because it is damaged.\n\nExamples:\n  haft registry backup registry-2026-11-16.tar\n  haft registry backup backups/today/"
+)]
+pub(super) struct BackupArgs {
+    /// A new file, or a new folder when it ends in a slash
+    #[arg(value_name = "FILE|DIR")]
+    into: PathBuf,
+    #[command(flatten)]
+    stores: StoreArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The registry must be empty. It may be of the other kind: a backup of SQLite and a folder goes into PostgreSQL and S3, and back."
+)]
+pub(super) struct RestoreArgs {
+    /// What `haft registry backup` made
+    #[arg(value_name = "FILE|DIR")]
+    from: PathBuf,
+    #[command(flatten)]
+    stores: StoreArgs,
+}
+
+fn failed(error: &CareError) -> Failure {
+    let exit = match error {
+        CareError::Store(_) | CareError::Blob(_) | CareError::File { .. } => Exit::Unavailable,
+        CareError::Exists(_) | CareError::NotEmpty(_) => Exit::Conflict,
+        CareError::NoBackup(_) | CareError::Newer { .. } | CareError::Damaged(_) => Exit::Invalid,
+    };
+    Failure::of(exit, error)
+}
+
+pub(super) fn check(args: &CheckArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let mut findings: Vec<Value> = Vec::new();
+    let tell = |finding: Finding| {
+        if json_wanted {
+            findings.push(json!({
+                "kind": finding.kind.name(),
+                "damage": finding.kind.is_damage(),
+                "what": finding.what,
+                "message": finding.message,
+            }));
+        } else {
+            let text = format!("{}: {}", line(&finding.what), line(&finding.message));
+            if finding.kind.is_damage() {
+                // Written as it is found: a reader that has gone away ends it.
+                let _ends_there = printer.result(&format!("{text}\n"));
+            } else {
+                printer.note(&text);
+            }
+        }
+    };
+    let checked = owner::runtime()?.block_on(async {
+        let store = open(&args.stores.database, home).await?;
+        let blobs = open_blobs(&args.stores.blobs, home)?;
+        look(&store, &blobs, tell).await.map_err(|error| failed(&error))
+    })?;
+    if json_wanted {
+        printer.json(&json!({
+            "versions": checked.versions,
+            "files": checked.files,
+            "bytes": checked.bytes,
+            "damaged": checked.damaged,
+            "noted": checked.noted,
+            "findings": findings,
+        }))?;
+    } else {
+        printer.note(&format!(
+            "Checked {} versions and {} files ({} bytes): {} damaged",
+            checked.versions, checked.files, checked.bytes, checked.damaged
+        ));
+    }
+    Ok(if checked.damaged > 0 { Exit::Failed } else { Exit::Done })
+}
+
+pub(super) fn gc(args: &GcArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let mode = if args.dry_run { Mode::Name } else { Mode::Remove };
+    let mut files: Vec<Value> = Vec::new();
+    let collected = owner::runtime()?.block_on(async {
+        let store = open(&args.stores.database, home).await?;
+        let blobs = open_blobs(&args.stores.blobs, home)?;
+        let tell = |digest: package::digest::Digest, size: u64| {
+            if json_wanted {
+                files.push(json!({"sha256": digest.to_string(), "size": size}));
+            } else {
+                let _ends_there = printer.result(&format!("sha256:{digest}  {size}\n"));
+            }
+        };
+        collect(&store, &blobs, args.grace, mode, tell).await.map_err(|error| failed(&error))
+    })?;
+    if json_wanted {
+        printer.json(&json!({
+            "dryRun": args.dry_run,
+            "files": collected.files,
+            "removed": collected.removed,
+            "bytes": collected.bytes,
+            "young": collected.young,
+            "unfinished": collected.unfinished,
+            "removedFiles": files,
+        }))?;
+    } else {
+        let done = if args.dry_run { "Would remove" } else { "Removed" };
+        printer.note(&format!(
+            "{done} {} of {} files ({} bytes) and {} unfinished ones; {} are too young",
+            collected.removed,
+            collected.files,
+            collected.bytes,
+            collected.unfinished,
+            collected.young
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn backup(
+    args: &BackupArgs,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let kept = owner::runtime()?.block_on(async {
+        let store = open(&args.stores.database, home).await?;
+        let blobs = open_blobs(&args.stores.blobs, home)?;
+        make_backup(&store, &blobs, &args.into).await.map_err(|error| failed(&error))
+    })?;
+    if json_wanted {
+        printer.json(&json!({
+            "rows": kept.rows,
+            "files": kept.files,
+            "bytes": kept.bytes,
+            "damaged": kept.damaged,
+        }))?;
+    } else {
+        kept.damaged.iter().for_each(|what| printer.warn(&line(what)));
+        printer.note(&format!(
+            "Kept {} rows and {} files ({} bytes)",
+            kept.rows, kept.files, kept.bytes
+        ));
+    }
+    Ok(if kept.damaged.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+pub(super) fn restore(
+    args: &RestoreArgs,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let restored = owner::runtime()?.block_on(async {
+        let store = open(&args.stores.database, home).await?;
+        let blobs = open_blobs(&args.stores.blobs, home)?;
+        bring_back(&store, &blobs, &args.from).await.map_err(|error| failed(&error))
+    })?;
+    if json_wanted {
+        printer.json(&json!({
+            "rows": restored.rows,
+            "files": restored.files,
+            "bytes": restored.bytes,
+            "missing": restored.missing,
+        }))?;
+    } else {
+        let missing = |digest: &String| printer.warn(&format!("sha256:{digest} was missing"));
+        restored.missing.iter().for_each(missing);
+        printer.note(&format!(
+            "Restored {} rows and {} files ({} bytes)",
+            restored.rows, restored.files, restored.bytes
+        ));
+    }
+    Ok(if restored.missing.is_empty() { Exit::Done } else { Exit::Failed })
+}

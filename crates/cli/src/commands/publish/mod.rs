@@ -1,0 +1,118 @@
+//! `haft publish`: a package, for everybody who may read a registry.
+
+mod folder;
+mod tested;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use package::digest::Digest;
+use registry::client::Remote;
+use registry::{Channel, Outcome as Became, Published, State};
+use serde_json::json;
+
+use crate::ask::Ask;
+use crate::container;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::owner;
+use crate::printer::{Printer, line};
+use crate::remote::{self, Known, Which};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A file is published as it is. A folder is checked, packed, tested inside the walls, signed with a key of yours, and published; whatever fails, nothing is published.\nThe token is read from HAFT_TOKEN, or from what `haft registry login` keeps. The same bytes again change nothing; other bytes under a published version are refused.\n\nExamples:\n  haft publish demo.echo-0.1.0.mcpkg --registry http://127.0.0.1:7070\n  haft publish ./echo --registry acme --key alice"
+)]
+pub(crate) struct PublishArgs {
+    /// The package: .mcpkg, a bundle, or the folder of one
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    #[command(flatten)]
+    which: Which,
+    /// The id of a tools.json, which has none of its own
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Where it is offered, unless a reviewer says so: stable or beta
+    #[arg(long, value_name = "CHANNEL", default_value = "stable", value_parser = super::registry::channel)]
+    channel: Channel,
+    #[command(flatten)]
+    folder: folder::FolderArgs,
+}
+
+pub(crate) fn run(
+    args: &PublishArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    // Whoever may not publish need not wait for tests.
+    let remote = Known::new(home, ask)?.one(&args.which)?;
+    if args.path.is_dir() {
+        return folder::run(args, &remote, home, ask, json_wanted, printer);
+    }
+    args.folder.check_unused(&args.path)?;
+    let published = send(&remote, &args.path, args, printer)?;
+    tell(&published, None, json_wanted, printer)
+}
+
+/// Publishes a file.
+fn send(
+    remote: &Remote,
+    file: &Path,
+    args: &PublishArgs,
+    printer: Printer,
+) -> Result<Published, Failure> {
+    // What cannot be opened here need not travel.
+    let container = container::open(file, printer)?;
+    container.check_unbroken()?;
+    let unread = |error| {
+        let message = format!("failed to read `{}`", file.display());
+        Failure::new(Exit::Unavailable, message).cause(error)
+    };
+    let bytes = std::fs::read(file).map_err(unread)?;
+    if Digest::of(&bytes) != container.digest {
+        let message = format!("`{}` changes while it is read", file.display());
+        return Err(Failure::new(Exit::Conflict, message));
+    }
+    let sent = remote.publish(bytes, args.id.as_deref(), args.channel);
+    let published = owner::runtime()?.block_on(sent);
+    let published = published.map_err(|error| remote::failed(remote.name(), &error))?;
+    for warning in &published.warnings {
+        printer.warn(&line(warning));
+    }
+    Ok(published)
+}
+
+fn tell(
+    published: &Published,
+    tests: Option<serde_json::Value>,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    if json_wanted {
+        let mut document = json!(published);
+        if let Some(tests) = tests {
+            document["tests"] = tests;
+        }
+        printer.json(&document)?;
+        return Ok(Exit::Done);
+    }
+    let became = match published.outcome {
+        Became::Published => "Published",
+        Became::Unchanged => "Already published, nothing changed:",
+    };
+    let Published { name, version, sha256, .. } = published;
+    printer.result(&format!(
+        "{became} {} {}  (sha256:{})\n",
+        line(name),
+        line(version),
+        line(sha256)
+    ))?;
+    match published.channel {
+        State::Quarantine => printer.note("It waits for a reviewer; others do not see it yet"),
+        State::Rejected => printer.warn("A reviewer has refused it; publish another version"),
+        State::Stable | State::Beta => {}
+    }
+    Ok(Exit::Done)
+}

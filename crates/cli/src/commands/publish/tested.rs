@@ -1,0 +1,152 @@
+//! The tests of a package, run inside the walls, and what is told of them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use host::{CancellationToken, Host, Said, Tool};
+use prove::{Case, Ended, How, Report};
+use serde_json::{Value, json};
+
+use crate::approver::Owner;
+use crate::ask::Ask;
+use crate::commands::call::{failure, settings};
+use crate::container;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::load::Loading;
+use crate::printer::{Printer, line};
+use crate::{interrupt, owner, tools, walls};
+
+/// How the tests of a package went.
+pub(super) struct Tested {
+    pub(super) report: Report,
+    tool: Option<Tool>,
+}
+
+/// Runs the tests of a package file that was made of a folder. One that has none is told of.
+pub(super) fn run(
+    file: &Path,
+    folder: &Path,
+    id: &str,
+    given: Option<Said>,
+    home: &Home,
+    ask: Ask,
+    printer: Printer,
+) -> Result<Tested, Failure> {
+    let loading = Loading { dialect: None, id: Some(id) };
+    let mut found = tools::at(file, loading, home, printer)?;
+    let (Some(mut tool), true) = (found.tools.pop(), found.tools.is_empty()) else {
+        return Ok(Tested { report: Report::default(), tool: None });
+    };
+    // Grants are for the folder that the owner has, not for where it happens to be packed.
+    tool.place = folder.canonicalize().map_err(|error| {
+        Failure::new(Exit::Unavailable, format!("failed to find `{}`", folder.display()))
+            .cause(error)
+    })?;
+    let cases = cases(file, &tool, printer)?;
+    if cases.is_empty() {
+        printer.warn("it has no tests, so nothing shows that it works");
+        return Ok(Tested { report: Report::default(), tool: None });
+    }
+    let runtime = owner::runtime()?;
+    let records = owner::records(home, &runtime)?;
+    let vault = owner::vault(home, ask)?;
+    let host = Host::new(settings(home)?, walls::launcher()?, vault, records);
+    let called_off = CancellationToken::new();
+    let token = called_off.clone();
+    interrupt::end_first(move || token.cancel());
+    let here = std::env::current_dir().map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
+    })?;
+    let approver = Arc::new(Owner::new(home, ask, given));
+    let how = How { folder: here, approver: Some(approver), called_off };
+    let mut tell = |ended: &Ended| printer.note(&told(ended, &tool));
+    let report = runtime.block_on(prove::run(&host, &tool, &cases, &how, &mut tell));
+    runtime.block_on(host.settle());
+    interrupt::nothing_runs();
+    let unwritten = runtime.block_on(host.records().settle());
+    if let Err(error) = unwritten {
+        printer.warn(&format!("the calls could not be written down: {}", line(&error.to_string())));
+    }
+    if interrupt::was_told_to_stop() {
+        return Err(Failure::new(Exit::Of(interrupt::CODE), "cancelled"));
+    }
+    let count = crate::commands::count(cases.len(), "test");
+    printer.note(&format!("{count}: {} passed, {} failed", report.passed(), report.failed()));
+    Ok(Tested { report, tool: Some(tool) })
+}
+
+/// The tests that the manifest lists, each once.
+fn cases(file: &Path, tool: &Tool, printer: Printer) -> Result<Vec<Case>, Failure> {
+    let container = container::open(file, printer)?;
+    let mut paths: Vec<&str> = Vec::new();
+    for path in &tool.package.tests {
+        let plain = path.strip_prefix("./").unwrap_or(path);
+        if !paths.contains(&plain) {
+            paths.push(plain);
+        }
+    }
+    let read = |path: &&str| {
+        let size = container.contents().size(path);
+        size.ok_or_else(|| Failure::invalid(format!("the test `{path}` is not in the package")))?;
+        let case = Case::read(path, &container.read(path)?);
+        case.map_err(|error| Failure::of(Exit::Invalid, &error))
+    };
+    paths.iter().map(read).collect()
+}
+
+/// A line on a test, and why it failed beneath it.
+fn told(ended: &Ended, tool: &Tool) -> String {
+    let name = line(&ended.name);
+    let took = ended.took.as_millis();
+    match &ended.outcome {
+        prove::Outcome::Passed => format!("  passed  {name}  ({took} ms)"),
+        prove::Outcome::Failed(faults) => {
+            let faults = faults.iter().map(|fault| format!("\n          {}", line(fault)));
+            format!("  FAILED  {name}  ({took} ms){}", faults.collect::<String>())
+        }
+        prove::Outcome::NoAnswer(error) => {
+            let Failure { message, details, hints, .. } = failure(error, &error.blocked, tool);
+            let details = details.iter().map(|detail| format!("\n          {}", line(detail)));
+            let hints = hints.iter().map(|hint| format!("\n          hint: {}", line(hint)));
+            let rest: String = details.chain(hints).collect();
+            format!("  FAILED  {name}  ({took} ms)\n          {}{rest}", line(&message))
+        }
+    }
+}
+
+impl Tested {
+    /// How it went, for programs.
+    pub(super) fn json(&self) -> Value {
+        let one = |ended: &Ended| {
+            let took = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
+            let mut document = json!({"path": ended.path, "name": ended.name, "ms": took});
+            match &ended.outcome {
+                prove::Outcome::Passed => document["passed"] = true.into(),
+                prove::Outcome::Failed(faults) => {
+                    document["passed"] = false.into();
+                    document["faults"] = faults.clone().into();
+                }
+                prove::Outcome::NoAnswer(error) => {
+                    document["passed"] = false.into();
+                    document["error"] = error.to_value();
+                }
+            }
+            document
+        };
+        let cases: Vec<_> = self.report.ended.iter().map(one).collect();
+        let (passed, failed) = (self.report.passed(), self.report.failed());
+        json!({"passed": passed, "failed": failed, "cases": cases})
+    }
+
+    /// Ends the command: a package whose tests fail is not published.
+    pub(super) fn refuse(&self, json_wanted: bool, printer: Printer) -> Outcome {
+        if json_wanted {
+            printer.json(&json!({"outcome": "refused", "tests": self.json()}))?;
+        }
+        let failed = crate::commands::count(self.report.failed(), "test");
+        let id = self.tool.as_ref().map(|tool| tool.package.id.clone()).unwrap_or_default();
+        let message = format!("{failed} of `{id}` failed, so it is not published");
+        Err(Failure::new(Exit::Failed, message).hint("--no-test publishes it all the same"))
+    }
+}

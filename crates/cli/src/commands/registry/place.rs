@@ -1,0 +1,52 @@
+//! Where a registry is administered: at its database, or over HTTP.
+
+use clap::Args;
+use registry::client::{Errand, Remote};
+use registry::read::Checked;
+use serde::de::DeserializeOwned;
+
+use super::super::stores::DatabaseArgs;
+use crate::ask::Ask;
+use crate::exit::Failure;
+use crate::home::Home;
+use crate::owner;
+use crate::remote::{self, Known, Which};
+
+#[derive(Args, Debug)]
+pub(super) struct PlaceArgs {
+    #[command(flatten)]
+    pub(super) database: DatabaseArgs,
+    /// A registry over HTTP instead, by name or address, with the token of an administrator
+    #[arg(long, value_name = "NAME|URL", conflicts_with_all = ["database", "database_file"])]
+    registry: Option<String>,
+}
+
+impl PlaceArgs {
+    /// The registry over HTTP, where one is named.
+    pub(super) fn office(&self, home: &Home, ask: Ask) -> Result<Option<Office>, Failure> {
+        let named = self.registry.clone().map(Which::named);
+        named.map(|which| Office::open(&which, home, ask)).transpose()
+    }
+}
+
+/// A registry over HTTP, and what its answers mean.
+pub(super) struct Office(Remote);
+
+impl Office {
+    pub(super) fn open(which: &Which, home: &Home, ask: Ask) -> Result<Self, Failure> {
+        Known::new(home, ask)?.one(which).map(Self)
+    }
+
+    pub(super) fn ask<T: DeserializeOwned + Checked>(
+        &self,
+        errand: Errand<'_>,
+    ) -> Result<T, Failure> {
+        let answered = owner::runtime()?.block_on(self.0.ask(errand));
+        answered.map_err(|error| remote::failed(self.0.name(), &error))
+    }
+
+    pub(super) fn tell(&self, errand: Errand<'_>) -> Result<(), Failure> {
+        let answered = owner::runtime()?.block_on(self.0.tell(errand));
+        answered.map_err(|error| remote::failed(self.0.name(), &error))
+    }
+}

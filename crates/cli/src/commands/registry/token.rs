@@ -1,0 +1,255 @@
+//! `haft registry token`: who may do what.
+
+use std::io::Read;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use egress::http::Method;
+use registry::client::{By, Errand};
+use registry::{Exchange, Given, NewToken, Token, Tokens};
+use serde_json::{Value, json};
+use server::service::{MakeTokenError, make_token, now};
+use server::token::{Role, Scope};
+
+use super::super::stores::open;
+use super::place::{Office, PlaceArgs};
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::printer::{Printer, line};
+use crate::remote::Which;
+use crate::{owner, time};
+
+/// Holds an identity.
+const IDENTITY: &str = "HAFT_IDENTITY";
+/// The longest identity that is read.
+const LONGEST: u64 = 64 << 10;
+
+#[derive(Args, Debug)]
+pub(super) struct TokenArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Make a token and print it, once
+    New(NewArgs),
+    /// List the tokens, without what they are
+    List(PlaceArgs),
+    /// End a token
+    Revoke(RevokeArgs),
+    /// Get a token for an identity that a build service has signed
+    Exchange(ExchangeArgs),
+}
+
+#[derive(Args, Debug)]
+struct NewArgs {
+    /// Whose names it is for; `*` for everybody's
+    #[arg(long, value_name = "NAME")]
+    namespace: String,
+    /// What it is for: read, publish, review or admin
+    #[arg(long, value_name = "ROLE", default_value = "publish", value_parser = role)]
+    role: Role,
+    /// How long it is good [default: until it is revoked]
+    #[arg(long, value_name = "TIME", value_parser = super::super::duration)]
+    expires: Option<Duration>,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Args, Debug)]
+struct RevokeArgs {
+    /// The token's id, as the list has it
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The identity is a JWT. It is read from HAFT_IDENTITY, else from standard input; it is good once. The token is for publishing, for a quarter of an hour.\n\nExamples:\n  export HAFT_TOKEN=$(haft registry token exchange --quiet --registry https://registry.example)"
+)]
+struct ExchangeArgs {
+    /// Whose names it is for, where several could be meant
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    which: Which,
+}
+
+fn role(name: &str) -> Result<Role, String> {
+    let known = Role::ALL.map(|(_, name)| name);
+    Role::named(name).ok_or_else(|| super::super::no_such("role", name, &known))
+}
+
+pub(super) fn run(
+    args: &TokenArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    match &args.verb {
+        Verb::New(args) => tell(&make(args, home, ask)?, json_wanted, printer),
+        Verb::List(args) => list(args, home, ask, json_wanted, printer),
+        Verb::Revoke(args) => revoke(args, home, ask, json_wanted, printer),
+        Verb::Exchange(args) => tell(&exchange(args, home, ask)?, json_wanted, printer),
+    }
+}
+
+fn make(args: &NewArgs, home: &Home, ask: Ask) -> Result<Given, Failure> {
+    registry::access::check_namespace(&args.namespace)
+        .map_err(|_| Failure::invalid("a namespace has a name without spaces"))?;
+    match args.place.office(home, ask)? {
+        Some(office) => {
+            let new = NewToken {
+                namespace: args.namespace.clone(),
+                role: args.role.name().to_owned(),
+                expires_in: args.expires.map(|time| time.as_secs().max(1)),
+            };
+            let body = Some(json!(new).to_string().into());
+            office.ask(Errand { body, ..Errand::new(Method::POST, &["tokens"]) })
+        }
+        None => make_here(args, home),
+    }
+}
+
+fn make_here(args: &NewArgs, home: &Home) -> Result<Given, Failure> {
+    let scope = Scope::named(&args.namespace);
+    owner::runtime()?.block_on(async {
+        let store = open(&args.place.database, home).await?;
+        let made = make_token(&store, scope, args.role, args.expires).await;
+        let (secret, token) = made.map_err(|error| match error {
+            MakeTokenError::Randomness(error) => Failure::of(Exit::Unavailable, &error),
+            MakeTokenError::Store(error) => Failure::of(Exit::Unavailable, &error),
+        })?;
+        Ok(Given { token: secret.reveal().to_owned(), about: (&token).into() })
+    })
+}
+
+fn exchange(args: &ExchangeArgs, home: &Home, ask: Ask) -> Result<Given, Failure> {
+    let office = Office::open(&args.which, home, ask)?;
+    let given = std::env::var(IDENTITY).ok().filter(|text| !text.trim().is_empty());
+    let identity = match given {
+        Some(identity) => identity,
+        None => {
+            let mut text = String::new();
+            let read = std::io::stdin().lock().take(LONGEST).read_to_string(&mut text);
+            read.map_err(|error| Failure::invalid("failed to read the identity").cause(error))?;
+            text
+        }
+    };
+    if identity.trim().is_empty() {
+        return Err(Failure::invalid("there is no identity")
+            .hint(format!("put it into {IDENTITY} or write it to standard input")));
+    }
+    let wish = Exchange { identity: identity.trim().to_owned(), namespace: args.namespace.clone() };
+    let body = Some(json!(wish).to_string().into());
+    let path = ["tokens", "exchange"];
+    office.ask(Errand { body, by: By::Secret, ..Errand::new(Method::POST, &path) })
+}
+
+fn tell(given: &Given, json_wanted: bool, printer: Printer) -> Outcome {
+    if json_wanted {
+        let mut document = token_json(&given.about);
+        document["token"] = given.token.as_str().into();
+        printer.json(&document)?;
+    } else {
+        let (id, shown) = (line(&given.about.id), shown(&given.about));
+        printer.note(&format!("Token {id} for {shown}; it is not shown again:"));
+        printer.result(&format!("{}\n", line(&given.token)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn list(args: &PlaceArgs, home: &Home, ask: Ask, json_wanted: bool, printer: Printer) -> Outcome {
+    let tokens = match args.office(home, ask)? {
+        Some(office) => office.ask::<Tokens>(Errand::new(Method::GET, &["tokens"]))?.tokens,
+        None => owner::runtime()?.block_on(async {
+            let store = open(&args.database, home).await?;
+            let tokens = store.tokens().await;
+            let tokens = tokens.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+            Ok::<_, Failure>(tokens.iter().map(Token::from).collect())
+        })?,
+    };
+    if json_wanted {
+        let tokens: Vec<Value> = tokens.iter().map(token_json).collect();
+        printer.json(&json!({"tokens": tokens}))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for token in &tokens {
+        let state = match (token.revoked_at, token.expires_at) {
+            (Some(_), _) => "revoked",
+            (None, Some(end)) if end <= now() => "expired",
+            (None, _) => "good",
+        };
+        let whose = match &token.provenance {
+            Some(told) => format!(" (given to {})", line(&told.subject)),
+            None => String::new(),
+        };
+        text += &format!("{}  {state:<8} {}{whose}\n", line(&token.id), shown(token));
+    }
+    printer.result(&text)?;
+    Ok(Exit::Done)
+}
+
+fn revoke(
+    args: &RevokeArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    match args.place.office(home, ask)? {
+        Some(office) => office.tell(Errand::new(Method::DELETE, &["tokens", &args.id]))?,
+        None => {
+            let was_there = owner::runtime()?.block_on(async {
+                let store = open(&args.place.database, home).await?;
+                let done = store.revoke_token(&args.id, now()).await;
+                done.map_err(|error| Failure::of(Exit::Unavailable, &error))
+            })?;
+            if !was_there {
+                let message = format!("there is no token `{}`", args.id);
+                return Err(
+                    Failure::new(Exit::NotFound, message).hint("`haft registry token list`")
+                );
+            }
+        }
+    }
+    if json_wanted {
+        printer.json(&json!({"id": args.id, "revoked": true}))?;
+    } else {
+        printer.note(&format!("Revoked {}", line(&args.id)));
+    }
+    Ok(Exit::Done)
+}
+
+fn token_json(token: &Token) -> Value {
+    let mut document = json!({
+        "id": token.id,
+        "namespace": token.namespace,
+        "role": token.role,
+        "created": moment(token.created_at),
+        "expires": token.expires_at.map(moment),
+        "revoked": token.revoked_at.map(moment),
+    });
+    if let Some(provenance) = &token.provenance {
+        document["provenance"] = json!(provenance);
+    }
+    document
+}
+
+fn moment(milliseconds: u64) -> String {
+    time::utc(i64::try_from(milliseconds / 1000).unwrap_or(i64::MAX))
+}
+
+fn shown(token: &Token) -> String {
+    let names = match token.namespace.as_str() {
+        "*" => "all names".to_owned(),
+        name => format!("the names of `{}`", line(name)),
+    };
+    format!("{} of {names}", line(&token.role))
+}

@@ -1,0 +1,132 @@
+//! `haft search`: the right tool in all registries.
+
+use clap::Args;
+use registry::client::{FindError, FoundIn, Question};
+use serde_json::json;
+
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::owner;
+use crate::printer::{Printer, Style, line};
+use crate::remote::{self, Known, Offline, Which};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  haft search \"read pdf for javascript\" --registry http://127.0.0.1:7070\n  haft search pdf --language python --platform linux-x64 --json\n\nWhat each registry finds best comes first; among equals, the priorities of `haft registry add` decide."
+)]
+pub(crate) struct SearchArgs {
+    /// What the tool should do, in your words
+    #[arg(value_name = "QUERY", required_unless_present = "tag")]
+    query: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    offline: Offline,
+    /// Only tools that can do this; may be repeated, one is enough
+    #[arg(long, value_name = "NAME")]
+    capability: Vec<String>,
+    /// Only tools written in this language
+    #[arg(long, value_name = "NAME")]
+    language: Vec<String>,
+    /// Only tools for this system: linux-x64, darwin-arm64
+    #[arg(long, value_name = "NAME")]
+    platform: Vec<String>,
+    /// Only tools with this tag; may be repeated, one is enough
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// Only packages of this kind: tool, `mcp_server`, `skill_pack`
+    #[arg(long, value_name = "KIND")]
+    kind: Vec<String>,
+    /// How far along: stable, or beta, which has what is stable too
+    #[arg(long, value_name = "CHANNEL", value_parser = super::registry::channel)]
+    channel: Option<registry::Channel>,
+    /// How many, from 1 to 100
+    #[arg(long, value_name = "N", default_value = "20")]
+    limit: u32,
+    /// How many to pass over
+    #[arg(long, value_name = "N", default_value = "0")]
+    offset: u32,
+}
+
+pub(crate) fn run(
+    args: &SearchArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let client = Known::new(home, ask)?.with(&args.offline).client(&args.which)?;
+    let filters = [
+        ("capability", &args.capability),
+        ("language", &args.language),
+        ("platform", &args.platform),
+        ("tags", &args.tag),
+        ("kind", &args.kind),
+    ];
+    let filters = filters.into_iter().flat_map(|(name, values)| {
+        values.iter().map(move |value| (name.to_owned(), value.clone()))
+    });
+    let channel = args.channel.map(|channel| ("channel".to_owned(), channel.name().to_owned()));
+    let question = Question {
+        words: args.query.clone().unwrap_or_default(),
+        filters: filters.chain(channel).collect(),
+        offset: args.offset.try_into().unwrap_or(usize::MAX),
+        limit: usize::try_from(args.limit).unwrap_or(usize::MAX).clamp(1, MOST),
+    };
+    let found = owner::runtime()?.block_on(client.search(&question));
+    let found = found.map_err(|error| match &error {
+        FindError::Failed(name, cause) => remote::failed(name, cause),
+        _ => Failure::of(Exit::Invalid, &error),
+    })?;
+    for (name, error) in &found.failed {
+        let Failure { message, causes, .. } = remote::failed(name, error);
+        let causes: String = causes.iter().map(|cause| format!(": {cause}")).collect();
+        printer.warn(&format!("{}{}", line(&message), line(&causes)));
+    }
+    for (name, warning) in &found.warnings {
+        printer.warn(&format!("{}: {}", line(name), line(warning)));
+    }
+    if json_wanted {
+        let one = |one: &FoundIn| {
+            let mut document = json!(one.found);
+            document["registry"] = one.registry.clone().into();
+            document
+        };
+        let results: Vec<_> = found.results.iter().map(one).collect();
+        let failed: Vec<_> = found
+            .failed
+            .iter()
+            .map(|(name, error)| json!({"registry": name, "error": error.to_string()}))
+            .collect();
+        printer.json(&json!({"results": results, "total": found.total, "failed": failed}))?;
+        return Ok(Exit::Done);
+    }
+    let names_registries = client.sources().len() > 1;
+    let title = |one: &FoundIn| {
+        let from = if names_registries { format!(" ({})", one.registry) } else { String::new() };
+        line(&format!("{} {}{from}", one.found.name, one.found.version))
+    };
+    let width = found.results.iter().map(|one| title(one).chars().count());
+    let width = width.max().unwrap_or(0).min(60);
+    let mut text = String::new();
+    for one in &found.results {
+        let title = format!("{:<width$}", title(one));
+        let summary = line(&one.found.summary);
+        text += &format!("{}  {summary}\n", printer.paint(Style::Strong, &title));
+    }
+    printer.result(&text)?;
+    let shown = found.results.len() as u64;
+    if found.total != shown {
+        printer.note(&format!(
+            "{shown} of {}",
+            super::count(found.total.try_into().unwrap_or(usize::MAX), "tool")
+        ));
+    } else if shown == 0 {
+        printer.note("Nothing found");
+    }
+    Ok(Exit::Done)
+}
+
+/// The most results that are shown at once.
+const MOST: usize = 100;

@@ -1,0 +1,65 @@
+//! `haft yank`: a published version that should not be chosen any more.
+
+use clap::Args;
+use registry::Yank;
+use serde_json::json;
+
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::owner;
+use crate::printer::{Printer, line};
+use crate::remote::{self, Known, Which};
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The version is not found any more and never the latest; who has it in a lock can still download it, and is told the reason.\n\nExamples:\n  haft yank demo.echo@0.1.0 --reason \"loses data\"\n  haft yank demo.echo@0.1.0 --undo"
+)]
+pub(crate) struct YankArgs {
+    /// The version, as ID@VERSION
+    #[arg(value_name = "ID@VERSION", value_parser = version)]
+    version: (String, String),
+    /// Why, for everybody to read
+    #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "undo")]
+    reason: String,
+    /// Offer it again
+    #[arg(long)]
+    undo: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Reads `ID@VERSION`; an id may hold an `@` itself.
+pub(super) fn version(text: &str) -> Result<(String, String), String> {
+    match text.rsplit_once('@') {
+        Some((id, version)) if !id.is_empty() && !version.is_empty() => {
+            Ok((id.to_owned(), version.to_owned()))
+        }
+        _ => Err("write ID@VERSION, for example demo.echo@0.1.0".to_owned()),
+    }
+}
+
+pub(crate) fn run(
+    args: &YankArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let (id, version) = &args.version;
+    if args.reason.chars().count() > Yank::LONGEST {
+        let message = format!("a reason has at most {} characters", Yank::LONGEST);
+        return Err(Failure::invalid(message));
+    }
+    let remote = Known::new(home, ask)?.one(&args.which)?;
+    let reason = (!args.undo).then_some(args.reason.as_str());
+    let yanked = owner::runtime()?.block_on(remote.yank(id, version, reason));
+    yanked.map_err(|error| remote::failed(remote.name(), &error))?;
+    if json_wanted {
+        printer.json(&json!({"id": id, "version": version, "yanked": !args.undo}))?;
+    } else {
+        let done = if args.undo { "Offered again:" } else { "Yanked" };
+        printer.note(&format!("{done} {} {}", line(id), line(version)));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,297 @@
+//! Which registries a command is about, what is shown to them, and what their answers mean for whoever typed it.
+
+use std::sync::Arc;
+
+use clap::Args;
+use egress::http::SetupError;
+use registry::ErrorCode;
+use registry::catalog::{Catalog, Place};
+use registry::client::cache::{Cache, MOST};
+use registry::client::list::{Kind, is_name};
+use registry::client::{
+    Address, Client, FetchError, Fetcher, FindError, Listed, Reach, Registries, Remote, Settings,
+    Source, Token, error,
+};
+use vault::Owner;
+
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure};
+use crate::home::Home;
+use crate::{owner, shell};
+
+/// Names the registry where no flag does.
+const ADDRESS: &str = "REGISTRY_BASE_URL";
+/// Holds the token of the one registry that a command is about.
+const TOKEN: &str = "HAFT_TOKEN";
+/// Who the tokens in the vault belong to.
+const TOKEN_OWNER: &str = "haft:registry";
+
+/// Which registries.
+#[derive(Args, Debug)]
+pub(crate) struct Which {
+    /// The registry: a name that `haft registry list` shows, or an address [default: `REGISTRY_BASE_URL`, or those you have added]
+    #[arg(long, value_name = "NAME|URL")]
+    registry: Option<String>,
+}
+
+impl Which {
+    /// The one of this name or address.
+    pub(crate) fn named(text: String) -> Self {
+        Self { registry: Some(text) }
+    }
+}
+
+/// Whether anybody is asked.
+#[derive(Args, Debug)]
+pub(crate) struct Offline {
+    /// Ask nobody: what was fetched before has to do
+    #[arg(long)]
+    offline: bool,
+}
+
+/// Whether a registry is the only one that a command is about: then the token of the environment is meant for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meant {
+    Alone,
+    AmongOthers,
+}
+
+/// The registries of a home.
+pub(crate) struct Known<'h> {
+    home: &'h Home,
+    ask: Ask,
+    settings: Settings,
+    list: Registries,
+}
+
+impl<'h> Known<'h> {
+    pub(crate) fn new(home: &'h Home, ask: Ask) -> Result<Self, Failure> {
+        owner::check_home(home)?;
+        let list = Registries::load(home.path()).map_err(|error| list_failure(&error))?;
+        Ok(Self { home, ask, settings: Settings::default(), list })
+    }
+
+    /// The same, asking nobody where that is wanted.
+    pub(crate) fn with(mut self, offline: &Offline) -> Self {
+        if offline.offline {
+            self.settings.reach = Reach::Offline;
+        }
+        self
+    }
+
+    /// The registries that are meant, in the order of their priorities.
+    pub(crate) fn client(&self, which: &Which) -> Result<Client, Failure> {
+        let meant = self.meant(which)?;
+        if meant.is_empty() {
+            return Err(none_named());
+        }
+        let how = if meant.len() == 1 { Meant::Alone } else { Meant::AmongOthers };
+        let sources: Result<_, _> = meant.iter().map(|one| self.source(one, how)).collect();
+        Ok(Client::new(sources?))
+    }
+
+    /// The one registry that is meant, which a change needs.
+    pub(crate) fn one(&self, which: &Which) -> Result<Remote, Failure> {
+        let mut meant = self.meant(which)?;
+        if which.registry.is_none() {
+            // Nothing is ever published in a folder.
+            meant.retain(|one| one.kind == Kind::Registry);
+        }
+        match meant.as_slice() {
+            [] => Err(none_named()),
+            [one] if one.kind != Kind::Registry => {
+                let message = format!("`{}` is a {}, no registry", one.name, one.kind.name());
+                Err(Failure::invalid(message))
+            }
+            [one] => self.remote(one, Meant::Alone),
+            several => {
+                let names: Vec<_> = several.iter().map(|one| one.name.as_str()).collect();
+                let message = format!("there are {} registries, and one is meant", names.len());
+                let first = shell::word(names[0]);
+                Err(Failure::invalid(message)
+                    .hint(format!("name it, such as --registry {first}: {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// Of the flag, else of the environment, else all.
+    fn meant(&self, which: &Which) -> Result<Vec<Listed>, Failure> {
+        if let Some(text) = &which.registry {
+            return Ok(vec![self.named(text)?]);
+        }
+        let variable = std::env::var(ADDRESS).ok().filter(|text| !text.is_empty());
+        match variable {
+            Some(text) => Ok(vec![self.at(&text)?]),
+            None => Ok(self.list.iter().cloned().collect()),
+        }
+    }
+
+    /// The registry of a name or at an address.
+    pub(crate) fn named(&self, text: &str) -> Result<Listed, Failure> {
+        match self.list.get(text) {
+            Some(listed) => Ok(listed.clone()),
+            None if is_name(text) => {
+                let failure =
+                    Failure::new(Exit::NotFound, format!("there is no registry `{text}`"));
+                let names: Vec<_> = self.list.iter().map(|one| one.name.as_str()).collect();
+                Err(failure.hint(match names.as_slice() {
+                    [] => format!("`haft registry add {} URL` names one", shell::word(text)),
+                    names => {
+                        format!("there is {}; an address begins with https://", names.join(", "))
+                    }
+                }))
+            }
+            None => self.at(text),
+        }
+    }
+
+    /// The registry at an address, under the name that it may have.
+    fn at(&self, text: &str) -> Result<Listed, Failure> {
+        let address = address(text)?;
+        let url = address.to_string();
+        let known = self.list.iter().find(|one| one.kind == Kind::Registry && one.url == url);
+        Ok(known.cloned().unwrap_or_else(|| Listed {
+            name: url.clone(),
+            url,
+            kind: Kind::Registry,
+            priority: 0,
+        }))
+    }
+
+    fn source(&self, listed: &Listed, how: Meant) -> Result<Source, Failure> {
+        let place = match listed.kind {
+            Kind::Registry => return Ok(Source::Registry(Box::new(self.remote(listed, how)?))),
+            Kind::WellKnown => Place::WellKnown(self.fetcher(listed, None)?),
+            Kind::Catalog if listed.url.contains("://") => {
+                Place::Address(self.fetcher(listed, None)?)
+            }
+            Kind::Catalog => Place::File(listed.url.clone().into()),
+            Kind::Folder => Place::Folder(listed.url.clone().into()),
+        };
+        Ok(Source::Catalog(Box::new(Catalog::new(&listed.name, place))))
+    }
+
+    fn remote(&self, listed: &Listed, how: Meant) -> Result<Remote, Failure> {
+        let token = self.token(listed, how)?;
+        Ok(Remote::new(&listed.name, self.fetcher(listed, token.as_ref())?))
+    }
+
+    fn fetcher(&self, listed: &Listed, token: Option<&Token>) -> Result<Fetcher, Failure> {
+        let cache = Arc::new(Cache::new(self.home.path().join("cache"), MOST));
+        let address = address(&listed.url)?;
+        Fetcher::new(&address, token, cache, self.settings)
+            .map_err(|error: SetupError| Failure::of(Exit::Unavailable, &error))
+    }
+
+    /// The token of the environment, which is for the one registry that a command is about, else that of the vault,
+    /// which is for that address alone.
+    fn token(&self, listed: &Listed, how: Meant) -> Result<Option<Token>, Failure> {
+        let variable =
+            std::env::var(TOKEN).ok().filter(|token| how == Meant::Alone && !token.is_empty());
+        let no_token = |where_: &str| Failure::invalid(format!("what {where_} holds is no token"));
+        if let Some(text) = variable {
+            return Token::parse(&text).map(Some).map_err(|error| no_token(TOKEN).cause(error));
+        }
+        if self.settings.reach == Reach::Offline || !self.home.path().join("vault").exists() {
+            return Ok(None);
+        }
+        let kept = owner::vault(self.home, self.ask)?
+            .get(&place(&listed.url)?)
+            .map_err(|error| owner::vault_failure(&error))?;
+        let token = kept.map(|kept| Token::parse(kept.expose()));
+        token.transpose().map_err(|error| no_token("the vault").cause(error))
+    }
+}
+
+/// Where the token of an address is kept: another address is never shown it, whatever it is called.
+pub(crate) fn place(url: &str) -> Result<vault::Place, Failure> {
+    vault::Place::new(Owner::Package(TOKEN_OWNER.to_owned()), url)
+        .map_err(|error| Failure::of(Exit::Invalid, &error))
+}
+
+/// Reads an address.
+pub(crate) fn address(text: &str) -> Result<Address, Failure> {
+    Address::parse(text).map_err(|error| {
+        Failure::invalid(format!("`{text}` is no address of a registry")).cause(error)
+    })
+}
+
+fn none_named() -> Failure {
+    Failure::invalid("no registry is named").hint(format!(
+        "name one with --registry URL or {ADDRESS}, or keep one with `haft registry add NAME URL`"
+    ))
+}
+
+/// What to say of a list that cannot be used.
+pub(crate) fn list_failure(error: &registry::client::list::ListError) -> Failure {
+    use registry::client::list::ListError;
+    let exit = match error {
+        ListError::Disk(..) => Exit::Unavailable,
+        ListError::Taken(_) | ListError::Full => Exit::Conflict,
+        ListError::Unknown(_) => Exit::NotFound,
+        ListError::Unreadable(..) | ListError::Name(_) | ListError::Address(..) => Exit::Invalid,
+    };
+    Failure::of(exit, error)
+}
+
+/// What to say where it is not known which registry has a tool.
+pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
+    match error {
+        FindError::Nowhere => Failure::new(Exit::NotFound, format!("no registry has `{id}`"))
+            .hint("`haft search` finds what there is"),
+        FindError::InSeveral(_) => {
+            let message = format!("`{id}` is in several registries: {error}");
+            Failure::new(Exit::Conflict, message)
+                .hint("say which one is meant with --registry NAME")
+        }
+        FindError::Failed(name, cause) => failed(name, cause),
+        FindError::NoRegistries => none_named(),
+    }
+}
+
+/// What to say of a registry that did not do what it was asked.
+pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
+    let exit = match error.kind() {
+        error::Kind::NotFound => Exit::NotFound,
+        error::Kind::Denied => Exit::Denied,
+        error::Kind::Conflict => Exit::Conflict,
+        error::Kind::Invalid | error::Kind::Untrustworthy => Exit::Invalid,
+        error::Kind::Unavailable => Exit::Unavailable,
+    };
+    let mut failure = Failure::of(exit, error);
+    failure.message = match error {
+        FetchError::Unreachable(_) => format!("failed to reach `{registry}`"),
+        FetchError::Refused { said: Some(said), .. } => {
+            format!("the registry refuses: {}", said.message)
+        }
+        FetchError::Refused { status, .. } => format!("`{registry}` answers with {status}"),
+        FetchError::TokenInPlain => {
+            format!("everybody on the way to `{registry}` could read the token")
+        }
+        FetchError::NoToken => format!("there is no token for `{registry}`"),
+        FetchError::Offline(_) => format!("{error}: `{registry}` would have to be"),
+        error => format!("`{registry}` is not used: {error}"),
+    };
+    if let FetchError::Refused { said: Some(said), .. } = error {
+        let findings = said.details.get("findings").and_then(|found| found.as_array());
+        let details = findings.into_iter().flatten().take(50).map(|finding| {
+            let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+            format!("{} {}: {}", text("path"), text("pointer"), text("message"))
+        });
+        failure = failure.details(details.collect::<Vec<_>>());
+    }
+    let login = format!("{TOKEN}, or `haft registry login NAME` for one that you have added");
+    match error {
+        FetchError::NoToken => failure.hint(format!(
+            "`haft registry token new` makes one, where the registry runs; it is read from {login}"
+        )),
+        FetchError::TokenInPlain => failure.hint("use https://"),
+        FetchError::Offline(_) => failure.hint("leave --offline out to ask the registry"),
+        _ if error.code() == Some(ErrorCode::Unauthorized)
+            || matches!(error, FetchError::Refused { status: 401, .. }) =>
+        {
+            failure.hint(format!("a token that is good is read from {login}"))
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,125 @@
+//! The registry of one machine, killed during publishes; and how soon it is there.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use package::digest::Digest;
+
+use super::process::{Served, ask, done, get, haft, package, run};
+
+fn serve(home: &std::path::Path) -> Command {
+    let mut command = haft(home);
+    command.args(["registry", "serve", "--listen", "127.0.0.1:0", "--json"]).stderr(Stdio::null());
+    command
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost_when_it_is_killed() {
+    let home = tempfile::tempdir().unwrap();
+    let verb = |words: &[&str]| {
+        let mut command = haft(home.path());
+        command.args(words);
+        command
+    };
+    let made = done(&mut verb(&["registry", "token", "new", "--namespace", "acme"]));
+    let token = made["token"].as_str().unwrap();
+    let acknowledged: Mutex<BTreeMap<String, String>> = Mutex::default();
+    for round in 0..5 {
+        let mut served = Served::start(serve(home.path()));
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for publisher in 0..3 {
+                let (address, is_over, acknowledged) =
+                    (served.address.clone(), &is_over, &acknowledged);
+                scope.spawn(move || {
+                    for number in 0.. {
+                        if is_over.load(Ordering::Acquire) {
+                            return;
+                        }
+                        let version = format!("{round}.{publisher}.{number}");
+                        let (bytes, digest) = package("acme.pdf", &version, "");
+                        let sent = ask(&address, "POST", "/v1/tools", token, &bytes);
+                        if sent.is_ok_and(|answer| answer.status == 201) {
+                            acknowledged.lock().unwrap().insert(version, digest);
+                        }
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(400));
+            served.kill();
+            is_over.store(true, Ordering::Release);
+        });
+    }
+    let served = Served::start(serve(home.path()));
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(acknowledged.len() > 20, "{}", acknowledged.len());
+    for (version, digest) in &acknowledged {
+        let path = format!("/v1/tools/acme.pdf/versions/{version}/package");
+        let answer = get(&served.address, &path).unwrap();
+        assert_eq!((answer.status, &Digest::of(&answer.body).to_string()), (200, digest));
+    }
+    // While it is served.
+    done(&mut verb(&["registry", "gc", "--grace", "1ms"]));
+    let checked = done(&mut verb(&["registry", "check"]));
+    assert_eq!(
+        (checked["damaged"].as_u64(), checked["noted"].as_u64()),
+        (Some(0), Some(0)),
+        "{checked}"
+    );
+}
+
+#[test]
+fn an_empty_one_is_ready_in_less_than_a_second() {
+    let fastest = (0..3).map(|_| {
+        let home = tempfile::tempdir().unwrap();
+        let started = Instant::now();
+        let served = Served::start(serve(home.path()));
+        assert_eq!(get(&served.address, "/readyz").unwrap().status, 200);
+        started.elapsed()
+    });
+    let fastest = fastest.min().unwrap();
+    assert!(fastest < Duration::from_secs(1), "{fastest:?}");
+}
+
+#[test]
+fn damage_is_named_and_told_by_the_exit_code() {
+    let home = tempfile::tempdir().unwrap();
+    let verb = |words: &[&str]| {
+        let mut command = haft(home.path());
+        command.args(words);
+        command
+    };
+    let made = done(&mut verb(&["registry", "token", "new", "--namespace", "acme"]));
+    let token = made["token"].as_str().unwrap();
+    let served = Served::start(serve(home.path()));
+    let mut digests = Vec::new();
+    for version in ["1.0.0", "1.1.0"] {
+        let (bytes, digest) = package("acme.pdf", version, "");
+        assert_eq!(ask(&served.address, "POST", "/v1/tools", token, &bytes).unwrap().status, 201);
+        digests.push(digest);
+    }
+    let (code, stdout, stderr) = run(&mut verb(&["registry", "check"]));
+    assert_eq!((code, stdout.as_str()), (0, ""), "{stderr}");
+    let blob = home.path().join("registry/blobs/sha256").join(&digests[0][..2]).join(&digests[0]);
+    std::fs::write(&blob, "something else").unwrap();
+    std::fs::write(blob.parent().unwrap().join("a note"), "").unwrap();
+    let (code, stdout, stderr) = run(&mut verb(&["registry", "check"]));
+    assert_eq!(code, 1, "{stdout}{stderr}");
+    assert!(stdout.starts_with("tool:acme.pdf@1.0.0: ") && stdout.contains("damaged"), "{stdout}");
+    assert!(!stdout.contains("1.1.0") && stderr.contains("a note"), "{stdout}{stderr}");
+    let tar = home.path().join("backup.tar");
+    let (code, _, stderr) = run(verb(&["registry", "backup"]).arg(&tar));
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains(&digests[0]), "{stderr}");
+    let (code, _, stderr) = run(verb(&["registry", "restore"]).arg(&tar));
+    assert_eq!(code, 5, "{stderr}");
+    let other = tempfile::tempdir().unwrap();
+    let (code, _, stderr) = run(haft(other.path()).args(["registry", "restore"]).arg(&tar));
+    assert_eq!(code, 1, "{stderr}");
+    let (code, _, stderr) =
+        run(haft(&other.path().join("new")).args(["registry", "restore", "nothing.tar"]));
+    assert_eq!(code, 6, "{stderr}");
+}

@@ -1,0 +1,391 @@
+//! Registries are named, signed in to, searched together; folders are tested, signed and published.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use common::{Desk, Ran, names, repository};
+use serde_json::Value;
+
+/// A registry that runs until this is dropped.
+struct Served {
+    process: Child,
+    url: String,
+}
+
+impl Served {
+    /// With a home of its own, so that several can be there.
+    fn start(desk: &Desk, home: &str) -> Self {
+        let mut process = Command::new(assert_cmd::cargo::cargo_bin("haft"))
+            .args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--home"])
+            .arg(desk.path(home))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        while !said.contains('}') {
+            assert!(out.read_line(&mut said).unwrap() > 0, "the registry ended: {said}");
+        }
+        let said: Value = serde_json::from_str(&said).unwrap();
+        Self { process, url: said["url"].as_str().unwrap().to_owned() }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ended_already = self.process.kill();
+        let _ended_already = self.process.wait();
+    }
+}
+
+/// A token of the registry that is served from a home.
+fn token_of(desk: &Desk, home: &str) -> String {
+    let path = desk.path(home);
+    let arguments =
+        ["--home", path.to_str().unwrap(), "registry", "token", "new", "--namespace", "*", "-q"];
+    let ran = common::run_in(desk.0.path(), &arguments, None);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.stdout.trim().to_owned()
+}
+
+/// A copy of an example that runs offline.
+fn example(desk: &Desk, name: &str) {
+    let source = repository().join("examples/mcpkg").join(name);
+    let copied = Command::new("cp").arg("-r").args([&source, &desk.path(name)]).status();
+    assert!(copied.unwrap().success());
+}
+
+/// Names a served registry and signs in to it.
+fn join(desk: &Desk, served: &Served, name: &str, home: &str) {
+    desk.done(&["registry", "add", name, &served.url]);
+    let kept = desk.haft_with(&["registry", "login", name], Some(&token_of(desk, home)));
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+}
+
+fn fails(ran: &Ran, code: i32, words: &str) {
+    assert_eq!(ran.code, code, "{}", ran.stderr);
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+}
+
+#[test]
+fn registries_are_named_listed_and_forgotten() {
+    let desk = Desk::new();
+    assert_eq!(desk.done(&["registry", "list"]).stdout, "");
+    desk.done(&["registry", "add", "acme", "https://tools.acme.example/"]);
+    desk.done(&["registry", "add", "team", "http://127.0.0.1:1", "--priority", "10"]);
+    desk.done(&["registry", "add", "old", "http://127.0.0.1:2", "--priority", "-5"]);
+    let listed = desk.done(&["registry", "list", "--json"]).json();
+    let names: Vec<_> =
+        listed["registries"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["team", "acme", "old"]);
+    assert_eq!(listed["registries"][1]["url"], "https://tools.acme.example");
+    desk.refused(&["registry", "add", "acme", "https://x.example"], 5, "already");
+    desk.refused(&["registry", "add", "a b", "https://x.example"], 2, "cannot be the name");
+    desk.refused(&["registry", "add", "x", "ftp://x.example"], 2, "no address");
+    desk.refused(&["registry", "add", "x", "https://u:p@x.example"], 2, "no address");
+    desk.refused(&["registry", "add", "x", "./nowhere", "--kind", "folder"], 3, "failed to find");
+    desk.done(&["registry", "rm", "old"]);
+    desk.refused(&["registry", "rm", "old"], 3, "there is no registry");
+    desk.refused(&["search", "x", "--registry", "old"], 3, "there is no registry");
+    desk.refused(&["publish", "nothing.mcpkg"], 2, "one is meant");
+    // A list that somebody else could have written is nobody's word.
+    let list = desk.path("home/registries.json");
+    Command::new("chmod").arg("666").arg(&list).status().unwrap();
+    desk.refused(&["search", "x"], 4, "others may write");
+}
+
+#[test]
+fn a_token_is_kept_for_its_address_alone() {
+    let desk = Desk::new();
+    desk.done(&["registry", "add", "acme", "https://tools.acme.example"]);
+    let login = |name: &str, token: &str| desk.haft_with(&["registry", "login", name], Some(token));
+    assert_eq!(login("acme", "haft_secret_token\n").code, 0);
+    let listed = desk.done(&["registry", "list"]).stdout;
+    assert!(listed.contains("(token kept)") && !listed.contains("haft_secret_token"), "{listed}");
+    fails(&login("nobody", "x"), 3, "there is no registry");
+    fails(&login("acme", "two words"), 2, "a token has");
+    desk.done(&["registry", "add", "plain", "http://tools.example"]);
+    fails(&login("plain", "x"), 4, "could read the token");
+    // Another address under the same name does not get it.
+    desk.done(&["registry", "rm", "acme"]);
+    assert!(!desk.done(&["secret", "list"]).stdout.contains("acme"));
+    desk.done(&["registry", "add", "acme", "https://evil.example"]);
+    assert!(!desk.done(&["registry", "list"]).stdout.contains("token kept"));
+    assert_eq!(login("acme", "x").code, 0);
+    desk.done(&["registry", "logout", "acme"]);
+    desk.refused(&["registry", "logout", "acme"], 3, "no token is kept");
+}
+
+#[test]
+fn a_folder_is_tested_signed_and_published_in_one_go() {
+    let desk = Desk::new();
+    let served = Served::start(&desk, "served");
+    join(&desk, &served, "team", "served");
+    example(&desk, "text-stats");
+    desk.refused(&["publish", "text-stats"], 3, "no key of yours");
+    desk.done(&["key", "new", "alice", "--no-passphrase"]);
+    let published = desk.done(&["publish", "text-stats"]);
+    assert!(
+        published.stdout.starts_with("Published demo.text.stats 1.0.0"),
+        "{}",
+        published.stdout
+    );
+    assert!(published.stderr.contains("1 passed, 0 failed"), "{}", published.stderr);
+    let again = desk.done(&["publish", "text-stats", "--json"]).json();
+    assert_eq!((&again["outcome"], &again["tests"]["passed"]), (&"unchanged".into(), &1.into()));
+    desk.done(&["registry", "get", "demo.text.stats", "-o", "got.mcpkg"]);
+    desk.done(&["verify", "got.mcpkg"]);
+    desk.refused(&["publish", "got.mcpkg", "--no-test"], 2, "about a folder");
+    desk.done(&["publish", "got.mcpkg"]);
+
+    // A test that fails stops it.
+    let test = desk.path("text-stats/tests/stats.test.json");
+    let text = std::fs::read_to_string(&test).unwrap();
+    std::fs::write(&test, text.replace("\"words\": 3", "\"words\": 4")).unwrap();
+    let manifest = desk.path("text-stats/manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("1.0.0", "1.0.1")).unwrap();
+    let failed = desk.haft(&["publish", "text-stats"]);
+    fails(&failed, 1, "$.words is 3, expected 4");
+    assert_eq!(failed.stdout, "");
+    let failed = desk.haft(&["publish", "text-stats", "--json"]);
+    assert_eq!((failed.code, &failed.json()["tests"]["failed"]), (1, &1.into()));
+    let versions = desk.done(&["search", "stats", "--json"]).json();
+    assert_eq!(versions["results"][0]["version"], "1.0.0", "nothing was published");
+    let skipped = desk.done(&["publish", "text-stats", "--no-test", "--no-sign"]);
+    assert!(skipped.stderr.contains("not run"), "{}", skipped.stderr);
+    assert!(skipped.stderr.contains("not signed"), "{}", skipped.stderr);
+    // What is not valid is not even packed.
+    std::fs::write(&manifest, "{}").unwrap();
+    assert_eq!(desk.haft(&["publish", "text-stats"]).code, 2);
+}
+
+#[test]
+fn the_time_of_a_test_stands_before_that_of_the_tool() {
+    let desk = Desk::with_alice();
+    let served = Served::start(&desk, "served");
+    join(&desk, &served, "team", "served");
+    let write = |name: &str, value: &Value| {
+        common::write_below(&desk.path("slow"), name, &value.to_string());
+    };
+    let manifest = serde_json::json!({
+        "toolId": "demo.slow", "name": "Slow", "version": "1.0.0", "description": "Takes a while.",
+        "capabilities": ["demo"], "tests": ["tests/a.test.json"],
+        "endpoint": {"type": "local", "command": "python3 ./slow.py", "timeoutMs": 300},
+        "input_schema": {"type": "object"}, "output_schema": {"type": "object"},
+    });
+    write("manifest.json", &manifest);
+    let program = "import time\ntime.sleep(0.8)\nprint('{\"done\": true}')\n";
+    common::write_below(&desk.path("slow"), "slow.py", program);
+    let test = |time: Option<u32>| {
+        let mut test =
+            serde_json::json!({"name": "waits", "input": {}, "expected": {"done": true}});
+        if let Some(time) = time {
+            test["timeoutMs"] = time.into();
+        }
+        write("tests/a.test.json", &test);
+        desk.haft(&["publish", "slow", "--json"])
+    };
+    for time in [None, Some(200)] {
+        let ran = test(time);
+        let error = &ran.json()["tests"]["cases"][0]["error"];
+        assert_eq!((ran.code, &error["code"]), (1, &"timed_out".into()), "{}", ran.stderr);
+    }
+    let ran = test(Some(20_000));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
+    let desk = Desk::with_alice();
+    let (one, two) = (Served::start(&desk, "one"), Served::start(&desk, "two"));
+    join(&desk, &one, "first", "one");
+    join(&desk, &two, "second", "two");
+    example(&desk, "text-stats");
+    example(&desk, "convert-units");
+    desk.refused(&["publish", "text-stats"], 2, "one is meant");
+    for (folder, name) in
+        [("text-stats", "first"), ("text-stats", "second"), ("convert-units", "second")]
+    {
+        desk.done(&["publish", folder, "--registry", name, "--no-test"]);
+    }
+    let found = desk.done(&["search", "text", "--json"]).json();
+    let shown: Vec<_> =
+        found["results"].as_array().unwrap().iter().map(|one| &one["registry"]).collect();
+    assert_eq!(shown, ["first", "second"]);
+    assert!(desk.done(&["search", "text"]).stdout.contains("(second)"));
+    desk.refused(&["registry", "get", "demo.text.stats"], 5, "--registry NAME");
+    desk.done(&["registry", "get", "demo.text.stats", "--registry", "second"]);
+    desk.done(&["registry", "get", "demo.units.convert"]);
+    desk.refused(&["registry", "get", "demo.nothing"], 3, "no registry has");
+    // One that is gone is told of; what it may have is not guessed.
+    drop(one);
+    let found = desk.done(&["search", "units", "--json"]);
+    assert!(found.stderr.contains("failed to reach `first`"), "{}", found.stderr);
+    assert_eq!(found.json()["failed"][0]["registry"], "first");
+    desk.refused(&["registry", "get", "demo.units.convert"], 6, "failed to reach `first`");
+    desk.done(&["registry", "get", "demo.units.convert", "--registry", "second"]);
+    drop(two);
+    let kept = desk.path("demo.units.convert-1.0.0.mcpkg");
+    std::fs::remove_file(&kept).unwrap();
+    let offline =
+        ["registry", "get", "demo.units.convert@1.0.0", "--registry", "second", "--offline"];
+    desk.done(&offline);
+    assert!(kept.exists());
+    desk.refused(&["search", "else", "--registry", "second", "--offline"], 6, "nobody is asked");
+    // Catalogs are searched too.
+    desk.done(&["registry", "rm", "first"]);
+    desk.done(&["registry", "rm", "second"]);
+    desk.done(&["registry", "add", "examples", repository().join("examples").to_str().unwrap()]);
+    let found = desk.done(&["search", "echo", "--json"]).json();
+    assert!(found["results"].as_array().unwrap().iter().any(|one| one["name"] == "demo.echo"));
+    desk.refused(&["publish", "text-stats"], 2, "no registry is named");
+    desk.refused(&["registry", "get", "demo.echo"], 2, "a catalog");
+}
+
+/// Answers one description, then sends a package byte by byte for ever.
+fn slow_registry(bytes: Vec<u8>, describe: String, stall_after: Option<usize>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n")
+                && stream.read(&mut byte).is_ok_and(|count| count > 0)
+            {
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+            let tag = "\"one\"";
+            if !head.contains("/package") {
+                let length = describe.len();
+                let _left = write!(
+                    stream,
+                    "HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{describe}"
+                );
+                continue;
+            }
+            let first = head
+                .split("range: bytes=")
+                .nth(1)
+                .and_then(|rest| rest.split('-').next()?.parse::<usize>().ok());
+            let (status, from) = first.map_or((200, 0), |first| (206, first));
+            let rest = &bytes[from..];
+            let (last, total) = (bytes.len() - 1, bytes.len());
+            let _left = write!(
+                stream,
+                "HTTP/1.1 {status} X\r\nconnection: close\r\netag: {tag}\r\ncontent-range: bytes {from}-{last}/{total}\r\ncontent-length: {}\r\n\r\n",
+                rest.len()
+            );
+            match stall_after {
+                Some(count) if from == 0 => {
+                    let _left = stream.write_all(&rest[..count]);
+                    let _left = stream.flush();
+                    // Until the other side is gone.
+                    let _gone = stream.read(&mut byte);
+                }
+                _ => {
+                    let _left = stream.write_all(rest);
+                }
+            }
+        }
+    });
+    url
+}
+
+#[test]
+fn a_download_that_is_killed_goes_on_where_it_was() {
+    let desk = Desk::new();
+    example(&desk, "text-stats");
+    desk.done(&["pack", "text-stats", "-o", "stats.mcpkg"]);
+    let bytes = std::fs::read(desk.path("stats.mcpkg")).unwrap();
+    let digest = package::digest::Digest::of(&bytes);
+    let describe = serde_json::json!({
+        "id": "tool:demo.text.stats", "name": "demo.text.stats", "version": "1.0.0", "summary": "x",
+        "entry": {"runtime": "process"}, "sha256": digest.to_string(), "size": bytes.len(),
+    });
+    let url = slow_registry(bytes.clone(), describe.to_string(), Some(500));
+    let arguments = ["registry", "get", "demo.text.stats", "--registry", &url, "-o", "got.mcpkg"];
+    let mut process = Command::new(assert_cmd::cargo::cargo_bin("haft"))
+        .current_dir(desk.0.path())
+        .arg("--home")
+        .arg(desk.path("home"))
+        .args(arguments)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let part = desk.path("home/cache/packages").join(format!("{digest}.part"));
+    while std::fs::metadata(&part).map_or(0, |found| found.len()) < 500 {
+        assert!(process.try_wait().unwrap().is_none(), "it must wait for the rest");
+        std::thread::yield_now();
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(!desk.path("got.mcpkg").exists());
+    desk.done(&arguments);
+    assert_eq!(std::fs::read(desk.path("got.mcpkg")).unwrap(), bytes);
+    assert_eq!(names(&desk.path("home/cache/packages")), [digest.to_string()]);
+}
+
+/// A registry that finds nothing, and tells what it was shown.
+fn watching_registry() -> (String, std::sync::mpsc::Receiver<Option<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let (mut shown, mut line) = (None, String::new());
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            while reader.read_line(&mut line).is_ok_and(|count| count > 2) {
+                shown = line
+                    .strip_prefix("authorization: ")
+                    .map(|rest| rest.trim().to_owned())
+                    .or(shown);
+                line.clear();
+            }
+            let page = r#"{"results":[],"total":0}"#;
+            let length = page.len();
+            let _left = write!(
+                stream,
+                "HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{page}"
+            );
+            tell.send(shown).unwrap();
+        }
+    });
+    (url, told)
+}
+
+#[test]
+fn the_token_of_the_environment_is_for_the_one_registry_that_is_meant() {
+    let desk = Desk::new();
+    let ((one, told_one), (two, told_two)) = (watching_registry(), watching_registry());
+    desk.done(&["registry", "add", "one", &one]);
+    desk.done(&["registry", "add", "two", &two]);
+    assert_eq!(desk.haft_with(&["registry", "login", "two"], Some("haft_of_two")).code, 0);
+    let search = |more: &[&str], base: Option<&str>| {
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.current_dir(desk.0.path()).arg("--home").arg(desk.path("home"));
+        command.args(["search", "x"]).args(more).env("HAFT_TOKEN", "haft_of_environment");
+        match base {
+            Some(base) => command.env("REGISTRY_BASE_URL", base),
+            None => command.env_remove("REGISTRY_BASE_URL"),
+        };
+        assert!(command.output().unwrap().status.success());
+    };
+    let environment = Some("Bearer haft_of_environment".to_owned());
+    search(&[], None);
+    assert_eq!(told_one.recv().unwrap(), None);
+    assert_eq!(told_two.recv().unwrap(), Some("Bearer haft_of_two".to_owned()));
+    search(&["--registry", "one"], None);
+    assert_eq!(told_one.recv().unwrap(), environment);
+    search(&[], Some(&one));
+    assert_eq!(told_one.recv().unwrap(), environment);
+    assert!(told_two.try_recv().is_err(), "nobody else was asked");
+}

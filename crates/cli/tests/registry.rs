@@ -1,0 +1,291 @@
+//! A registry is served, published in, searched, yanked from and stopped.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use common::{Desk, Ran, repository};
+use serde_json::Value;
+
+/// A registry that runs until this is dropped.
+struct Served {
+    process: Child,
+    url: String,
+}
+
+impl Served {
+    fn start(desk: &Desk) -> Self {
+        Self::start_with(desk, &[])
+    }
+
+    fn start_with(desk: &Desk, more: &[&str]) -> Self {
+        let mut process = Command::new(assert_cmd::cargo::cargo_bin("haft"))
+            .args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--home"])
+            .arg(desk.path("home"))
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        while !said.contains('}') {
+            assert!(out.read_line(&mut said).unwrap() > 0, "the registry ended: {said}");
+        }
+        let said: Value = serde_json::from_str(&said).unwrap();
+        Self { process, url: said["url"].as_str().unwrap().to_owned() }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ended_already = self.process.kill();
+        let _ended_already = self.process.wait();
+    }
+}
+
+/// Runs a verb with a token.
+fn with_token(desk: &Desk, token: &str, arguments: &[&str]) -> Ran {
+    let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+    command.current_dir(desk.0.path()).arg("--home").arg(desk.path("home")).args(arguments);
+    let output = command.env("HAFT_TOKEN", token).env_remove("REGISTRY_BASE_URL").output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn a_package_is_published_found_yanked_and_offered_again() {
+    let desk = Desk::new();
+    desk.echo();
+    let manifest = repository().join("examples/mcpkg/echo/manifest.json");
+    let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
+    let (id, version) =
+        (manifest["toolId"].as_str().unwrap(), manifest["version"].as_str().unwrap());
+    desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
+    let served = Served::start(&desk);
+    let url = served.url.as_str();
+    let namespace = id.split('.').next().unwrap();
+    let made = desk.done(&["registry", "token", "new", "--namespace", namespace, "--json"]).json();
+    let token = made["token"].as_str().unwrap();
+    let publish = ["publish", "echo.mcpkg", "--registry", url];
+
+    let none = with_token(&desk, "", &publish);
+    assert_eq!(none.code, 2, "{}", none.stderr);
+    let wrong = with_token(&desk, "haft_wrong", &publish);
+    assert_eq!(wrong.code, 4, "{}", wrong.stderr);
+    let published = with_token(&desk, token, &publish);
+    assert_eq!(published.code, 0, "{}", published.stderr);
+    assert!(
+        published.stdout.starts_with(&format!("Published {id} {version}")),
+        "{}",
+        published.stdout
+    );
+    let again = with_token(&desk, token, &[&publish[..], &["--json"]].concat());
+    assert_eq!(again.json()["outcome"], "unchanged");
+    std::fs::write(desk.path("echo/more.txt"), "more").unwrap();
+    desk.done(&["pack", "echo", "-o", "other.mcpkg"]);
+    let other = with_token(&desk, token, &["publish", "other.mcpkg", "--registry", url]);
+    assert_eq!(other.code, 5, "{}", other.stderr);
+
+    let search = ["search", "echo", "--registry", url, "--json"];
+    let found = desk.done(&search).json();
+    assert_eq!(found["results"][0]["name"], id);
+    assert!(served.get("/healthz").starts_with("HTTP/1.1 200"));
+
+    let what = format!("{id}@{version}");
+    let yank =
+        with_token(&desk, token, &["yank", &what, "--reason", "loses data", "--registry", url]);
+    assert_eq!(yank.code, 0, "{}", yank.stderr);
+    assert_eq!(desk.done(&search).json()["total"], 0);
+    assert!(served.get(&format!("/v1/tools/{id}/versions")).contains("loses data"));
+    let undo = with_token(&desk, token, &["yank", &what, "--undo", "--registry", url]);
+    assert_eq!(undo.code, 0, "{}", undo.stderr);
+    assert_eq!(desk.done(&search).json()["total"], 1);
+    let missing = with_token(&desk, token, &["yank", "demo.nothing@1.0.0", "--registry", url]);
+    assert_eq!(missing.code, 3, "{}", missing.stderr);
+
+    let tokens = desk.done(&["registry", "token", "list"]).stdout;
+    assert!(tokens.contains("good") && !tokens.contains(token));
+    desk.done(&["registry", "token", "revoke", made["id"].as_str().unwrap()]);
+    desk.refused(&["registry", "token", "revoke", "nobody"], 3, "there is no token");
+    assert_eq!(with_token(&desk, token, &publish).code, 4);
+}
+
+/// A token of this role, made at the database.
+fn token(desk: &Desk, namespace: &str, role: &str) -> String {
+    let made = ["registry", "token", "new", "--namespace", namespace, "--role", role, "--json"];
+    desk.done(&made).json()["token"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_private_registry_holds_back_what_no_reviewer_has_seen() {
+    let desk = Desk::new();
+    desk.echo();
+    desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
+    let manifest = repository().join("examples/mcpkg/echo/manifest.json");
+    let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
+    let id = manifest["toolId"].as_str().unwrap();
+    let what = format!("{id}@{}", manifest["version"].as_str().unwrap());
+    let served = Served::start_with(&desk, &["--private", "--quarantine"]);
+    let url = served.url.as_str();
+    let ask = |token: &str, words: &[&str]| {
+        with_token(&desk, token, &[words, &["--registry", url]].concat())
+    };
+    let admin = token(&desk, "*", "admin");
+
+    // The administrator is elsewhere and has no database at hand.
+    let words = ["registry", "token", "new", "--namespace", "demo", "--role", "publish", "--json"];
+    let made = ask(&admin, &words).json();
+    let publisher = made["token"].as_str().unwrap().to_owned();
+    let words = ["registry", "token", "new", "--namespace", "*", "--role", "review", "--quiet"];
+    let reviewer = ask(&admin, &words).stdout.trim().to_owned();
+    assert_eq!(ask(&publisher, &["registry", "token", "list"]).code, 4);
+    assert!(ask(&admin, &["registry", "token", "list"]).stdout.contains("review of all names"));
+
+    let published = ask(&publisher, &["publish", "echo.mcpkg"]);
+    assert_eq!(published.code, 0, "{}", published.stderr);
+    assert!(published.stderr.contains("waits for a reviewer"), "{}", published.stderr);
+    assert_eq!(ask("", &["search", "echo"]).code, 4, "reading needs a token");
+    let search = |channel: &str| {
+        ask(&publisher, &["search", "echo", "--channel", channel, "--json"]).json()["total"].clone()
+    };
+    assert_eq!((search("stable"), search("beta")), (0.into(), 0.into()));
+    assert!(ask(&reviewer, &["registry", "review", "list"]).stdout.contains(&what));
+    assert_eq!(ask(&publisher, &["registry", "review", "approve", &what]).code, 4);
+    assert_eq!(
+        ask(&reviewer, &["registry", "review", "approve", &what, "--channel", "gold"]).code,
+        2
+    );
+    let approved = ask(&reviewer, &["registry", "review", "approve", &what, "--channel", "beta"]);
+    assert_eq!(approved.code, 0, "{}", approved.stderr);
+    assert_eq!((search("stable"), search("beta")), (0.into(), 1.into()));
+    assert_eq!(ask(&reviewer, &["registry", "review", "approve", &what]).code, 0);
+    assert_eq!(search("stable"), 1);
+
+    let owners = ask(&publisher, &["registry", "owner", "add", id, "team"]);
+    assert_eq!(owners.stdout, "demo\nteam\n", "{}", owners.stderr);
+    assert_eq!(ask(&reviewer, &["registry", "owner", "rm", id, "team"]).code, 4);
+    assert_eq!(ask(&publisher, &["registry", "owner", "rm", id, "team"]).stdout, "demo\n");
+    assert_eq!(ask(&publisher, &["registry", "owner", "list", id]).stdout, "demo\n");
+
+    assert_eq!(ask(&reviewer, &["registry", "review", "reject", &what, "--reason", " "]).code, 2);
+    let rejected = ask(&reviewer, &["registry", "review", "reject", &what, "--reason", "no"]);
+    assert_eq!(rejected.code, 0, "{}", rejected.stderr);
+    assert_eq!(search("beta"), 0);
+    let revoke = ["registry", "token", "revoke", made["id"].as_str().unwrap()];
+    assert_eq!(ask(&admin, &revoke).code, 0);
+    assert_eq!(ask(&publisher, &["publish", "echo.mcpkg"]).code, 4);
+}
+
+#[test]
+fn a_build_publishes_by_the_identity_that_its_service_has_signed() {
+    let Some(issuer) = testkit::issuer::Issuer::start() else {
+        assert!(std::env::var_os("HAFT_TEST_SERVERS").is_none(), "joserfc is not installed");
+        return;
+    };
+    let desk = Desk::new();
+    desk.echo();
+    desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
+    let served = Served::start(&desk);
+    let from = issuer.named("good");
+    let rule = [
+        "registry",
+        "publisher",
+        "add",
+        "--issuer",
+        &from,
+        "--audience",
+        "registry",
+        "--namespace",
+        "demo",
+    ];
+    desk.refused(&rule, 2, "--claim");
+    desk.refused(&[&rule[..], &["--claim", "repository=*"]].concat(), 2, "claims");
+    let added =
+        desk.done(&[&rule[..], &["--claim", "repository=acme/*", "--json"]].concat()).json();
+    assert!(desk.done(&["registry", "publisher", "list"]).stdout.contains("repository=acme/*"));
+    let identity = issuer.identity(&serde_json::json!({}));
+    let exchange = |identity: &str| {
+        let words = ["registry", "token", "exchange", "--quiet", "--registry", &served.url];
+        common::run_in(desk.0.path(), &words, Some(identity.as_bytes()))
+    };
+    let given = exchange(&identity);
+    assert_eq!(given.code, 0, "{}", given.stderr);
+    let token = given.stdout.trim();
+    let published = with_token(&desk, token, &["publish", "echo.mcpkg", "--registry", &served.url]);
+    assert_eq!(published.code, 0, "{}", published.stderr);
+    assert_eq!(exchange(&identity).code, 4, "once is enough");
+    assert_eq!(exchange("").code, 2);
+    desk.done(&["registry", "publisher", "rm", added["id"].as_str().unwrap()]);
+    desk.refused(&["registry", "publisher", "rm", "nobody"], 3, "there is no publisher");
+    assert_eq!(exchange(&issuer.identity(&serde_json::json!({}))).code, 4);
+    assert!(served.get("/v1/tools/demo.echo/versions").contains("\"repository\":\"acme/tools\""));
+}
+
+#[test]
+fn a_bundle_that_was_downloaded_is_called() {
+    let desk = Desk::new();
+    let served = Served::start(&desk);
+    let token = token(&desk, "*", "publish");
+    let bundle = repository().join("examples/jumith/dice.bundle.json");
+    let published = with_token(
+        &desk,
+        &token,
+        &["publish", bundle.to_str().unwrap(), "--registry", &served.url],
+    );
+    assert_eq!(published.code, 0, "{}", published.stderr);
+    let answer = served.get("/v1/tools/demo.dice/versions/latest/bundle");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    std::fs::write(desk.path("dice.bundle.json"), body).unwrap();
+    desk.done(&["validate", "dice.bundle.json"]);
+    let plan = desk.done(&[
+        "call",
+        "demo.dice",
+        "{}",
+        "--from",
+        "dice.bundle.json",
+        "--explain",
+        "--json",
+    ]);
+    assert!(plan.stdout.contains("demo.dice"), "{}", plan.stdout);
+}
+
+#[test]
+fn a_registry_that_is_told_to_stop_ends_well_and_keeps_what_it_has() {
+    let desk = Desk::new();
+    let mut served = Served::start(&desk);
+    let told = Command::new("kill").arg(served.process.id().to_string()).status().unwrap();
+    assert!(told.success());
+    assert_eq!(served.process.wait().unwrap().code(), Some(0));
+    let again = Served::start(&desk);
+    assert!(again.get("/readyz").contains("\"ready\""));
+}
+
+#[test]
+fn what_cannot_be_a_registry_is_refused_before_anything_is_sent() {
+    let desk = Desk::new();
+    desk.refused(&["search", "x", "--registry", "ftp://x"], 2, "no address of a registry");
+    desk.refused(&["search", "x", "--registry", "http://127.0.0.1:1"], 6, "failed to reach");
+    desk.refused(&["registry", "serve", "--database", "mysql://x"], 6, "no database");
+    desk.echo();
+    desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
+    let far =
+        with_token(&desk, "haft_x", &["publish", "echo.mcpkg", "--registry", "http://192.0.2.1"]);
+    assert_eq!(far.code, 4, "{}", far.stderr);
+}

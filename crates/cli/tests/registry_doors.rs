@@ -1,0 +1,326 @@
+//! The doors of a registry, used by its own verbs, by somebody else's client, and as the pages of the docs say.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use common::{Desk, Ran, repository, write_below};
+use serde_json::{Value, json};
+
+/// Where the client of an MCP registry is, which somebody else wrote.
+const CLIENT: &str = "HAFT_MCP_REGISTRY_CLIENT";
+
+/// A registry that runs until this is dropped, and a token for everything in it.
+struct Served {
+    process: Child,
+    url: String,
+    token: String,
+}
+
+impl Served {
+    fn start(desk: &Desk, home: &str, more: &[&str]) -> Self {
+        let mut process = Command::new(assert_cmd::cargo::cargo_bin("haft"))
+            .args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--home"])
+            .arg(desk.path(home))
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        while !said.contains('}') {
+            assert!(out.read_line(&mut said).unwrap() > 0, "the registry ended: {said}");
+        }
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let url = said["url"].as_str().unwrap().to_owned();
+        let mut made =
+            haft(desk, home, None, &["registry", "token", "new", "--namespace", "*", "--quiet"]);
+        made.stdout.truncate(made.stdout.trim_end().len());
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        Self { process, url, token: made.stdout }
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let answer =
+            Command::new("curl").args(["-s", &format!("{}{path}", self.url)]).output().unwrap();
+        serde_json::from_slice(&answer.stdout).unwrap()
+    }
+
+    fn import(&self, desk: &Desk, source: &str, more: &[&str]) -> Ran {
+        let arguments = [&["registry", "import", source, "--registry", &self.url], more].concat();
+        haft(desk, "home", Some(&self.token), &arguments)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ended_already = self.process.kill();
+        let _ended_already = self.process.wait();
+    }
+}
+
+fn haft(desk: &Desk, home: &str, token: Option<&str>, arguments: &[&str]) -> Ran {
+    let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+    command.current_dir(desk.0.path()).arg("--home").arg(desk.path(home)).args(arguments);
+    command.env_remove("REGISTRY_BASE_URL").env_remove("HAFT_TOKEN");
+    if let Some(token) = token {
+        command.env("HAFT_TOKEN", token);
+    }
+    let output = command.output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn weather(name: &str, version: &str) -> Value {
+    json!({"name": format!("com.example/{name}"), "description": "Weather", "version": version,
+        "packages": [{"registryType": "npm", "identifier": "@example/weather", "version": version,
+            "transport": {"type": "stdio"}}]})
+}
+
+fn counts(report: &Value) -> [usize; 4] {
+    ["imported", "unchanged", "refused", "skipped"].map(|key| report[key].as_array().unwrap().len())
+}
+
+#[test]
+fn a_dump_is_imported_once_and_what_is_bad_in_it_stops_nothing() {
+    let desk = Desk::new();
+    let served = Served::start(&desk, "home", &[]);
+    let official = "io.modelcontextprotocol.registry/official";
+    let dump = json!({"servers": [
+        {"server": weather("one", "1.0.0"), "_meta": {official: {"status": "active", "isLatest": true}}},
+        {"server": weather("two", "latest")},
+        {"server": {"name": "no-slash", "description": "x", "version": "1.0.0"}},
+        {"server": weather("gone", "1.0.0"), "_meta": {official: {"status": "deleted", "isLatest": false}}},
+        {"server": weather("one", "1.1.0")},
+        weather("bare", "2.0.0"),
+    ]});
+    let path = write_below(desk.0.path(), "dump.json", &dump.to_string());
+    let tried = served.import(&desk, &path, &["--dry-run", "--json"]);
+    assert_eq!(tried.code, 0, "{}", tried.stderr);
+    assert_eq!(counts(&tried.json()), [3, 0, 2, 1], "{}", tried.stdout);
+    assert_eq!(served.get("/v1/tools")["total"], 0, "nothing was published");
+    let done = served.import(&desk, &path, &[]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(done.stdout.contains("imported    com.example/one 1.1.0\n"), "{}", done.stdout);
+    assert!(done.stdout.contains("refused     "), "{}", done.stdout);
+    assert!(done.stdout.contains("`latest`"), "it says why: {}", done.stdout);
+    assert!(done.stderr.contains("3 imported, 0 there already, 2 refused, 1 passed over"));
+    let again = served.import(&desk, &path, &["--json"]);
+    assert_eq!(counts(&again.json()), [0, 3, 2, 1]);
+    assert_eq!(served.import(&desk, &path, &["--strict"]).code, 2);
+    // The same version with other content is refused, and only that.
+    let mut other = weather("one", "1.0.0");
+    other["description"] = "Other".into();
+    let path = write_below(
+        desk.0.path(),
+        "other.json",
+        &json!([other, weather("three", "1.0.0")]).to_string(),
+    );
+    for dry in [&["--dry-run", "--json"][..], &["--json"]] {
+        let ran = served.import(&desk, &path, dry);
+        assert_eq!(counts(&ran.json()), [1, 0, 1, 0], "{}", ran.stdout);
+        assert!(ran.stdout.contains("other bytes"), "{}", ran.stdout);
+    }
+    let token =
+        haft(&desk, "home", None, &["registry", "token", "new", "--namespace", "acme", "--quiet"]);
+    let arguments = ["registry", "import", &path, "--registry", &served.url];
+    let foreign = haft(&desk, "home", Some(token.stdout.trim()), &arguments);
+    assert_eq!(foreign.code, 2, "all were refused: {}", foreign.stdout);
+    assert!(foreign.stdout.contains("namespace `com.example`"), "{}", foreign.stdout);
+    let none = haft(&desk, "home", None, &arguments);
+    assert_eq!((none.code, none.stdout.as_str()), (2, ""), "{}", none.stderr);
+    assert_eq!(haft(&desk, "home", Some("haft_wrong"), &arguments).code, 4);
+    assert_eq!(served.import(&desk, "nowhere.json", &[]).code, 3);
+    let bad = write_below(desk.0.path(), "bad.json", "[");
+    assert_eq!(served.import(&desk, &bad, &[]).code, 2);
+}
+
+#[test]
+fn one_registry_is_imported_into_another_through_its_mcp_door() {
+    let desk = Desk::new();
+    let first = Served::start(&desk, "home", &[]);
+    let dump: Vec<Value> = (0..130).map(|number| weather(&format!("s{number}"), "1.0.0")).collect();
+    let path = write_below(desk.0.path(), "dump.json", &json!(dump).to_string());
+    assert_eq!(first.import(&desk, &path, &["--quiet"]).code, 0);
+    let second = Served::start(&desk, "other", &[]);
+    let done = second.import(&desk, &first.url, &["--json"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(counts(&done.json()), [130, 0, 0, 0], "more than a page");
+    assert_eq!(done.json()["next"], Value::Null);
+    let again =
+        second.import(&desk, &format!("{}/v0.1/servers", first.url), &["--latest", "--json"]);
+    assert_eq!(counts(&again.json()), [0, 130, 0, 0], "the same bytes: {}", again.stderr);
+    let some = second.import(&desk, &first.url, &["--search", "s12", "--json"]);
+    assert_eq!(counts(&some.json()), [0, 11, 0, 0]);
+    let whole = first.get("/v0.1/servers?limit=100")["servers"].clone();
+    let there = second.get("/v0.1/servers?limit=100")["servers"].clone();
+    let servers = |list: &Value| -> Vec<Value> {
+        list.as_array().unwrap().iter().map(|entry| entry["server"].clone()).collect()
+    };
+    assert_eq!(servers(&whole), servers(&there));
+}
+
+#[test]
+fn an_import_that_is_broken_off_says_where_to_go_on() {
+    let desk = Desk::new();
+    let served = Served::start(&desk, "home", &[]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let page = json!({"servers": [{"server": weather("one", "1.0.0")}, 7], "metadata": {"nextCursor": "page 2"}});
+    std::thread::spawn(move || {
+        for answer in [
+            format!("200 OK\r\n\r\n{page}"),
+            "403 Forbidden\r\n\r\n{\"detail\":\"not\\u001b you\"}".to_owned(),
+        ] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 4096];
+            let _asked = stream.read(&mut head).unwrap();
+            let (status, body) = answer.split_once("\r\n\r\n").unwrap();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+        }
+    });
+    let ran = served.import(&desk, &url, &["--json"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    let report: Value = serde_json::from_str(ran.stdout.lines().next().unwrap_or_default())
+        .unwrap_or_else(|_| ran.json());
+    assert_eq!(counts(&report), [1, 0, 1, 0], "what came before is kept");
+    assert_eq!(report["next"], "page 2");
+    assert!(
+        ran.stderr.contains("403: not you") && ran.stderr.contains("--cursor page 2"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(served.get("/v1/tools")["total"], 1);
+}
+
+#[test]
+fn the_tools_of_a_hub_are_imported_and_run_by_jumith_clients() {
+    let desk = Desk::new();
+    let served =
+        Served::start(&desk, "home", &["--public-url", "https://tools.example.com/registry/"]);
+    let tool = json!({"id": "tool:math.add", "name": "math.add", "version": "1.0.0", "summary": "Adds",
+        "entry": {"runtime": "node", "main": "dist/index.js"}});
+    write_below(desk.0.path(), "tools/math.add/1.0.0/manifest.json", &tool.to_string());
+    write_below(desk.0.path(), "tools/math.add/1.0.0/files/dist/index.js", "exports.tool = {}");
+    let mut python = tool.clone();
+    python["entry"]["runtime"] = "python".into();
+    write_below(desk.0.path(), "tools/math.py/1.0.0/manifest.json", &python.to_string());
+    write_below(desk.0.path(), "tools/math.py/1.0.0/files/x.py", "");
+    let ran = served.import(&desk, "tools", &["--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(counts(&ran.json()), [1, 0, 1, 0], "{}", ran.stdout);
+    assert!(ran.stdout.contains("entry.runtime must be node"), "{}", ran.stdout);
+    let bundle = served.get("/v1/tools/math.add/versions/1.0.0/bundle");
+    assert!(bundle["files"].to_string().contains("dist/index.js"));
+    let index = served.get("/.well-known/install-manifests.json");
+    assert_eq!(index["publisher"]["id"], "tools.example.com");
+    for bad in ["ftp://x", "https://a:b@c", "https://x?y", "x"] {
+        let ran = haft(&desk, "home", None, &["registry", "serve", "--public-url", bad]);
+        assert_eq!(ran.code, 2, "{bad}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_client_of_the_mcp_world_reads_our_registry() {
+    let Some(client) = std::env::var_os(CLIENT) else {
+        return;
+    };
+    let desk = Desk::new();
+    let served = Served::start(&desk, "home", &[]);
+    let dump: Vec<Value> = (0..5).map(|number| weather(&format!("s{number}"), "1.0.0")).collect();
+    let path = write_below(desk.0.path(), "dump.json", &json!(dump).to_string());
+    assert_eq!(served.import(&desk, &path, &[]).code, 0);
+    let program = "import sys\n\
+        from mcp_registry_cli.api import MCPRegistryAPI\n\
+        MCPRegistryAPI.BASE_URL = sys.argv[1]\n\
+        api, cursor, seen = MCPRegistryAPI(), None, []\n\
+        while True:\n\
+        \x20   page = api.list_servers(cursor=cursor, limit=2)\n\
+        \x20   assert page['count'] == len(page['servers']) <= 2\n\
+        \x20   seen += [(s.name, s.version, s.status, s.packages[0]['identifier']) for s in page['servers']]\n\
+        \x20   cursor = page['next_cursor']\n\
+        \x20   if not cursor: break\n\
+        print(seen)\n";
+    let ran = Command::new("python3")
+        .args(["-c", program, &served.url])
+        .env("PYTHONPATH", client)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(said.matches("'active', '@example/weather'").count(), 5, "{said}");
+}
+
+/// The commands of a page, each with what it is said to print.
+fn commands(page: &Path) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let mut commands: Vec<(String, String)> = Vec::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        match (is_inside, line) {
+            (false, "```console") => is_inside = true,
+            (true, "```") => is_inside = false,
+            (true, line) => match (line.strip_prefix("$ "), commands.last_mut()) {
+                (Some(command), _) => commands.push((command.to_owned(), String::new())),
+                (None, Some(last)) if last.0.ends_with('\\') => {
+                    last.0.truncate(last.0.len() - 1);
+                    last.0.push_str(line.trim());
+                }
+                (None, Some(last)) => last.1 += &format!("{line}\n"),
+                (None, None) => panic!("{} begins a block with `{line}`", page.display()),
+            },
+            _ => {}
+        }
+    }
+    commands
+}
+
+#[test]
+fn the_pages_of_the_docs_say_what_happens() {
+    let desk = Desk::new();
+    let served = Served::start(&desk, "home", &[]);
+    let program = assert_cmd::cargo::cargo_bin("haft");
+    let path =
+        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut ran = 0;
+    for page in ["mcp-registry.md", "importing.md", "federation.md", "jumith-hub.md"] {
+        for (command, expected) in commands(&repository().join("docs").join(page)) {
+            let output = Command::new("bash")
+                .args(["-c", &format!("set -euo pipefail; {command}")])
+                .current_dir(repository())
+                .env("PATH", &path)
+                .env("HAFT_HOME", desk.path("home"))
+                .env("HAFT_TOKEN", &served.token)
+                .env("REGISTRY_BASE_URL", &served.url)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            let wrong = || {
+                format!("{page}: {command}\n{said}\n{}", String::from_utf8_lossy(&output.stderr))
+            };
+            assert!(output.status.success(), "{}", wrong());
+            let mut rest = said.as_str();
+            for piece in expected.trim_end().split('…').filter(|piece| !piece.is_empty()) {
+                let piece = piece.replace("$REGISTRY_BASE_URL", &served.url);
+                let at =
+                    rest.find(&piece).unwrap_or_else(|| panic!("`{piece}` is not in {}", wrong()));
+                rest = &rest[at + piece.len()..];
+            }
+            ran += 1;
+        }
+    }
+    assert!(ran >= 12, "{ran} commands");
+}

@@ -1,0 +1,280 @@
+//! Tokens, owners and publishers, as an administrator sees them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::read::{Checked, Fault};
+
+/// The longest name of a namespace, in bytes.
+pub const LONGEST_NAMESPACE: usize = 256;
+
+/// Where a version was built, as the issuer of an identity has sworn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Provenance {
+    /// Who has sworn it.
+    pub issuer: String,
+    /// Of whom.
+    pub subject: String,
+    /// The repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// The branch or the tag.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha: Option<String>,
+    /// The workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+}
+
+/// What an administrator asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewToken {
+    /// Whose names it is for; `*` for everybody's.
+    pub namespace: String,
+    /// What it is for.
+    pub role: String,
+    /// How long it is good, in seconds; without it until it is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in: Option<u64>,
+}
+
+impl Checked for NewToken {
+    fn check(&self) -> Result<(), Fault> {
+        check_namespace(&self.namespace)
+    }
+}
+
+/// A token without what it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Token {
+    /// What it is called.
+    pub id: String,
+    /// Whose names it is for.
+    pub namespace: String,
+    /// What it is for.
+    pub role: String,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// When it ends.
+    #[serde(default)]
+    pub expires_at: Option<u64>,
+    /// When it was revoked.
+    #[serde(default)]
+    pub revoked_at: Option<u64>,
+    /// Whose identity it was given for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+}
+
+/// A token that was made; it is told once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Given {
+    /// The token itself.
+    pub token: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub about: Token,
+}
+
+impl std::fmt::Debug for Given {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Given").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+impl Checked for Given {
+    fn check(&self) -> Result<(), Fault> {
+        if self.token.trim().is_empty() { Err(Fault::Empty("token")) } else { Ok(()) }
+    }
+}
+
+/// All tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tokens {
+    /// The newest first.
+    pub tokens: Vec<Token>,
+}
+
+impl Checked for Tokens {
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// Who may publish a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Owners {
+    /// The id of the tool.
+    pub id: String,
+    /// Its own namespace, which always may.
+    pub namespace: String,
+    /// The other namespaces whose tokens may.
+    pub owners: Vec<String>,
+}
+
+impl Checked for Owners {
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// Who is trusted to publish by an identity that an issuer has sworn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewPublisher {
+    /// The issuer, exactly as its tokens say.
+    pub issuer: String,
+    /// Where its keys are, when it does not say so itself at its own address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<String>,
+    /// For whom its tokens must be.
+    pub audience: String,
+    /// What they must say: names of claims, and patterns with `*` for any text.
+    pub claims: BTreeMap<String, String>,
+    /// How they may be signed.
+    #[serde(default = "default_algorithms")]
+    pub algorithms: Vec<String>,
+    /// Whose names may be published then.
+    pub namespace: String,
+}
+
+/// What issuers of today sign with.
+pub fn default_algorithms() -> Vec<String> {
+    ["RS256", "ES256"].map(str::to_owned).into()
+}
+
+impl Checked for NewPublisher {
+    fn check(&self) -> Result<(), Fault> {
+        for (field, text) in [("issuer", &self.issuer), ("audience", &self.audience)] {
+            if text.trim().is_empty() {
+                return Err(Fault::Empty(field));
+            }
+            if text.len() > 1_000 {
+                return Err(Fault::Long(field));
+            }
+        }
+        // An issuer swears for everybody who uses it: without a claim anybody could publish.
+        let says_something = |pattern: &String| pattern.chars().any(|c| c != '*');
+        if !self.claims.values().any(says_something) {
+            return Err(Fault::Empty("claims"));
+        }
+        if self.claims.len() > 20 || self.claims.iter().any(|(k, v)| k.len() + v.len() > 1_000) {
+            return Err(Fault::Long("claims"));
+        }
+        if self.algorithms.is_empty() {
+            return Err(Fault::Empty("algorithms"));
+        }
+        check_namespace(&self.namespace)
+    }
+}
+
+/// A publisher that is trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Publisher {
+    /// What it is called.
+    pub id: String,
+    /// The issuer.
+    pub issuer: String,
+    /// Where its keys are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<String>,
+    /// For whom its tokens must be.
+    pub audience: String,
+    /// What they must say.
+    pub claims: BTreeMap<String, String>,
+    /// How they may be signed.
+    pub algorithms: Vec<String>,
+    /// Whose names may be published then.
+    pub namespace: String,
+    /// When it was added, in milliseconds since 1970.
+    pub created_at: u64,
+}
+
+impl Checked for Publisher {
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// All publishers that are trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Publishers {
+    /// The oldest first.
+    pub publishers: Vec<Publisher>,
+}
+
+impl Checked for Publishers {
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// An identity, to be exchanged for a token.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Exchange {
+    /// What the issuer has signed: a JWT.
+    pub identity: String,
+    /// Whose names it is for, where several could be meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+}
+
+impl std::fmt::Debug for Exchange {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Exchange").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+impl Checked for Exchange {
+    fn check(&self) -> Result<(), Fault> {
+        if self.identity.trim().is_empty() { Err(Fault::Empty("identity")) } else { Ok(()) }
+    }
+}
+
+/// Whether something can be the name of a namespace.
+pub fn check_namespace(name: &str) -> Result<(), Fault> {
+    if name.trim().is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(Fault::Empty("namespace"));
+    }
+    if name.len() > LONGEST_NAMESPACE { Err(Fault::Long("namespace")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: &str = r#"{"issuer":"https://i.example","audience":"registry","namespace":"acme",
+        "claims":{"repository":"acme/tools","ref":"refs/tags/*"}}"#;
+
+    #[test]
+    fn a_publisher_says_whom_of_the_issuers_users_is_meant() {
+        let read = |text: &str| crate::read::<NewPublisher>(text.as_bytes());
+        assert_eq!(read(RULE).unwrap().algorithms, ["RS256", "ES256"]);
+        for (from, to) in [
+            (r#""repository":"acme/tools","ref":"refs/tags/*""#, ""),
+            (r#""repository":"acme/tools","ref":"refs/tags/*""#, r#""repository":"*""#),
+            ("\"registry\"", "\"\""),
+            ("\"acme\"", "\"a b\""),
+            ("\"audience\"", "\"audiences\""),
+        ] {
+            let changed = RULE.replace(from, to);
+            assert_ne!(changed, RULE);
+            assert!(read(&changed).is_err(), "{changed}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_show_themselves() {
+        let exchange = Exchange { identity: "eyJ".into(), namespace: None };
+        assert!(!format!("{exchange:?}").contains("eyJ"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Catalogs: tools that somebody lists without running a registry.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`mod@read`] | bytes of a catalog or of an index → packages, one bad entry at a time |
+//! | `folder` | the same from a folder |
+//! | `well_known` | the manifests that an index points to, fetched |
+//!
+//! A catalog says what there is, never how far it can be trusted: every package that comes out of here is untrusted.
+
+mod folder;
+pub mod read;
+mod well_known;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use manifest::document::MAX_CATALOG;
+use manifest::model::{Package, Trust};
+use search::{Entry, Facet, Index, Query};
+use tokio::sync::OnceCell;
+
+use self::read::Listing;
+use crate::client::error::FetchError;
+use crate::client::fetch::Fetcher;
+use crate::client::remote::Question;
+use crate::describe::Describe;
+use crate::find::{Found, Page};
+use crate::identity;
+
+/// How long a catalog may take to arrive.
+const WITHIN: Duration = Duration::from_secs(15);
+
+/// Where a catalog is.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// A document at an address.
+    Address(Fetcher),
+    /// An index of install-manifests at an address.
+    WellKnown(Fetcher),
+    /// A document in a file.
+    File(PathBuf),
+    /// A folder with manifests and packages.
+    Folder(PathBuf),
+}
+
+/// A catalog. It is read once, when it is first asked.
+#[derive(Debug)]
+pub struct Catalog {
+    name: String,
+    place: Place,
+    loaded: OnceCell<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    packages: BTreeMap<String, Package>,
+    index: Index,
+    warnings: Vec<String>,
+}
+
+impl Catalog {
+    /// A catalog, under the name that its owner gave it.
+    pub fn new(name: &str, place: Place) -> Self {
+        Self { name: name.to_owned(), place, loaded: OnceCell::new() }
+    }
+
+    /// What its owner calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its packages, by their ids, each untrusted.
+    pub async fn packages(&self) -> Result<impl Iterator<Item = &Package>, FetchError> {
+        Ok(self.loaded().await?.packages.values())
+    }
+
+    /// What was passed over.
+    pub async fn warnings(&self) -> Result<&[String], FetchError> {
+        Ok(&self.loaded().await?.warnings)
+    }
+
+    /// Finds tools.
+    pub async fn search(&self, question: &Question) -> Result<Page, FetchError> {
+        let loaded = self.loaded().await?;
+        let mut query = Query::new(&question.words);
+        for (name, value) in &question.filters {
+            let facet = facet(name).ok_or_else(|| {
+                FetchError::Catalog(format!("`{name}` is nothing to be filtered by"))
+            })?;
+            for value in value.split(',').map(str::trim).filter(|value| !value.is_empty()) {
+                let filtered = query.filter(facet, value);
+                query = filtered.map_err(|error| FetchError::Catalog(error.to_string()))?;
+            }
+        }
+        let page = loaded.index.search(&query.page(question.offset, question.limit));
+        let found = |key: &String| loaded.packages.get(key).map(found);
+        let results = page.hits.iter().filter_map(|hit| found(&hit.key)).collect();
+        Ok(Page { results, total: page.total as u64 })
+    }
+
+    /// Says what a tool is; none where there is no such tool or version.
+    pub async fn find(
+        &self,
+        id: &str,
+        version: Option<&str>,
+    ) -> Result<Option<&Package>, FetchError> {
+        let packages = &self.loaded().await?.packages;
+        let by_id = packages.get(id).or_else(|| packages.get(&identity::with_prefix(id)));
+        let by_name = || packages.values().find(|package| identity::name(package) == id);
+        let found = by_id.or_else(by_name);
+        Ok(found.filter(|package| version.is_none_or(|version| package.semver() == version)))
+    }
+
+    async fn loaded(&self) -> Result<&Loaded, FetchError> {
+        self.loaded.get_or_try_init(|| self.load()).await
+    }
+
+    async fn load(&self) -> Result<Loaded, FetchError> {
+        let listing = match &self.place {
+            Place::Address(fetcher) => {
+                check_encrypted(fetcher)?;
+                let url = fetcher.address().url().clone();
+                let answer = fetcher.get(url, MAX_CATALOG as u64, WITHIN).await?;
+                read::capabilities(&answer.body).map_err(FetchError::Catalog)?
+            }
+            Place::WellKnown(fetcher) => {
+                check_encrypted(fetcher)?;
+                well_known::fetch(fetcher).await?
+            }
+            Place::File(path) => {
+                let cannot = |error| FetchError::Cache(path.clone(), error);
+                let mut bytes = Vec::new();
+                let file = File::open(path).map_err(cannot)?;
+                file.take(MAX_CATALOG as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
+                read::capabilities(&bytes).map_err(FetchError::Catalog)?
+            }
+            Place::Folder(path) => {
+                folder::read(path).map_err(|error| FetchError::Cache(path.clone(), error))?
+            }
+        };
+        Ok(Loaded::new(listing))
+    }
+}
+
+impl Loaded {
+    fn new(Listing { packages, mut warnings }: Listing) -> Self {
+        let (mut known, index) = (BTreeMap::<String, Package>::new(), Index::new());
+        for mut package in packages {
+            package.trust = Trust::Untrusted;
+            let id = identity::id(&package);
+            let version = |package: &Package| semver::Version::parse(&package.semver()).ok();
+            match known.get(&id) {
+                Some(there) if version(there) >= version(&package) => continue,
+                _ => known.insert(id, package),
+            };
+        }
+        for (id, package) in &known {
+            let put = Entry::of_package(id, package).ok().map(|entry| index.put(entry));
+            if !matches!(put, Some(Ok(()))) {
+                warnings.push(format!("`{id}` cannot be searched for"));
+            }
+        }
+        Self { packages: known, index, warnings }
+    }
+}
+
+/// A catalog that anybody on the way could change is none.
+fn check_encrypted(fetcher: &Fetcher) -> Result<(), FetchError> {
+    if fetcher.address().is_private_talk() {
+        Ok(())
+    } else {
+        Err(FetchError::Catalog("it is not fetched over `https`".to_owned()))
+    }
+}
+
+fn found(package: &Package) -> Found {
+    Found::from(&Describe::of_package(package))
+}
+
+/// What the API calls a filter.
+fn facet(name: &str) -> Option<Facet> {
+    const ALL: [Facet; 9] = [
+        Facet::Capability,
+        Facet::Language,
+        Facet::Platform,
+        Facet::Runtime,
+        Facet::Kind,
+        Facet::Trust,
+        Facet::Dialect,
+        Facet::Namespace,
+        Facet::Provider,
+    ];
+    match name {
+        "tags" | "tag" => Some(Facet::Tag),
+        _ => ALL.into_iter().find(|facet| facet.name() == name),
+    }
+}

@@ -1,0 +1,247 @@
+//! One answer: asked for, asked again when it fails for a moment, kept, or taken from what is kept.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use egress::Rules;
+use egress::http::{
+    Client, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, SetupError, StatusCode,
+    Url,
+};
+use egress::resolve::{Resolve, SystemResolver};
+
+use super::address::Address;
+use super::bounds::clip;
+use super::cache::{Cache, Kept};
+use super::error::FetchError;
+use super::limits::{self, Limits};
+use super::pace::{Pace, chance, retry_after};
+use super::token::Token;
+use crate::error::ErrorBody;
+
+/// Says that a version was taken back, and why.
+const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
+/// After how many answers, on average, what was used longest ago is looked for.
+const PRUNED_EVERY: u32 = 32;
+/// The longest tag that is kept and sent back.
+const LONGEST_TAG: usize = 1_024;
+
+/// Whether anybody is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Registries are.
+    #[default]
+    Online,
+    /// Nobody is: what is kept has to do.
+    Offline,
+}
+
+/// How a client behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How much is taken.
+    pub limits: Limits,
+    /// When something is tried again.
+    pub pace: Pace,
+    /// Whether anybody is asked.
+    pub reach: Reach,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { limits: Limits::DEFAULT, pace: Pace::DEFAULT, reach: Reach::Online }
+    }
+}
+
+/// Whether a request may be sent again without knowing what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Asking twice is as good as asking once.
+    Freely,
+    /// Only where the registry has certainly not heard of it.
+    Unheard,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What was answered.
+    pub body: Vec<u8>,
+    /// Why what it is about was taken back.
+    pub yanked: Option<String>,
+}
+
+/// Asks one registry, and keeps what it answers.
+#[derive(Clone, Debug)]
+pub struct Fetcher {
+    pub(super) client: Client,
+    pub(super) token: Option<HeaderValue>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) settings: Settings,
+    address: Address,
+}
+
+impl Fetcher {
+    /// Asks the registry at this address. A token is shown to it and to nobody else, and not where others could read
+    /// it on the way.
+    pub fn new(
+        address: &Address,
+        token: Option<&Token>,
+        cache: Arc<Cache>,
+        settings: Settings,
+    ) -> Result<Self, SetupError> {
+        let rules = Rules::from_iter(address.rule().ok());
+        let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver::default());
+        let client = Client::new(rules, resolver)?;
+        let token = token.filter(|_| address.is_private_talk()).and_then(Token::header);
+        Ok(Self { client, token, cache, settings, address: address.clone() })
+    }
+
+    /// The same, which also reaches what these rules allow; a token stays where it is for.
+    pub(crate) fn with_rules(&self, rules: Rules) -> Result<Self, SetupError> {
+        let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver::default());
+        Ok(Self { client: Client::new(rules, resolver)?, ..self.clone() })
+    }
+
+    /// The address of the registry.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The answer of an address, of no more than so many bytes. What was kept is asked about first; where nobody is
+    /// asked, it is the answer.
+    pub async fn get(&self, url: Url, most: u64, within: Duration) -> Result<Answer, FetchError> {
+        let key = url.as_str().to_owned();
+        let kept = self.cache.answer(&key);
+        if self.settings.reach == Reach::Offline {
+            let kept = kept.filter(|kept| kept.body.len() as u64 <= most);
+            let Kept { body, yanked, .. } =
+                kept.ok_or_else(|| FetchError::Offline(format!("`{}`", clip(&key, 300))))?;
+            return Ok(Answer { body, yanked });
+        }
+        let mut request = self.request(Method::GET, url, most, within);
+        if let Some(tag) = kept.as_ref().and_then(|kept| kept.tag.as_deref())
+            && let Ok(tag) = HeaderValue::from_str(tag)
+        {
+            request.headers.insert(HeaderName::from_static("if-none-match"), tag);
+        }
+        let response = self.send(&request, Again::Freely).await?;
+        let yanked = yanked(&response.headers);
+        if response.status == StatusCode::NOT_MODIFIED
+            && let Some(kept) = kept
+        {
+            if kept.yanked != yanked {
+                let now = Kept { yanked: yanked.clone(), ..kept.clone() };
+                let _kept_next_time = self.cache.keep_answer(&key, &now);
+            }
+            return Ok(Answer { body: kept.body, yanked });
+        }
+        if response.status != StatusCode::OK {
+            return Err(FetchError::Refused {
+                status: response.status.as_u16(),
+                said: None,
+                again: None,
+            });
+        }
+        let tag = response.header(&HeaderName::from_static("etag"));
+        let tag = tag.filter(|tag| tag.len() <= LONGEST_TAG).map(str::to_owned);
+        let kept = Kept { tag, yanked, body: response.body };
+        // Who cannot keep it has it all the same.
+        let _kept_next_time = self.cache.keep_answer(&key, &kept);
+        if chance().is_multiple_of(PRUNED_EVERY) {
+            self.cache.prune(None);
+        }
+        Ok(Answer { body: kept.body, yanked: kept.yanked })
+    }
+
+    /// Keeps what another address is known to answer, unless that is kept already.
+    pub(super) fn note(&self, url: &Url, body: &[u8], yanked: Option<&str>) {
+        if self.cache.answer(url.as_str()).is_none_or(|kept| kept.body != body) {
+            let yanked = yanked.map(str::to_owned);
+            let kept = Kept { tag: None, yanked, body: body.to_vec() };
+            let _kept_next_time = self.cache.keep_answer(url.as_str(), &kept);
+        }
+    }
+
+    /// A request to the registry, which shows the token where there is one.
+    pub(super) fn request(&self, method: Method, url: Url, most: u64, within: Duration) -> Request {
+        let is_there = url.origin() == self.address.url().origin();
+        let mut request = Request::new(method, url);
+        (request.most, request.within, request.redirects) = (most, within, 0);
+        if let Some(token) = self.token.clone().filter(|_| is_there) {
+            request.headers.insert(HeaderName::from_static("authorization"), token);
+        }
+        request
+    }
+
+    /// Sends a request, and again as long as its failure looks like one that passes. Whatever is neither a success nor
+    /// `304` is a failure.
+    pub(super) async fn send(
+        &self,
+        request: &Request,
+        again: Again,
+    ) -> Result<Response, FetchError> {
+        if self.settings.reach == Reach::Offline {
+            return Err(FetchError::Offline("an answer to this".to_owned()));
+        }
+        let mut failures = 0;
+        loop {
+            let sent = self.client.send(request.clone()).await;
+            let failed = match sent {
+                Ok(response) => match check_status(response) {
+                    Ok(response) => return Ok(response),
+                    Err(error) => error,
+                },
+                Err(error) => error.into(),
+            };
+            failures += 1;
+            let may_again = match again {
+                Again::Freely => failed.passes(),
+                Again::Unheard => failed.was_not_heard(),
+            };
+            if !(may_again && self.pause(failures, &failed).await) {
+                return Err(failed);
+            }
+        }
+    }
+
+    /// Waits before something is tried again; says whether it is.
+    pub(super) async fn pause(&self, failures: u32, failed: &FetchError) -> bool {
+        let asked = match failed {
+            FetchError::Refused { again, .. } => again.map(Duration::from_secs),
+            _ => None,
+        };
+        match self.settings.pace.wait(failures, asked, chance()) {
+            Some(wait) => {
+                tokio::time::sleep(wait).await;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn check_status(response: Response) -> Result<Response, FetchError> {
+    if response.status.is_success() || response.status == StatusCode::NOT_MODIFIED {
+        return Ok(response);
+    }
+    Err(refused(response.status, &response.headers, &response.body))
+}
+
+/// What an answer means that is no success.
+pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> FetchError {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if status.is_redirection() {
+        return FetchError::Redirected(clip(text("location").unwrap_or_default(), 300));
+    }
+    let again = text("retry-after").and_then(|text| retry_after(text, SystemTime::now()));
+    let said = crate::read::read::<ErrorBody>(body).ok().map(|said| Box::new(said.error));
+    FetchError::Refused { status: status.as_u16(), said, again: again.map(|time| time.as_secs()) }
+}
+
+/// Why the version that an answer is about was taken back.
+fn yanked(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(YANKED)?.to_str().ok()?;
+    let reason = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+    Some(clip(&reason, limits::LINE / 4))
+}

@@ -1,0 +1,60 @@
+//! What another registry, its dump or a folder holds, made into packages that can be published.
+//!
+//! Nothing here publishes or judges: an entry becomes the bytes of a package, or the reason why it cannot.
+//! One bad entry never stops the others.
+//!
+//! | module | what it reads |
+//! |---|---|
+//! | [`servers`] | a server.json, or a list of them as a registry of the MCP world answers it |
+//! | [`mod@folder`] | packages, bundles, manifests and the `tools/` folder of a Jumith hub |
+//! | [`remote`] | a registry of the MCP world, page by page |
+
+pub mod folder;
+pub mod remote;
+pub mod servers;
+
+use package::write::{Packed, Writer};
+
+/// Something that is to be published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Where it was found.
+    pub from: String,
+    /// The id of a manifest that has none of its own.
+    pub id: Option<String>,
+    /// The package, or why there is none.
+    pub package: Result<Vec<u8>, NoPackage>,
+}
+
+/// Why something is no package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoPackage {
+    /// It is passed over: there is nothing wrong with it.
+    Skipped(String),
+    /// It cannot be one.
+    Refused(String),
+}
+
+impl Item {
+    fn refused(from: impl Into<String>, why: impl Into<String>) -> Self {
+        let package = Err(NoPackage::Refused(why.into()));
+        Self { from: from.into(), id: None, package }
+    }
+
+    fn made(from: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self { from: from.into(), id: None, package: Ok(bytes) }
+    }
+}
+
+/// A package of these files; always the same bytes for the same files.
+fn packed(mut files: Vec<(&str, &[u8])>) -> Result<Vec<u8>, String> {
+    files.sort_unstable();
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes);
+    for (path, content) in files {
+        let file = Packed::compress(path, content, false);
+        writer.add(&file).map_err(|error| error.to_string())?;
+    }
+    writer.finish().map_err(|error| error.to_string())?;
+    Ok(bytes)
+}

@@ -1,0 +1,236 @@
+//! A registry of the MCP world, page by page.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::time::Duration;
+
+use egress::http::{Client, Method, Request, Response, SendError, Url};
+
+use crate::mcp::Page;
+use crate::read::{Unreadable, read};
+
+/// The most bytes of a page.
+const PAGE_BYTES: u64 = 16 << 20;
+/// The most bytes of a dump.
+const DUMP_BYTES: u64 = 64 << 20;
+/// How many servers are asked for at once.
+const PAGE: &str = "100";
+/// How long a page may take.
+const WITHIN: Duration = Duration::from_mins(1);
+/// How often a page is asked for before we give up.
+const ATTEMPTS: u32 = 6;
+/// How long is waited before it is asked for again, at first and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
+/// The longest cursor.
+const CURSOR: usize = 4 << 10;
+
+/// The pages of a registry.
+#[derive(Debug)]
+pub struct Pages {
+    client: Client,
+    address: Url,
+    cursor: Option<String>,
+    seen: HashSet<String>,
+    is_over: bool,
+    pause: Duration,
+}
+
+/// Which servers are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The last version of each alone.
+    pub latest: bool,
+    /// A part of their names.
+    pub search: Option<String>,
+    /// Those that have changed since this moment, as RFC 3339 writes it.
+    pub updated_since: Option<String>,
+    /// Where to go on.
+    pub cursor: Option<String>,
+}
+
+/// Why there is no page.
+#[derive(Debug)]
+pub enum PageError {
+    /// It cannot be reached.
+    Send(SendError),
+    /// It answers with this status, and perhaps why.
+    Status(u16, String),
+    /// It answers what no registry answers.
+    Unreadable(Unreadable),
+    /// It leads in a circle.
+    Circle,
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PageError::Send(_) => out.write_str("the registry cannot be reached"),
+            PageError::Status(status, why) if why.is_empty() => {
+                write!(out, "the registry answers with {status}")
+            }
+            PageError::Status(status, why) => {
+                write!(out, "the registry answers with {status}: {why}")
+            }
+            PageError::Unreadable(_) => out.write_str("the registry answers what none answers"),
+            PageError::Circle => out.write_str("the pages of the registry lead in a circle"),
+        }
+    }
+}
+
+impl std::error::Error for PageError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            PageError::Send(error) => Some(error),
+            PageError::Unreadable(error) => Some(error),
+            PageError::Status(..) | PageError::Circle => None,
+        }
+    }
+}
+
+impl Pages {
+    /// The pages of the registry at an address: that of the host, or of its list of servers.
+    pub fn new(client: Client, base: &Url, wanted: &Wanted) -> Self {
+        let mut address = base.clone();
+        let path = address.path().trim_end_matches('/').to_owned();
+        let path = match path.rsplit('/').next() {
+            Some("servers") => path,
+            Some("v0" | "v0.1") => format!("{path}/servers"),
+            _ => format!("{path}/v0.1/servers"),
+        };
+        address.set_path(&path);
+        {
+            let mut query = address.query_pairs_mut();
+            query.append_pair("limit", PAGE);
+            if wanted.latest {
+                query.append_pair("version", "latest");
+            }
+            if let Some(search) = &wanted.search {
+                query.append_pair("search", search);
+            }
+            if let Some(since) = &wanted.updated_since {
+                query.append_pair("updated_since", since);
+            }
+        }
+        Self {
+            client,
+            address,
+            cursor: wanted.cursor.clone(),
+            seen: HashSet::new(),
+            is_over: false,
+            pause: PAUSE.0,
+        }
+    }
+
+    /// Waits for so long before a page is asked for again, at first; each time is twice as long as the one before.
+    pub fn pausing(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// What the next page is asked for with: whoever was broken off goes on here.
+    pub fn cursor(&self) -> Option<&str> {
+        self.cursor.as_deref()
+    }
+
+    /// The next page; nothing after the last.
+    pub async fn next(&mut self) -> Result<Option<Page>, PageError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let mut address = self.address.clone();
+        if let Some(cursor) = &self.cursor {
+            address.query_pairs_mut().append_pair("cursor", cursor);
+        }
+        let response = ask(&self.client, &address, PAGE_BYTES, self.pause).await?;
+        let page: Page = read(&response.body).map_err(PageError::Unreadable)?;
+        let next = page.metadata.as_ref().and_then(|metadata| metadata.next_cursor.clone());
+        match next.filter(|next| !next.is_empty()) {
+            Some(next) => {
+                if next.len() > CURSOR || !self.seen.insert(next.clone()) {
+                    return Err(PageError::Circle);
+                }
+                self.cursor = Some(next);
+            }
+            None => {
+                self.is_over = true;
+                self.cursor = None;
+            }
+        }
+        Ok(Some(page))
+    }
+}
+
+/// The dump of a registry, from an address of its own.
+pub async fn dump(client: &Client, address: &Url) -> Result<Vec<u8>, PageError> {
+    Ok(ask(client, address, DUMP_BYTES, PAUSE.0).await?.body)
+}
+
+/// Asks until there is an answer that will not be another one later.
+async fn ask(
+    client: &Client,
+    address: &Url,
+    most: u64,
+    mut pause: Duration,
+) -> Result<Response, PageError> {
+    let mut attempt = 1;
+    loop {
+        let mut request = Request::new(Method::GET, address.clone());
+        request.within = WITHIN;
+        request.most = most;
+        let is_last = attempt >= ATTEMPTS;
+        let mut wait = pause;
+        match client.send(request).await {
+            Ok(response) if response.status.is_success() => return Ok(response),
+            Ok(response) => {
+                let status = response.status.as_u16();
+                if is_last || !(status == 429 || status >= 500) {
+                    return Err(PageError::Status(status, told(&response.body)));
+                }
+                let after = response.headers.get("retry-after");
+                let seconds = after.and_then(|after| after.to_str().ok()?.parse().ok());
+                wait = seconds.map_or(pause, Duration::from_secs).min(PAUSE.1);
+            }
+            Err(error) if is_last || matches!(error, SendError::Refused { .. }) => {
+                return Err(PageError::Send(error));
+            }
+            Err(_) => {}
+        }
+        tokio::time::sleep(wait).await;
+        pause = (pause * 2).min(PAUSE.1);
+        attempt += 1;
+    }
+}
+
+/// What a registry says of a refusal, in a line.
+fn told(body: &[u8]) -> String {
+    let said: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let texts = [&said["detail"], &said["error"]["message"], &said["error"]];
+    let text = texts.into_iter().find_map(serde_json::Value::as_str).unwrap_or_default();
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use egress::Rules;
+    use egress::resolve::SystemResolver;
+
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_registry_may_be_written_in_several_ways() {
+        for (address, path) in [
+            ("http://127.0.0.1:1", "/v0.1/servers"),
+            ("http://127.0.0.1:1/", "/v0.1/servers"),
+            ("http://127.0.0.1:1/api/", "/api/v0.1/servers"),
+            ("http://127.0.0.1:1/v0", "/v0/servers"),
+            ("http://127.0.0.1:1/v0.1/servers", "/v0.1/servers"),
+        ] {
+            let client = Client::new(Rules::default(), Arc::new(SystemResolver::default()));
+            let base = Url::parse(address).expect("an address");
+            let pages = Pages::new(client.expect("a client"), &base, &Wanted::default());
+            assert_eq!(pages.address.path(), path, "{address}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A server.json, or a list of them as a registry of the MCP world answers it.
+
+use manifest::dialect::Dialect;
+use manifest::document::{Options, check};
+use manifest::finding::Severity;
+use serde_json::Value;
+
+use super::{Item, NoPackage, packed};
+use crate::mcp::{Official, Server};
+
+/// What the manifest of a package is called that is nothing but a server.json.
+const FILE: &str = "server.json";
+
+/// The packages of a list of servers, each with or without what a registry adds.
+pub fn of_list(listed: &[Value], from: &str) -> Vec<Item> {
+    let entry = |(at, value): (usize, &Value)| match of_value(value) {
+        Some(entry) => of_entry(&entry, from, at),
+        None => Item::refused(format!("{from}#{at}"), "it is no server"),
+    };
+    listed.iter().enumerate().map(entry).collect()
+}
+
+/// The packages of a dump: `{"servers": […]}`, or a list of servers, each with or without what a registry adds.
+/// Nothing where it is something else.
+pub fn of_dump(document: &Value, from: &str) -> Option<Vec<Item>> {
+    let listed = match document {
+        Value::Array(listed) => listed,
+        Value::Object(members) => members.get("servers")?.as_array()?,
+        _ => return None,
+    };
+    Some(of_list(listed, from))
+}
+
+/// One server of a dump.
+fn of_value(value: &Value) -> Option<Server> {
+    if value.get("server").is_some_and(Value::is_object) {
+        return serde_json::from_value(value.clone()).ok();
+    }
+    let is_one = value.get("name").is_some_and(Value::is_string);
+    is_one.then(|| Server { server: value.clone(), meta: crate::mcp::Meta::default() })
+}
+
+fn of_entry(entry: &Server, from: &str, at: usize) -> Item {
+    let text = |key: &str| entry.server.get(key).and_then(Value::as_str).unwrap_or("?");
+    let from = format!("{from}#{at} {} {}", text("name"), text("version"));
+    let status = entry.meta.official.as_ref().map(|official| official.status.as_str());
+    if status == Some(Official::DELETED) {
+        let why = NoPackage::Skipped("it was deleted there".to_owned());
+        return Item { from, id: None, package: Err(why) };
+    }
+    match of_server(&entry.server) {
+        Ok(bytes) => Item::made(from, bytes),
+        Err(why) => Item::refused(from, why),
+    }
+}
+
+/// The package of a server.json. Keys stand in the order of their letters, so that it does not matter in which
+/// order a registry tells them.
+pub fn of_server(server: &Value) -> Result<Vec<u8>, String> {
+    let mut text = serde_json::to_vec_pretty(&sorted(server)).map_err(|error| error.to_string())?;
+    text.push(b'\n');
+    let options = Options { dialect: Some(Dialect::ServerJson), ..Options::default() };
+    let report = check(&text, &options);
+    if let Some(finding) = report.findings.iter().find(|found| found.severity == Severity::Error) {
+        return Err(format!("{}: {}", finding.pointer, finding.message));
+    }
+    packed(vec![(FILE, &text)])
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut keys: Vec<_> = members.iter().collect();
+            keys.sort_by_key(|(key, _)| *key);
+            keys.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn weather() -> Value {
+        json!({"name": "com.example/weather", "description": "Weather", "version": "1.0.0",
+            "remotes": [{"type": "sse", "url": "https://example.com/sse"}]})
+    }
+
+    #[test]
+    fn the_order_of_keys_does_not_matter() {
+        let other = json!({"remotes": [{"url": "https://example.com/sse", "type": "sse"}],
+            "version": "1.0.0", "description": "Weather", "name": "com.example/weather"});
+        assert_eq!(of_server(&weather()), of_server(&other));
+        assert!(of_server(&weather()).is_ok());
+    }
+
+    #[test]
+    fn a_bad_entry_stops_no_other_and_a_deleted_one_is_passed_over() {
+        let official = "io.modelcontextprotocol.registry/official";
+        let dump = json!({"servers": [
+            {"server": weather()},
+            {"server": {"name": "no-slash", "description": "x", "version": "1"}},
+            42,
+            weather(),
+            {"server": weather(), "_meta": {official: {"status": "deleted"}}},
+        ]});
+        let items = of_dump(&dump, "dump").unwrap_or_default();
+        let kinds: Vec<_> = items
+            .iter()
+            .map(|item| match &item.package {
+                Ok(_) => "made",
+                Err(NoPackage::Skipped(_)) => "skipped",
+                Err(NoPackage::Refused(_)) => "refused",
+            })
+            .collect();
+        assert_eq!(kinds, ["made", "refused", "refused", "made", "skipped"]);
+        assert!(items[0].from.contains("com.example/weather 1.0.0"));
+        assert_eq!(of_dump(&json!({"tools": []}), "x"), None);
+        assert_eq!(of_dump(&json!("x"), "x"), None);
+    }
+}

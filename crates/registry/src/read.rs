@@ -1,0 +1,132 @@
+//! Bytes from outside, read strictly.
+
+use std::fmt;
+
+use manifest::json::parse;
+use serde::de::DeserializeOwned;
+
+/// A wire type that is looked at once more after its structure fits.
+pub trait Checked {
+    /// What is wrong with it, if anything.
+    fn check(&self) -> Result<(), Fault>;
+}
+
+/// What is wrong with a value whose structure fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This must not be empty.
+    Empty(&'static str),
+    /// This is too long.
+    Long(&'static str),
+    /// This is no semantic version.
+    Version(String),
+    /// This is no SHA-256.
+    Digest(&'static str),
+    /// This is no path that a file in a package may have.
+    Path(String),
+    /// The content of the file at this path is not in the encoding that is named.
+    Content(String),
+    /// This cannot be a name, or is one twice.
+    Name(String),
+    /// This is no address.
+    Address(String),
+}
+
+/// Why bytes are not what they should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// They are no text.
+    Utf8,
+    /// They are no JSON, or say something twice.
+    Json(String),
+    /// They are JSON of another structure.
+    Structure(String),
+    /// A value is not what it should be.
+    Value(Fault),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Empty(field) => write!(out, "`{field}` is empty"),
+            Fault::Long(field) => write!(out, "`{field}` is too long"),
+            Fault::Version(version) => write!(out, "`{version}` is no semantic version"),
+            Fault::Digest(field) => write!(out, "`{field}` is no SHA-256"),
+            Fault::Path(path) => write!(out, "`{path}` is no path a file may have"),
+            Fault::Content(path) => write!(out, "the content of `{path}` is not in its encoding"),
+            Fault::Name(name) => write!(out, "`{name}` cannot be a name, or stands there twice"),
+            Fault::Address(text) => write!(out, "`{text}` is no address"),
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unreadable::Utf8 => out.write_str("it is not UTF-8"),
+            Unreadable::Json(why) | Unreadable::Structure(why) => out.write_str(why),
+            Unreadable::Value(fault) => fault.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// Reads a value of the wire. Members that are not known are passed over, one that stands twice is refused.
+pub fn read<T: DeserializeOwned + Checked>(bytes: &[u8]) -> Result<T, Unreadable> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Unreadable::Utf8)?;
+    let parsed = parse(text);
+    if let Some(fault) = parsed.faults.first() {
+        return Err(Unreadable::Json(fault.message.clone()));
+    }
+    let root = parsed.root.ok_or_else(|| Unreadable::Json("there is nothing".to_owned()))?;
+    // A list would do for an object whose members are in order, or may all be left out.
+    if !root.is_object() {
+        return Err(Unreadable::Structure(format!("it is {}, no object", root.type_name())));
+    }
+    let value: T = serde_json::from_value(root.to_value())
+        .map_err(|error| Unreadable::Structure(error.to_string()))?;
+    value.check().map_err(Unreadable::Value)?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::describe::Describe;
+    use crate::find::Page;
+    use crate::versions::Yank;
+
+    const TOOL: &str = r#"{"id":"tool:a.b","name":"a.b","version":"1.0.0","summary":"Does it",
+        "entry":{"runtime":"node","main":"index.js"},"more":1}"#;
+
+    #[test]
+    fn what_others_add_is_passed_over() {
+        let tool: Describe = read(TOOL.as_bytes()).unwrap();
+        assert_eq!((tool.id.as_str(), tool.entry.is_node()), ("tool:a.b", true));
+    }
+
+    #[test]
+    fn what_is_not_as_it_should_be_is_refused() {
+        for (from, to) in [
+            ("\"1.0.0\"", "\"1.0\""),
+            ("\"1.0.0\"", "1"),
+            ("\"Does it\"", "\" \""),
+            ("\"more\":1", "\"id\":\"tool:c.d\""),
+            ("\"more\":1", "\"sha256\":\"abc\""),
+            ("\"more\":1", "\"tags\":\"a\""),
+            ("\"more\":1}", "\"more\":1}}"),
+            ("\"name\":\"a.b\",", ""),
+        ] {
+            let changed = TOOL.replace(from, to);
+            assert_ne!(changed, TOOL);
+            assert!(read::<Describe>(changed.as_bytes()).is_err(), "{changed}");
+        }
+        assert_eq!(read::<Describe>(b"\xff"), Err(Unreadable::Utf8));
+        assert!(read::<Yank>(b"[]").is_err());
+        assert!(read::<Page>(br#"{"results":[],"total":-1}"#).is_err());
+        assert!(read::<Yank>(br#"{"reasons":"x"}"#).is_err());
+        let long = format!(r#"{{"reason":"{}"}}"#, "x".repeat(1_001));
+        assert_eq!(read::<Yank>(long.as_bytes()), Err(Unreadable::Value(Fault::Long("reason"))));
+    }
+}

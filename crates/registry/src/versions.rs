@@ -1,0 +1,128 @@
+//! The versions of a tool; what publishing and yanking say.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::Provenance;
+use crate::channel::State;
+use crate::read::{Checked, Fault};
+
+/// The versions of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Versions {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The version that is described; absent when all are yanked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<String>,
+    /// Highest first.
+    pub versions: Vec<Version>,
+}
+
+/// One version in the list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Version {
+    /// The version.
+    pub version: String,
+    /// SHA-256 of the package file, in hexadecimal.
+    pub sha256: String,
+    /// Bytes of the package file.
+    pub size: u64,
+    /// When it was published, in milliseconds since 1970.
+    pub published_at: u64,
+    /// Whether it was taken back.
+    #[serde(default)]
+    pub yanked: bool,
+    /// Why it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yank_reason: Option<String>,
+    /// What its signatures came to when it was published.
+    pub signature: String,
+    /// Where it stands; others than ours do not say.
+    #[serde(default)]
+    pub channel: State,
+    /// What the reviewer said of it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review_reason: Option<String>,
+    /// Where it was built, when that was proved to the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+}
+
+impl Checked for Versions {
+    fn check(&self) -> Result<(), Fault> {
+        for version in &self.versions {
+            if semver::Version::parse(&version.version).is_err() {
+                return Err(Fault::Version(version.version.clone()));
+            }
+            if package::digest::Digest::parse(&version.sha256).is_none() {
+                return Err(Fault::Digest("sha256"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What publishing answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Published {
+    /// The id.
+    pub id: String,
+    /// The name.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// SHA-256 of the package file, in hexadecimal.
+    pub sha256: String,
+    /// Whether it is new.
+    pub outcome: Outcome,
+    /// Where it stands: `quarantine` until a reviewer has looked at it.
+    #[serde(default)]
+    pub channel: State,
+    /// What is worth mending, though it is no reason to refuse.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Checked for Published {
+    fn check(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// What became of a publish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The version is new.
+    Published,
+    /// The same bytes were there already.
+    Unchanged,
+}
+
+/// Why a version is taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Yank {
+    /// The reason, which everybody is shown.
+    #[serde(default)]
+    pub reason: String,
+}
+
+impl Yank {
+    /// The longest reason, in characters.
+    pub const LONGEST: usize = 1_000;
+}
+
+impl Checked for Yank {
+    fn check(&self) -> Result<(), Fault> {
+        if self.reason.chars().count() > Self::LONGEST {
+            Err(Fault::Long("reason"))
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Catalogs: at an address, in a file, in a folder, behind a well-known index.
+
+use manifest::model::Trust;
+use registry::catalog::{Catalog, Place};
+use registry::client::{FetchError, Question};
+use serde_json::{Value, json};
+
+use crate::stand_in::{Desk, Reply, StandIn, wait};
+
+fn example(path: &str) -> Vec<u8> {
+    std::fs::read(testkit::repo().join("examples").join(path)).unwrap()
+}
+
+fn names(catalog: &Catalog, words: &str) -> Vec<String> {
+    let question = Question { words: words.to_owned(), limit: 20, ..Question::default() };
+    let page = wait(catalog.search(&question)).unwrap();
+    page.results.into_iter().map(|found| found.name).collect()
+}
+
+fn check_untrusted(catalog: &Catalog) {
+    let mut packages = wait(catalog.packages()).unwrap().peekable();
+    assert!(packages.peek().is_some());
+    for package in packages {
+        assert_eq!(package.trust, Trust::Untrusted, "{}", package.id);
+    }
+}
+
+#[test]
+fn a_catalog_at_an_address_is_searched_and_kept() {
+    let desk = Desk::new();
+    let body = example("capability/catalog/manifest.base.json");
+    let served = body.clone();
+    let site = StandIn::new(move |_, _| Reply::new(200, served.clone()).with("etag", "\"1\""));
+    let url = format!("{}/catalog.json", site.url);
+    let catalog = Catalog::new("c", Place::Address(desk.fetcher(&url, None)));
+    let first = wait(catalog.packages()).unwrap().next().unwrap().clone();
+    check_untrusted(&catalog);
+    assert!(names(&catalog, &first.id).contains(&first.id));
+    assert!(wait(catalog.find(&first.id, None)).unwrap().is_some());
+    assert!(wait(catalog.find(&first.id, Some("9.9.9"))).unwrap().is_none());
+    assert!(wait(catalog.find("no.such", None)).unwrap().is_none());
+    assert_eq!(site.paths(), ["/catalog.json"], "it is read once");
+    let desk = desk.offline();
+    let kept = Catalog::new("c", Place::Address(desk.fetcher(&url, None)));
+    assert!(wait(kept.find(&first.id, None)).unwrap().is_some());
+    let file = desk.folder.path().join("catalog.json");
+    std::fs::write(&file, body).unwrap();
+    let file = Catalog::new("f", Place::File(file));
+    check_untrusted(&file);
+    assert!(wait(file.find(&first.id, None)).unwrap().is_some());
+}
+
+#[test]
+fn a_catalog_that_others_could_change_on_the_way_is_none() {
+    let desk = Desk::new();
+    for place in [Place::Address, Place::WellKnown] {
+        let fetcher = desk.fetcher("http://192.0.2.1/catalog.json", None);
+        let catalog = Catalog::new("c", place(fetcher));
+        let error = wait(catalog.packages()).map(|_| ()).unwrap_err();
+        assert!(matches!(error, FetchError::Catalog(_)), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_is_a_catalog_of_what_is_in_it() {
+    let folder = testkit::repo().join("examples");
+    let catalog = Catalog::new("examples", Place::Folder(folder));
+    check_untrusted(&catalog);
+    assert!(
+        names(&catalog, "echo").contains(&"demo.echo".to_owned()),
+        "{:?}",
+        names(&catalog, "echo")
+    );
+    let question = Question {
+        words: String::new(),
+        filters: vec![("dialect".to_owned(), "mcpkg".to_owned())],
+        limit: 100,
+        ..Question::default()
+    };
+    let page = wait(catalog.search(&question)).unwrap();
+    assert!(page.total >= 3, "{page:?}");
+    let nowhere = Catalog::new("n", Place::Folder("no/such/folder".into()));
+    assert!(wait(nowhere.packages()).is_err());
+}
+
+fn index(entries: &[(&str, &str)]) -> Value {
+    let entry = |(id, url): &(&str, &str)| json!({"id": id, "manifest_url": url, "manifest_version": "0.2", "status": "active"});
+    json!({
+        "version": "1", "generated_at": "2026-01-01T00:00:00Z",
+        "publisher": {"kind": "https", "id": "acme", "display_name": "Acme"},
+        "manifests": entries.iter().map(entry).collect::<Vec<_>>(),
+    })
+}
+
+#[test]
+fn an_index_yields_its_manifests_and_one_bad_entry_is_a_warning() {
+    let desk = Desk::new();
+    let site = StandIn::new(|asked, _| match asked.path.as_str() {
+        "/.well-known/install-manifests.json" => Reply::json(&index(&[
+            ("word-count", "/word-count.json"),
+            ("slug-maker", "/word-count.json?again"),
+            ("gone", "/gone.json"),
+            ("inside", "https://127.0.0.1:1/a.json"),
+            ("metadata", "https://169.254.169.254/latest"),
+            ("plain", "http://example.com/a.json"),
+        ])),
+        "/gone.json" => Reply::new(404, ""),
+        _ => Reply::new(200, example("install-manifest/word-count/manifest.json")),
+    });
+    let catalog = Catalog::new("acme", Place::WellKnown(desk.fetcher(&site.url, None)));
+    let ids: Vec<_> = wait(catalog.packages()).unwrap().map(|one| one.id.clone()).collect();
+    assert_eq!(ids, ["word-count"]);
+    check_untrusted(&catalog);
+    let warnings = wait(catalog.warnings()).unwrap();
+    assert_eq!(warnings.len(), 5, "{warnings:?}");
+    for id in ["slug-maker", "gone", "inside", "metadata", "plain"] {
+        assert!(warnings.iter().any(|text| text.contains(id)), "{id}: {warnings:?}");
+    }
+}
+
+#[test]
+fn what_is_no_index_is_refused() {
+    for body in ["{}", "[]", "{\"version\":\"1\",\"manifests\":{}}", "\u{0}"] {
+        let desk = Desk::new();
+        let site = StandIn::new(move |_, _| Reply::new(200, body));
+        let catalog = Catalog::new("acme", Place::WellKnown(desk.fetcher(&site.url, None)));
+        let error = wait(catalog.packages()).map(|_| ()).unwrap_err();
+        assert!(matches!(error, FetchError::Catalog(_)), "{error}");
+    }
+}

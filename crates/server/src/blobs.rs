@@ -1,0 +1,285 @@
+//! The files of packages, by their digest.
+//!
+//! A blob is written once: the store itself refuses to write it again, and what is there is looked at before
+//! it counts. When [`Blobs::put`] has returned, the bytes outlive the end of any process and a power cut.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as Key;
+use object_store::{
+    BackoffConfig, Error as Failure, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMode, PutOptions, RetryConfig,
+};
+use package::digest::{Digest, Hasher};
+
+/// How long a bucket that does not answer is asked again: whoever waits for us is told before long.
+const PERSISTENCE: Duration = Duration::from_secs(10);
+
+/// How often a blob may be removed between finding it and looking at it.
+const REMOVED_BETWEEN: usize = 10;
+
+/// Where the files of packages are: a folder, or a bucket.
+#[derive(Clone, Debug)]
+pub struct Blobs {
+    store: Arc<dyn ObjectStore>,
+    prefix: Key,
+    /// The folder, where it is one.
+    folder: Option<PathBuf>,
+}
+
+/// Something that lies where the files of packages are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// A file that is named like one of ours.
+    Blob {
+        /// The digest it is named by.
+        digest: Digest,
+        /// Its bytes.
+        size: u64,
+        /// When it was written, in milliseconds since 1970.
+        modified: u64,
+    },
+    /// Something that nobody of us put there.
+    Foreign(String),
+}
+
+/// Why a blob is not to be had.
+#[derive(Debug)]
+pub enum BlobError {
+    /// The address is none of a store we know.
+    Address(String),
+    /// The store cannot be opened.
+    Open(Box<dyn std::error::Error + Send + Sync>),
+    /// It is not there.
+    Missing(Digest),
+    /// What is there is something else.
+    Damaged(Digest),
+    /// The store refuses.
+    Store(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Display for BlobError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BlobError::Address(address) => {
+                write!(out, "`{address}` is no place for packages; give a folder or `s3://bucket`")
+            }
+            BlobError::Open(_) => out.write_str("failed to open the place of the packages"),
+            BlobError::Missing(digest) => {
+                write!(out, "the package file sha256:{digest} is missing")
+            }
+            BlobError::Damaged(digest) => {
+                write!(out, "the package file sha256:{digest} is damaged")
+            }
+            BlobError::Store(_) => out.write_str("failed to reach the package files"),
+        }
+    }
+}
+
+impl std::error::Error for BlobError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BlobError::Open(source) | BlobError::Store(source) => Some(&**source),
+            BlobError::Address(_) | BlobError::Missing(_) | BlobError::Damaged(_) => None,
+        }
+    }
+}
+
+impl Blobs {
+    /// Opens a store by its address: a folder, or `s3://bucket/prefix` with settings (`aws_region`,
+    /// `aws_endpoint`, …) that the caller brings.
+    pub fn open(address: &str, settings: &[(String, String)]) -> Result<Self, BlobError> {
+        match address.split_once("://") {
+            Some(("s3", place)) => Self::bucket(place, settings),
+            Some(_) => Err(BlobError::Address(address.to_owned())),
+            None => Self::folder(Path::new(address)),
+        }
+    }
+
+    /// Opens a folder, which is made when there is none.
+    pub fn folder(path: &Path) -> Result<Self, BlobError> {
+        std::fs::create_dir_all(path).map_err(|error| BlobError::Open(error.into()))?;
+        let store = LocalFileSystem::new_with_prefix(path)
+            .map_err(|error| BlobError::Open(error.into()))?;
+        Ok(Self {
+            store: Arc::new(store.with_fsync(true)),
+            prefix: Key::default(),
+            folder: Some(path.to_owned()),
+        })
+    }
+
+    fn bucket(place: &str, settings: &[(String, String)]) -> Result<Self, BlobError> {
+        let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+        let mut builder = AmazonS3Builder::new();
+        for (name, value) in settings {
+            if let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>() {
+                builder = builder.with_config(key, value);
+            }
+        }
+        let backoff = BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(1),
+            base: 2.0,
+        };
+        let store = builder
+            .with_retry(RetryConfig { backoff, max_retries: 5, retry_timeout: PERSISTENCE })
+            .with_bucket_name(bucket)
+            .build()
+            .map_err(|error| BlobError::Open(error.into()))?;
+        Ok(Self { store: Arc::new(store), prefix: Key::from(prefix), folder: None })
+    }
+
+    /// Keeps bytes, durably, under their digest.
+    pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<(), BlobError> {
+        for _ in 0..REMOVED_BETWEEN {
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            match self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await {
+                Ok(_) => return Ok(()),
+                Err(Failure::AlreadyExists { .. }) => {}
+                Err(error) => return Err(BlobError::Store(error.into())),
+            }
+            // Somebody was here before: a publish that was cut off, or one that runs now. Where somebody else has
+            // removed that meanwhile, it is put there again.
+            match self.verify(digest).await {
+                Err(BlobError::Missing(_)) => {}
+                looked => return looked.map(drop),
+            }
+        }
+        Err(BlobError::Missing(digest))
+    }
+
+    /// Reads a blob whole; what is not of its digest is refused.
+    pub async fn get(&self, digest: Digest) -> Result<Bytes, BlobError> {
+        let found = self.store.get(&self.key(digest)).await;
+        let read = found.map_err(|error| failed(digest, error))?.bytes().await;
+        let bytes = read.map_err(|error| failed(digest, error))?;
+        if Digest::of(&bytes) == digest { Ok(bytes) } else { Err(BlobError::Damaged(digest)) }
+    }
+
+    /// A part of a blob, as it comes; whoever reads it checks the digest.
+    pub async fn stream(
+        &self,
+        digest: Digest,
+        part: std::ops::Range<u64>,
+    ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
+        let options =
+            GetOptions { range: Some(GetRange::Bounded(part.clone())), ..GetOptions::default() };
+        let found = self.store.get_opts(&self.key(digest), options).await;
+        let found = found.map_err(|error| failed(digest, error))?;
+        if found.range != part {
+            return Err(BlobError::Damaged(digest));
+        }
+        Ok(found.into_stream().map(move |read| read.map_err(|error| failed(digest, error))).boxed())
+    }
+
+    /// How many bytes a blob has; whether they are the right ones is not looked at.
+    pub async fn size(&self, digest: Digest) -> Result<u64, BlobError> {
+        let found = self.store.head(&self.key(digest)).await;
+        found.map(|found| found.size).map_err(|error| failed(digest, error))
+    }
+
+    /// Reads a blob through, piece by piece; how many bytes it has. What is not of its digest is refused.
+    pub async fn verify(&self, digest: Digest) -> Result<u64, BlobError> {
+        let found = self.store.get(&self.key(digest)).await;
+        let mut pieces = found.map_err(|error| failed(digest, error))?.into_stream();
+        let (mut hasher, mut size) = (Hasher::default(), 0);
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| failed(digest, error))?;
+            hasher.update(&piece);
+            size += piece.len() as u64;
+        }
+        if hasher.finish() == digest { Ok(size) } else { Err(BlobError::Damaged(digest)) }
+    }
+
+    /// Everything that lies there, as it is found.
+    pub fn list(&self) -> BoxStream<'static, Result<Listed, BlobError>> {
+        let prefix = self.prefix.clone();
+        let found = self.store.list(Some(&self.prefix));
+        found
+            .map(move |found| match found {
+                Ok(found) => Ok(listed(&prefix, &found)),
+                Err(error) => Err(BlobError::Store(error.into())),
+            })
+            .boxed()
+    }
+
+    /// Removes a blob; one that is not there is removed already.
+    pub async fn remove(&self, digest: Digest) -> Result<(), BlobError> {
+        match self.store.delete(&self.key(digest)).await {
+            Ok(()) | Err(Failure::NotFound { .. }) => Ok(()),
+            Err(error) => Err(BlobError::Store(error.into())),
+        }
+    }
+
+    /// Files in the folder that were begun and never finished, by somebody who was killed. A bucket has none.
+    pub fn unfinished(&self, written_before: std::time::SystemTime) -> Vec<PathBuf> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let inside = |folder: &Path| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten();
+            entries.filter_map(Result::ok).map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        let shelves = inside(&folder.join("sha256"));
+        let files = shelves.iter().flat_map(|shelf| inside(shelf));
+        let is_unfinished = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let ours = name.and_then(|name| name.split_once('#'));
+            ours.is_some_and(|(digest, number)| {
+                Digest::parse(digest).is_some() && number.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        };
+        let is_old = |path: &PathBuf| {
+            let modified = path.metadata().and_then(|found| found.modified());
+            modified.is_ok_and(|modified| modified < written_before)
+        };
+        files.filter(is_unfinished).filter(is_old).collect()
+    }
+
+    /// Whether the store answers.
+    pub async fn check_alive(&self) -> Result<(), BlobError> {
+        match self.store.head(&self.prefix.clone().join("alive")).await {
+            Ok(_) | Err(Failure::NotFound { .. }) => Ok(()),
+            Err(error) => Err(BlobError::Store(error.into())),
+        }
+    }
+
+    /// Where a blob is; no folder holds them all.
+    fn key(&self, digest: Digest) -> Key {
+        let digits = digest.to_string();
+        self.prefix.clone().join("sha256").join(&digits[..2]).join(digits.as_str())
+    }
+}
+
+fn listed(prefix: &Key, found: &ObjectMeta) -> Listed {
+    let foreign = || Listed::Foreign(found.location.to_string());
+    let Some(parts) = found.location.prefix_match(prefix) else { return foreign() };
+    let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
+    let [kind, shelf, name] = parts.as_slice() else { return foreign() };
+    match Digest::parse(name) {
+        Some(digest)
+            if kind == "sha256" && name.starts_with(shelf.as_str()) && shelf.len() == 2 =>
+        {
+            let modified = found.last_modified.timestamp_millis();
+            Listed::Blob {
+                digest,
+                size: found.size,
+                modified: u64::try_from(modified).unwrap_or(0),
+            }
+        }
+        _ => foreign(),
+    }
+}
+
+fn failed(digest: Digest, error: Failure) -> BlobError {
+    match error {
+        Failure::NotFound { .. } => BlobError::Missing(digest),
+        other => BlobError::Store(other.into()),
+    }
+}

@@ -1,0 +1,108 @@
+//! What an operator does for a registry: each works while it is served.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`check`] | is everything there, and what it should be |
+//! | [`gc`] | removes package files that no version has |
+//! | [`backup`] | all of it, in one file or folder |
+//! | [`restore`] | back from there, into stores of either kind |
+//! | `place` | the file or the folder of a backup |
+
+pub mod backup;
+pub mod check;
+pub mod gc;
+mod place;
+pub mod restore;
+
+use std::fmt;
+
+use crate::blobs::BlobError;
+use crate::store::StoreError;
+use crate::store::rows::LoadError;
+
+/// Why something is not done.
+#[derive(Debug)]
+pub enum CareError {
+    /// The database refuses.
+    Store(StoreError),
+    /// The store of files refuses.
+    Blob(BlobError),
+    /// A file of a backup cannot be read or written.
+    File {
+        /// Which.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Something is there already.
+    Exists(String),
+    /// What is given is no backup of a registry.
+    NoBackup(String),
+    /// A newer Haft made the backup.
+    Newer {
+        /// The form of its tables.
+        found: i64,
+        /// The last that is known here.
+        known: i64,
+    },
+    /// A part of a backup is not what it was.
+    Damaged(String),
+    /// There is something in the registry already, in this table.
+    NotEmpty(&'static str),
+}
+
+impl fmt::Display for CareError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CareError::Store(error) => error.fmt(out),
+            CareError::Blob(error) => error.fmt(out),
+            CareError::File { path, .. } => write!(out, "failed to read or write `{path}`"),
+            CareError::Exists(path) => write!(out, "`{path}` is there already"),
+            CareError::NoBackup(why) => write!(out, "this is no backup of a registry: {why}"),
+            CareError::Newer { found, known } => write!(
+                out,
+                "a newer version of Haft made the backup (its form is {found}, known is {known})"
+            ),
+            CareError::Damaged(what) => write!(out, "the backup is damaged: {what}"),
+            CareError::NotEmpty(table) => {
+                write!(out, "the registry is not empty: there are rows in `{table}`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CareError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            CareError::Store(error) => error.source(),
+            CareError::Blob(error) => error.source(),
+            CareError::File { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for CareError {
+    fn from(error: StoreError) -> Self {
+        CareError::Store(error)
+    }
+}
+
+impl From<BlobError> for CareError {
+    fn from(error: BlobError) -> Self {
+        CareError::Blob(error)
+    }
+}
+
+impl From<LoadError> for CareError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::NotEmpty(table) => CareError::NotEmpty(table),
+            LoadError::Line(number, why) => {
+                CareError::Damaged(format!("line {number} of its rows: {why}"))
+            }
+            LoadError::Store(error) => CareError::Store(error),
+            LoadError::Read(source) => CareError::File { path: place::ROWS.to_owned(), source },
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Back from a backup, into stores of either kind.
+//!
+//! Package files come first, each looked at; then all rows appear in one step. Whoever is killed before that step
+//! leaves an empty registry and can begin again.
+
+use std::io::{BufRead, BufReader, Seek};
+use std::path::Path;
+
+use bytes::Bytes;
+use package::digest::Digest;
+
+use super::CareError;
+use super::place::{Head, Part, Source, Tail, failed};
+use crate::blobs::{BlobError, Blobs};
+use crate::store::Store;
+use crate::store::rows::KNOWN;
+
+/// What was restored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Rows.
+    pub rows: u64,
+    /// Package files.
+    pub files: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Package files that a row speaks of and that the backup does not hold.
+    pub missing: Vec<String>,
+}
+
+/// Restores a backup into a registry in which nothing is.
+pub async fn restore(store: &Store, blobs: &Blobs, from: &Path) -> Result<Restored, CareError> {
+    if let Some(table) = store.first_with_rows().await? {
+        return Err(CareError::NotEmpty(table));
+    }
+    let source = Source::open(from)?;
+    let mut restored = Restored::default();
+    let mut head: Option<Head> = None;
+    let mut rows = None;
+    let mut tail: Option<Tail> = None;
+    let read = source.read(async |part| {
+        match (part, &head) {
+            (Part::Head(found), None) => {
+                if found.format != Head::FORMAT {
+                    let known = Head::FORMAT.into();
+                    return Err(CareError::Newer { found: found.format.into(), known });
+                }
+                if found.tables > KNOWN {
+                    return Err(CareError::Newer { found: found.tables, known: KNOWN });
+                }
+                head = Some(found);
+            }
+            (Part::Rows(file, digest), Some(head)) if rows.is_none() => {
+                if digest.to_string() != head.rows_sha256 {
+                    return Err(CareError::Damaged("its rows are not what they were".to_owned()));
+                }
+                rows = Some(file);
+            }
+            (Part::Tail(found), Some(_)) if rows.is_some() => tail = Some(found),
+            (Part::Blob(digest, bytes), Some(_)) if rows.is_some() && tail.is_none() => {
+                if Digest::of(&bytes) != digest {
+                    return Err(CareError::Damaged(format!("sha256:{digest} is something else")));
+                }
+                restored.files += 1;
+                restored.bytes += bytes.len() as u64;
+                blobs.put(digest, Bytes::from(bytes)).await?;
+            }
+            _ => return Err(CareError::NoBackup("its parts are in another order".to_owned())),
+        }
+        Ok(())
+    });
+    read.await?;
+    let (Some(head), Some(rows)) = (head, rows) else {
+        return Err(CareError::NoBackup("it has no head or no rows".to_owned()));
+    };
+    let tail = tail.filter(|tail| tail.files == restored.files);
+    let tail = tail.ok_or_else(|| CareError::Damaged("it ends too early".to_owned()))?;
+    let mut rows = rows.into_file();
+    let temporary = "a temporary file";
+    rows.rewind().map_err(failed(temporary))?;
+    for line in BufReader::new(&rows).lines() {
+        let line = line.map_err(failed(temporary))?;
+        let Some(digest) = digest_of(&line) else { continue };
+        match blobs.size(digest).await {
+            Ok(_) => {}
+            Err(BlobError::Missing(_)) if tail.missing.contains(&digest.to_string()) => {
+                restored.missing.push(digest.to_string());
+            }
+            Err(BlobError::Missing(_)) => {
+                return Err(CareError::Damaged(format!("sha256:{digest} is not in it")));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    rows.rewind().map_err(failed(temporary))?;
+    restored.rows = store.load(BufReader::new(rows).lines()).await?;
+    if restored.rows != head.rows {
+        return Err(CareError::Damaged("rows are missing".to_owned()));
+    }
+    Ok(restored)
+}
+
+/// The digest of the package file that a row speaks of.
+fn digest_of(line: &str) -> Option<Digest> {
+    let row: serde_json::Value = serde_json::from_str(line).ok()?;
+    if row["table"] != "versions" {
+        return None;
+    }
+    row["row"]["digest"].as_str().and_then(Digest::parse)
+}

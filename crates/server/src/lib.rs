@@ -1,0 +1,41 @@
+//! The face for publishers: the registry's API, publishing, and the stores behind it.
+//!
+//! It takes uploads from strangers and has no way to run them.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`token`] | what somebody shows to be let in |
+//! | [`blobs`] | the files of packages, by their digest |
+//! | [`store`] | what is known: packages, versions, tokens |
+//! | [`doors`] | what other worlds are told of a version |
+//! | [`hub`] | a tool as the hub of the Jumith world takes it |
+//! | [`upload`] | from bytes to a version that can be published |
+//! | [`catalog`] | what can be found, in memory |
+//! | [`settings`] | what the operator sets |
+//! | [`rate`] | how often somebody has asked |
+//! | [`identity`] | identities that an issuer has sworn |
+//! | [`service`] | a registry as one thing |
+//! | [`access`] | tokens, owners, reviews and publishers of a registry |
+//! | [`metrics`] | what is counted while it runs |
+//! | [`care`] | check, backup, restore, and what no version has |
+//! | [`web`] | the same over HTTP |
+
+pub mod access;
+pub mod blobs;
+pub mod care;
+pub mod catalog;
+pub mod doors;
+pub mod hub;
+pub mod identity;
+pub mod metrics;
+pub mod rate;
+pub mod service;
+pub mod settings;
+pub mod store;
+pub mod token;
+pub mod upload;
+pub mod web;
+
+pub use blobs::Blobs;
+pub use service::{Registry, Settings};
+pub use store::Store;

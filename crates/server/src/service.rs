@@ -1,0 +1,405 @@
+//! A registry: its stores and what can be found in them, as one thing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use package::limits::Limits;
+use registry::{Channel, Outcome, Published, State};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::blobs::{BlobError, Blobs};
+use crate::catalog::Catalog;
+use crate::hub::{FormError, HubForm, next_version};
+use crate::identity::keys::{Asking, Keys};
+use crate::metrics::Metrics;
+use crate::rate::Rates;
+use crate::settings::{Quarantine, Reading};
+use crate::store::listen::Ear;
+use crate::store::tokens::Token;
+use crate::store::versions::{FindError, NewVersion, PublishError};
+use crate::store::{Store, StoreError};
+use crate::token::{Action, Role, Scope};
+use crate::upload::{Upload, UploadError};
+
+/// How often a replica looks for what others have changed, whatever it hears of.
+const POLL: Duration = Duration::from_millis(500);
+
+/// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
+const REMOVED_BETWEEN: usize = 10;
+
+/// Where it is written what became of each request.
+pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
+
+/// How often a version is looked for that nobody else has taken meanwhile.
+const ATTEMPTS: usize = 8;
+
+/// What the operator may set.
+#[derive(Clone)]
+pub struct Settings {
+    /// The most bytes of a body.
+    pub upload_bytes: usize,
+    /// How many uploads are looked at side by side; the others wait.
+    pub uploads: usize,
+    /// How long a body may take to arrive.
+    pub patience: Duration,
+    /// What a package may hold.
+    pub limits: Limits,
+    /// Who may read.
+    pub reading: Reading,
+    /// Whose versions wait for a reviewer.
+    pub quarantine: Quarantine,
+    /// How often somebody may ask.
+    pub rates: crate::settings::Limits,
+    /// Who says truly for whom it asks.
+    pub proxies: Vec<ipnet::IpNet>,
+    /// How the issuers of identities are asked for their keys.
+    pub asking: Asking,
+    /// The address that others know the registry by; none when it is the one they ask.
+    pub public_url: Option<String>,
+    /// Where it is written what became of each request.
+    pub log: Option<Log>,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Settings")
+            .field("upload_bytes", &self.upload_bytes)
+            .field("uploads", &self.uploads)
+            .field("patience", &self.patience)
+            .field("limits", &self.limits)
+            .field("reading", &self.reading)
+            .field("quarantine", &self.quarantine)
+            .field("rates", &self.rates)
+            .field("proxies", &self.proxies)
+            .field("asking", &self.asking)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            upload_bytes: 64 << 20,
+            uploads: 4,
+            patience: Duration::from_mins(5),
+            limits: Limits::DEFAULT,
+            reading: Reading::default(),
+            quarantine: Quarantine::default(),
+            rates: crate::settings::Limits::default(),
+            proxies: Vec::new(),
+            asking: Asking::default(),
+            log: None,
+            public_url: None,
+        }
+    }
+}
+
+/// A registry.
+#[derive(Debug)]
+pub struct Registry {
+    /// What is known.
+    pub store: Store,
+    /// The files of packages.
+    pub blobs: Blobs,
+    /// What can be found.
+    pub catalog: Catalog,
+    /// What the operator has set.
+    pub settings: Settings,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Whether it is closing: it still answers, but asks for nothing more.
+    pub(crate) closing: AtomicBool,
+    /// One for each upload that may be in memory.
+    pub(crate) uploading: Semaphore,
+    /// The keys of issuers of identities.
+    pub(crate) keys: Keys,
+    /// Who has asked how often.
+    pub(crate) rates: Rates,
+}
+
+/// Why something is not published or taken back.
+#[derive(Debug)]
+pub enum ChangeError {
+    /// The bytes are no package that may be published.
+    Upload(UploadError),
+    /// The token is not for that.
+    Role(Action),
+    /// Whoever published a version does not approve it.
+    OwnVersion,
+    /// The token is not for this namespace.
+    Namespace(String),
+    /// The package has as many owners as it may.
+    TooManyOwners,
+    /// Something else is there already.
+    Conflict(PublishError),
+    /// There is no such package or version.
+    NotFound(FindError),
+    /// The database refuses.
+    Store(StoreError),
+    /// The store of files refuses.
+    Blob(BlobError),
+    /// The form is no tool.
+    Form(FormError),
+    /// The work was broken off.
+    BrokenOff,
+    /// Too many publish the same tool at once, or its file is being removed at this moment.
+    Busy,
+}
+
+impl Registry {
+    /// A registry on these stores, loaded and ready.
+    pub async fn open(store: Store, blobs: Blobs, settings: Settings) -> Result<Self, StoreError> {
+        let uploading = Semaphore::new(settings.uploads);
+        let catalog = Catalog::default();
+        catalog.refresh(&store).await?;
+        let rates = Rates::new(&settings.rates);
+        let keys = Keys::new(settings.asking);
+        let (metrics, closing) = (Metrics::default(), AtomicBool::new(false));
+        Ok(Self { store, blobs, catalog, settings, metrics, closing, uploading, keys, rates })
+    }
+
+    /// Says that it is closing: whoever asks whether it is ready is told so.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+    }
+
+    /// Whether it is closing.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Takes in what other replicas change, until it is dropped: at once where the database tells of it, and by
+    /// looking now and then. A database that does not answer is asked again.
+    pub async fn follow(self: Arc<Self>) {
+        let heard = Notify::new();
+        let listening = async {
+            let mut ear = Ear::default();
+            loop {
+                ear.hear(&self.store).await;
+                self.metrics.listens(ear.listens());
+                heard.notify_one();
+            }
+        };
+        let following = async {
+            let mut tick = tokio::time::interval(POLL);
+            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    _ = tick.tick() => {}
+                    () = heard.notified() => {}
+                }
+                // What fails now succeeds at one of the next ticks; `/readyz` tells of it meanwhile.
+                if self.catalog.refresh(&self.store).await.is_ok() {
+                    self.metrics.is_current(now());
+                }
+            }
+        };
+        tokio::join!(listening, following);
+    }
+
+    /// Publishes a package: first its file is made durable, then all that is known of it appears in one step.
+    pub async fn publish(
+        &self,
+        token: &Token,
+        bytes: Bytes,
+        id: Option<String>,
+        channel: Channel,
+    ) -> Result<Published, ChangeError> {
+        let limits = self.settings.limits;
+        let work = move || Upload::read(Vec::from(bytes), id.as_deref(), &limits);
+        let read = tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
+        self.publish_read(token, read.map_err(ChangeError::Upload)?, channel).await
+    }
+
+    /// Publishes the next version of a tool from the form of a hub. Two at once get a version each.
+    pub async fn publish_form(
+        &self,
+        token: &Token,
+        form: Arc<HubForm>,
+        channel: Channel,
+    ) -> Result<Published, ChangeError> {
+        let id = form.id().map_err(ChangeError::Form)?;
+        for _ in 0..ATTEMPTS {
+            let known = match self.store.versions(&id).await {
+                Ok(known) => known.versions,
+                Err(FindError::Store(error)) => return Err(ChangeError::Store(error)),
+                Err(_) => Vec::new(),
+            };
+            let version = next_version(known.iter().map(|known| known.version.as_str()));
+            let (limits, form) = (self.settings.limits, Arc::clone(&form));
+            let work = move || form.upload(&version, &limits);
+            let read =
+                tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
+            match self.publish_read(token, read.map_err(ChangeError::Form)?, channel).await {
+                Err(ChangeError::Conflict(PublishError::OtherBytes(_))) => {}
+                Ok(Published { outcome: Outcome::Unchanged, .. }) => {}
+                done => return done,
+            }
+        }
+        Err(ChangeError::Busy)
+    }
+
+    /// Publishes what was looked at.
+    async fn publish_read(
+        &self,
+        token: &Token,
+        mut upload: Upload,
+        channel: Channel,
+    ) -> Result<Published, ChangeError> {
+        let names = upload.namespaces.iter().map(String::as_str);
+        self.check(token, Action::Publish, &upload.describe.id, names).await?;
+        upload.describe.provenance.clone_from(&token.provenance);
+        let bytes = Bytes::from(std::mem::take(&mut upload.bytes));
+        let is_held = self.settings.quarantine.holds(&upload.namespaces[0]);
+        let state = if is_held { State::Quarantine } else { channel.into() };
+        let new = new_version(&upload, token, state);
+        let size = bytes.len() as u64;
+        let (outcome, channel) = self.put_and_publish(&upload, &new, bytes).await?;
+        self.metrics.published(outcome, size);
+        if outcome == Outcome::Published {
+            // It is found here at once. If that fails, it is found at the next tick.
+            let _found_later = self.catalog.refresh(&self.store).await;
+        }
+        Ok(Published {
+            id: new.id,
+            name: new.name,
+            version: new.version,
+            sha256: new.digest,
+            outcome,
+            channel,
+            warnings: upload.warnings,
+        })
+    }
+
+    /// Both steps; again, when somebody removed the file between them because no version had it yet.
+    async fn put_and_publish(
+        &self,
+        upload: &Upload,
+        new: &NewVersion,
+        bytes: Bytes,
+    ) -> Result<(Outcome, State), ChangeError> {
+        for _ in 0..REMOVED_BETWEEN {
+            self.blobs.put(upload.digest, bytes.clone()).await.map_err(ChangeError::Blob)?;
+            return match self.store.publish(new).await {
+                Ok(done) => Ok(done),
+                Err(PublishError::FileGone) => continue,
+                Err(PublishError::FileUnderway) => {
+                    tokio::time::sleep(POLL).await;
+                    continue;
+                }
+                Err(PublishError::Store(error)) => Err(ChangeError::Store(error)),
+                Err(conflict) => Err(ChangeError::Conflict(conflict)),
+            };
+        }
+        Err(ChangeError::Busy)
+    }
+
+    /// Takes back a version, or offers it again: then there is no reason.
+    pub async fn yank(
+        &self,
+        token: &Token,
+        asked: &str,
+        version: &str,
+        reason: Option<&str>,
+    ) -> Result<(), ChangeError> {
+        let found = |error| match error {
+            FindError::Store(error) => ChangeError::Store(error),
+            other => ChangeError::NotFound(other),
+        };
+        let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
+        self.check(token, Action::Publish, &id, [namespace.as_str()]).await?;
+        self.store.yank(&id, version, reason, now()).await.map_err(found)?;
+        let _found_later = self.catalog.refresh(&self.store).await;
+        Ok(())
+    }
+
+    /// Whether a token is for doing this with a package: those of its namespace are, and of those that own it.
+    pub(crate) async fn check<'n>(
+        &self,
+        token: &Token,
+        action: Action,
+        id: &str,
+        namespaces: impl IntoIterator<Item = &'n str>,
+    ) -> Result<(), ChangeError> {
+        if !token.role.allows(action) {
+            return Err(ChangeError::Role(action));
+        }
+        let foreign = namespaces.into_iter().find(|namespace| !token.scope.covers(namespace));
+        let Some(foreign) = foreign.map(str::to_owned) else { return Ok(()) };
+        if action == Action::Publish
+            && self.store.is_owner(id, token.scope.name()).await.map_err(ChangeError::Store)?
+        {
+            return Ok(());
+        }
+        Err(ChangeError::Namespace(foreign))
+    }
+}
+
+fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
+    let describe = &upload.describe;
+    let json = "a wire type has texts as keys alone";
+    NewVersion {
+        id: describe.id.clone(),
+        name: describe.name.clone(),
+        namespace: upload.namespaces[0].clone(),
+        dialect: upload.dialect.name().to_owned(),
+        version: describe.version.clone(),
+        digest: upload.digest.to_string(),
+        size: describe.size.unwrap_or(0),
+        manifest_path: upload.manifest_path.clone(),
+        manifest: upload.manifest.clone(),
+        describe: serde_json::to_string(describe).expect(json),
+        found: serde_json::to_string(&upload.found).expect(json),
+        entry: postcard::to_stdvec(&upload.entry).expect("an entry has no part without a length"),
+        runtime: describe.entry.runtime.clone(),
+        signature: describe
+            .signature
+            .as_ref()
+            .map_or_else(String::new, |found| found.state.clone()),
+        publisher: token.id.clone(),
+        published_at: now(),
+        channel,
+        provenance: token.provenance.as_ref().and_then(|told| serde_json::to_string(told).ok()),
+        doors: upload.doors.clone(),
+    }
+}
+
+/// The moment, in milliseconds since 1970.
+pub fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A token that was made, and what is kept of it.
+pub async fn make_token(
+    store: &Store,
+    scope: Scope,
+    role: Role,
+    lifetime: Option<Duration>,
+) -> Result<(crate::token::Secret, Token), MakeTokenError> {
+    let secret = crate::token::Secret::generate().map_err(MakeTokenError::Randomness)?;
+    let created_at = now();
+    let end = |time: Duration| created_at + u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 2);
+    let token = Token {
+        id: secret.id(),
+        scope,
+        role,
+        created_at,
+        expires_at: lifetime.map(end),
+        revoked_at: None,
+        provenance: None,
+    };
+    store.keep_token(&secret, &token).await.map_err(MakeTokenError::Store)?;
+    Ok((secret, token))
+}
+
+/// Why there is no token.
+#[derive(Debug)]
+pub enum MakeTokenError {
+    /// The system gives no randomness.
+    Randomness(crate::token::NoRandomness),
+    /// The database refuses.
+    Store(StoreError),
+}

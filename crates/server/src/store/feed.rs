@@ -1,0 +1,67 @@
+//! What has changed since.
+
+use sqlx::Row;
+
+use super::{Store, StoreError};
+
+/// A package that has changed, as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// Its id.
+    pub id: String,
+    /// The number of its last change.
+    pub number: i64,
+    /// Whose names it is among.
+    pub namespace: String,
+    /// What is found of it; none when no version is offered to everybody.
+    pub offered: Option<Offered>,
+    /// What those find who ask for beta versions, where it is something else.
+    pub ahead: Option<Offered>,
+}
+
+/// What is found of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// What the index is made from.
+    pub entry: Vec<u8>,
+    /// What finding it answers.
+    pub found: String,
+}
+
+const READ: &str = "read what has changed";
+
+impl Store {
+    /// The packages that were changed after the change of this number, in order, at most `limit`.
+    ///
+    /// Changes become visible in the order of their numbers, so none before the last that is given is left out.
+    pub async fn changes(&self, after: i64, limit: u32) -> Result<Vec<Changed>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT p.id, p.changed, v.entry, v.found, p.namespace, b.entry, b.found FROM packages p \
+             LEFT JOIN versions v ON v.package = p.id AND v.version = p.latest \
+             LEFT JOIN versions b ON b.package = p.id AND b.version = p.latest_beta \
+                 AND (p.latest IS NULL OR p.latest <> p.latest_beta) \
+             WHERE p.changed > $1 ORDER BY p.changed LIMIT $2",
+        )
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(StoreError::query(READ))?;
+        rows.iter().map(|row| changed(row).map_err(StoreError::query(READ))).collect()
+    }
+}
+
+fn changed(row: &sqlx::any::AnyRow) -> Result<Changed, sqlx::Error> {
+    let offered = |columns: [usize; 2]| -> Result<Option<Offered>, sqlx::Error> {
+        let entry: Option<Vec<u8>> = row.try_get(columns[0])?;
+        let found: Option<String> = row.try_get(columns[1])?;
+        Ok(entry.zip(found).map(|(entry, found)| Offered { entry, found }))
+    };
+    Ok(Changed {
+        id: row.try_get(0)?,
+        number: row.try_get(1)?,
+        namespace: row.try_get(4)?,
+        offered: offered([2, 3])?,
+        ahead: offered([5, 6])?,
+    })
+}

@@ -1,0 +1,154 @@
+//! Row by row, for a check: a row that cannot be read is named and breaks no other.
+
+use registry::{Describe, Found};
+use sqlx::Row;
+
+use super::{Engine, Store, StoreError, read};
+
+/// How many names are read at once.
+const PAGE: i64 = 500;
+
+const LOOK: &str = "look at every row";
+
+/// The names of a version: its package and itself.
+pub type Named = (String, String);
+
+/// What the row of a version comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// Its file and the bytes it should have, where the row says so.
+    pub file: Option<(package::digest::Digest, u64)>,
+    /// What is wrong with the row.
+    pub faults: Vec<String>,
+}
+
+impl Store {
+    /// The names of some versions, in order, after the one of these names.
+    pub async fn named_after(&self, last: &Named) -> Result<Vec<Named>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT package, version FROM versions WHERE package > $1 OR (package = $2 AND version > $3) \
+             ORDER BY package, version LIMIT $4",
+        )
+        .bind(&last.0)
+        .bind(&last.0)
+        .bind(&last.1)
+        .bind(PAGE)
+        .fetch_all(&self.pool)
+        .await
+        .map_err(StoreError::query(LOOK))?;
+        let names = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        names.collect::<Result<_, sqlx::Error>>().map_err(StoreError::query(LOOK))
+    }
+
+    /// Looks at the row of one version. A database that does not answer is no fault of the row.
+    pub async fn look_at(&self, (package, version): &Named) -> Result<Looked, StoreError> {
+        let asked = sqlx::query(
+            "SELECT digest, size, describe, found, entry, manifest FROM versions \
+             WHERE package = $1 AND version = $2",
+        )
+        .bind(package)
+        .bind(version)
+        .fetch_one(&self.pool)
+        .await;
+        let row = match asked {
+            Ok(row) => row,
+            Err(error) => {
+                self.check_alive().await?;
+                return Ok(Looked { file: None, faults: vec![unreadable(&error)] });
+            }
+        };
+        let mut faults = Vec::new();
+        let digest = noted(&mut faults, row.try_get::<String, _>(0)).and_then(|text| {
+            let digest = package::digest::Digest::parse(&text);
+            if digest.is_none() {
+                faults.push("its digest is none".to_owned());
+            }
+            digest
+        });
+        let size = noted(&mut faults, row.try_get::<i64, _>(1)).map(read);
+        if let Some(text) = noted(&mut faults, row.try_get::<String, _>(2)) {
+            match registry::read::<Describe>(text.as_bytes()) {
+                Ok(describe) => {
+                    let told = digest.map(|digest| digest.to_string());
+                    if (&describe.id, &describe.version) != (package, version)
+                        || describe.sha256 != told
+                        || describe.size != size
+                    {
+                        faults.push("it describes another version".to_owned());
+                    }
+                }
+                Err(error) => faults.push(format!("what describes it cannot be read: {error}")),
+            }
+        }
+        if let Some(text) = noted(&mut faults, row.try_get::<String, _>(3)) {
+            match serde_json::from_str::<Found>(&text) {
+                Ok(found) if (&found.id, &found.version) == (package, version) => {}
+                Ok(_) => faults.push("what is found is another version".to_owned()),
+                Err(error) => faults.push(format!("what is found of it cannot be read: {error}")),
+            }
+        }
+        if let Some(bytes) = noted(&mut faults, row.try_get::<Vec<u8>, _>(4)) {
+            match postcard::from_bytes::<search::Entry>(&bytes) {
+                Ok(entry) if entry.key() == package => {}
+                Ok(_) => faults.push("its entry in the index is of another".to_owned()),
+                Err(error) => {
+                    faults.push(format!("its entry in the index cannot be read: {error}"));
+                }
+            }
+        }
+        if let Some(bytes) = noted(&mut faults, row.try_get::<Vec<u8>, _>(5)) {
+            let options = manifest::document::Options {
+                fallback_id: Some(package),
+                ..manifest::document::Options::default()
+            };
+            if manifest::document::read(&bytes, &options).is_err() {
+                faults.push("its manifest cannot be read".to_owned());
+            }
+        }
+        Ok(Looked { file: digest.zip(size), faults })
+    }
+
+    /// Packages that contradict their versions, each with what is wrong.
+    pub async fn look_at_packages(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let lone = "SELECT id FROM packages WHERE NOT EXISTS \
+             (SELECT 1 FROM versions WHERE versions.package = packages.id) ORDER BY id";
+        let wrong = "SELECT id FROM packages WHERE latest IS NOT NULL AND NOT EXISTS \
+             (SELECT 1 FROM versions WHERE versions.package = packages.id \
+             AND versions.version = packages.latest AND versions.yanked_at IS NULL) ORDER BY id";
+        let lost = "SELECT DISTINCT package FROM versions WHERE NOT EXISTS \
+             (SELECT 1 FROM packages WHERE packages.id = versions.package) ORDER BY package";
+        let mut found = Vec::new();
+        for (asked, why) in [
+            (lone, "it has no version"),
+            (wrong, "its highest version is none that is offered"),
+            (lost, "its versions belong to no package"),
+        ] {
+            let ids: Vec<String> = sqlx::query_scalar(asked)
+                .fetch_all(&self.pool)
+                .await
+                .map_err(StoreError::query(LOOK))?;
+            found.extend(ids.into_iter().map(|id| (id, why.to_owned())));
+        }
+        Ok(found)
+    }
+
+    /// What the database says of its own file. `PostgreSQL` looks at its pages when they are read.
+    pub async fn look_at_file(&self) -> Result<Vec<String>, StoreError> {
+        if self.engine != Engine::Sqlite {
+            return Ok(Vec::new());
+        }
+        let told: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(100)")
+            .fetch_all(&self.pool)
+            .await
+            .map_err(StoreError::query(LOOK))?;
+        Ok(told.into_iter().filter(|line| line != "ok").collect())
+    }
+}
+
+fn unreadable(error: &sqlx::Error) -> String {
+    format!("the row cannot be read: {error}")
+}
+
+fn noted<T>(faults: &mut Vec<String>, read: Result<T, sqlx::Error>) -> Option<T> {
+    read.map_err(|error| faults.push(unreadable(&error))).ok()
+}

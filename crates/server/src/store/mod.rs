@@ -1,0 +1,203 @@
+//! What a registry knows: packages, their versions, and tokens.
+//!
+//! A [`Store`] is one open database: a file of `SQLite`, or `PostgreSQL` for several replicas. Both are asked in the
+//! same words. What a function has returned from outlives the end of any process.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `error` | why the database refuses |
+//! | `schema` | the tables, version by version |
+//! | [`versions`] | publishing, yanking, and what is known of a version |
+//! | [`feed`] | what has changed since |
+//! | [`doors`] | what other worlds are told |
+//! | [`tokens`] | who may do what |
+//! | [`owners`] | who else may publish a package |
+//! | [`reviews`] | what waits for a reviewer, and what was said of it |
+//! | [`publishers`] | whose identities are trusted |
+//! | [`listen`] | hearing of changes at once |
+//! | [`removals`] | package files that no version has |
+//! | [`rows`] | everything, for a backup |
+//! | [`inspect`] | row by row, for a check |
+
+pub mod doors;
+mod error;
+pub mod feed;
+pub mod inspect;
+pub mod listen;
+pub mod owners;
+pub mod publishers;
+pub mod removals;
+pub mod reviews;
+pub mod rows;
+mod schema;
+pub mod tokens;
+pub mod versions;
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::any::AnyPoolOptions;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Any, AnyPool, Transaction};
+use tokio::sync::{Mutex, MutexGuard};
+
+pub use error::StoreError;
+
+/// How long is waited for a connection.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The most connections to a database.
+const CONNECTIONS: u32 = 16;
+
+/// The database of a registry.
+pub struct Store {
+    pool: AnyPool,
+    engine: Engine,
+    /// How whoever listens connects.
+    listening: Option<PgConnectOptions>,
+    /// `SQLite` has one writer at a time: those of this process wait here, in order, and not by asking again and again.
+    writing: Mutex<()>,
+}
+
+/// Without the address, which may hold a password.
+impl std::fmt::Debug for Store {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Store").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+/// How many connections to the database there are, and how many of them do nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// All of them.
+    pub open: u32,
+    /// Those that wait for somebody.
+    pub idle: usize,
+}
+
+/// Which database it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+impl Engine {
+    /// Begins what must be all or nothing; `SQLite` waits for other writers at once, not half-way.
+    fn begin(self) -> &'static str {
+        match self {
+            Engine::Sqlite => "BEGIN IMMEDIATE",
+            Engine::Postgres => "BEGIN",
+        }
+    }
+
+    /// The type of bytes.
+    fn bytes(self) -> &'static str {
+        match self {
+            Engine::Sqlite => "BLOB",
+            Engine::Postgres => "BYTEA",
+        }
+    }
+}
+
+impl Store {
+    /// Opens a database by its address: `postgres://…`, or the path of a file, which is made when there is none.
+    pub async fn open(address: &str) -> Result<Self, StoreError> {
+        match address.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => Self::connect(address, Engine::Postgres).await,
+            Some((scheme, _)) if scheme != "sqlite" => Err(StoreError::Address(scheme.to_owned())),
+            Some((_, path)) => Self::file(Path::new(path)).await,
+            None => Self::file(Path::new(address)).await,
+        }
+    }
+
+    /// Opens a database in a file, which is made when there is none.
+    pub async fn file(path: &Path) -> Result<Self, StoreError> {
+        make_private(path).map_err(|error| StoreError::Open(error.into()))?;
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let path = percent_encoding::percent_encode(bytes, percent_encoding::NON_ALPHANUMERIC);
+        Self::connect(&format!("sqlite://{path}?mode=rw"), Engine::Sqlite).await
+    }
+
+    async fn connect(address: &str, engine: Engine) -> Result<Self, StoreError> {
+        sqlx::any::install_default_drivers();
+        let options = AnyPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(PATIENCE)
+            .after_connect(move |connection, _| {
+                Box::pin(async move {
+                    if engine == Engine::Sqlite {
+                        // An acknowledged publish outlives a power cut: each waits for the disk.
+                        let settings = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; \
+                             PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
+                        sqlx::raw_sql(settings).execute(&mut *connection).await?;
+                    }
+                    Ok(())
+                })
+            });
+        let listening = match engine {
+            Engine::Sqlite => None,
+            Engine::Postgres => {
+                Some(address.parse().map_err(|error: sqlx::Error| StoreError::Open(error.into()))?)
+            }
+        };
+        let opened = options.connect(address).await;
+        let pool = opened.map_err(|error| StoreError::Open(error.into()))?;
+        schema::bring_up(&pool, engine).await?;
+        Ok(Self { pool, engine, listening, writing: Mutex::new(()) })
+    }
+
+    /// The connections there are now.
+    pub fn connections(&self) -> Connections {
+        Connections { open: self.pool.size(), idle: self.pool.num_idle() }
+    }
+
+    /// Whether the database answers.
+    pub async fn check_alive(&self) -> Result<(), StoreError> {
+        let one =
+            sqlx::query_scalar::<_, i64>("SELECT number FROM feed").fetch_one(&self.pool).await;
+        one.map(drop).map_err(StoreError::query("look whether anything is there"))
+    }
+
+    /// Lets go of all connections. Without it nothing is lost.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// Begins a change.
+    async fn change(&self, doing: &'static str) -> Result<Changing<'_>, StoreError> {
+        let turn = match self.engine {
+            Engine::Sqlite => Some(self.writing.lock().await),
+            Engine::Postgres => None,
+        };
+        let begun = self.pool.begin_with(self.engine.begin()).await;
+        Ok(Changing { transaction: begun.map_err(StoreError::query(doing))?, _turn: turn })
+    }
+}
+
+/// A change that is under way; dropped, it never was.
+struct Changing<'s> {
+    transaction: Transaction<'static, Any>,
+    _turn: Option<MutexGuard<'s, ()>>,
+}
+
+/// Numbers are stored with a sign.
+fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn read(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// A new file is for its owner alone; `SQLite` gives its journals the same rights.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop),
+    }
+}

@@ -1,0 +1,90 @@
+//! Whose identities are trusted.
+
+use registry::{NewPublisher, Publisher};
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::{Store, StoreError, read, stored};
+
+const KEEP: &str = "keep a trusted publisher";
+const READ: &str = "look for trusted publishers";
+
+impl Store {
+    /// Keeps a rule; the same rule again changes nothing.
+    pub async fn keep_publisher(&self, publisher: &Publisher) -> Result<(), StoreError> {
+        let rule = serde_json::to_string(&rule_of(publisher)).unwrap_or_default();
+        let mut change = self.change(KEEP).await?;
+        sqlx::query(
+            "INSERT INTO publishers (id, issuer, namespace, rule, created_at) \
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
+        )
+        .bind(&publisher.id)
+        .bind(&publisher.issuer)
+        .bind(&publisher.namespace)
+        .bind(rule)
+        .bind(stored(publisher.created_at))
+        .execute(&mut *change.transaction)
+        .await
+        .map_err(StoreError::query(KEEP))?;
+        change.transaction.commit().await.map_err(StoreError::query(KEEP))
+    }
+
+    /// All rules, the oldest first.
+    pub async fn publishers(&self) -> Result<Vec<Publisher>, StoreError> {
+        let rows =
+            sqlx::query("SELECT id, rule, created_at FROM publishers ORDER BY created_at, id")
+                .fetch_all(&self.pool)
+                .await
+                .map_err(StoreError::query(READ))?;
+        Ok(rows.iter().filter_map(publisher_of).collect())
+    }
+
+    /// The rules of an issuer.
+    pub async fn publishers_of(&self, issuer: &str) -> Result<Vec<Publisher>, StoreError> {
+        let rows = sqlx::query("SELECT id, rule, created_at FROM publishers WHERE issuer = $1")
+            .bind(issuer)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(StoreError::query(READ))?;
+        Ok(rows.iter().filter_map(publisher_of).collect())
+    }
+
+    /// Removes a rule; says whether there was one.
+    pub async fn remove_publisher(&self, id: &str) -> Result<bool, StoreError> {
+        let mut change = self.change(KEEP).await?;
+        let done = sqlx::query("DELETE FROM publishers WHERE id = $1")
+            .bind(id)
+            .execute(&mut *change.transaction)
+            .await
+            .map_err(StoreError::query(KEEP))?;
+        change.transaction.commit().await.map_err(StoreError::query(KEEP))?;
+        Ok(done.rows_affected() > 0)
+    }
+}
+
+fn rule_of(publisher: &Publisher) -> NewPublisher {
+    NewPublisher {
+        issuer: publisher.issuer.clone(),
+        keys: publisher.keys.clone(),
+        audience: publisher.audience.clone(),
+        claims: publisher.claims.clone(),
+        algorithms: publisher.algorithms.clone(),
+        namespace: publisher.namespace.clone(),
+    }
+}
+
+/// A row that cannot be read trusts nobody.
+fn publisher_of(row: &AnyRow) -> Option<Publisher> {
+    let rule: String = row.try_get(1).ok()?;
+    let rule: NewPublisher = registry::read(rule.as_bytes()).ok()?;
+    Some(Publisher {
+        id: row.try_get(0).ok()?,
+        issuer: rule.issuer,
+        keys: rule.keys,
+        audience: rule.audience,
+        claims: rule.claims,
+        algorithms: rule.algorithms,
+        namespace: rule.namespace,
+        created_at: read(row.try_get(2).ok()?),
+    })
+}

@@ -1,0 +1,138 @@
+//! What waits for a reviewer, and what was said of it.
+
+use registry::{State, Waiting, WaitingList};
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::versions::{FindError, commit, next, settle};
+use super::{Store, StoreError, read, stored};
+use crate::token::Scope;
+
+const READ: &str = "look for what waits for a reviewer";
+const REVIEW: &str = "keep what a reviewer says";
+
+/// What a reviewer says of a version.
+#[derive(Clone, Copy, Debug)]
+pub struct Review<'r> {
+    /// The id of its package.
+    pub id: &'r str,
+    /// The version.
+    pub version: &'r str,
+    /// Where it stands from now on.
+    pub state: State,
+    /// Why.
+    pub reason: &'r str,
+    /// The id of the reviewer's token.
+    pub by: &'r str,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+}
+
+impl Store {
+    /// Some of what waits, the oldest first, among the names of a scope.
+    pub async fn waiting(
+        &self,
+        scope: &Scope,
+        offset: u32,
+        limit: u32,
+    ) -> Result<WaitingList, StoreError> {
+        let among = match scope {
+            Scope::All => "$1 = '*'",
+            Scope::Namespace(_) => "p.namespace = $1",
+        };
+        let from = format!(
+            "FROM versions v JOIN packages p ON p.id = v.package \
+             WHERE v.channel = 'quarantine' AND {among}"
+        );
+        let counted = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) {from}"));
+        let total: i64 = sqlx::query_scalar(counted)
+            .bind(scope.name())
+            .fetch_one(&self.pool)
+            .await
+            .map_err(StoreError::query(READ))?;
+        let asked = sqlx::AssertSqlSafe(format!(
+            "SELECT v.package, v.version, v.digest, p.namespace, v.publisher, v.published_at {from} \
+             ORDER BY v.published_at, v.package, v.version LIMIT $2 OFFSET $3"
+        ));
+        let rows = sqlx::query(asked)
+            .bind(scope.name())
+            .bind(i64::from(limit))
+            .bind(i64::from(offset))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(StoreError::query(READ))?;
+        let waiting: Result<Vec<Waiting>, sqlx::Error> = rows.iter().map(waiting_of).collect();
+        Ok(WaitingList { waiting: waiting.map_err(StoreError::query(READ))?, total: read(total) })
+    }
+
+    /// Keeps what a reviewer says; from then on it holds.
+    pub async fn review(&self, review: &Review<'_>) -> Result<(), FindError> {
+        let mut change = self.change(REVIEW).await?;
+        let connection = &mut *change.transaction;
+        let number = next(connection, REVIEW).await?;
+        let done = sqlx::query(
+            "UPDATE versions SET channel = $1, review_reason = $2 WHERE package = $3 AND version = $4",
+        )
+        .bind(review.state.name())
+        .bind(Some(review.reason).filter(|reason| !reason.is_empty()))
+        .bind(review.id)
+        .bind(review.version)
+        .execute(&mut *connection)
+        .await
+        .map_err(StoreError::query(REVIEW))?;
+        if done.rows_affected() == 0 {
+            return Err(FindError::NoVersion);
+        }
+        sqlx::query(
+            "INSERT INTO reviews (package, version, number, channel, reason, reviewer, at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(review.id)
+        .bind(review.version)
+        .bind(number)
+        .bind(review.state.name())
+        .bind(review.reason)
+        .bind(review.by)
+        .bind(stored(review.at))
+        .execute(&mut *connection)
+        .await
+        .map_err(StoreError::query(REVIEW))?;
+        settle(connection, review.id, number, REVIEW).await?;
+        commit(change, REVIEW).await?;
+        Ok(())
+    }
+
+    /// Everything that was said of a version, the oldest first: the channel, the reason, the reviewer's
+    /// token, and when.
+    pub async fn reviews(
+        &self,
+        id: &str,
+        version: &str,
+    ) -> Result<Vec<(String, String, String, u64)>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT channel, reason, reviewer, at FROM reviews WHERE package = $1 AND version = $2 \
+             ORDER BY number",
+        )
+        .bind(id)
+        .bind(version)
+        .fetch_all(&self.pool)
+        .await
+        .map_err(StoreError::query(READ))?;
+        let said = |row: &AnyRow| -> Result<(String, String, String, u64), sqlx::Error> {
+            Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, read(row.try_get(3)?)))
+        };
+        let all: Result<_, sqlx::Error> = rows.iter().map(said).collect();
+        all.map_err(StoreError::query(READ))
+    }
+}
+
+fn waiting_of(row: &AnyRow) -> Result<Waiting, sqlx::Error> {
+    Ok(Waiting {
+        id: row.try_get(0)?,
+        version: row.try_get(1)?,
+        sha256: row.try_get(2)?,
+        namespace: row.try_get(3)?,
+        publisher: row.try_get(4)?,
+        published_at: read(row.try_get(5)?),
+    })
+}

@@ -1,0 +1,35 @@
+//! The address of the registry itself, for answers that must name it.
+
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::refused::Refused;
+use crate::service::Registry;
+
+/// What stays as it is in a segment of a path.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+
+/// The address of the registry: the one the operator gave, else the one that was asked.
+pub(super) fn of(registry: &Registry, uri: &Uri, headers: &HeaderMap) -> Result<String, Refused> {
+    if let Some(known) = &registry.settings.public_url {
+        return Ok(known.trim_end_matches('/').to_owned());
+    }
+    // HTTP/2 names the host in the address itself.
+    let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = named.or_else(|| uri.authority().map(Authority::as_str)).unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-:[]_".contains(c);
+    if host.is_empty() || host.len() > 255 || !host.chars().all(is_plain) {
+        return Err(Refused::invalid("the request does not name the host it is for"));
+    }
+    // A proxy says whether it speaks TLS before us.
+    let scheme = headers.get("x-forwarded-proto").map(HeaderValue::as_bytes);
+    let scheme = if scheme == Some(b"https") { "https" } else { "http" };
+    Ok(format!("{scheme}://{host}"))
+}
+
+/// Where something of a version is to be had.
+pub(super) fn of_version(base: &str, id: &str, version: &str, part: &str) -> String {
+    let plain = |text: &str| utf8_percent_encode(text, PLAIN).to_string();
+    format!("{base}/v1/tools/{}/versions/{}/{part}", plain(id), plain(version))
+}

@@ -1,0 +1,84 @@
+//! Who asks.
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, header};
+use registry::Channel;
+
+use super::refused::Refused;
+use super::text::Parameters;
+use super::watch;
+use crate::catalog::View;
+use crate::service::{Registry, now};
+use crate::settings::Reading;
+use crate::store::tokens::Token;
+use crate::token::{Scope, Secret};
+
+/// The longest token that is looked at.
+const LONGEST: usize = 256;
+
+/// Who asks, as far as is known. Every request has one before anything is answered.
+#[derive(Clone, Debug)]
+pub(super) struct Caller(pub(super) Option<Token>);
+
+/// The token somebody shows; without one that is good nothing goes on.
+pub(super) async fn token(registry: &Registry, headers: &HeaderMap) -> Result<Token, Refused> {
+    let shown =
+        headers.get(header::AUTHORIZATION).ok_or_else(|| Refused::no_token("show a token"))?;
+    let bearer = shown.to_str().ok().and_then(|text| text.split_once(' '));
+    let secret = match bearer {
+        Some((scheme, token))
+            if scheme.eq_ignore_ascii_case("bearer") && token.trim().len() <= LONGEST =>
+        {
+            Secret::shown(token.trim())
+        }
+        _ => return Err(Refused::no_token("show a token as `Authorization: Bearer`")),
+    };
+    // Whether a token is unknown, has ended or was revoked is nobody's business but its owner's.
+    match registry.store.token(&secret).await? {
+        Some(token) if token.is_good(now()) => {
+            watch::note_caller(&token.id);
+            Ok(token)
+        }
+        _ => Err(Refused::no_token("the token is not good")),
+    }
+}
+
+/// Whether somebody shows what may be a token of ours; a proxy may have credentials of its own.
+pub(super) fn shows_token(headers: &HeaderMap) -> bool {
+    let shown = headers.get(header::AUTHORIZATION).map(axum::http::HeaderValue::as_bytes);
+    shown.is_some_and(|text| text.len() >= 7 && text[..7].eq_ignore_ascii_case(b"bearer "))
+}
+
+/// The token that was shown, if one was.
+pub(super) fn shown(request: &Request) -> Option<&Token> {
+    request.extensions().get::<Caller>().and_then(|caller| caller.0.as_ref())
+}
+
+/// The token that was shown, where there must be one.
+pub(super) fn required(request: &Request) -> Result<Token, Refused> {
+    shown(request).cloned().ok_or_else(|| Refused::no_token("show a token"))
+}
+
+/// What whoever asks may see, of the channel that is asked for.
+pub(super) fn view(
+    registry: &Registry,
+    token: Option<&Token>,
+    parameters: &Parameters,
+) -> Result<View, Refused> {
+    let scope = match (registry.settings.reading, token) {
+        (Reading::Everybody, _) => Scope::All,
+        (Reading::Tokens, Some(token)) => token.scope.clone(),
+        // The door lets nobody in without one.
+        (Reading::Tokens, None) => return Err(Refused::no_token("show a token")),
+    };
+    Ok(View { scope, channel: channel(parameters)? })
+}
+
+/// The channel that is asked for.
+pub(super) fn channel(parameters: &Parameters) -> Result<Channel, Refused> {
+    match parameters.get("channel") {
+        None | Some("") => Ok(Channel::Stable),
+        Some(name) => Channel::named(name)
+            .ok_or_else(|| Refused::invalid("there are the channels `stable` and `beta`")),
+    }
+}

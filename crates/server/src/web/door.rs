@@ -1,0 +1,150 @@
+//! The door before every route: who asks, whether they may, and how often.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, Version, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::address::{self, Peer};
+use super::caller::{self, Caller};
+use super::refused::Refused;
+use crate::rate::Who;
+use crate::service::Registry;
+use crate::settings::Reading;
+use crate::token::Scope;
+
+/// Where an identity is exchanged for a token.
+pub(super) const EXCHANGE: &str = "/v1/tokens/exchange";
+/// What is answered to everybody, always.
+const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// What shows a caller the names of one namespace alone, when that is all the token is for.
+const SCOPED: [&str; 7] = [
+    "/v1/tools",
+    "/v1/tags",
+    "/v1/providers",
+    "/v1/tokens",
+    "/v1/publishers",
+    "/v1/reviews",
+    "/v1/openapi.json",
+];
+
+/// Lets in whoever may come in, and marks what is answered to them alone.
+pub(super) async fn keep(
+    State(registry): State<Arc<Registry>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if OPEN.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
+    let is_private =
+        registry.settings.reading == Reading::Tokens || caller::shows_token(request.headers());
+    let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
+    let version = request.version();
+    let mut response = match let_in(&registry, &mut request).await {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    };
+    if is_private {
+        mark_private(&mut response);
+    }
+    // Where a body ends is a matter on which a proxy before us may have another opinion, so nothing follows it.
+    if is_chunked && version == Version::HTTP_11 {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn let_in(registry: &Registry, request: &mut Request) -> Result<(), Refused> {
+    check_host(request)?;
+    let from = from(registry, request).map(Who::at);
+    let now = Instant::now();
+    if let Some(who) = &from {
+        registry.rates.failures.check(who, now).map_err(Refused::too_often)?;
+    }
+    let is_exchange = request.uri().path() == EXCHANGE;
+    let is_reading = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
+    let must_show = registry.settings.reading == Reading::Tokens && !is_exchange;
+    let token = if must_show || caller::shows_token(request.headers()) {
+        match caller::token(registry, request.headers()).await {
+            Ok(token) => Some(token),
+            Err(refused) => {
+                if let Some(who) = from.as_ref().filter(|_| refused.is_unauthorized()) {
+                    registry.rates.failures.take(who, now).map_err(Refused::too_often)?;
+                }
+                return Err(refused);
+            }
+        }
+    } else {
+        None
+    };
+    // Whoever is on this machine is not counted.
+    if let Some(address) = from {
+        let who = token.as_ref().map_or(address, |token| Who::Token(token.id.clone()));
+        let limiter = if is_reading { &registry.rates.reads } else { &registry.rates.changes };
+        limiter.take(&who, now).map_err(Refused::too_often)?;
+    }
+    check_scope(registry, token.as_ref().map(|token| &token.scope), request.uri().path())?;
+    request.extensions_mut().insert(Caller(token));
+    Ok(())
+}
+
+/// A token for one namespace sees what is about that namespace; what shows everybody's names is not for it.
+fn check_scope(registry: &Registry, scope: Option<&Scope>, path: &str) -> Result<(), Refused> {
+    let is_narrow = matches!(scope, Some(Scope::Namespace(_)));
+    let is_scoped = || {
+        SCOPED.iter().any(|known| {
+            path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    if registry.settings.reading == Reading::Tokens && is_narrow && !is_scoped() {
+        return Err(Refused::forbidden(
+            "this shows the names of all; the token is for one namespace",
+        ));
+    }
+    Ok(())
+}
+
+/// A request of HTTP/1.1 names one host, as the standard demands: otherwise a proxy may have meant another.
+fn check_host(request: &Request) -> Result<(), Refused> {
+    if request.version() != Version::HTTP_11 || request.uri().authority().is_some() {
+        return Ok(());
+    }
+    match request.headers().get_all(header::HOST).iter().count() {
+        // In process nobody names one.
+        0 if request.extensions().get::<Peer>().is_none() => Ok(()),
+        1 => Ok(()),
+        _ => Err(Refused::invalid("a request names one host")),
+    }
+}
+
+/// From where somebody asks; none who is on this machine.
+pub(super) fn from(registry: &Registry, request: &Request) -> Option<std::net::IpAddr> {
+    let peer = request.extensions().get::<Peer>()?.0.ip();
+    let address = address::of(peer, request.headers(), &registry.settings.proxies);
+    (!address.is_loopback()).then_some(address)
+}
+
+/// What is answered to one is kept by nobody for others.
+fn mark_private(response: &mut Response) {
+    let headers = response.headers_mut();
+    let control = match headers.get(header::CACHE_CONTROL).and_then(|value| value.to_str().ok()) {
+        Some(text) if text.contains("no-store") => return,
+        Some(text) => {
+            let parts = text.split(',').map(str::trim).filter(|part| *part != "public");
+            ["private"]
+                .into_iter()
+                .chain(parts.filter(|part| *part != "private"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        }
+        None => "private, no-cache".to_owned(),
+    };
+    if let Ok(control) = HeaderValue::from_str(&control) {
+        headers.insert(header::CACHE_CONTROL, control);
+    }
+    headers.append(header::VARY, HeaderValue::from_static("authorization"));
+}

@@ -1,0 +1,110 @@
+//! Search, listing, tags, providers.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use package::digest::Digest;
+use registry::{Providers, Tags};
+use search::{Facet, LastWord, Query};
+
+use super::answer::{self, Keep};
+use super::caller;
+use super::refused::Refused;
+use super::text::Parameters;
+use crate::catalog::Answers;
+use crate::service::Registry;
+use crate::token::Scope;
+
+/// How many results are on a page: unless said otherwise, and at most.
+const PAGE: (usize, usize) = (20, 100);
+/// What can be filtered by, beside tags.
+const FILTERS: [Facet; 10] = [
+    Facet::Capability,
+    Facet::Language,
+    Facet::Platform,
+    Facet::Runtime,
+    Facet::Kind,
+    Facet::Trust,
+    Facet::Dialect,
+    Facet::Namespace,
+    Facet::Provider,
+    Facet::Uses,
+];
+
+pub(super) async fn search(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let parameters = Parameters::read(request.uri().query())?;
+    let view = caller::view(&registry, caller::shown(&request), &parameters)?;
+    let words = parameters.get("q").unwrap_or_default();
+    if words.trim().is_empty() && parameters.list("tags").next().is_none() {
+        return Err(Refused::invalid("give words to search for in `q`, or `tags`"));
+    }
+    let refused = |error: search::QueryError| Refused::invalid(error.to_string());
+    let mut query = Query::new(words);
+    for name in ["tags", "tag"] {
+        for tag in parameters.list(name) {
+            query = query.filter(Facet::Tag, tag).map_err(refused)?;
+        }
+    }
+    // Several values of one filter are alternatives: whoever sees one namespace filters by no other.
+    if let Scope::Namespace(own) = &view.scope
+        && parameters.list(Facet::Namespace.name()).next().is_some()
+        && !parameters.list(Facet::Namespace.name()).any(|name| name == own)
+    {
+        return Ok(answer::json(StatusCode::OK, Answers::default().json()));
+    }
+    let seen =
+        FILTERS.into_iter().filter(|facet| *facet != Facet::Namespace || view.scope == Scope::All);
+    for facet in seen {
+        for value in parameters.list(facet.name()) {
+            query = query.filter(facet, value).map_err(refused)?;
+        }
+    }
+    if parameters.get("prefix").is_some_and(|asked| asked == "true") {
+        query = query.last_word(LastWord::Begun);
+    }
+    let (offset, limit) = page(&parameters);
+    let found = registry.catalog.search_in(query.page(offset, limit), &view);
+    let text = found.json();
+    let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
+    let headers = request.headers();
+    Ok(answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
+}
+
+pub(super) async fn list(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let parameters = Parameters::read(request.uri().query())?;
+    let view = caller::view(&registry, caller::shown(&request), &parameters)?;
+    let (offset, limit) = page(&parameters);
+    Ok(answer::json(StatusCode::OK, registry.catalog.list_in(&view, offset, limit).json()))
+}
+
+pub(super) async fn tags(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let view = caller::view(&registry, caller::shown(&request), &Parameters::default())?;
+    let tags = Tags { tags: registry.catalog.tags_in(&view.scope) };
+    Ok(answer::json(StatusCode::OK, serde_json::to_string(&tags).unwrap_or_default()))
+}
+
+pub(super) async fn providers(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let view = caller::view(&registry, caller::shown(&request), &Parameters::default())?;
+    let providers = Providers { providers: registry.catalog.providers_in(&view.scope) };
+    Ok(answer::json(StatusCode::OK, serde_json::to_string(&providers).unwrap_or_default()))
+}
+
+fn page(parameters: &Parameters) -> (usize, usize) {
+    let (default, most) = PAGE;
+    let limit = parameters.number("limit", default, 1, most);
+    (parameters.number("offset", 0, 0, usize::MAX), limit)
+}

@@ -1,0 +1,232 @@
+//! How a tool is put to use, client by client.
+//!
+//! Commands are made for a shell and files for a client from what a stranger wrote, so every part is quoted; where a
+//! part cannot be quoted so that people see what they paste, there is no command.
+
+use manifest::model::{Acquire, Entry, Package};
+use registry::{Describe, identity};
+use serde_json::{Value, json};
+
+use super::{inert, link};
+
+/// One way to use a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    /// The client.
+    pub(super) client: &'static str,
+    /// What is to be known before.
+    pub(super) says: String,
+    /// What is copied; where there is nothing to copy, what was said is all.
+    pub(super) text: Option<String>,
+}
+
+/// The ways to use a version, which is to be had at this origin.
+pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str) -> Vec<Way> {
+    let plain = describe.id.strip_prefix(identity::PREFIX).unwrap_or(&describe.id);
+    let file = format!("{}-{}.mcpkg", name_for(plain, "._-"), name_for(&describe.version, "._-+"));
+    let url = format!("{origin}{}/package", link::api(&describe.id, &describe.version));
+    let get = format!("curl -fsSL -o {} \\\n  {}", quoted(&file), quoted(&url));
+    let is_signed = describe.signature.as_ref().is_some_and(|signature| signature.state == "valid");
+    let verify = if is_signed { format!("haft verify {}\n", quoted(&file)) } else { String::new() };
+    let mut ways = vec![Way {
+        client: "Haft",
+        says: "Fetch it, see what a call would run and with which rights, then call it inside the walls.".to_owned(),
+        text: Some(format!(
+            "{get}\n{verify}haft inspect {0}\nhaft call --from {0} --explain",
+            quoted(&file)
+        )),
+    }];
+    ways.extend(clients(package, plain));
+    let check = describe.sha256.as_ref().map_or_else(String::new, |digest| {
+        format!("\necho {} \\\n  | sha256sum --check", quoted(&format!("{digest}  {file}")))
+    });
+    ways.push(Way {
+        client: "curl",
+        says: "The package file, checked against the digest on this page.".to_owned(),
+        text: Some(format!("{get}{check}")),
+    });
+    ways
+}
+
+/// What an MCP server is started or reached by.
+enum Server<'p> {
+    Url(&'p str),
+    Command(&'p [String], &'p [(String, String)]),
+}
+
+const CLIENTS: [&str; 4] = ["Claude Code", "Codex", "Cursor", "VS Code"];
+
+/// The clients that start or reach MCP servers themselves.
+fn clients(package: Option<&Package>, id: &str) -> Vec<Way> {
+    let Some(package) = package else { return Vec::new() };
+    let (server, before) = match server(package) {
+        Ok(found) => found,
+        Err(why) => {
+            let way = |client: &'static str| Way {
+                client,
+                says: why.replace("{client}", client),
+                text: None,
+            };
+            return CLIENTS.map(way).to_vec();
+        }
+    };
+    let first = if before.is_empty() { String::new() } else { format!(" First: {before}") };
+    let walls = match server {
+        Server::Url(_) => "",
+        Server::Command(..) => " Started like this it runs as you, without Haft's walls.",
+    };
+    let places = [
+        "In a terminal.",
+        "In ~/.codex/config.toml.",
+        "In ~/.cursor/mcp.json.",
+        "In .vscode/mcp.json.",
+    ];
+    let texts = match server {
+        Server::Url(url) => for_address(&name_for(id, "_-"), url),
+        Server::Command(argv, env) => for_command(&name_for(id, "_-"), argv, env),
+    };
+    let ways = CLIENTS.into_iter().zip(places).zip(texts);
+    ways.map(|((client, place), text)| Way {
+        client,
+        says: format!("{place}{walls}{first}"),
+        text: Some(text),
+    })
+    .collect()
+}
+
+/// What a client starts or reaches, and what is to be done before; or why it cannot.
+fn server(package: &Package) -> Result<(Server<'_>, String), &'static str> {
+    const UNSEEN: &str = "What it is started by cannot be shown as a command for {client}.";
+    match package.implementations.first().map(|implementation| &implementation.entry) {
+        Some(Entry::McpHttp { url }) => {
+            link::outside(url).map(|url| (Server::Url(url), String::new())).ok_or(UNSEEN)
+        }
+        Some(Entry::McpStdio { argv, env, .. }) => {
+            let before = prepare(&package.acquire).ok_or(
+                "Its files must be fetched first, so {client} cannot start it by name. \
+                 Haft calls it inside the walls: see Haft above.",
+            )?;
+            let parts = argv.iter().chain(env.iter().flat_map(|(name, value)| [name, value]));
+            let is_seen =
+                |part: &String| !part.contains(['\n', '\t']) && !part.chars().any(inert::is_hidden);
+            let is_fit = !argv.is_empty() && parts.chain([&before]).all(is_seen);
+            if is_fit { Ok((Server::Command(argv, env), before)) } else { Err(UNSEEN) }
+        }
+        _ => Err("It is no MCP server, so {client} cannot start it. \
+                  Haft calls it inside the walls: see Haft above."),
+    }
+}
+
+/// What is typed or written for a server on the network, client by client.
+fn for_address(name: &str, url: &str) -> [String; 4] {
+    [
+        format!("claude mcp add --transport http {} {}", quoted(name), quoted(url)),
+        format!("[mcp_servers.{name}]\nurl = {}", Value::from(url)),
+        written(&json!({"mcpServers": { name: {"url": url} }})),
+        written(&json!({"servers": { name: {"type": "http", "url": url} }})),
+    ]
+}
+
+/// What is typed or written for a server that is a program.
+fn for_command(name: &str, argv: &[String], env: &[(String, String)]) -> [String; 4] {
+    let command: Vec<String> = argv.iter().map(|part| quoted(part)).collect();
+    let given = env.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
+    let given: String = given.map(|pair| format!(" --env {pair}")).collect();
+    let mut one = json!({"command": argv[0], "args": argv[1..]});
+    // A text in JSON is one in TOML too.
+    let mut codex =
+        format!("[mcp_servers.{name}]\ncommand = {}\nargs = {}", one["command"], one["args"]);
+    if !env.is_empty() {
+        let text = |text: &str| Value::from(text);
+        let pairs = env.iter().map(|(name, value)| format!("{} = {}", text(name), text(value)));
+        codex.push_str(&format!("\nenv = {{ {} }}", pairs.collect::<Vec<_>>().join(", ")));
+        let variables = env.iter().map(|(name, value)| (name.clone(), text(value)));
+        one["env"] = Value::Object(variables.collect());
+    }
+    let mut typed = one.clone();
+    typed["type"] = "stdio".into();
+    [
+        format!("claude mcp add {}{given} -- {}", quoted(name), command.join(" ")),
+        codex,
+        written(&json!({"mcpServers": { name: one }})),
+        written(&json!({"servers": { name: typed }})),
+    ]
+}
+
+fn written(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// What is to be done before a server can be started by its name; none when that is not enough.
+fn prepare(acquire: &Acquire) -> Option<String> {
+    match acquire {
+        Acquire::Nothing | Acquire::Preinstalled { .. } => Some(String::new()),
+        Acquire::Npm { package, version_spec } => {
+            let version = version_spec.as_ref().map_or_else(String::new, |spec| format!("@{spec}"));
+            Some(format!("npm install --global {}", quoted(&format!("{package}{version}"))))
+        }
+        Acquire::Pip { package, version_spec } => {
+            let version = version_spec.as_deref().unwrap_or_default();
+            Some(format!("pipx install {}", quoted(&format!("{package}{version}"))))
+        }
+        Acquire::Bundle
+        | Acquire::Git { .. }
+        | Acquire::Container { .. }
+        | Acquire::Url { .. }
+        | Acquire::LocalPath { .. } => None,
+    }
+}
+
+/// A text for a shell: as it is where that is plain, else in quotes.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn name_for(text: &str, also: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_ascii_alphanumeric() || also.contains(c) { c } else { '_' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_pasted_into_a_shell_stays_one_word() {
+        for (text, shown) in [
+            ("plain-1.0_a/b", "plain-1.0_a/b"),
+            ("--flag=x", "--flag=x"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("$(rm -rf ~)", "'$(rm -rf ~)'"),
+            ("a'; rm -rf ~; '", r"'a'\''; rm -rf ~; '\'''"),
+            ("`x`", "'`x`'"),
+            ("a&b", "'a&b'"),
+        ] {
+            assert_eq!(quoted(text), shown);
+        }
+    }
+
+    #[test]
+    fn every_client_is_told_in_its_own_words() {
+        let argv = ["npx".to_owned(), "a b".to_owned(), "\"q\"".to_owned()];
+        let env = [("KEY".to_owned(), "it's".to_owned())];
+        let [claude, codex, cursor, code] = for_command("a_b", &argv, &env);
+        assert_eq!(claude, r#"claude mcp add a_b --env 'KEY=it'\''s' -- npx 'a b' '"q"'"#);
+        let expected = r#"[mcp_servers.a_b]
+command = "npx"
+args = ["a b","\"q\""]
+env = { "KEY" = "it's" }"#;
+        assert_eq!(codex, expected);
+        let cursor: Value = serde_json::from_str(&cursor).unwrap();
+        assert_eq!(cursor["mcpServers"]["a_b"]["args"], json!(["a b", "\"q\""]));
+        let code: Value = serde_json::from_str(&code).unwrap();
+        assert_eq!(code["servers"]["a_b"]["type"], "stdio");
+        assert_eq!(code["servers"]["a_b"]["env"]["KEY"], "it's");
+    }
+}

@@ -1,0 +1,334 @@
+//! The page of a tool, and of each version of it.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use manifest::model::{Action, Json, OutputFormat, Package, Scope, Step};
+use registry::{Describe, identity};
+use search::{Facet, Query};
+
+use super::chosen::{Chosen, shown};
+use super::date::{Moment, bytes};
+use super::find::{Item, Value, items, tagged};
+use super::frame::{Frame, page};
+use super::how::{Way, ways};
+use super::inert::short;
+use super::inside::Inside;
+use super::markdown::REL;
+use super::schema::{Table, table};
+use super::words::{Fact, Need, Weight, duration, effect, facts, needs};
+use super::{Pages, link};
+use crate::store::versions::{FindError, Known, Which};
+use crate::web::base;
+use crate::web::refused::Refused;
+use crate::web::text::decode;
+
+/// How many versions are listed before a click.
+const FEW: usize = 6;
+/// How many chains that use a tool are listed.
+const DEPENDENTS: usize = 12;
+/// The longest schema, in bytes, that is shown as it was written.
+const RAW: usize = 64 << 10;
+
+#[derive(Template)]
+#[template(path = "tool.html")]
+struct ToolPage {
+    frame: Frame,
+    rel: &'static str,
+    /// What people call it.
+    heading: String,
+    id: String,
+    describe: Describe,
+    /// More than the summary.
+    about: Option<String>,
+    kind: String,
+    homepage: Option<String>,
+    namespace: Value,
+    provider: Option<Value>,
+    tags: Vec<Value>,
+    published: Option<Moment>,
+    size: String,
+    yanked: Option<String>,
+    /// Where the highest version is, when this is another.
+    latest: Option<Value>,
+    is_permanent: bool,
+    permalink: String,
+    api: String,
+    facts: Vec<Fact>,
+    scopes: Vec<Scope>,
+    needs: Vec<Need>,
+    actions: Vec<Callable>,
+    steps: Vec<Link>,
+    ways: Vec<Way>,
+    few: Vec<Row>,
+    more: Vec<Row>,
+    dependents: Vec<Item>,
+    more_dependents: Option<String>,
+    inside: Arc<Inside>,
+    keys: Vec<String>,
+}
+
+/// An action as it is shown.
+struct Callable {
+    name: String,
+    summary: String,
+    effect: &'static str,
+    weight: Weight,
+    asks: bool,
+    idempotent: bool,
+    timeout: Option<String>,
+    input: Option<Shown>,
+    output: Option<Shown>,
+    format: Option<OutputFormat>,
+    scopes: Vec<String>,
+    examples: Vec<Example>,
+}
+
+/// A schema as a table, and as it was written.
+struct Shown {
+    table: Table,
+    raw: String,
+}
+
+struct Example {
+    about: String,
+    input: String,
+}
+
+struct Link {
+    name: String,
+    tool: String,
+    address: String,
+}
+
+/// A version in the list.
+struct Row {
+    version: String,
+    address: String,
+    date: Moment,
+    is_here: bool,
+    yanked: Option<String>,
+    signature: String,
+}
+
+pub(super) async fn show(
+    State(pages): State<Arc<Pages>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (asked, version) = read_path(request.uri().path())?;
+    let store = &pages.registry.store;
+    let missing = |error| missing(error, &asked, version.as_deref());
+    let (id, namespace) = store.resolve(&asked).await.map_err(missing)?;
+    let versions = store.versions(&id).await.map_err(missing)?;
+    // Where every version was taken back, people are shown the highest, and told.
+    let highest = versions.latest.as_ref().or(versions.versions.first().map(|one| &one.version));
+    let wanted = version.as_ref().or(highest).ok_or(FindError::NoVersion).map_err(missing)?;
+    let known = store.find(&id, Which::Exactly(wanted)).await.map_err(missing)?;
+    let describe: Describe = serde_json::from_str(&known.describe)
+        .map_err(|_| Refused::internal("what is known of the version cannot be read any more"))?;
+    let inside =
+        pages.inside.inside(&pages.registry, &known, &describe.name).await.map_err(missing)?;
+    let latest = versions.latest.as_ref().filter(|latest| **latest != known.version);
+    let latest = latest.map(|latest| plain_value(latest, link::tool(&id)));
+    let mut few: Vec<Row> = versions
+        .versions
+        .iter()
+        .map(|one| Row {
+            address: link::version(&id, &one.version),
+            date: Moment(one.published_at),
+            is_here: one.version == known.version,
+            yanked: one.yanked.then(|| one.yank_reason.clone().unwrap_or_default()),
+            signature: one.signature.clone(),
+            version: one.version.clone(),
+        })
+        .collect();
+    let published = few.iter().find(|row| row.is_here).map(|row| row.date);
+    let more = few.split_off(few.len().min(FEW));
+    let origin = base::of(&pages.registry, request.uri(), request.headers())?;
+    let view = View { known, describe, inside, namespace, origin };
+    let (dependents, more_dependents) = dependents(&pages, &view.describe.id);
+    let page_of = ToolPage {
+        latest,
+        few,
+        more,
+        published,
+        is_permanent: version.is_some(),
+        dependents,
+        more_dependents,
+        ..view.page()
+    };
+    Ok(page(request.headers(), &page_of))
+}
+
+/// What is known of a version, before it is laid out.
+struct View {
+    known: Known,
+    describe: Describe,
+    inside: Arc<Inside>,
+    namespace: String,
+    origin: String,
+}
+
+impl View {
+    fn page(self) -> ToolPage {
+        let View { known, describe, inside, namespace, origin } = self;
+        let package = inside.package.as_ref();
+        let id = describe.id.strip_prefix(identity::PREFIX).unwrap_or(&describe.id).to_owned();
+        let heading = package.and_then(|package| package.name.as_deref()).unwrap_or(&id);
+        let heading = short(heading, 120);
+        let none = Chosen { page: 1, ..Chosen::default() };
+        let about = describe.description.as_ref().filter(|about| **about != describe.summary);
+        let provider = describe.provider.as_ref();
+        let keys = describe.signature.as_ref().map(|signature| signature.keys.clone());
+        let kind = shown(Facet::Kind, describe.kind.as_deref().unwrap_or("tool"));
+        ToolPage {
+            frame: Frame::new(format!("{id} {}", describe.version), ""),
+            rel: REL,
+            heading,
+            kind,
+            homepage: describe.homepage.as_deref().and_then(link::outside).map(str::to_owned),
+            provider: provider.map(|name| {
+                plain_value(name, none.toggled(Facet::Provider, &name.trim().to_lowercase()))
+            }),
+            tags: describe.tags.iter().take(24).map(|tag| tagged(tag)).collect(),
+            published: None,
+            size: bytes(known.size),
+            yanked: known.yanked,
+            latest: None,
+            is_permanent: false,
+            permalink: link::version(&describe.id, &describe.version),
+            api: link::api(&describe.id, &describe.version),
+            facts: package.map(facts).unwrap_or_default(),
+            scopes: package.map(|package| package.scopes.clone()).unwrap_or_default(),
+            needs: package.map(needs).unwrap_or_default(),
+            actions: package.map(callables).unwrap_or_default(),
+            steps: package.map(steps).unwrap_or_default(),
+            ways: ways(package, &describe, &origin),
+            few: Vec::new(),
+            more: Vec::new(),
+            dependents: Vec::new(),
+            more_dependents: None,
+            keys: keys.unwrap_or_default(),
+            namespace: plain_value(&namespace, link::namespace(&namespace)),
+            inside,
+            about: about.map(|about| short(about, 8_000)),
+            describe,
+            id,
+        }
+    }
+}
+
+fn plain_value(name: &str, address: String) -> Value {
+    Value { name: short(name, 80), address, count: String::new(), is_chosen: false }
+}
+
+/// Which tool and which version: `/tools/ID` or `/tools/ID/versions/VERSION`; an id may have slashes.
+fn read_path(path: &str) -> Result<(String, Option<String>), Refused> {
+    let unknown = || Refused::unknown_path(path);
+    let rest = path.strip_prefix("/tools/").ok_or_else(unknown)?;
+    let segments: Vec<&str> = rest.split('/').collect();
+    let (id, version) = match segments.as_slice() {
+        [id @ .., "versions", version] if !id.is_empty() => (id, Some(decode(version)?)),
+        id => (id, None),
+    };
+    if id.iter().any(|segment| segment.is_empty()) {
+        return Err(unknown());
+    }
+    Ok((decode(&id.join("/"))?, version))
+}
+
+fn missing(error: FindError, asked: &str, version: Option<&str>) -> Refused {
+    match error {
+        FindError::NoPackage => Refused::no_tool(asked),
+        FindError::NoVersion => Refused::no_version(asked, version),
+        FindError::Store(error) => error.into(),
+    }
+}
+
+/// The chains that call a tool, in their highest versions.
+fn dependents(pages: &Pages, id: &str) -> (Vec<Item>, Option<String>) {
+    let plain = id.strip_prefix(identity::PREFIX).unwrap_or(id);
+    let Ok(query) = Query::new("").filter(Facet::Uses, plain) else { return (Vec::new(), None) };
+    let answers = pages.registry.catalog.search(&query.page(0, DEPENDENTS));
+    let left = answers.total.saturating_sub(DEPENDENTS);
+    (items(&answers), (left > 0).then(|| format!("and {left} more")))
+}
+
+fn steps(package: &Package) -> Vec<Link> {
+    let step = |step: &Step| Link {
+        name: step.name.clone(),
+        tool: step.tool.clone(),
+        address: link::tool(&step.tool),
+    };
+    package.chain.iter().flat_map(|chain| &chain.steps).map(step).collect()
+}
+
+fn callables(package: &Package) -> Vec<Callable> {
+    package.actions.iter().map(callable).collect()
+}
+
+fn callable(action: &Action) -> Callable {
+    let (effect, weight) = effect(action);
+    let summary = action.summary.as_ref().or(action.description.as_ref());
+    Callable {
+        name: short(&action.name, 120),
+        summary: short(summary.map_or("", String::as_str), 1_000),
+        effect,
+        weight,
+        asks: action.requires_approval == Some(true),
+        idempotent: action.idempotent == Some(true),
+        timeout: action.timeout_ms.map(duration),
+        input: action.input.as_ref().map(schema),
+        output: action.output.as_ref().map(schema),
+        format: action.output_format,
+        scopes: action.scopes_used.clone(),
+        examples: action
+            .examples
+            .iter()
+            .take(5)
+            .map(|example| Example {
+                about: example.description.clone(),
+                input: example.input.as_ref().map(pretty).unwrap_or_default(),
+            })
+            .collect(),
+    }
+}
+
+fn schema(json: &Json) -> Shown {
+    Shown { table: table(&json.value()), raw: pretty(json) }
+}
+
+fn pretty(json: &Json) -> String {
+    let text = serde_json::to_string_pretty(&json.value()).unwrap_or_default();
+    if text.len() <= RAW {
+        return text;
+    }
+    let mut end = RAW;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}\n…", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_a_tool_and_maybe_a_version() {
+        let version = Some("1.0.0+b".to_owned());
+        for (path, tool, expected) in [
+            ("acme.pdf", "acme.pdf", None),
+            ("acme/pdf%3F", "acme/pdf?", None),
+            ("acme.pdf/versions/1.0.0%2Bb", "acme.pdf", version.clone()),
+            ("versions/1", "versions/1", None),
+        ] {
+            assert_eq!(read_path(&format!("/tools/{path}")).unwrap(), (tool.to_owned(), expected));
+        }
+        for path in ["", "a//b", "a/", "%zz", "a/versions/%00"] {
+            assert!(read_path(&format!("/tools/{path}")).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Every route.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
+use tower_http::compression::{CompressionLayer, CompressionLevel};
+
+use super::refused::Refused;
+use super::{
+    admin, answer, change, door, find, listings, openapi, pages, review, servers, tool, watch,
+};
+use crate::service::Registry;
+
+/// The least bytes that are worth compressing.
+const WORTH: u16 = 256;
+
+/// The API of a registry.
+pub fn router(registry: Arc<Registry>) -> Router {
+    let worth = SizeAbove::new(WORTH).and(NotForContentType::new(answer::PACKAGE));
+    Router::new()
+        // For everybody.
+        .route("/v1/tools/search", get(find::search))
+        .route("/v1/tools", get(find::list).post(change::publish))
+        .route("/v1/tools/upload", axum::routing::post(change::publish))
+        .route("/v1/tags", get(find::tags))
+        .route("/v1/providers", get(find::providers))
+        .route("/v1/catalog.json", get(listings::catalog))
+        .route("/.well-known/install-manifests.json", get(listings::index))
+        // For clients of the MCP world; the older name of the API is the same.
+        .route("/v0.1/servers", get(servers::list).fallback(servers::not_here))
+        .route("/v0.1/servers/{*rest}", any(servers::one))
+        .route("/v0.1/{*rest}", any(servers::unknown).post(servers::not_here))
+        .route("/v0/servers", get(servers::list).fallback(servers::not_here))
+        .route("/v0/servers/{*rest}", any(servers::one))
+        .route("/v0/{*rest}", any(servers::unknown).post(servers::not_here))
+        // One tool and what is beneath it: ids may have slashes, so the path is taken apart from its end.
+        .route("/v1/tools/{*rest}", any(tool::route))
+        // For reviewers and administrators.
+        .route("/v1/reviews", get(review::waiting))
+        .route("/v1/tokens", get(admin::tokens).post(admin::make_token))
+        .route(door::EXCHANGE, axum::routing::post(admin::exchange))
+        .route("/v1/tokens/{id}", axum::routing::delete(admin::revoke_token))
+        .route("/v1/publishers", get(admin::publishers).post(admin::add_publisher))
+        .route("/v1/publishers/{id}", axum::routing::delete(admin::remove_publisher))
+        // For people.
+        .merge(pages::routes(&registry))
+        // For the operator.
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .route("/v1/openapi.json", get(openapi::document))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth))
+        // Nothing is answered but what the door lets through: whatever is added above is behind it.
+        .layer(middleware::from_fn_with_state(Arc::clone(&registry), door::keep))
+        .layer(middleware::from_fn(share))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
+            Refused::internal("the registry failed").into_response()
+        }))
+        .layer(middleware::from_fn(pages::for_browsers))
+        .layer(middleware::from_fn_with_state(Arc::clone(&registry), watch::watch))
+        .with_state(registry)
+}
+
+async fn unknown(request: Request) -> Refused {
+    Refused::unknown_path(request.uri().path())
+}
+
+async fn wrong_method(request: Request) -> Refused {
+    Refused::wrong_method(request.method())
+}
+
+/// Whether the process is there.
+async fn healthy() -> Response {
+    answer::json(StatusCode::OK, r#"{"status":"ok"}"#)
+}
+
+/// What is counted.
+async fn metrics(State(registry): State<Arc<Registry>>) -> Response {
+    let text = registry.metrics.text(&registry).await;
+    let kind = HeaderValue::from_static(crate::metrics::CONTENT_TYPE);
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// Whether it can do its work.
+async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refused> {
+    if registry.is_closing() {
+        return Err(Refused::unavailable("the registry is closing"));
+    }
+    registry
+        .store
+        .check_alive()
+        .await
+        .map_err(|_| Refused::unavailable("the database does not answer"))?;
+    registry
+        .blobs
+        .check_alive()
+        .await
+        .map_err(|_| Refused::unavailable("the place of the packages does not answer"))?;
+    let ready = serde_json::json!({"status": "ready", "damaged": registry.catalog.damaged()});
+    Ok(answer::json(StatusCode::OK, ready.to_string()))
+}
+
+/// Lets pages of other sites read, and nothing else; keeps browsers from guessing what an answer is.
+async fn share(request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let is_shared = |path: &str| {
+        ["/v1/", "/v0/", "/v0.1/", "/.well-known/"].iter().any(|at| path.starts_with(at))
+    };
+    let is_asking = method == Method::OPTIONS && is_shared(request.uri().path());
+    let allowed = is_asking.then(|| openapi::methods(&watch::route(&request)));
+    let mut response =
+        if is_asking { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if is_asking || [Method::GET, Method::HEAD].contains(&method) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        let exposed =
+            "ETag, Link, Repr-Digest, Content-Range, Accept-Ranges, Haft-Yanked, X-Request-Id";
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
+    }
+    if is_asking {
+        let methods = HeaderValue::from_static("GET, HEAD, OPTIONS");
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        if let Some(Ok(allowed)) = allowed.map(HeaderValue::try_from) {
+            headers.insert(header::ALLOW, allowed);
+        }
+        let asked = HeaderValue::from_static("Authorization, Range, If-None-Match");
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked);
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    }
+    response
+}

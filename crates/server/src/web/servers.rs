@@ -1,0 +1,242 @@
+//! The read side of the MCP registry API, version 0.1.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, SecondsFormat};
+use manifest::dialect::Dialect;
+use package::digest::Digest;
+use registry::mcp::{Meta, Metadata, Official, Server, ServerList};
+use registry::server_json;
+use serde_json::{Map, Value, json};
+
+use super::answer::{self, Keep};
+use super::base;
+use super::problem::Wrong;
+use super::text::{Parameters, decode};
+use crate::service::Registry;
+use crate::store::StoreError;
+use crate::store::doors::{AskedVersion, ServerQuery, ServerRow};
+
+/// How many servers are on a page: unless said otherwise, and at most.
+const PAGE: (u32, u32) = (30, 100);
+/// The most versions of one server that are listed.
+const VERSIONS: u32 = 1_000;
+/// The longest text to look for.
+const SEARCH: usize = 200;
+/// What stands between the name and the version in a cursor; neither holds it.
+const BETWEEN: char = '\n';
+/// The word for the highest version.
+const LATEST: &str = "latest";
+/// Where we say what only we know.
+const OURS: &str = "haft.registry/package";
+
+pub(super) async fn list(
+    State(registry): State<Arc<Registry>>,
+    uri: Uri,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Wrong> {
+    let parameters = Parameters::read(query.as_deref())?;
+    let (query, limit) = asked(&parameters)?;
+    let base = base::of(&registry, &uri, &headers)?;
+    // One more than is told shows whether there are more.
+    let mut rows = registry.store.servers(&query, limit + 1).await.map_err(unavailable)?;
+    let has_more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next = rows.last().filter(|_| has_more).map(cursor);
+    Ok(told(&headers, &rows, &base, next))
+}
+
+/// What is beneath `/v0.1/servers/`: the versions of a server, or one of them.
+pub(super) async fn one(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Wrong> {
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        return Err(no_changes());
+    }
+    let path = request.uri().path();
+    let rest = path.split_once("/servers/").map_or("", |(_, rest)| rest);
+    let segments: Vec<&str> = rest.split('/').collect();
+    let (name, version) = match segments.as_slice() {
+        [name @ .., "versions"] if !name.is_empty() => (name.join("/"), None),
+        [name @ .., "versions", version] if !name.is_empty() => {
+            (name.join("/"), Some(decode(version)?))
+        }
+        _ => return Err(Wrong::new(StatusCode::NOT_FOUND, "Endpoint not found")),
+    };
+    let parameters = Parameters::read(request.uri().query())?;
+    let mut query = ServerQuery {
+        name: Some(decode(&name)?),
+        with_deleted: flag(&parameters, "include_deleted")?,
+        ..ServerQuery::default()
+    };
+    let headers = request.headers();
+    let base = base::of(&registry, request.uri(), headers)?;
+    let Some(version) = version else {
+        let mut rows = registry.store.servers(&query, VERSIONS).await.map_err(unavailable)?;
+        if rows.is_empty() {
+            return Err(Wrong::not_found());
+        }
+        rows.sort_by_key(|row| std::cmp::Reverse(row.published_at));
+        return Ok(told(headers, &rows, &base, None));
+    };
+    query.version =
+        if version == LATEST { AskedVersion::Latest } else { AskedVersion::Exactly(version) };
+    let rows = registry.store.servers(&query, 1).await.map_err(unavailable)?;
+    let server = rows.first().and_then(|row| server(row, &base)).ok_or_else(Wrong::not_found)?;
+    Ok(kept(headers, serde_json::to_string(&server).unwrap_or_default()))
+}
+
+/// Changes are made through `/v1`.
+pub(super) async fn not_here() -> Wrong {
+    no_changes()
+}
+
+fn no_changes() -> Wrong {
+    let what = "Publishing through this API is not supported by this registry";
+    Wrong::new(StatusCode::NOT_IMPLEMENTED, what)
+}
+
+/// Beneath the API, but nothing of it.
+pub(super) async fn unknown() -> Wrong {
+    Wrong::new(StatusCode::NOT_FOUND, "Endpoint not found")
+}
+
+fn asked(parameters: &Parameters) -> Result<(ServerQuery, u32), Wrong> {
+    let filled = |name: &str| parameters.get(name).filter(|value| !value.is_empty());
+    let mut query = ServerQuery::default();
+    let (default, most) = PAGE;
+    let limit = match filled("limit") {
+        None => default,
+        Some(text) => match text.parse::<i64>() {
+            Ok(number) if number < 1 => {
+                return Err(Wrong::parameter("limit", text, "expected number >= 1"));
+            }
+            Ok(number) if number > i64::from(most) => {
+                return Err(Wrong::parameter("limit", text, "expected number <= 100"));
+            }
+            Ok(number) => u32::try_from(number).unwrap_or(most),
+            Err(_) => return Err(Wrong::parameter("limit", text, "invalid integer")),
+        },
+    };
+    if let Some(text) = filled("cursor") {
+        let after = read_cursor(text);
+        query.after = Some(after.ok_or_else(|| bad_request("Invalid cursor parameter"))?);
+    }
+    if let Some(text) = filled("updated_since") {
+        let moment = DateTime::parse_from_rfc3339(text).map_err(|_| {
+            bad_request("Invalid updated_since format: expected RFC3339 timestamp (e.g., 2025-08-07T13:15:04.280Z)")
+        })?;
+        query.updated_since = Some(u64::try_from(moment.timestamp_millis()).unwrap_or(0));
+    }
+    if let Some(text) = filled("search") {
+        if text.len() > SEARCH {
+            return Err(Wrong::parameter("search", text, "expected length <= 200"));
+        }
+        query.search = Some(text.to_lowercase());
+    }
+    query.version = match filled("version") {
+        None => AskedVersion::All,
+        Some(LATEST) => AskedVersion::Latest,
+        Some(version) => AskedVersion::Exactly(version.to_owned()),
+    };
+    // Whoever follows the changes must learn of what was taken back.
+    query.with_deleted = flag(parameters, "include_deleted")? || query.updated_since.is_some();
+    Ok((query, limit))
+}
+
+fn flag(parameters: &Parameters, name: &str) -> Result<bool, Wrong> {
+    match parameters.get(name) {
+        None | Some("" | "false" | "0") => Ok(false),
+        Some("true" | "1") => Ok(true),
+        Some(other) => Err(Wrong::parameter(name, other, "invalid boolean")),
+    }
+}
+
+fn bad_request(what: &str) -> Wrong {
+    Wrong::new(StatusCode::BAD_REQUEST, what)
+}
+
+fn unavailable(_: StoreError) -> Wrong {
+    Wrong::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer")
+}
+
+fn cursor(row: &ServerRow) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{}{BETWEEN}{}", row.name, row.version))
+}
+
+fn read_cursor(text: &str) -> Option<(String, String)> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+    let (name, version) = text.split_once(BETWEEN)?;
+    (!text.contains('\0')).then(|| (name.to_owned(), version.to_owned()))
+}
+
+fn told(headers: &HeaderMap, rows: &[ServerRow], base: &str, next: Option<String>) -> Response {
+    // One that cannot be read breaks no other.
+    let servers: Vec<Server> = rows.iter().filter_map(|row| server(row, base)).collect();
+    let metadata = Metadata { next_cursor: next, count: servers.len() as u64 };
+    let list = ServerList { servers, metadata };
+    kept(headers, serde_json::to_string(&list).unwrap_or_default())
+}
+
+fn kept(headers: &HeaderMap, text: String) -> Response {
+    let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
+    answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text))
+}
+
+fn server(row: &ServerRow, base: &str) -> Option<Server> {
+    let mut server: Value = serde_json::from_str(&row.server).ok()?;
+    let package = base::of_version(base, &row.id, &row.version, "package");
+    if row.dialect == Dialect::Mcpb.name() {
+        server_json::offer_bundle(&mut server, &package, &row.digest);
+    }
+    let official = Official {
+        status: if row.yanked.is_some() { Official::DELETED } else { Official::ACTIVE }.to_owned(),
+        status_changed_at: Some(moment(row.updated_at)),
+        status_message: row
+            .yanked
+            .as_ref()
+            .filter(|reason| !reason.is_empty())
+            .map(|reason| reason.chars().take(Official::MESSAGE).collect()),
+        published_at: Some(moment(row.published_at)),
+        updated_at: Some(moment(row.updated_at)),
+        is_latest: row.is_latest,
+    };
+    let ours = json!({
+        "id": row.id, "dialect": row.dialect, "package": package, "sha256": row.digest,
+    });
+    let others = Map::from_iter([(OURS.to_owned(), ours)]);
+    Some(Server { server, meta: Meta { official: Some(official), others } })
+}
+
+/// A moment as RFC 3339 writes it.
+pub(super) fn moment(milliseconds: u64) -> String {
+    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
+    let moment = DateTime::from_timestamp_millis(milliseconds).unwrap_or_default();
+    moment.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_back_and_junk_is_not() {
+        let text = URL_SAFE_NO_PAD.encode("a/b\n1.0.0");
+        assert_eq!(read_cursor(&text), Some(("a/b".to_owned(), "1.0.0".to_owned())));
+        for junk in ["", "%%%", "YQ", "gA"] {
+            assert_eq!(read_cursor(junk), None, "{junk}");
+        }
+    }
+
+    #[test]
+    fn moments_are_told_in_utc_with_milliseconds() {
+        assert_eq!(moment(951_827_696_007), "2000-02-29T12:34:56.007Z");
+    }
+}

@@ -1,0 +1,270 @@
+//! One tool: describe, versions, bundle, download.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use package::archive::{Archive, Trailer};
+use package::digest::Digest;
+use registry::{Bundle, Describe, EntryPoint, ErrorCode};
+
+use super::answer::{self, Keep};
+use super::asked::{Asked, Part};
+use super::caller;
+use super::change;
+use super::range;
+use super::refused::Refused;
+use super::review;
+use super::text::Parameters;
+use crate::service::Registry;
+use crate::store::versions::{FindError, Known, Which};
+
+/// Everything beneath `/v1/tools/` that is about one tool.
+pub(super) async fn route(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let asked = Asked::read(request.uri().path())?;
+    let method = request.method().clone();
+    let tool = asked.tool.as_str();
+    match &asked.part {
+        Part::Yank(version) => return change::yank(&registry, tool, version, request).await,
+        Part::Review(version) => return review::review(&registry, tool, version, request).await,
+        Part::Owners => return review::owners(&registry, tool, None, request).await,
+        Part::Owner(owner) => return review::owners(&registry, tool, Some(owner), request).await,
+        Part::Highest
+        | Part::Versions
+        | Part::Version(_)
+        | Part::Bundle(_)
+        | Part::Package(_)
+        | Part::Manifest(_) => {}
+    }
+    if ![Method::GET, Method::HEAD].contains(&method) {
+        let allowed = HeaderValue::from_static("GET,HEAD");
+        return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
+    }
+    let headers = request.headers();
+    let token = caller::shown(&request);
+    let view = caller::view(&registry, token, &Parameters::read(request.uri().query())?)?;
+    let (id, namespace) =
+        registry.store.resolve(&asked.tool).await.map_err(|error| not_found(error, &asked))?;
+    let sees_hidden = registry.sees_hidden(token, &id, &namespace).await?;
+    if !view.scope.covers(&namespace) && !sees_hidden {
+        return Err(Refused::no_tool(&asked.tool));
+    }
+    let which = |version: &'_ str| match version {
+        LATEST => None,
+        version => Some(version.to_owned()),
+    };
+    let find = async |version: Option<String>| {
+        let which = match &version {
+            Some(version) => Which::Exactly(version),
+            None => Which::HighestIn(view.channel),
+        };
+        let found = if sees_hidden {
+            registry.store.find_hidden(&id, which).await
+        } else {
+            registry.store.find(&id, which).await
+        };
+        match found {
+            // A tool of which nothing is offered is not there.
+            Err(FindError::NoVersion) if !sees_hidden => {
+                registry.store.versions(&id).await.map_err(|error| not_found(error, &asked))?;
+                Err(not_found(FindError::NoVersion, &asked))
+            }
+            found => found.map_err(|error| not_found(error, &asked)),
+        }
+    };
+    match &asked.part {
+        Part::Highest => Ok(describe(headers, find(None).await?, Keep::Checked)),
+        Part::Version(version) => {
+            let known = find(which(version)).await?;
+            let keep = keep(version, &known);
+            Ok(describe(headers, known, keep))
+        }
+        Part::Versions => {
+            let found = if sees_hidden {
+                registry.store.versions_hidden(&id).await
+            } else {
+                registry.store.versions(&id).await
+            };
+            let versions = found.map_err(|error| not_found(error, &asked))?;
+            let text = serde_json::to_string(&versions).unwrap_or_default();
+            let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
+            Ok(answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
+        }
+        Part::Bundle(version) => {
+            let known = find(which(version)).await?;
+            bundle(&registry, headers, keep(version, &known), known).await
+        }
+        Part::Package(version) => {
+            let known = find(which(version)).await?;
+            download(&registry, headers, keep(version, &known), known, &method).await
+        }
+        Part::Manifest(version) => {
+            let known = find(which(version)).await?;
+            manifest(&registry, headers, keep(version, &known), known).await
+        }
+        Part::Yank(_) | Part::Review(_) | Part::Owners | Part::Owner(_) => {
+            Err(Refused::wrong_method(&method))
+        }
+    }
+}
+
+/// The word for the highest version.
+const LATEST: &str = "latest";
+
+/// A version never changes; whether it is offered does, and so does which is the highest.
+fn keep(asked: &str, known: &Known) -> Keep {
+    let is_so_for_ever = known.channel.is_offered() && known.yanked.is_none() && asked != LATEST;
+    if is_so_for_ever { Keep::Forever } else { Keep::Checked }
+}
+
+fn describe(headers: &HeaderMap, known: Known, keep: Keep) -> Response {
+    let tag = format!("W/\"describe-{}\"", known.digest);
+    let yanked = known.yanked.clone();
+    let mut response =
+        answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, known.describe));
+    answer::mark_yanked(&mut response, yanked.as_deref());
+    response
+}
+
+async fn bundle(
+    registry: &Registry,
+    headers: &HeaderMap,
+    keep: Keep,
+    known: Known,
+) -> Result<Response, Refused> {
+    if known.runtime != EntryPoint::NODE {
+        let message = format!(
+            "`{}` {} runs as `{}`, not in Node; download its package instead",
+            known.id, known.version, known.runtime
+        );
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return Err(Refused::new(status, ErrorCode::UnsupportedRuntime, message)
+            .detail("runtime", known.runtime));
+    }
+    let bytes = registry.blobs.get(digest_of(&known)?).await?;
+    let limits = registry.settings.limits;
+    let text = tokio::task::spawn_blocking(move || {
+        let describe: Describe = serde_json::from_str(&known.describe).ok()?;
+        let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
+        let bundle = Bundle::new(describe, &archive).ok()?;
+        Some((serde_json::to_string(&bundle).ok()?, known.digest, known.yanked))
+    });
+    let made = text.await.ok().flatten();
+    let (text, digest, yanked) =
+        made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?;
+    let tag = format!("W/\"bundle-{digest}\"");
+    let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
+    answer::mark_yanked(&mut response, yanked.as_deref());
+    Ok(response)
+}
+
+/// The manifest of a version, as its author wrote it.
+async fn manifest(
+    registry: &Registry,
+    headers: &HeaderMap,
+    keep: Keep,
+    known: Known,
+) -> Result<Response, Refused> {
+    let found = registry.store.manifest(&known.id, &known.version).await?;
+    let bytes = found.ok_or_else(|| Refused::no_version(&known.id, Some(&known.version)))?;
+    let tag = format!("\"manifest-{}\"", Digest::of(&bytes));
+    let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, bytes));
+    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    Ok(response)
+}
+
+async fn download(
+    registry: &Registry,
+    headers: &HeaderMap,
+    keep: Keep,
+    known: Known,
+    method: &Method,
+) -> Result<Response, Refused> {
+    let digest = digest_of(&known)?;
+    let tag = format!("\"{digest}\"");
+    let (part, status) = match range::read(headers, known.size, &tag) {
+        range::Asked::Whole => (0..known.size, StatusCode::OK),
+        range::Asked::Part(part) => (part, StatusCode::PARTIAL_CONTENT),
+        range::Asked::Beyond => {
+            let has = HeaderValue::from_str(&format!("bytes */{}", known.size));
+            let refused = Refused::new(
+                StatusCode::RANGE_NOT_SATISFIABLE,
+                ErrorCode::InvalidRequest,
+                format!("the package has {} bytes", known.size),
+            );
+            return Err(match has {
+                Ok(has) => refused.header(header::CONTENT_RANGE, has),
+                Err(_) => refused,
+            });
+        }
+    };
+    let body = if method == Method::HEAD {
+        Body::empty()
+    } else {
+        Body::from_stream(registry.blobs.stream(digest, part.clone()).await?)
+    };
+    let mut response = answer::kept(headers, &tag, keep, || (status, body).into_response());
+    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    let file = format!("{}-{}.mcpkg", known.id.trim_start_matches("tool:"), known.version);
+    let file: String = file
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' })
+        .collect();
+    let fields = [
+        (header::CONTENT_TYPE, answer::PACKAGE.to_owned()),
+        (header::ACCEPT_RANGES, "bytes".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{file}\"")),
+        (
+            header::HeaderName::from_static("repr-digest"),
+            format!("sha-256=:{}:", STANDARD.encode(digest.bytes())),
+        ),
+    ];
+    let into = response.headers_mut();
+    for (name, value) in fields {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            into.insert(name, value);
+        }
+    }
+    if into.get(header::ETAG).is_some() && status == StatusCode::PARTIAL_CONTENT {
+        let range = format!("bytes {}-{}/{}", part.start, part.end - 1, known.size);
+        if let Ok(range) = HeaderValue::from_str(&range) {
+            into.insert(header::CONTENT_RANGE, range);
+        }
+    }
+    if response.status() != StatusCode::NOT_MODIFIED {
+        let length = HeaderValue::from(part.end - part.start);
+        response.headers_mut().insert(header::CONTENT_LENGTH, length);
+    }
+    Ok(response)
+}
+
+fn digest_of(known: &Known) -> Result<Digest, Refused> {
+    Digest::parse(&known.digest)
+        .ok_or_else(|| Refused::internal("the digest of the version is damaged"))
+}
+
+fn not_found(error: FindError, asked: &Asked) -> Refused {
+    match error {
+        FindError::NoPackage => Refused::no_tool(&asked.tool),
+        FindError::NoVersion => {
+            let version = match &asked.part {
+                Part::Version(version)
+                | Part::Bundle(version)
+                | Part::Package(version)
+                | Part::Manifest(version) => {
+                    Some(version.as_str()).filter(|version| *version != LATEST)
+                }
+                _ => None,
+            };
+            Refused::no_version(&asked.tool, version)
+        }
+        FindError::Store(error) => error.into(),
+    }
+}

@@ -1,0 +1,120 @@
+//! What is damaged breaks no other, and connections that are slow or rude cost little.
+
+use std::path::PathBuf;
+
+use crate::suite::packages::{bundle, mcpkg};
+use crate::suite::shelf;
+use crate::suite::world::World;
+use axum::http::StatusCode;
+use server::{Blobs, Store};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// A world, and the folder that its stores are in.
+async fn fresh() -> (World, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_owned();
+    let database = path.join("registry.db").display().to_string();
+    let blobs = Blobs::folder(&path.join("blobs")).unwrap();
+    (World::new(database, blobs, folder).await, path)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_or_missing_file_is_told_and_the_others_are_served() {
+    let (world, folder) = fresh().await;
+    let mut digests = Vec::new();
+    for name in ["one.x", "two.x", "three.x"] {
+        let answer =
+            world.publish(bundle(&format!("tool:{name}"), name, "1.0.0").to_string()).await;
+        digests.push(answer.json()["sha256"].as_str().unwrap().to_owned());
+    }
+    let path = |digest: &str| folder.join("blobs/sha256").join(&digest[..2]).join(digest);
+    let mut bytes = std::fs::read(path(&digests[0])).unwrap();
+    bytes[40] ^= 1;
+    std::fs::write(path(&digests[0]), bytes).unwrap();
+    std::fs::remove_file(path(&digests[1])).unwrap();
+    world.get("/v1/tools/one.x/versions/1.0.0/bundle").await.refuses(500, "INTERNAL_ERROR");
+    world.get("/v1/tools/two.x/versions/1.0.0/bundle").await.refuses(500, "INTERNAL_ERROR");
+    world.get("/v1/tools/two.x/versions/1.0.0/package").await.refuses(500, "INTERNAL_ERROR");
+    assert_eq!(world.get("/v1/tools/three.x/versions/1.0.0/bundle").await.status, StatusCode::OK);
+    // A damaged file is not taken for the one that is published again.
+    let again = world.publish(bundle("tool:one.x", "one.x", "1.0.0").to_string()).await;
+    again.refuses(500, "INTERNAL_ERROR");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_shown_though_the_file_of_its_package_is_gone() {
+    let (world, folder) = fresh().await;
+    let answer = world.publish(shelf::reader("1.0.0", false)).await;
+    let digest = answer.json()["sha256"].as_str().unwrap().to_owned();
+    std::fs::remove_file(folder.join("blobs/sha256").join(&digest[..2]).join(&digest)).unwrap();
+    let page = world.get("/tools/acme.pdf.read").await;
+    assert_eq!(page.status, StatusCode::OK);
+    let page = std::str::from_utf8(&page.body).unwrap();
+    for part in ["cannot be read at the moment", "What it may do", "1 to 5000"] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_row_is_left_out_and_counted() {
+    use sqlx::Connection;
+    let (world, _) = fresh().await;
+    for id in ["acme.pdf.one", "acme.pdf.two", "acme.pdf.three"] {
+        world.publish(mcpkg(id, "1.0.0", "")).await;
+    }
+    let mut connection =
+        sqlx::SqliteConnection::connect(&format!("sqlite://{}", world.database)).await.unwrap();
+    for change in [
+        "UPDATE versions SET entry = x'ff' WHERE package = 'tool:acme.pdf.one'",
+        "UPDATE versions SET found = '{' WHERE package = 'tool:acme.pdf.two'",
+    ] {
+        sqlx::raw_sql(change).execute(&mut connection).await.unwrap();
+    }
+    let replica = world.replica().await;
+    assert_eq!((replica.catalog.list(0, 10).total, replica.catalog.damaged()), (1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_a_newer_version_is_refused() {
+    use sqlx::Connection;
+    let (world, _) = fresh().await;
+    let mut connection =
+        sqlx::SqliteConnection::connect(&format!("sqlite://{}", world.database)).await.unwrap();
+    sqlx::raw_sql("UPDATE haft_registry SET version = 999").execute(&mut connection).await.unwrap();
+    let refused = Store::open(&world.database).await.unwrap_err();
+    assert!(refused.to_string().contains("newer"), "{refused}");
+    assert!(Store::open("mysql://x/y").await.is_err());
+    assert!(Blobs::open("ftp://x", &[]).is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_answers_on_a_socket_and_stops_when_it_is_told() {
+    let (world, _) = fresh().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let app = server::web::router(std::sync::Arc::clone(&world.registry));
+    let serving = tokio::spawn(async move {
+        server::web::serve(listener, app, async { drop(stopped.await) }).await;
+    });
+    let ask = async |request: &str| {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    let answer = ask("GET /v1/tools HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\"total\":0}"), "{answer}");
+    for broken in [
+        "GET /v1/tools HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        "nonsense\r\n\r\n",
+    ] {
+        assert!(ask(broken).await.starts_with("HTTP/1.1 400"), "{broken}");
+    }
+    let huge = format!("GET /v1/tools HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(100_000));
+    assert!(ask(&huge).await.starts_with("HTTP/1.1 431"));
+    stop.send(()).unwrap();
+    serving.await.unwrap();
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}

@@ -1,0 +1,73 @@
+//! The suite on a file and a folder.
+
+use crate::suite::world::World;
+use crate::suite::{
+    administering, care, changes, client, doors, hub, identities, pages, private, reading,
+    refusals, reviewing, watching,
+};
+use server::Blobs;
+
+async fn fresh() -> World {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let database = folder.path().join("registry ?%.db").display().to_string();
+    let blobs = Blobs::folder(&folder.path().join("blobs")).expect("a folder can be opened");
+    World::new(database, blobs, folder).await
+}
+
+macro_rules! embedded {
+    ($($module:ident::$name:ident),+ $(,)?) => {
+        $(#[tokio::test(flavor = "multi_thread")]
+        async fn $name() {
+            $module::$name(fresh().await).await;
+        })+
+    };
+}
+
+embedded! {
+    reading::what_is_published_is_found_described_and_downloaded,
+    reading::a_bundle_holds_what_was_published,
+    reading::a_served_bundle_is_one_that_we_read_ourselves,
+    reading::pages_are_brought_within_bounds,
+    reading::parts_of_a_package_can_be_had,
+    reading::the_highest_version_is_described,
+    refusals::every_refusal_is_in_the_error_model,
+    refusals::hostile_packages_are_refused_and_nothing_is_kept,
+    refusals::tokens_are_bound,
+    changes::a_version_never_has_two_contents,
+    changes::one_id_has_one_dialect_and_no_twins,
+    changes::what_is_yanked_is_hidden_and_still_downloaded,
+    changes::another_replica_finds_what_is_published,
+    changes::a_damaged_part_breaks_no_other,
+    private::without_a_token_nothing_is_read,
+    private::a_token_for_one_namespace_sees_no_other,
+    administering::tokens_are_made_listed_and_revoked_over_http,
+    administering::owners_publish_and_add_no_others,
+    identities::an_identity_is_exchanged_once_and_told_with_the_version,
+    identities::identities_that_are_not_good_are_refused,
+    identities::issuers_that_lie_or_are_slow_are_not_waited_for,
+    identities::keys_are_kept_and_changed,
+    reviewing::what_waits_is_seen_by_its_publisher_and_reviewers_alone,
+    reviewing::what_is_approved_is_offered_in_its_channel,
+    reviewing::what_is_refused_stays_hidden_with_its_reason,
+    care::a_check_names_what_is_damaged,
+    care::gc_removes_what_no_version_has,
+    care::a_publish_keeps_its_file_whatever_gc_does,
+    care::publishes_and_gc_at_the_same_moment_lose_nothing,
+    care::a_backup_comes_back,
+    care::what_is_no_backup_is_refused,
+    watching::what_happens_is_counted_without_words_from_outside,
+    watching::each_request_is_told_of_once_and_without_secrets,
+    watching::a_registry_that_closes_says_that_it_is_not_ready,
+    watching::the_api_describes_itself,
+    doors::servers_are_told_as_the_mcp_world_has_them,
+    doors::servers_are_paged_searched_and_followed,
+    doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world,
+    doors::install_manifests_are_listed_where_others_look_for_them,
+    doors::capabilities_are_listed_in_a_catalog,
+    hub::a_file_with_a_form_is_published_as_the_hub_does,
+    client::the_client_does_all_that_a_registry_offers,
+    pages::every_page_is_shown,
+    pages::what_pages_are_made_with_is_kept_for_ever,
+    pages::people_are_told_in_words_and_programs_in_the_model,
+    pages::hostile_text_is_only_text,
+}

@@ -1,0 +1,340 @@
+//! Check, gc, backup and restore.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use bytes::Bytes;
+use package::digest::Digest;
+use server::care::CareError;
+use server::care::backup::backup;
+use server::care::check::{Checked, Finding, Kind, check};
+use server::care::gc::{Collected, Mode, collect};
+use server::care::restore::restore;
+use server::store::removals::Removal;
+use server::{Blobs, Store};
+
+use super::packages::mcpkg;
+use super::world::{World, ask};
+
+const AT_ONCE: Duration = Duration::ZERO;
+
+async fn checked(world: &World) -> (Checked, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let done = check(&world.registry.store, &world.blobs, |finding| findings.push(finding)).await;
+    (done.unwrap(), findings)
+}
+
+async fn collected(world: &World, grace: Duration, mode: Mode) -> (Collected, Vec<Digest>) {
+    let mut gone = Vec::new();
+    let tell = |digest, _| gone.push(digest);
+    let done = collect(&world.registry.store, &world.blobs, grace, mode, tell).await;
+    (done.unwrap(), gone)
+}
+
+async fn publish(world: &World, id: &str, note: &str) -> Digest {
+    let bytes = mcpkg(id, "1.0.0", note);
+    let digest = Digest::of(&bytes);
+    assert_eq!(world.publish(bytes).await.status, 201);
+    digest
+}
+
+async fn put(world: &World, text: &'static str) -> Digest {
+    let digest = Digest::of(text.as_bytes());
+    world.blobs.put(digest, Bytes::from_static(text.as_bytes())).await.unwrap();
+    digest
+}
+
+/// Every damage is named, and hides no other.
+pub(crate) async fn a_check_names_what_is_damaged(world: World) {
+    let mut digests = Vec::new();
+    for name in ["whole", "missing", "damaged", "describe", "entry", "found", "digest", "latest"] {
+        digests.push((name, publish(&world, &format!("acme.{name}"), name).await));
+    }
+    let digest = |name: &str| digests.iter().find(|(known, _)| *known == name).unwrap().1;
+    let (first, findings) = checked(&world).await;
+    assert_eq!((first.versions, first.files, first.damaged, findings.len()), (8, 8, 0, 0));
+    assert!(first.bytes > 0);
+    world.blobs.remove(digest("missing")).await.unwrap();
+    world.blobs.remove(digest("damaged")).await.unwrap();
+    world.blobs.put(digest("damaged"), Bytes::from_static(b"else")).await.unwrap();
+    let unused = put(&world, "nobody's").await;
+    world.sql("UPDATE versions SET describe = '{' WHERE package = 'tool:acme.describe'").await;
+    world.sql("UPDATE versions SET entry = manifest WHERE package = 'tool:acme.entry'").await;
+    world.sql("UPDATE versions SET found = describe WHERE package = 'tool:acme.found'").await;
+    world.sql("UPDATE versions SET found = REPLACE(found, 'acme', 'other') WHERE package = 'tool:acme.found'").await;
+    world.sql("UPDATE versions SET digest = 'none' WHERE package = 'tool:acme.digest'").await;
+    world.sql("UPDATE packages SET latest = '9.9.9' WHERE id = 'tool:acme.latest'").await;
+    let (second, findings) = checked(&world).await;
+    let found = |kind: Kind, what: &str| {
+        let is_it = |finding: &&Finding| finding.kind == kind && finding.what == what;
+        assert!(findings.iter().any(|finding| is_it(&finding)), "{what}: {findings:#?}");
+    };
+    found(Kind::MissingFile, "tool:acme.missing@1.0.0");
+    found(Kind::DamagedFile, "tool:acme.damaged@1.0.0");
+    found(Kind::UnusedFile, &format!("sha256:{unused}"));
+    for name in ["describe", "entry", "found", "digest"] {
+        found(Kind::Row, &format!("tool:acme.{name}@1.0.0"));
+    }
+    found(Kind::Row, "tool:acme.latest");
+    assert!(!findings.iter().any(|finding| finding.what.contains("whole")), "{findings:#?}");
+    assert!(second.damaged >= 7, "{second:?}");
+    // What is whole is served all the while.
+    assert_eq!(world.get("/v1/tools/acme.whole/versions/1.0.0/package").await.status, 200);
+}
+
+/// What no version has goes, after its grace and no sooner.
+pub(crate) async fn gc_removes_what_no_version_has(world: World) {
+    let used = publish(&world, "acme.used", "").await;
+    let yanked = publish(&world, "acme.yanked", "").await;
+    let path = "/v1/tools/acme.yanked/versions/1.0.0/yank";
+    assert_eq!(world.send(axum::http::Method::POST, path, &world.token, "").await.status, 204);
+    let left = [put(&world, "one").await, put(&world, "two").await];
+    let (young, gone) = collected(&world, Duration::from_hours(1), Mode::Remove).await;
+    assert_eq!((young.files, young.removed, young.young, gone.len()), (4, 0, 2, 0));
+    let (named, gone) = collected(&world, AT_ONCE, Mode::Name).await;
+    assert_eq!((named.removed, named.bytes, gone.len()), (2, 6, 2));
+    assert_eq!(world.blobs.size(left[0]).await.unwrap(), 3);
+    let (removed, mut gone) = collected(&world, AT_ONCE, Mode::Remove).await;
+    gone.sort_unstable();
+    let mut expected = left.to_vec();
+    expected.sort_unstable();
+    assert_eq!((removed.removed, gone), (2, expected));
+    for digest in left {
+        assert!(world.blobs.size(digest).await.is_err());
+    }
+    for digest in [used, yanked] {
+        world.blobs.verify(digest).await.unwrap();
+    }
+    assert_eq!(collected(&world, AT_ONCE, Mode::Remove).await.0.removed, 0);
+}
+
+/// Each order in which a publish and a removal of the same file can meet, one after the other.
+pub(crate) async fn a_publish_keeps_its_file_whatever_gc_does(world: World) {
+    let store = &world.registry.store;
+    let now = server::service::now();
+    let bytes = |name: &str| mcpkg(&format!("acme.{name}"), "1.0.0", name);
+    let put = async |bytes: &[u8]| {
+        let digest = Digest::of(bytes);
+        world.blobs.put(digest, Bytes::copy_from_slice(bytes)).await.unwrap();
+        digest
+    };
+    let remove = async |digest: Digest| {
+        let remove = async { world.blobs.remove(digest).await.map_err(CareError::from) };
+        store.remove_marked(digest, now, remove).await.unwrap()
+    };
+    let is_whole = async |digest: Digest| world.blobs.verify(digest).await.is_ok();
+    // The file was put by a publish that has not got to its second step, and is gone when it does.
+    let gone = bytes("gone");
+    let digest = put(&gone).await;
+    assert_eq!(store.mark(&[digest], now).await.unwrap(), [digest]);
+    assert_eq!(remove(digest).await, Removal::Removed);
+    assert_eq!(world.publish(gone).await.status, 201);
+    assert!(is_whole(digest).await);
+    assert_eq!(remove(digest).await, Removal::Kept);
+    assert!(store.mark(&[digest], now).await.unwrap().is_empty());
+    // Somebody marked it a while ago, was killed, and nothing was removed.
+    let marked = bytes("marked");
+    let digest = put(&marked).await;
+    let long_ago = now - 3_600_000;
+    store.mark(&[digest], long_ago).await.unwrap();
+    assert_eq!(world.publish(marked).await.status, 201);
+    assert_eq!(remove(digest).await, Removal::Kept);
+    assert!(is_whole(digest).await);
+    // It is marked at this moment: whoever publishes waits until it is gone, and puts it there again.
+    let underway = bytes("underway");
+    let digest = put(&underway).await;
+    store.mark(&[digest], now).await.unwrap();
+    let request = Request::post("/v1/tools")
+        .header("authorization", format!("Bearer {}", world.token))
+        .body(Body::from(underway))
+        .unwrap();
+    let registry = Arc::clone(&world.registry);
+    let publishing = tokio::spawn(async move { ask(&registry, request).await });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!publishing.is_finished());
+    assert_eq!(remove(digest).await, Removal::Removed);
+    assert_eq!(publishing.await.unwrap().status, 201);
+    assert!(is_whole(digest).await);
+    assert_eq!(checked(&world).await.0.damaged, 0);
+}
+
+/// The same by chance: several publish and remove as fast as they can.
+pub(crate) async fn publishes_and_gc_at_the_same_moment_lose_nothing(world: World) {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut collecting = Vec::new();
+    for _ in 0..2 {
+        let (is_over, replica) = (Arc::clone(&is_over), world.replica().await);
+        let blobs = world.blobs.clone();
+        collecting.push(tokio::spawn(async move {
+            let mut removed = 0;
+            while !is_over.load(Ordering::Acquire) {
+                let done = collect(&replica.store, &blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+                removed += done.unwrap().removed;
+            }
+            removed
+        }));
+    }
+    let mut publishing = Vec::new();
+    for publisher in 0..4 {
+        let (registry, token) = (Arc::clone(&world.registry), world.token.clone());
+        let blobs = world.blobs.clone();
+        publishing.push(tokio::spawn(async move {
+            let mut acknowledged = Vec::new();
+            for round in 0..15 {
+                // Two at a time publish the same bytes, which somebody has left there before.
+                let bytes = mcpkg(&format!("acme.p{}", publisher / 2), &format!("1.0.{round}"), "");
+                let digest = Digest::of(&bytes);
+                let _there_already = blobs.put(digest, Bytes::from(bytes.clone())).await;
+                let request = Request::post("/v1/tools")
+                    .header("authorization", format!("Bearer {token}"))
+                    .body(Body::from(bytes))
+                    .unwrap();
+                let answer = ask(&registry, request).await;
+                if answer.status.is_success() {
+                    acknowledged.push(digest);
+                } else {
+                    // Removed between putting and looking, again and again: whoever publishes comes again.
+                    assert!([500, 503].contains(&answer.status.as_u16()), "{answer:?}");
+                }
+            }
+            acknowledged
+        }));
+    }
+    let mut acknowledged = 0;
+    for publisher in publishing {
+        for digest in publisher.await.unwrap() {
+            world.blobs.verify(digest).await.unwrap();
+            acknowledged += 1;
+        }
+    }
+    is_over.store(true, Ordering::Release);
+    let mut removed = 0;
+    for collector in collecting {
+        removed += collector.await.unwrap();
+    }
+    assert!(acknowledged >= 30 && removed > 0, "{acknowledged} acknowledged, {removed} removed");
+    collected(&world, AT_ONCE, Mode::Remove).await;
+    let (last, findings) = checked(&world).await;
+    assert_eq!((last.damaged, last.noted), (0, 0), "{findings:#?}");
+}
+
+/// A backup that is made while somebody publishes is of one moment, and comes back into an empty registry alone.
+pub(crate) async fn a_backup_comes_back(world: World) {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["one", "two", "three"] {
+        publish(&world, &format!("acme.{name}"), name).await;
+    }
+    world.publish(mcpkg("acme.one", "1.1.0", "")).await;
+    let path = "/v1/tools/acme.two/versions/1.0.0/yank";
+    world.send(axum::http::Method::POST, path, &world.token, r#"{"reason":"old"}"#).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let publishing = {
+        let (is_over, registry) = (Arc::clone(&is_over), Arc::clone(&world.registry));
+        let token = world.token.clone();
+        tokio::spawn(async move {
+            for round in 0.. {
+                if is_over.load(Ordering::Acquire) {
+                    break;
+                }
+                let request = Request::post("/v1/tools")
+                    .header("authorization", format!("Bearer {token}"))
+                    .body(Body::from(mcpkg("acme.busy", &format!("1.0.{round}"), "")))
+                    .unwrap();
+                assert_eq!(ask(&registry, request).await.status, 201);
+            }
+        })
+    };
+    let (file, tree) = (folder.path().join("registry.tar"), folder.path().join("registry/"));
+    let store = &world.registry.store;
+    let kept = backup(store, &world.blobs, &file).await.unwrap();
+    backup(store, &world.blobs, &tree).await.unwrap();
+    is_over.store(true, Ordering::Release);
+    publishing.await.unwrap();
+    assert!(kept.files >= 4 && kept.damaged.is_empty(), "{kept:?}");
+    assert!(matches!(backup(store, &world.blobs, &file).await, Err(CareError::Exists(_))));
+    assert!(matches!(backup(store, &world.blobs, &tree).await, Err(CareError::Exists(_))));
+    let refused = restore(store, &world.blobs, &file).await;
+    assert!(matches!(refused, Err(CareError::NotEmpty(_))), "{refused:?}");
+    for (number, from) in [&file, &tree].into_iter().enumerate() {
+        let database = folder.path().join(format!("{number}.db"));
+        let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
+        let fresh = Store::file(&database).await.unwrap();
+        let restored = restore(&fresh, &blobs, from).await.unwrap();
+        assert!(restored.missing.is_empty() && restored.files >= 4, "{restored:?}");
+        let mut findings = Vec::new();
+        let whole = check(&fresh, &blobs, |finding| findings.push(finding)).await.unwrap();
+        assert_eq!((whole.damaged, whole.noted), (0, 0), "{findings:#?}");
+        assert_eq!(whole.versions, whole.files);
+        // It is served as it was: the same versions, the same token, and new ones after them.
+        let registry =
+            server::Registry::open(fresh, blobs, server::Settings::default()).await.unwrap();
+        let registry = Arc::new(registry);
+        let get = async |path: &str| {
+            ask(&registry, Request::get(path).body(Body::empty()).unwrap()).await
+        };
+        assert_eq!(
+            get("/v1/tools/acme.one/versions").await.json(),
+            world.get("/v1/tools/acme.one/versions").await.json()
+        );
+        assert_eq!(
+            get("/v1/tools/acme.two/versions").await.json()["versions"][0]["yankReason"],
+            "old"
+        );
+        let request = Request::post("/v1/tools")
+            .header("authorization", format!("Bearer {}", world.token))
+            .body(Body::from(mcpkg("acme.one", "1.2.0", "")))
+            .unwrap();
+        assert_eq!(ask(&registry, request).await.status, 201);
+        assert_eq!(get("/v1/tools/acme.one").await.json()["version"], "1.2.0");
+    }
+}
+
+/// A backup that was cut off, changed, or is none is refused, and nothing of it is in the registry.
+pub(crate) async fn what_is_no_backup_is_refused(world: World) {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = publish(&world, "acme.one", "some text that can be found again").await;
+    let lost = publish(&world, "acme.lost", "").await;
+    let file = folder.path().join("registry.tar");
+    backup(&world.registry.store, &world.blobs, &file).await.unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    let fresh = Store::file(&folder.path().join("fresh.db")).await.unwrap();
+    let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
+    let blob = bytes.windows(4).rposition(|four| four == b"PK\x03\x04").unwrap();
+    let row = bytes.windows(8).position(|eight| eight == b"acme.one").unwrap();
+    let head = bytes.windows(11).position(|some| some == b"\"tables\": 1").unwrap();
+    let changed = |at: usize, byte: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    for (what, bytes) in [
+        ("nothing", Vec::new()),
+        ("a text", b"hello".repeat(500)),
+        ("cut off", bytes[..bytes.len() / 2].to_vec()),
+        ("without its end", bytes[..bytes.len() - 2_048].to_vec()),
+        ("another blob", changed(blob + 30, b'~')),
+        ("another row", changed(row, b'~')),
+        ("from the future", changed(head + 10, b'9')),
+    ] {
+        let path = folder.path().join("bad.tar");
+        std::fs::write(&path, bytes).unwrap();
+        let refused = restore(&fresh, &blobs, &path).await;
+        assert!(refused.is_err(), "{what}");
+        if what == "from the future" {
+            assert!(matches!(refused, Err(CareError::Newer { found: 9, .. })), "{refused:?}");
+        }
+        assert_eq!(fresh.first_with_rows().await.unwrap(), None, "{what}");
+    }
+    // What was damaged already is named when it is kept and when it comes back, and hides no other.
+    world.blobs.remove(lost).await.unwrap();
+    let file = folder.path().join("damaged.tar");
+    let kept = backup(&world.registry.store, &world.blobs, &file).await.unwrap();
+    assert!(kept.damaged.len() == 1 && kept.damaged[0].contains(&lost.to_string()), "{kept:?}");
+    let fresh_blobs = Blobs::folder(&folder.path().join("fresh-blobs")).unwrap();
+    let restored = restore(&fresh, &fresh_blobs, &file).await.unwrap();
+    assert_eq!(restored.missing, [lost.to_string()]);
+    fresh_blobs.verify(whole).await.unwrap();
+}
