@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`router`](mod@router) | every route |
+//! | `router` | every route |
 //! | `refused` | the answer that is no success |
 //! | `text` | paths and parameters, decoded strictly |
 //! | `asked` | which tool, which version, which page |
