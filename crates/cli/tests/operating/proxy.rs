@@ -47,7 +47,7 @@ fn the_documented_lines_for_nginx_work() {
         .map(|name| format!("{name}_temp_path {folder}/{name};\n"))
         .concat();
     let config = format!(
-        "daemon off;\npid {folder}/nginx.pid;\nerror_log {folder}/error.log;\nevents {{}}\nhttp {{\naccess_log off;\n{paths}{lines}}}\n"
+        "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nerror_log {folder}/error.log;\nevents {{}}\nhttp {{\naccess_log off;\n{paths}{lines}}}\n"
     );
     let path = home.path().join("nginx.conf");
     std::fs::write(&path, &config).unwrap();
