@@ -32,6 +32,8 @@ pub struct Catalog {
     /// The number of the last change that is in here; held while more are taken in.
     last: Mutex<i64>,
     damaged: AtomicU64,
+    /// How often something was taken in.
+    turn: AtomicU64,
     /// The tools that have changed last, the last one first.
     recent: RwLock<VecDeque<String>>,
 }
@@ -157,6 +159,7 @@ impl Catalog {
         if self.index.apply(indexed).is_err() {
             self.damaged.fetch_add(1, Ordering::Relaxed);
         }
+        self.turn.fetch_add(1, Ordering::Release);
     }
 
     fn is_ahead(&self, id: &str) -> bool {
@@ -286,6 +289,11 @@ impl Catalog {
             Scope::Namespace(name) => Some(name.as_str()),
         };
         shelves.stable.counts(namespace).map(words).unwrap_or_default()
+    }
+
+    /// A number that changes whenever anything changes here.
+    pub fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Acquire)
     }
 
     /// How many tools there are.

@@ -14,6 +14,7 @@
 //! | [`settings`] | what the operator sets |
 //! | [`rate`] | how often somebody has asked |
 //! | [`identity`] | identities that an issuer has sworn |
+//! | `kept` | what was answered before, in memory |
 //! | [`service`] | a registry as one thing |
 //! | [`access`] | tokens, owners, reviews and publishers of a registry |
 //! | [`metrics`] | what is counted while it runs |
@@ -27,6 +28,7 @@ pub mod catalog;
 pub mod doors;
 pub mod hub;
 pub mod identity;
+mod kept;
 pub mod metrics;
 pub mod rate;
 pub mod service;

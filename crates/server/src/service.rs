@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use package::digest::Digest;
 use package::limits::Limits;
 use registry::{Channel, Outcome, Published, State};
 use tokio::sync::{Notify, Semaphore};
@@ -13,12 +14,13 @@ use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
 use crate::hub::{FormError, HubForm, next_version};
 use crate::identity::keys::{Asking, Keys};
+use crate::kept::{Kept, LARGEST};
 use crate::metrics::Metrics;
 use crate::rate::Rates;
 use crate::settings::{Quarantine, Reading};
 use crate::store::listen::Ear;
 use crate::store::tokens::Token;
-use crate::store::versions::{FindError, NewVersion, PublishError};
+use crate::store::versions::{FindError, Known, NewVersion, PublishError, Which};
 use crate::store::{Store, StoreError};
 use crate::token::{Action, Role, Scope};
 use crate::upload::{Upload, UploadError};
@@ -117,6 +119,8 @@ pub struct Registry {
     pub(crate) keys: Keys,
     /// Who has asked how often.
     pub(crate) rates: Rates,
+    /// What was answered before.
+    pub(crate) kept: Kept,
 }
 
 /// Why something is not published or taken back.
@@ -157,7 +161,8 @@ impl Registry {
         let rates = Rates::new(&settings.rates);
         let keys = Keys::new(settings.asking);
         let (metrics, closing) = (Metrics::default(), AtomicBool::new(false));
-        Ok(Self { store, blobs, catalog, settings, metrics, closing, uploading, keys, rates })
+        let kept = Kept::default();
+        Ok(Self { store, blobs, catalog, settings, metrics, closing, uploading, keys, rates, kept })
     }
 
     /// Says that it is closing: whoever asks whether it is ready is told so.
@@ -197,6 +202,51 @@ impl Registry {
             }
         };
         tokio::join!(listening, following);
+    }
+
+    /// A version as everybody sees it: this one, or the highest of a channel.
+    pub(crate) async fn shown(
+        &self,
+        asked: &str,
+        version: Option<&str>,
+        channel: Channel,
+    ) -> Result<Arc<Known>, FindError> {
+        // Taken first: what is looked up after it may be newer, never older.
+        let turn = self.catalog.turn();
+        let key = format!("{}\0{}\0{asked}", channel.name(), version.unwrap_or_default());
+        if let Some(known) = self.kept.version(turn, &key) {
+            return Ok(known);
+        }
+        let (id, _) = self.store.resolve(asked).await?;
+        let which = version.map_or(Which::HighestIn(channel), Which::Exactly);
+        let found = match self.store.find(&id, which).await {
+            // A tool of which nothing is offered is not there.
+            Err(FindError::NoVersion) => {
+                self.store.versions(&id).await?;
+                return Err(FindError::NoVersion);
+            }
+            found => found?,
+        };
+        let known = Arc::new(found);
+        self.kept.keep_version(turn, &key, Arc::clone(&known));
+        Ok(known)
+    }
+
+    /// A package file, whole and checked, where it is small enough to be held.
+    pub(crate) async fn small_file(
+        &self,
+        digest: Digest,
+        size: u64,
+    ) -> Result<Option<Bytes>, BlobError> {
+        if size > LARGEST {
+            return Ok(None);
+        }
+        if let Some(bytes) = self.kept.file(digest) {
+            return Ok(Some(bytes));
+        }
+        let bytes = self.blobs.get(digest).await?;
+        self.kept.keep_file(digest, bytes.clone());
+        Ok(Some(bytes))
     }
 
     /// Publishes a package: first its file is made durable, then all that is known of it appears in one step.

@@ -1,5 +1,6 @@
 //! Publishing, yanking, and what is known of a version.
 
+use bytes::Bytes;
 use registry::{Channel, Outcome, State, Version, Versions, identity};
 use sqlx::{AnyConnection, Row};
 
@@ -87,7 +88,7 @@ pub struct Known {
     /// Bytes of the package file.
     pub size: u64,
     /// What describing it answers.
-    pub describe: String,
+    pub describe: Bytes,
     /// What runs it.
     pub runtime: String,
     /// Why it was taken back, if it was.
@@ -307,7 +308,7 @@ impl Store {
             version: text(1)?,
             digest: text(2)?,
             size: read(number(3)?),
-            describe: text(4)?,
+            describe: Bytes::from(text(4)?),
             runtime: text(5)?,
             yanked: yanked_at.map(|_| reason.unwrap_or_default()),
             channel: state(&row, 8).map_err(StoreError::query(FIND))?,

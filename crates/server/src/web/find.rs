@@ -14,7 +14,9 @@ use super::caller;
 use super::refused::Refused;
 use super::text::Parameters;
 use crate::catalog::Answers;
+use crate::kept::Answer;
 use crate::service::Registry;
+use crate::settings::Reading;
 use crate::token::Scope;
 
 /// How many results are on a page: unless said otherwise, and at most.
@@ -37,7 +39,19 @@ pub(super) async fn search(
     State(registry): State<Arc<Registry>>,
     request: Request,
 ) -> Result<Response, Refused> {
-    let parameters = Parameters::read(request.uri().query())?;
+    let headers = request.headers();
+    let send = |answer: Answer| {
+        let Answer { text, tag } = answer;
+        answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text))
+    };
+    let raw = request.uri().query().unwrap_or_default();
+    // Taken first: what is found after it may be newer, never older.
+    let turn = registry.catalog.turn();
+    let is_for_all = registry.settings.reading == Reading::Everybody;
+    if is_for_all && let Some(answer) = registry.kept.answer(turn, raw) {
+        return Ok(send(answer));
+    }
+    let parameters = Parameters::read(Some(raw))?;
     let view = caller::view(&registry, caller::shown(&request), &parameters)?;
     let words = parameters.get("q").unwrap_or_default();
     if words.trim().is_empty() && parameters.list("tags").next().is_none() {
@@ -71,8 +85,11 @@ pub(super) async fn search(
     let found = registry.catalog.search_in(query.page(offset, limit), &view);
     let text = found.json();
     let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
-    let headers = request.headers();
-    Ok(answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
+    let answer = Answer { text: text.into(), tag: tag.into() };
+    if is_for_all {
+        registry.kept.keep_answer(turn, raw, answer.clone());
+    }
+    Ok(send(answer))
 }
 
 pub(super) async fn list(

@@ -20,7 +20,10 @@ use super::range;
 use super::refused::Refused;
 use super::review;
 use super::text::Parameters;
+use crate::blobs::BlobError;
+use crate::catalog::View;
 use crate::service::Registry;
+use crate::store::tokens::Token;
 use crate::store::versions::{FindError, Known, Which};
 
 /// Everything beneath `/v1/tools/` that is about one tool.
@@ -50,69 +53,67 @@ pub(super) async fn route(
     let headers = request.headers();
     let token = caller::shown(&request);
     let view = caller::view(&registry, token, &Parameters::read(request.uri().query())?)?;
-    let (id, namespace) =
-        registry.store.resolve(&asked.tool).await.map_err(|error| not_found(error, &asked))?;
-    let sees_hidden = registry.sees_hidden(token, &id, &namespace).await?;
-    if !view.scope.covers(&namespace) && !sees_hidden {
-        return Err(Refused::no_tool(&asked.tool));
-    }
-    let which = |version: &'_ str| match version {
-        LATEST => None,
-        version => Some(version.to_owned()),
+    let version = match &asked.part {
+        Part::Versions => return versions(&registry, &asked, headers, token, &view).await,
+        Part::Version(version)
+        | Part::Bundle(version)
+        | Part::Package(version)
+        | Part::Manifest(version) => Some(version.as_str()),
+        _ => None,
     };
-    let find = async |version: Option<String>| {
-        let which = match &version {
-            Some(version) => Which::Exactly(version),
-            None => Which::HighestIn(view.channel),
-        };
-        let found = if sees_hidden {
-            registry.store.find_hidden(&id, which).await
-        } else {
-            registry.store.find(&id, which).await
-        };
-        match found {
-            // A tool of which nothing is offered is not there.
-            Err(FindError::NoVersion) if !sees_hidden => {
-                registry.store.versions(&id).await.map_err(|error| not_found(error, &asked))?;
-                Err(not_found(FindError::NoVersion, &asked))
-            }
-            found => found.map_err(|error| not_found(error, &asked)),
-        }
+    let named = version.filter(|version| *version != LATEST);
+    let known = match token {
+        None => registry.shown(&asked.tool, named, view.channel).await,
+        Some(token) => shown_to(&registry, &asked, named, token, &view).await,
     };
+    let known = known.map_err(|error| not_found(error, &asked))?;
+    let keep = keep(version.unwrap_or(LATEST), &known);
     match &asked.part {
-        Part::Highest => Ok(describe(headers, find(None).await?, Keep::Checked)),
-        Part::Version(version) => {
-            let known = find(which(version)).await?;
-            let keep = keep(version, &known);
-            Ok(describe(headers, known, keep))
-        }
-        Part::Versions => {
-            let found = if sees_hidden {
-                registry.store.versions_hidden(&id).await
-            } else {
-                registry.store.versions(&id).await
-            };
-            let versions = found.map_err(|error| not_found(error, &asked))?;
-            let text = serde_json::to_string(&versions).unwrap_or_default();
-            let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
-            Ok(answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
-        }
-        Part::Bundle(version) => {
-            let known = find(which(version)).await?;
-            bundle(&registry, headers, keep(version, &known), known).await
-        }
-        Part::Package(version) => {
-            let known = find(which(version)).await?;
-            download(&registry, headers, keep(version, &known), known, &method).await
-        }
-        Part::Manifest(version) => {
-            let known = find(which(version)).await?;
-            manifest(&registry, headers, keep(version, &known), known).await
-        }
-        Part::Yank(_) | Part::Review(_) | Part::Owners | Part::Owner(_) => {
-            Err(Refused::wrong_method(&method))
-        }
+        Part::Bundle(_) => bundle(&registry, headers, keep, &known).await,
+        Part::Package(_) => download(&registry, headers, keep, &known, &method).await,
+        Part::Manifest(_) => manifest(&registry, headers, keep, &known).await,
+        _ => Ok(describe(headers, &known, keep)),
     }
+}
+
+/// A version as somebody sees it who shows a token: of one namespace alone, or what waits there too.
+async fn shown_to(
+    registry: &Registry,
+    asked: &Asked,
+    version: Option<&str>,
+    token: &Token,
+    view: &View,
+) -> Result<Arc<Known>, FindError> {
+    let (id, namespace) = registry.store.resolve(&asked.tool).await?;
+    if registry.sees_hidden(Some(token), &id, &namespace).await? {
+        let which = version.map_or(Which::HighestIn(view.channel), Which::Exactly);
+        return registry.store.find_hidden(&id, which).await.map(Arc::new);
+    }
+    if !view.scope.covers(&namespace) {
+        return Err(FindError::NoPackage);
+    }
+    registry.shown(&asked.tool, version, view.channel).await
+}
+
+async fn versions(
+    registry: &Registry,
+    asked: &Asked,
+    headers: &HeaderMap,
+    token: Option<&Token>,
+    view: &View,
+) -> Result<Response, Refused> {
+    let missing = |error| not_found(error, asked);
+    let (id, namespace) = registry.store.resolve(&asked.tool).await.map_err(missing)?;
+    let versions = if registry.sees_hidden(token, &id, &namespace).await? {
+        registry.store.versions_hidden(&id).await
+    } else if view.scope.covers(&namespace) {
+        registry.store.versions(&id).await
+    } else {
+        Err(FindError::NoPackage)
+    };
+    let text = serde_json::to_string(&versions.map_err(missing)?).unwrap_or_default();
+    let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
+    Ok(answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
 }
 
 /// The word for the highest version.
@@ -124,12 +125,11 @@ fn keep(asked: &str, known: &Known) -> Keep {
     if is_so_for_ever { Keep::Forever } else { Keep::Checked }
 }
 
-fn describe(headers: &HeaderMap, known: Known, keep: Keep) -> Response {
+fn describe(headers: &HeaderMap, known: &Known, keep: Keep) -> Response {
     let tag = format!("W/\"describe-{}\"", known.digest);
-    let yanked = known.yanked.clone();
-    let mut response =
-        answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, known.describe));
-    answer::mark_yanked(&mut response, yanked.as_deref());
+    let text = || answer::json(StatusCode::OK, known.describe.clone());
+    let mut response = answer::kept(headers, &tag, keep, text);
+    answer::mark_yanked(&mut response, known.yanked.as_deref());
     response
 }
 
@@ -137,7 +137,7 @@ async fn bundle(
     registry: &Registry,
     headers: &HeaderMap,
     keep: Keep,
-    known: Known,
+    known: &Known,
 ) -> Result<Response, Refused> {
     if known.runtime != EntryPoint::NODE {
         let message = format!(
@@ -146,22 +146,25 @@ async fn bundle(
         );
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return Err(Refused::new(status, ErrorCode::UnsupportedRuntime, message)
-            .detail("runtime", known.runtime));
+            .detail("runtime", known.runtime.as_str()));
     }
-    let bytes = registry.blobs.get(digest_of(&known)?).await?;
-    let limits = registry.settings.limits;
-    let text = tokio::task::spawn_blocking(move || {
-        let describe: Describe = serde_json::from_str(&known.describe).ok()?;
-        let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
-        let bundle = Bundle::new(describe, &archive).ok()?;
-        Some((serde_json::to_string(&bundle).ok()?, known.digest, known.yanked))
-    });
-    let made = text.await.ok().flatten();
-    let (text, digest, yanked) =
-        made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?;
-    let tag = format!("W/\"bundle-{digest}\"");
+    let tag = format!("W/\"bundle-{}\"", known.digest);
+    let text = if answer::has(headers, &tag) {
+        String::new()
+    } else {
+        let bytes = registry.blobs.get(digest_of(known)?).await?;
+        let (limits, described) = (registry.settings.limits, known.describe.clone());
+        let made = tokio::task::spawn_blocking(move || {
+            let describe: Describe = serde_json::from_slice(&described).ok()?;
+            let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
+            let bundle = Bundle::new(describe, &archive).ok()?;
+            serde_json::to_string(&bundle).ok()
+        });
+        let made = made.await.ok().flatten();
+        made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?
+    };
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
-    answer::mark_yanked(&mut response, yanked.as_deref());
+    answer::mark_yanked(&mut response, known.yanked.as_deref());
     Ok(response)
 }
 
@@ -170,7 +173,7 @@ async fn manifest(
     registry: &Registry,
     headers: &HeaderMap,
     keep: Keep,
-    known: Known,
+    known: &Known,
 ) -> Result<Response, Refused> {
     let found = registry.store.manifest(&known.id, &known.version).await?;
     let bytes = found.ok_or_else(|| Refused::no_version(&known.id, Some(&known.version)))?;
@@ -184,10 +187,10 @@ async fn download(
     registry: &Registry,
     headers: &HeaderMap,
     keep: Keep,
-    known: Known,
+    known: &Known,
     method: &Method,
 ) -> Result<Response, Refused> {
-    let digest = digest_of(&known)?;
+    let digest = digest_of(known)?;
     let tag = format!("\"{digest}\"");
     let (part, status) = match range::read(headers, known.size, &tag) {
         range::Asked::Whole => (0..known.size, StatusCode::OK),
@@ -207,6 +210,13 @@ async fn download(
     };
     let body = if method == Method::HEAD {
         Body::empty()
+    } else if let Some(bytes) = registry.small_file(digest, known.size).await? {
+        if bytes.len() as u64 != known.size {
+            return Err(BlobError::Damaged(digest).into());
+        }
+        // It is small, so its places are too.
+        let at = |place: u64| usize::try_from(place).unwrap_or(bytes.len());
+        Body::from(bytes.slice(at(part.start)..at(part.end)))
     } else {
         Body::from_stream(registry.blobs.stream(digest, part.clone()).await?)
     };

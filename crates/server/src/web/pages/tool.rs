@@ -126,7 +126,7 @@ pub(super) async fn show(
     let highest = versions.latest.as_ref().or(versions.versions.first().map(|one| &one.version));
     let wanted = version.as_ref().or(highest).ok_or(FindError::NoVersion).map_err(missing)?;
     let known = store.find(&id, Which::Exactly(wanted)).await.map_err(missing)?;
-    let describe: Describe = serde_json::from_str(&known.describe)
+    let describe: Describe = serde_json::from_slice(&known.describe)
         .map_err(|_| Refused::internal("what is known of the version cannot be read any more"))?;
     let inside =
         pages.inside.inside(&pages.registry, &known, &describe.name).await.map_err(missing)?;
