@@ -58,6 +58,9 @@ impl From<&Token> for registry::Token {
     }
 }
 
+/// How often a decision is held against what others decide at the same moment.
+const ATTEMPTS: usize = 8;
+
 impl Registry {
     /// Whether somebody may see versions of a package that are not offered: who may publish or review it.
     pub async fn sees_hidden(
@@ -97,7 +100,8 @@ impl Registry {
             other => ChangeError::NotFound(other),
         };
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
-        if !token.role.allows(Action::Publish) {
+        // What is good for one build gives nobody a right for ever.
+        if !token.role.allows(Action::Publish) || token.provenance.is_some() {
             return Err(ChangeError::Role(Action::Publish));
         }
         if !token.scope.covers(&namespace) {
@@ -141,27 +145,34 @@ impl Registry {
             other => ChangeError::NotFound(other),
         };
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
-        let known = self.store.find_hidden(&id, Which::Exactly(version)).await.map_err(found)?;
-        let is_held = self.settings.quarantine.holds(&namespace) || !known.channel.is_offered();
-        let action = match (decision.channel, is_held) {
-            (Some(_), false) if token.role == Role::Publish => Action::Publish,
-            _ => Action::Review,
-        };
-        self.check(token, action, &id, [namespace.as_str()]).await?;
-        if is_held && decision.channel.is_some() && known.publisher == token.id {
-            return Err(ChangeError::OwnVersion);
+        for _ in 0..ATTEMPTS {
+            let known =
+                self.store.find_hidden(&id, Which::Exactly(version)).await.map_err(found)?;
+            let is_held = self.settings.quarantine.holds(&namespace) || !known.channel.is_offered();
+            let action = match (decision.channel, is_held) {
+                (Some(_), false) if token.role == Role::Publish => Action::Publish,
+                _ => Action::Review,
+            };
+            self.check(token, action, &id, [namespace.as_str()]).await?;
+            if is_held && decision.channel.is_some() && known.publisher == token.id {
+                return Err(ChangeError::OwnVersion);
+            }
+            let review = Review {
+                id: &id,
+                version,
+                seen: known.channel,
+                state: decision.channel.map_or(State::Rejected, Channel::into),
+                reason: decision.reason.trim(),
+                by: &token.id,
+                at: now(),
+            };
+            // Who decides meanwhile may have decided otherwise: then it is looked at again.
+            if self.store.review(&review).await.map_err(ChangeError::Store)? {
+                self.take_in().await;
+                return Ok(());
+            }
         }
-        let review = Review {
-            id: &id,
-            version,
-            state: decision.channel.map_or(State::Rejected, Channel::into),
-            reason: decision.reason.trim(),
-            by: &token.id,
-            at: now(),
-        };
-        self.store.review(&review).await.map_err(found)?;
-        let _found_later = self.catalog.refresh(&self.store).await;
-        Ok(())
+        Err(ChangeError::Busy)
     }
 
     /// Makes a token for somebody; nobody gives more than they have.

@@ -106,7 +106,12 @@ impl Blobs {
 
     /// Opens a folder, which is made when there is none.
     pub fn folder(path: &Path) -> Result<Self, BlobError> {
-        std::fs::create_dir_all(path).map_err(|error| BlobError::Open(error.into()))?;
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        // What is in there may not be for everybody on this machine.
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path).map_err(|error| BlobError::Open(error.into()))?;
         let store = LocalFileSystem::new_with_prefix(path)
             .map_err(|error| BlobError::Open(error.into()))?;
         Ok(Self {

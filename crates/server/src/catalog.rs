@@ -291,6 +291,11 @@ impl Catalog {
         shelves.stable.counts(namespace).map(words).unwrap_or_default()
     }
 
+    /// Makes old whatever was looked up before, because something has changed that could not be taken in yet.
+    pub fn outdate(&self) {
+        self.turn.fetch_add(1, Ordering::Release);
+    }
+
     /// A number that changes whenever anything changes here.
     pub fn turn(&self) -> u64 {
         self.turn.load(Ordering::Acquire)

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use package::digest::Digest;
 use package::limits::Limits;
 use registry::{Channel, Outcome, Published, State};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
@@ -33,6 +33,9 @@ const REMOVED_BETWEEN: usize = 10;
 
 /// Where it is written what became of each request.
 pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
+
+/// How many bundles are made side by side: each holds a package unpacked, twice.
+const BUNDLES: usize = 2;
 
 /// How often a version is looked for that nobody else has taken meanwhile.
 const ATTEMPTS: usize = 8;
@@ -114,7 +117,9 @@ pub struct Registry {
     /// Whether it is closing: it still answers, but asks for nothing more.
     pub(crate) closing: AtomicBool,
     /// One for each upload that may be in memory.
-    pub(crate) uploading: Semaphore,
+    pub(crate) uploading: Arc<Semaphore>,
+    /// One for each bundle that may be in the making.
+    pub(crate) bundling: Arc<Semaphore>,
     /// The keys of issuers of identities.
     pub(crate) keys: Keys,
     /// Who has asked how often.
@@ -155,14 +160,27 @@ pub enum ChangeError {
 impl Registry {
     /// A registry on these stores, loaded and ready.
     pub async fn open(store: Store, blobs: Blobs, settings: Settings) -> Result<Self, StoreError> {
-        let uploading = Semaphore::new(settings.uploads);
+        let uploading = Arc::new(Semaphore::new(settings.uploads));
+        let bundling = Arc::new(Semaphore::new(BUNDLES));
         let catalog = Catalog::default();
         catalog.refresh(&store).await?;
         let rates = Rates::new(&settings.rates);
         let keys = Keys::new(settings.asking);
         let (metrics, closing) = (Metrics::default(), AtomicBool::new(false));
         let kept = Kept::default();
-        Ok(Self { store, blobs, catalog, settings, metrics, closing, uploading, keys, rates, kept })
+        Ok(Self {
+            store,
+            blobs,
+            catalog,
+            settings,
+            metrics,
+            closing,
+            uploading,
+            bundling,
+            keys,
+            rates,
+            kept,
+        })
     }
 
     /// Says that it is closing: whoever asks whether it is ready is told so.
@@ -196,12 +214,22 @@ impl Registry {
                     () = heard.notified() => {}
                 }
                 // What fails now succeeds at one of the next ticks; `/readyz` tells of it meanwhile.
-                if self.catalog.refresh(&self.store).await.is_ok() {
+                if self.take_in().await {
                     self.metrics.is_current(now());
                 }
             }
         };
         tokio::join!(listening, following);
+    }
+
+    /// Takes in what has changed; says whether that worked. Where it did not, nothing that was looked up before is good
+    /// any more, and it is tried again at the next tick.
+    pub(crate) async fn take_in(&self) -> bool {
+        let is_taken = self.catalog.refresh(&self.store).await.is_ok();
+        if !is_taken {
+            self.catalog.outdate();
+        }
+        is_taken
     }
 
     /// A version as everybody sees it: this one, or the highest of a channel.
@@ -213,7 +241,8 @@ impl Registry {
     ) -> Result<Arc<Known>, FindError> {
         // Taken first: what is looked up after it may be newer, never older.
         let turn = self.catalog.turn();
-        let key = format!("{}\0{}\0{asked}", channel.name(), version.unwrap_or_default());
+        let named = version.map_or_else(|| channel.name().to_owned(), |name| format!("={name}"));
+        let key = format!("{named}\0{asked}");
         if let Some(known) = self.kept.version(turn, &key) {
             return Ok(known);
         }
@@ -256,10 +285,13 @@ impl Registry {
         bytes: Bytes,
         id: Option<String>,
         channel: Channel,
+        room: Option<OwnedSemaphorePermit>,
     ) -> Result<Published, ChangeError> {
         let limits = self.settings.limits;
-        let work = move || Upload::read(Vec::from(bytes), id.as_deref(), &limits);
-        let read = tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
+        // Work goes on when whoever sent it hangs up, and so the room is taken until it is done.
+        let work = move || (Upload::read(Vec::from(bytes), id.as_deref(), &limits), room);
+        let (read, _room) =
+            tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
         self.publish_read(token, read.map_err(ChangeError::Upload)?, channel).await
     }
 
@@ -272,7 +304,8 @@ impl Registry {
     ) -> Result<Published, ChangeError> {
         let id = form.id().map_err(ChangeError::Form)?;
         for _ in 0..ATTEMPTS {
-            let known = match self.store.versions(&id).await {
+            // Also those that wait, or were refused, have their numbers.
+            let known = match self.store.versions_hidden(&id).await {
                 Ok(known) => known.versions,
                 Err(FindError::Store(error)) => return Err(ChangeError::Store(error)),
                 Err(_) => Vec::new(),
@@ -310,7 +343,7 @@ impl Registry {
         self.metrics.published(outcome, size);
         if outcome == Outcome::Published {
             // It is found here at once. If that fails, it is found at the next tick.
-            let _found_later = self.catalog.refresh(&self.store).await;
+            self.take_in().await;
         }
         Ok(Published {
             id: new.id,
@@ -361,7 +394,7 @@ impl Registry {
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
         self.check(token, Action::Publish, &id, [namespace.as_str()]).await?;
         self.store.yank(&id, version, reason, now()).await.map_err(found)?;
-        let _found_later = self.catalog.refresh(&self.store).await;
+        self.take_in().await;
         Ok(())
     }
 

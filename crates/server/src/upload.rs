@@ -271,6 +271,11 @@ fn check_names(describe: &Describe) -> Result<(), UploadError> {
     if version.len() > LONGEST_VERSION || semver::Version::parse(version).is_err() {
         return Err(UploadError::Name("version", version.chars().take(80).collect()));
     }
+    // What no client takes would hide everything that is found beside it.
+    if !registry::client::is_bounded(&Found::from(describe)) {
+        let name = describe.name.chars().take(80).collect();
+        return Err(UploadError::Name("summary, tags, secrets or provider of", name));
+    }
     Ok(())
 }
 

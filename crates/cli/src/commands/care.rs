@@ -123,6 +123,13 @@ pub(super) fn gc(args: &GcArgs, home: &Home, json_wanted: bool, printer: Printer
     let collected = owner::runtime()?.block_on(async {
         let store = open(&args.stores.database, home).await?;
         let blobs = open_blobs(&args.stores.blobs, home)?;
+        // Of a database that was meant to be another one, no version has any file.
+        let has_versions = store.has_versions().await;
+        if !has_versions.map_err(|error| Failure::of(Exit::Unavailable, &error))? {
+            let message = "this database knows no version at all, so every file would be removed";
+            return Err(Failure::new(Exit::Denied, message)
+                .hint("name the database that belongs to the files with --database"));
+        }
         let tell = |digest: package::digest::Digest, size: u64| {
             if json_wanted {
                 files.push(json!({"sha256": digest.to_string(), "size": size}));

@@ -115,7 +115,7 @@ struct AccessArgs {
     #[arg(long)]
     private: bool,
     /// What is published waits for a reviewer; with names, only in these namespaces
-    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',', value_parser = clap::builder::NonEmptyStringValueParser::new())]
     quarantine: Option<Vec<String>>,
     /// A proxy, or its network, that says truly for whom it asks; may be repeated
     #[arg(long, value_name = "CIDR", value_parser = network)]

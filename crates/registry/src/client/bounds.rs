@@ -38,6 +38,11 @@ pub(super) fn check_page(page: &Page, limit: usize) -> Result<(), FetchError> {
     Ok(())
 }
 
+/// Whether clients take a result; a registry offers no other.
+pub fn is_bounded(found: &Found) -> bool {
+    check_found(found).is_ok()
+}
+
 fn check_found(found: &Found) -> Result<(), FetchError> {
     let names = [&found.id, &found.name, &found.version];
     let provider = found.provider.as_deref().unwrap_or_default();

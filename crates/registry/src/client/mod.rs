@@ -34,6 +34,7 @@ pub mod remote;
 pub mod token;
 
 pub use address::Address;
+pub use bounds::is_bounded;
 pub use cache::Cache;
 pub use error::{FetchError, Kind};
 pub use fetch::{Fetcher, Reach, Settings};

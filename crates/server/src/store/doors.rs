@@ -133,7 +133,7 @@ impl Store {
         rows.iter().map(|row| server_of(row).map_err(StoreError::query(SERVERS))).collect()
     }
 
-    /// The install-manifests that were changed last, the newest first; of a namespace where one is named.
+    /// The install-manifests, those that were published first before others; of a namespace where one is named.
     pub async fn listed(
         &self,
         namespace: Option<&str>,
@@ -147,7 +147,11 @@ impl Store {
         if let Some(namespace) = namespace {
             asked.push(" AND p.namespace = ").push_bind(namespace.to_owned());
         }
-        asked.push(" ORDER BY p.changed DESC LIMIT ").push_bind(i64::from(limit));
+        // Of several that have one id in different namespaces, the one that was there first comes first.
+        asked.push(
+            " ORDER BY (SELECT MIN(w.published_at) FROM versions w WHERE w.package = p.id), p.id LIMIT ",
+        );
+        asked.push_bind(i64::from(limit));
         let rows = asked.query().fetch_all(&self.pool).await.map_err(StoreError::query(ENTRIES))?;
         rows.iter().map(|row| entry_of(row).map_err(StoreError::query(ENTRIES))).collect()
     }

@@ -35,6 +35,15 @@ impl Store {
     ///
     /// Changes become visible in the order of their numbers, so none before the last that is given is left out.
     pub async fn changes(&self, after: i64, limit: u32) -> Result<Vec<Changed>, StoreError> {
+        match self.rows(after, limit).await {
+            Ok(changes) => Ok(changes),
+            // One row that cannot be read must not hide the others.
+            Err(error) if is_unreadable(&error) => self.rows_one_by_one(after, limit).await,
+            Err(error) => Err(StoreError::query(READ)(error)),
+        }
+    }
+
+    async fn rows(&self, after: i64, limit: u32) -> Result<Vec<Changed>, sqlx::Error> {
         let rows = sqlx::query(
             "SELECT p.id, p.changed, v.entry, v.found, p.namespace, b.entry, b.found FROM packages p \
              LEFT JOIN versions v ON v.package = p.id AND v.version = p.latest \
@@ -45,10 +54,53 @@ impl Store {
         .bind(after)
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
+        .await?;
+        rows.iter().map(changed).collect()
+    }
+
+    /// The same, each row for itself. One that cannot be read is given as one whose bytes make no sense, which
+    /// whoever takes it in counts as damaged.
+    async fn rows_one_by_one(&self, after: i64, limit: u32) -> Result<Vec<Changed>, StoreError> {
+        let numbers: Vec<i64> = sqlx::query_scalar(
+            "SELECT changed FROM packages WHERE changed > $1 ORDER BY changed LIMIT $2",
+        )
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
         .await
         .map_err(StoreError::query(READ))?;
-        rows.iter().map(|row| changed(row).map_err(StoreError::query(READ))).collect()
+        let mut all = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            match self.rows(number - 1, 1).await {
+                Ok(changes) => all.extend(changes),
+                Err(error) if is_unreadable(&error) => all.push(self.unreadable(number).await?),
+                Err(error) => return Err(StoreError::query(READ)(error)),
+            }
+        }
+        Ok(all)
     }
+
+    async fn unreadable(&self, number: i64) -> Result<Changed, StoreError> {
+        let found = sqlx::query("SELECT id, namespace FROM packages WHERE changed = $1")
+            .bind(number)
+            .fetch_one(&self.pool)
+            .await;
+        let (id, namespace) = match found {
+            Ok(row) => (row.try_get(0).unwrap_or_default(), row.try_get(1).unwrap_or_default()),
+            Err(error) if is_unreadable(&error) => (String::new(), String::new()),
+            Err(error) => return Err(StoreError::query(READ)(error)),
+        };
+        let offered = Some(Offered { entry: Vec::new(), found: String::new() });
+        Ok(Changed { id, number, namespace, offered, ahead: None })
+    }
+}
+
+/// Whether it is the bytes of a row that are wrong, not the database.
+fn is_unreadable(error: &sqlx::Error) -> bool {
+    matches!(
+        error,
+        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } | sqlx::Error::AnyDriverError(_)
+    )
 }
 
 fn changed(row: &sqlx::any::AnyRow) -> Result<Changed, sqlx::Error> {

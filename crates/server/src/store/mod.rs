@@ -152,6 +152,16 @@ impl Store {
         Connections { open: self.pool.size(), idle: self.pool.num_idle() }
     }
 
+    /// Whether any version is known.
+    pub async fn has_versions(&self) -> Result<bool, StoreError> {
+        let doing = "look for a version";
+        let found: Option<i64> = sqlx::query_scalar("SELECT size FROM versions LIMIT 1")
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(StoreError::query(doing))?;
+        Ok(found.is_some())
+    }
+
     /// Whether the database answers.
     pub async fn check_alive(&self) -> Result<(), StoreError> {
         let one =

@@ -4,7 +4,7 @@ use registry::{State, Waiting, WaitingList};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::versions::{FindError, commit, next, settle};
+use super::versions::{commit, next, settle};
 use super::{Store, StoreError, read, stored};
 use crate::token::Scope;
 
@@ -18,6 +18,8 @@ pub struct Review<'r> {
     pub id: &'r str,
     /// The version.
     pub version: &'r str,
+    /// Where it stood when that was decided.
+    pub seen: State,
     /// Where it stands from now on.
     pub state: State,
     /// Why.
@@ -65,23 +67,27 @@ impl Store {
         Ok(WaitingList { waiting: waiting.map_err(StoreError::query(READ))?, total: read(total) })
     }
 
-    /// Keeps what a reviewer says; from then on it holds.
-    pub async fn review(&self, review: &Review<'_>) -> Result<(), FindError> {
+    /// Keeps what a reviewer says; from then on it holds. Says whether it was: not where the version stands elsewhere
+    /// by now than whoever decided has seen.
+    pub async fn review(&self, review: &Review<'_>) -> Result<bool, StoreError> {
         let mut change = self.change(REVIEW).await?;
         let connection = &mut *change.transaction;
         let number = next(connection, REVIEW).await?;
         let done = sqlx::query(
-            "UPDATE versions SET channel = $1, review_reason = $2 WHERE package = $3 AND version = $4",
+            "UPDATE versions SET channel = $1, review_reason = $2, updated_at = $3 \
+             WHERE package = $4 AND version = $5 AND channel = $6",
         )
         .bind(review.state.name())
         .bind(Some(review.reason).filter(|reason| !reason.is_empty()))
+        .bind(stored(review.at))
         .bind(review.id)
         .bind(review.version)
+        .bind(review.seen.name())
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(REVIEW))?;
         if done.rows_affected() == 0 {
-            return Err(FindError::NoVersion);
+            return Ok(false);
         }
         sqlx::query(
             "INSERT INTO reviews (package, version, number, channel, reason, reviewer, at) \
@@ -99,7 +105,7 @@ impl Store {
         .map_err(StoreError::query(REVIEW))?;
         settle(connection, review.id, number, REVIEW).await?;
         commit(change, REVIEW).await?;
-        Ok(())
+        Ok(true)
     }
 
     /// Everything that was said of a version, the oldest first: the channel, the reason, the reviewer's

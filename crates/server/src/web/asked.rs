@@ -55,7 +55,17 @@ impl Asked {
             [id @ .., "versions"] => (id, Part::Versions),
             id => (id, Part::Highest),
         };
-        if id.is_empty() || id.iter().any(|segment| segment.is_empty()) {
+        let is_nameless = match &part {
+            Part::Version(name)
+            | Part::Bundle(name)
+            | Part::Package(name)
+            | Part::Manifest(name)
+            | Part::Yank(name)
+            | Part::Review(name)
+            | Part::Owner(name) => name.is_empty(),
+            Part::Highest | Part::Versions | Part::Owners => false,
+        };
+        if is_nameless || id.is_empty() || id.iter().any(|segment| segment.is_empty()) {
             return Err(unknown());
         }
         Ok(Self { tool: decode(&id.join("/"))?, part })
@@ -84,8 +94,18 @@ mod tests {
             let asked = Asked::read(&format!("/v1/tools/{path}")).unwrap();
             assert_eq!(asked, Asked { tool: tool.to_owned(), part }, "{path}");
         }
-        for path in ["", "/", "a//b", "a.b/", "versions", "versions/1.0.0", "%zz", "a/versions/%ff"]
-        {
+        for path in [
+            "",
+            "/",
+            "a//b",
+            "a.b/",
+            "a.b/versions/",
+            "a.b/versions//package",
+            "versions",
+            "versions/1.0.0",
+            "%zz",
+            "a/versions/%ff",
+        ] {
             assert!(Asked::read(&format!("/v1/tools/{path}")).is_err(), "{path}");
         }
     }

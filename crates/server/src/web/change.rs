@@ -1,6 +1,7 @@
 //! Publish, yank.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, Multipart, Request, State};
@@ -13,9 +14,11 @@ use registry::{Outcome, Yank};
 use super::answer;
 use super::caller;
 use super::refused::{Refused, clip};
+use super::review::hide_foreign;
 use super::text::Parameters;
 use crate::hub::HubForm;
-use crate::service::Registry;
+use crate::service::{ChangeError, Registry};
+use crate::token::Action;
 use crate::upload::LONGEST_ID;
 
 /// What the part of a form is called that holds the package.
@@ -24,6 +27,8 @@ const PARTS: [&str; 3] = ["package", "bundle", "file"];
 const SILENCE: std::time::Duration = std::time::Duration::from_secs(20);
 /// The most bytes of a body that is no package.
 const SMALL: usize = 64 << 10;
+/// How long somebody waits for a turn to publish.
+const TURN: Duration = Duration::from_secs(30);
 
 /// Publishes a package: its file, a bundle, or a form with either.
 pub(super) async fn publish(
@@ -32,16 +37,19 @@ pub(super) async fn publish(
 ) -> Result<Response, Refused> {
     // Nobody's body is read before it is known who sends it.
     let token = caller::required(&request)?;
+    if !token.role.allows(Action::Publish) {
+        return Err(Refused::change(ChangeError::Role(Action::Publish), "", None));
+    }
     let parameters = Parameters::read(request.uri().query())?;
     let id = parameters.get("id").filter(|id| !id.is_empty()).map(str::to_owned);
     if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
         return Err(Refused::invalid("the id is too long"));
     }
     let channel = caller::channel(&parameters)?;
-    let _room = registry
-        .uploading
-        .acquire()
+    let room = Arc::clone(&registry.uploading).acquire_owned();
+    let room = tokio::time::timeout(TURN, room)
         .await
+        .map_err(|_| Refused::unavailable("too much is being published; come again"))?
         .map_err(|_| Refused::unavailable("the registry is closing"))?;
     let (parts, body) = request.into_parts();
     let bytes = whole(&registry, body, registry.settings.upload_bytes).await?;
@@ -51,7 +59,7 @@ pub(super) async fn publish(
         Sent::Package(bytes)
     };
     let published = match sent {
-        Sent::Package(bytes) => registry.publish(&token, bytes, id, channel).await,
+        Sent::Package(bytes) => registry.publish(&token, bytes, id, channel, Some(room)).await,
         Sent::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel).await,
     };
     let published = published.map_err(|error| Refused::change(error, "", None))?;
@@ -75,6 +83,7 @@ pub(super) async fn yank(
         return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
     }
     let token = caller::required(&request)?;
+    hide_foreign(registry, tool, Some(&token)).await?;
     let body = whole(registry, request.into_body(), SMALL).await?;
     let yank = match body.trim_ascii() {
         [] => Yank::default(),

@@ -62,9 +62,6 @@ async fn let_in(registry: &Registry, request: &mut Request) -> Result<(), Refuse
     check_host(request)?;
     let from = from(registry, request).map(Who::at);
     let now = Instant::now();
-    if let Some(who) = &from {
-        registry.rates.failures.check(who, now).map_err(Refused::too_often)?;
-    }
     let is_exchange = request.uri().path() == EXCHANGE;
     let is_reading = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
     let must_show = registry.settings.reading == Reading::Tokens && !is_exchange;
@@ -72,7 +69,10 @@ async fn let_in(registry: &Registry, request: &mut Request) -> Result<(), Refuse
         match caller::token(registry, request.headers()).await {
             Ok(token) => Some(token),
             Err(refused) => {
-                if let Some(who) = from.as_ref().filter(|_| refused.is_unauthorized()) {
+                // Whoever shows a token that is good is let in, whatever others do at the same address.
+                let is_counted =
+                    refused.is_unauthorized() && caller::shows_token(request.headers());
+                if let Some(who) = from.as_ref().filter(|_| is_counted) {
                     registry.rates.failures.take(who, now).map_err(Refused::too_often)?;
                 }
                 return Err(refused);
@@ -124,8 +124,10 @@ fn check_host(request: &Request) -> Result<(), Refused> {
 /// From where somebody asks; none who is on this machine.
 pub(super) fn from(registry: &Registry, request: &Request) -> Option<std::net::IpAddr> {
     let peer = request.extensions().get::<Peer>()?.0.ip();
-    let address = address::of(peer, request.headers(), &registry.settings.proxies);
-    (!address.is_loopback()).then_some(address)
+    let proxies = &registry.settings.proxies;
+    // What a header says is never this machine: anybody can write it.
+    let is_here = peer.is_loopback() && !proxies.iter().any(|network| network.contains(&peer));
+    (!is_here).then(|| address::of(peer, request.headers(), proxies))
 }
 
 /// What is answered to one is kept by nobody for others.

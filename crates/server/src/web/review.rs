@@ -110,7 +110,7 @@ pub(super) async fn owners(
 }
 
 /// A tool that whoever asks does not see is not there.
-async fn hide_foreign(
+pub(super) async fn hide_foreign(
     registry: &Registry,
     tool: &str,
     token: Option<&Token>,

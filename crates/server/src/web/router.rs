@@ -58,6 +58,8 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/openapi.json", get(openapi::document))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
+        // Every body is bounded by whoever reads it.
+        .layer(axum::extract::DefaultBodyLimit::disable())
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth))
         // Nothing is answered but what the door lets through: whatever is added above is behind it.
         .layer(middleware::from_fn_with_state(Arc::clone(&registry), door::keep))

@@ -1,6 +1,7 @@
 //! One tool: describe, versions, bundle, download.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -69,7 +70,7 @@ pub(super) async fn route(
     let known = known.map_err(|error| not_found(error, &asked))?;
     let keep = keep(version.unwrap_or(LATEST), &known);
     match &asked.part {
-        Part::Bundle(_) => bundle(&registry, headers, keep, &known).await,
+        Part::Bundle(_) => bundle(&registry, headers, keep, &known, &method).await,
         Part::Package(_) => download(&registry, headers, keep, &known, &method).await,
         Part::Manifest(_) => manifest(&registry, headers, keep, &known).await,
         _ => Ok(describe(headers, &known, keep)),
@@ -118,6 +119,8 @@ async fn versions(
 
 /// The word for the highest version.
 const LATEST: &str = "latest";
+/// How long somebody waits for a turn.
+const TURN: Duration = Duration::from_secs(30);
 
 /// A version never changes; whether it is offered does, and so does which is the highest.
 fn keep(asked: &str, known: &Known) -> Keep {
@@ -138,6 +141,7 @@ async fn bundle(
     headers: &HeaderMap,
     keep: Keep,
     known: &Known,
+    method: &Method,
 ) -> Result<Response, Refused> {
     if known.runtime != EntryPoint::NODE {
         let message = format!(
@@ -149,12 +153,16 @@ async fn bundle(
             .detail("runtime", known.runtime.as_str()));
     }
     let tag = format!("W/\"bundle-{}\"", known.digest);
-    let text = if answer::has(headers, &tag) {
+    let text = if answer::has(headers, &tag) || method == Method::HEAD {
         String::new()
     } else {
+        let room = Arc::clone(&registry.bundling).acquire_owned();
+        let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
+        let room = room.ok_or_else(|| Refused::unavailable("too many bundles are being made"))?;
         let bytes = registry.blobs.get(digest_of(known)?).await?;
         let (limits, described) = (registry.settings.limits, known.describe.clone());
         let made = tokio::task::spawn_blocking(move || {
+            let _room = room;
             let describe: Describe = serde_json::from_slice(&described).ok()?;
             let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
             let bundle = Bundle::new(describe, &archive).ok()?;

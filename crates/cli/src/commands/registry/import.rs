@@ -129,6 +129,11 @@ impl Import<'_> {
     fn address(&mut self) -> Result<(), Failure> {
         let source = &self.args.source;
         let address = remote::address(source)?;
+        if !address.is_private_talk() {
+            let message =
+                format!("everybody on the way from `{source}` could change what is imported");
+            return Err(Failure::new(Exit::Denied, message).hint("use https://"));
+        }
         let client = client_for(&address)?;
         let address = address.url();
         if address.path().to_ascii_lowercase().ends_with(".json") {
