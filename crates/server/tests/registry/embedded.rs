@@ -2,7 +2,7 @@
 
 use crate::suite::world::World;
 use crate::suite::{
-    administering, care, changes, client, doors, hub, identities, pages, private, reading,
+    administering, care, changes, client, doors, hub, identities, lasting, pages, private, reading,
     refusals, reviewing, watching,
 };
 use server::Blobs;
@@ -38,6 +38,10 @@ embedded! {
     changes::what_is_yanked_is_hidden_and_still_downloaded,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
+    lasting::what_was_answered_is_old_when_anything_changes,
+    lasting::a_row_that_cannot_be_read_hides_no_other,
+    lasting::a_form_may_be_as_large_as_a_package,
+    lasting::what_no_client_reads_is_not_published,
     private::without_a_token_nothing_is_read,
     private::a_token_for_one_namespace_sees_no_other,
     administering::tokens_are_made_listed_and_revoked_over_http,

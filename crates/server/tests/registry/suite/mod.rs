@@ -7,6 +7,7 @@ pub(crate) mod client;
 pub(crate) mod doors;
 pub(crate) mod hub;
 pub(crate) mod identities;
+pub(crate) mod lasting;
 pub(crate) mod packages;
 pub(crate) mod pages;
 pub(crate) mod private;
@@ -35,6 +36,10 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
+    lasting::what_was_answered_is_old_when_anything_changes(fresh().await).await;
+    lasting::a_row_that_cannot_be_read_hides_no_other(fresh().await).await;
+    lasting::a_form_may_be_as_large_as_a_package(fresh().await).await;
+    lasting::what_no_client_reads_is_not_published(fresh().await).await;
     private::without_a_token_nothing_is_read(fresh().await).await;
     private::a_token_for_one_namespace_sees_no_other(fresh().await).await;
     administering::tokens_are_made_listed_and_revoked_over_http(fresh().await).await;
