@@ -164,6 +164,11 @@ impl Registry {
         Ok(())
     }
 
+    /// Whether somebody may see how the registry itself is doing.
+    pub fn check_operator(&self, by: &Token) -> Result<(), AccessError> {
+        check_admin(by, &Scope::All)
+    }
+
     /// Makes a token for somebody; nobody gives more than they have.
     pub async fn give_token(
         &self,

@@ -15,7 +15,7 @@ use crate::hub::{FormError, HubForm, next_version};
 use crate::identity::keys::{Asking, Keys};
 use crate::metrics::Metrics;
 use crate::rate::Rates;
-use crate::settings::{Quarantine, Reading};
+use crate::settings::{Counting, Quarantine, Reading};
 use crate::store::listen::Ear;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, NewVersion, PublishError};
@@ -60,6 +60,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Where it is written what became of each request.
     pub log: Option<Log>,
+    /// Where it is told what is counted.
+    pub counting: Counting,
 }
 
 impl std::fmt::Debug for Settings {
@@ -74,6 +76,7 @@ impl std::fmt::Debug for Settings {
             .field("rates", &self.rates)
             .field("proxies", &self.proxies)
             .field("asking", &self.asking)
+            .field("counting", &self.counting)
             .finish_non_exhaustive()
     }
 }
@@ -92,6 +95,7 @@ impl Default for Settings {
             asking: Asking::default(),
             log: None,
             public_url: None,
+            counting: Counting::default(),
         }
     }
 }
@@ -222,7 +226,8 @@ impl Registry {
     ) -> Result<Published, ChangeError> {
         let id = form.id().map_err(ChangeError::Form)?;
         for _ in 0..ATTEMPTS {
-            let known = match self.store.versions(&id).await {
+            // One that nobody sees yet is taken all the same.
+            let known = match self.store.versions_hidden(&id).await {
                 Ok(known) => known.versions,
                 Err(FindError::Store(error)) => return Err(ChangeError::Store(error)),
                 Err(_) => Vec::new(),

@@ -1,6 +1,6 @@
 //! What waits for a reviewer, and what was said of it.
 
-use registry::{State, Waiting, WaitingList};
+use registry::{Reviewed, State, Waiting, WaitingList};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
@@ -71,12 +71,14 @@ impl Store {
         let connection = &mut *change.transaction;
         let number = next(connection, REVIEW).await?;
         let done = sqlx::query(
-            "UPDATE versions SET channel = $1, review_reason = $2 WHERE package = $3 AND version = $4",
+            "UPDATE versions SET channel = $1, review_reason = $2, updated_at = $5 \
+             WHERE package = $3 AND version = $4",
         )
         .bind(review.state.name())
         .bind(Some(review.reason).filter(|reason| !reason.is_empty()))
         .bind(review.id)
         .bind(review.version)
+        .bind(stored(review.at))
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(REVIEW))?;
@@ -102,13 +104,8 @@ impl Store {
         Ok(())
     }
 
-    /// Everything that was said of a version, the oldest first: the channel, the reason, the reviewer's
-    /// token, and when.
-    pub async fn reviews(
-        &self,
-        id: &str,
-        version: &str,
-    ) -> Result<Vec<(String, String, String, u64)>, StoreError> {
+    /// Everything that was said of a version, the oldest first.
+    pub async fn reviews(&self, id: &str, version: &str) -> Result<Vec<Reviewed>, StoreError> {
         let rows = sqlx::query(
             "SELECT channel, reason, reviewer, at FROM reviews WHERE package = $1 AND version = $2 \
              ORDER BY number",
@@ -118,8 +115,14 @@ impl Store {
         .fetch_all(&self.pool)
         .await
         .map_err(StoreError::query(READ))?;
-        let said = |row: &AnyRow| -> Result<(String, String, String, u64), sqlx::Error> {
-            Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, read(row.try_get(3)?)))
+        let said = |row: &AnyRow| -> Result<Reviewed, sqlx::Error> {
+            let channel: String = row.try_get(0)?;
+            Ok(Reviewed {
+                channel: State::named(&channel).unwrap_or(State::Rejected),
+                reason: row.try_get(1)?,
+                reviewer: row.try_get(2)?,
+                at: read(row.try_get(3)?),
+            })
         };
         let all: Result<_, sqlx::Error> = rows.iter().map(said).collect();
         all.map_err(StoreError::query(READ))

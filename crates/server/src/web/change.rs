@@ -13,6 +13,7 @@ use registry::{Outcome, Yank};
 use super::answer;
 use super::caller;
 use super::refused::{Refused, clip};
+use super::review;
 use super::text::Parameters;
 use crate::hub::HubForm;
 use crate::service::Registry;
@@ -75,6 +76,7 @@ pub(super) async fn yank(
         return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
     }
     let token = caller::required(&request)?;
+    review::hide_foreign(registry, tool, Some(&token)).await?;
     let body = whole(registry, request.into_body(), SMALL).await?;
     let yank = match body.trim_ascii() {
         [] => Yank::default(),

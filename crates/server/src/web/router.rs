@@ -14,9 +14,10 @@ use tower_http::compression::{CompressionLayer, CompressionLevel};
 
 use super::refused::Refused;
 use super::{
-    admin, answer, change, door, find, listings, openapi, pages, review, servers, tool, watch,
+    admin, answer, caller, change, door, find, listings, openapi, pages, review, servers, tool, watch,
 };
 use crate::service::Registry;
+use crate::settings::{Counting, Reading};
 
 /// The least bytes that are worth compressing.
 const WORTH: u16 = 256;
@@ -70,6 +71,18 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .with_state(registry)
 }
 
+/// What the operator's own programs ask, at an address of its own: nobody needs a token there.
+pub fn watching(registry: Arc<Registry>) -> Router {
+    Router::new()
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(counted))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn(share))
+        .with_state(registry)
+}
+
 async fn unknown(request: Request) -> Refused {
     Refused::unknown_path(request.uri().path())
 }
@@ -83,8 +96,23 @@ async fn healthy() -> Response {
     answer::json(StatusCode::OK, r#"{"status":"ok"}"#)
 }
 
+/// What is counted, for those who may know.
+async fn metrics(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    match (registry.settings.counting, registry.settings.reading) {
+        (Counting::Apart, _) => return Err(Refused::unknown_path(request.uri().path())),
+        (Counting::Here, Reading::Tokens) => {
+            registry.check_operator(&caller::required(&request)?)?;
+        }
+        (Counting::Here, Reading::Everybody) => {}
+    }
+    Ok(counted(State(registry)).await)
+}
+
 /// What is counted.
-async fn metrics(State(registry): State<Arc<Registry>>) -> Response {
+async fn counted(State(registry): State<Arc<Registry>>) -> Response {
     let text = registry.metrics.text(&registry).await;
     let kind = HeaderValue::from_static(crate::metrics::CONTENT_TYPE);
     ([(header::CONTENT_TYPE, kind)], text).into_response()

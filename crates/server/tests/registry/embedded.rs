@@ -3,7 +3,7 @@
 use crate::suite::world::World;
 use crate::suite::{
     administering, care, changes, client, doors, hub, identities, pages, private, reading,
-    refusals, reviewing, watching,
+    refusals, reviewing, together, watching,
 };
 use server::Blobs;
 
@@ -50,10 +50,12 @@ embedded! {
     reviewing::what_is_approved_is_offered_in_its_channel,
     reviewing::what_is_refused_stays_hidden_with_its_reason,
     care::a_check_names_what_is_damaged,
+    care::a_check_reads_what_every_part_has_written,
     care::gc_removes_what_no_version_has,
     care::a_publish_keeps_its_file_whatever_gc_does,
     care::publishes_and_gc_at_the_same_moment_lose_nothing,
     care::a_backup_comes_back,
+    care::a_backup_holds_every_table,
     care::what_is_no_backup_is_refused,
     watching::what_happens_is_counted_without_words_from_outside,
     watching::each_request_is_told_of_once_and_without_secrets,
@@ -65,6 +67,10 @@ embedded! {
     doors::install_manifests_are_listed_where_others_look_for_them,
     doors::capabilities_are_listed_in_a_catalog,
     hub::a_file_with_a_form_is_published_as_the_hub_does,
+    together::what_is_held_back_is_told_by_no_door,
+    together::a_form_of_the_hub_waits_like_everything_else,
+    together::a_token_for_one_namespace_comes_by_every_door,
+    together::what_is_counted_is_for_the_operator,
     client::the_client_does_all_that_a_registry_offers,
     pages::every_page_is_shown,
     pages::what_pages_are_made_with_is_kept_for_ever,

@@ -73,6 +73,11 @@ pub(crate) async fn an_identity_is_exchanged_once_and_told_with_the_version(mut 
         let versions = world.get_as(token, "/v1/tools/acme.pdf.read/versions").await.json();
         assert_eq!(versions["versions"][0]["provenance"], told);
     }
+    let page = world.get_as(&world.token, "/tools/acme.pdf.read").await;
+    let page = String::from_utf8_lossy(&page.body).into_owned();
+    for part in ["Built from", "acme/tools", "refs/tags/v1", "Sworn by"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
     // What is published by hand has none.
     world.publish(mcpkg("acme.pdf.write", "1.0.0", "")).await;
     let by_hand = world.get_as(&world.token, "/v1/tools/acme.pdf.write").await.json();
