@@ -10,8 +10,8 @@ use super::process::{Served, ask, demanded, done, get, haft, package};
 /// Where `./test` puts the program.
 const PEERS: &str = "HAFT_API_PEERS";
 
-/// What is asked as it should be and refused all the same: a search for nothing, and the bundle of what Node
-/// does not run. Both are written in the specification of the API.
+/// What is asked as it should be and refused all the same: a search for nothing, the bundle of what Node does not
+/// run, a cursor that was not given, a name that is short in letters and long in bytes.
 const EXPECTED: &str = r#"
 [[operations]]
 include-operation-id = "searchTools"
@@ -20,6 +20,22 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400]
 [[operations]]
 include-operation-id = "bundleVersion"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
+include-operation-id = "listServers"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
+
+[[operations]]
+include-operation-id = "listServersOfOld"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
+
+[[operations]]
+include-operation-id = "listCapabilities"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400]
+
+[[operations]]
+include-operation-id = "listManifests"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400]
 "#;
 
 fn peers() -> Option<PathBuf> {
@@ -99,6 +115,13 @@ fn every_answer_is_as_the_api_describes_it() {
         ["--include-method", "POST", "--include-method", "PUT", "--include-method", "DELETE"];
     let more = ["--exclude-checks", "positive_data_acceptance,ignored_auth", "--header", &shown];
     all(&[&writes[..], &more[..]].concat());
+    // An administrator may ask everything.
+    let made = done(haft(home.path()).args([
+        "registry", "token", "new", "--namespace", "*", "--role", "admin",
+    ]));
+    let shown = format!("Authorization: Bearer {}", made["token"].as_str().unwrap());
+    let more = ["--exclude-checks", "positive_data_acceptance,ignored_auth", "--header", &shown];
+    all(&[&["--include-path-regex", "^/v1/(tokens|publishers|reviews|tools/.*/(owners|review))"][..], &more[..]].concat());
     assert_eq!(get(&served.address, "/v1/tools/acme.pdf").unwrap().status, 200);
 }
 
