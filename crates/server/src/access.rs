@@ -8,13 +8,16 @@ use crate::identity::{self, IdentityError, Sworn};
 use crate::service::{ChangeError, MakeTokenError, Registry, make_token, now};
 use crate::store::StoreError;
 use crate::store::owners::Changed;
-use crate::store::reviews::Review;
+use crate::store::reviews::{Kept, Review};
 use crate::store::tokens::{Identity, Token};
 use crate::store::versions::{FindError, Which};
 use crate::token::{Action, Role, Scope, Secret};
 
 /// How long a token is good that is given for an identity.
 pub const GIVEN_FOR: Duration = Duration::from_mins(15);
+
+/// How often it is looked again who may say something of a version that others move meanwhile.
+const AGAIN: usize = 8;
 
 /// Why an administrator's wish is not done.
 #[derive(Debug)]
@@ -103,6 +106,10 @@ impl Registry {
         if !token.scope.covers(&namespace) {
             return Err(ChangeError::Namespace(namespace));
         }
+        // What is given for a quarter of an hour gives nobody anything for longer.
+        if token.provenance.is_some() {
+            return Err(ChangeError::Role(Action::Administer));
+        }
         let done = match change {
             OwnerChange::Add if owner == namespace => Ok(Changed::Unchanged),
             OwnerChange::Add => self.store.add_owner(&id, owner, &token.id, now()).await,
@@ -141,27 +148,33 @@ impl Registry {
             other => ChangeError::NotFound(other),
         };
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
-        let known = self.store.find_hidden(&id, Which::Exactly(version)).await.map_err(found)?;
-        let is_held = self.settings.quarantine.holds(&namespace) || !known.channel.is_offered();
-        let action = match (decision.channel, is_held) {
-            (Some(_), false) if token.role == Role::Publish => Action::Publish,
-            _ => Action::Review,
-        };
-        self.check(token, action, &id, [namespace.as_str()]).await?;
-        if is_held && decision.channel.is_some() && known.publisher == token.id {
-            return Err(ChangeError::OwnVersion);
+        for _ in 0..AGAIN {
+            let known =
+                self.store.find_hidden(&id, Which::Exactly(version)).await.map_err(found)?;
+            let is_held = self.settings.quarantine.holds(&namespace) || !known.channel.is_offered();
+            let action = match (decision.channel, is_held) {
+                (Some(_), false) if token.role == Role::Publish => Action::Publish,
+                _ => Action::Review,
+            };
+            self.check(token, action, &id, [namespace.as_str()]).await?;
+            if is_held && decision.channel.is_some() && known.publisher == token.id {
+                return Err(ChangeError::OwnVersion);
+            }
+            let review = Review {
+                id: &id,
+                version,
+                seen: known.channel,
+                state: decision.channel.map_or(State::Rejected, Channel::into),
+                reason: decision.reason.trim(),
+                by: &token.id,
+                at: now(),
+            };
+            if self.store.review(&review).await.map_err(found)? == Kept::Said {
+                let _found_later = self.catalog.refresh(&self.store).await;
+                return Ok(());
+            }
         }
-        let review = Review {
-            id: &id,
-            version,
-            state: decision.channel.map_or(State::Rejected, Channel::into),
-            reason: decision.reason.trim(),
-            by: &token.id,
-            at: now(),
-        };
-        self.store.review(&review).await.map_err(found)?;
-        let _found_later = self.catalog.refresh(&self.store).await;
-        Ok(())
+        Err(ChangeError::Busy)
     }
 
     /// Whether somebody may see how the registry itself is doing.

@@ -29,6 +29,9 @@ const POLL: Duration = Duration::from_millis(500);
 /// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
 const REMOVED_BETWEEN: usize = 10;
 
+/// How many bundles are made side by side.
+const BUNDLES: usize = 4;
+
 /// Where it is written what became of each request.
 pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
 
@@ -117,6 +120,8 @@ pub struct Registry {
     pub(crate) closing: AtomicBool,
     /// One for each upload that may be in memory.
     pub(crate) uploading: Semaphore,
+    /// One for each bundle that may be made at the same time.
+    pub(crate) bundling: Semaphore,
     /// The keys of issuers of identities.
     pub(crate) keys: Keys,
     /// Who has asked how often.
@@ -161,7 +166,19 @@ impl Registry {
         let rates = Rates::new(&settings.rates);
         let keys = Keys::new(settings.asking);
         let (metrics, closing) = (Metrics::default(), AtomicBool::new(false));
-        Ok(Self { store, blobs, catalog, settings, metrics, closing, uploading, keys, rates })
+        let bundling = Semaphore::new(BUNDLES);
+        Ok(Self {
+            store,
+            blobs,
+            catalog,
+            settings,
+            metrics,
+            closing,
+            uploading,
+            bundling,
+            keys,
+            rates,
+        })
     }
 
     /// Says that it is closing: whoever asks whether it is ready is told so.

@@ -188,9 +188,8 @@ pub(crate) fn run(
 }
 
 async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    let busy = |error| {
-        Failure::new(Exit::Unavailable, format!("failed to listen at {at}")).cause(error)
-    };
+    let busy =
+        |error| Failure::new(Exit::Unavailable, format!("failed to listen at {at}")).cause(error);
     let listener = TcpListener::bind(at).await.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
     Ok((listener, address))

@@ -11,7 +11,7 @@ use super::process::{Served, ask, demanded, done, get, haft, package};
 const PEERS: &str = "HAFT_API_PEERS";
 
 /// What is asked as it should be and refused all the same: a search for nothing, the bundle of what Node does not
-/// run, a cursor that was not given, a name that is short in letters and long in bytes.
+/// run, an identity that nobody has sworn, a cursor that was not given, a name that is short in letters and long in bytes.
 const EXPECTED: &str = r#"
 [[operations]]
 include-operation-id = "searchTools"
@@ -28,6 +28,10 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
 [[operations]]
 include-operation-id = "listServersOfOld"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
+
+[[operations]]
+include-operation-id = "exchangeIdentity"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 401]
 
 [[operations]]
 include-operation-id = "listCapabilities"
@@ -117,11 +121,21 @@ fn every_answer_is_as_the_api_describes_it() {
     all(&[&writes[..], &more[..]].concat());
     // An administrator may ask everything.
     let made = done(haft(home.path()).args([
-        "registry", "token", "new", "--namespace", "*", "--role", "admin",
+        "registry",
+        "token",
+        "new",
+        "--namespace",
+        "*",
+        "--role",
+        "admin",
     ]));
     let shown = format!("Authorization: Bearer {}", made["token"].as_str().unwrap());
     let more = ["--exclude-checks", "positive_data_acceptance,ignored_auth", "--header", &shown];
-    all(&[&["--include-path-regex", "^/v1/(tokens|publishers|reviews|tools/.*/(owners|review))"][..], &more[..]].concat());
+    all(&[
+        &["--include-path-regex", "^/v1/(tokens|publishers|reviews|tools/.*/(owners|review))"][..],
+        &more[..],
+    ]
+    .concat());
     assert_eq!(get(&served.address, "/v1/tools/acme.pdf").unwrap().status, 200);
 }
 
@@ -148,4 +162,28 @@ fn the_metrics_are_read_by_the_library_of_prometheus() {
     for name in ["haft_requests", "haft_request_duration_seconds", "haft_feed_lag_seconds"] {
         assert!(said.split_whitespace().any(|known| known == name), "{said}");
     }
+}
+
+#[test]
+fn metrics_have_an_address_of_their_own() {
+    let home = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = haft(home.path());
+    command
+        .args(["registry", "serve", "--listen", "127.0.0.1:0", "--private", "--json"])
+        .args(["--metrics-listen", &free.to_string()])
+        .stderr(Stdio::null());
+    let served = Served::start(command);
+    let watched = free.to_string();
+    for (address, path, status) in [
+        (&served.address, "/metrics", 401),
+        (&served.address, "/healthz", 200),
+        (&watched, "/metrics", 200),
+        (&watched, "/readyz", 200),
+        (&watched, "/v1/tools", 404),
+    ] {
+        assert_eq!(get(address, path).unwrap().status, status, "{address}{path}");
+    }
+    let metrics = get(&watched, "/metrics").unwrap().body;
+    assert!(String::from_utf8_lossy(&metrics).contains("haft_catalog_tools 0"));
 }

@@ -4,6 +4,7 @@
 //! never change and are not removed while a row speaks of them. What is damaged is named, left out, and breaks no
 //! other.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 use std::path::Path;
 
@@ -35,7 +36,7 @@ pub async fn backup(store: &Store, blobs: &Blobs, into: &Path) -> Result<Kept, C
     let mut kept = Kept::default();
     let temporary = "a temporary file";
     let mut rows = tempfile::tempfile().map_err(failed(temporary))?;
-    // One line for each file, so that no registry is too large to hold their names in memory.
+    // One line for each version: several may have the same file, which is kept once.
     let mut names = tempfile::tempfile().map_err(failed(temporary))?;
     let mut hasher = Hasher::default();
     {
@@ -72,12 +73,16 @@ pub async fn backup(store: &Store, blobs: &Blobs, into: &Path) -> Result<Kept, C
     sink.put(ROWS, size, &mut rows)?;
     let mut tail = Tail::default();
     names.rewind().map_err(failed(temporary))?;
+    let mut seen = HashSet::new();
     for line in BufReader::new(&mut names).lines() {
         let line = line.map_err(failed(temporary))?;
         let Some(digest) = Digest::parse(&line) else {
             kept.damaged.push(format!("`{line}` is no digest of a package file"));
             continue;
         };
+        if !seen.insert(digest) {
+            continue;
+        }
         match blobs.get(digest).await {
             Ok(bytes) => {
                 sink.blob(digest, &bytes)?;

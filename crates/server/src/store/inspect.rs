@@ -111,9 +111,12 @@ impl Store {
         {
             faults.push("its channel is none".to_owned());
         }
-        for (place, what) in
-            [(7, "where it was built"), (8, "its server.json"), (9, "its entry"), (10, "its capability")]
-        {
+        for (place, what) in [
+            (7, "where it was built"),
+            (8, "its server.json"),
+            (9, "its entry"),
+            (10, "its capability"),
+        ] {
             let text = noted(&mut faults, row.try_get::<Option<String>, _>(place)).flatten();
             let is_read = |text: &String| match place {
                 7 => serde_json::from_str::<Provenance>(text).is_ok(),

@@ -18,6 +18,8 @@ pub struct Review<'r> {
     pub id: &'r str,
     /// The version.
     pub version: &'r str,
+    /// Where it stood when it was decided that this may be said.
+    pub seen: State,
     /// Where it stands from now on.
     pub state: State,
     /// Why.
@@ -26,6 +28,15 @@ pub struct Review<'r> {
     pub by: &'r str,
     /// When, in milliseconds since 1970.
     pub at: u64,
+}
+
+/// What became of what a reviewer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It holds.
+    Said,
+    /// The version stands somewhere else than whoever said it has seen.
+    Moved,
 }
 
 impl Store {
@@ -65,25 +76,27 @@ impl Store {
         Ok(WaitingList { waiting: waiting.map_err(StoreError::query(READ))?, total: read(total) })
     }
 
-    /// Keeps what a reviewer says; from then on it holds.
-    pub async fn review(&self, review: &Review<'_>) -> Result<(), FindError> {
+    /// Keeps what a reviewer says; from then on it holds. Where the version has come to stand somewhere else
+    /// meanwhile nothing is kept: look again who may say that.
+    pub async fn review(&self, review: &Review<'_>) -> Result<Kept, FindError> {
         let mut change = self.change(REVIEW).await?;
         let connection = &mut *change.transaction;
         let number = next(connection, REVIEW).await?;
         let done = sqlx::query(
             "UPDATE versions SET channel = $1, review_reason = $2, updated_at = $5 \
-             WHERE package = $3 AND version = $4",
+             WHERE package = $3 AND version = $4 AND channel = $6",
         )
         .bind(review.state.name())
         .bind(Some(review.reason).filter(|reason| !reason.is_empty()))
         .bind(review.id)
         .bind(review.version)
         .bind(stored(review.at))
+        .bind(review.seen.name())
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(REVIEW))?;
         if done.rows_affected() == 0 {
-            return Err(FindError::NoVersion);
+            return Ok(Kept::Moved);
         }
         sqlx::query(
             "INSERT INTO reviews (package, version, number, channel, reason, reviewer, at) \
@@ -101,7 +114,7 @@ impl Store {
         .map_err(StoreError::query(REVIEW))?;
         settle(connection, review.id, number, REVIEW).await?;
         commit(change, REVIEW).await?;
-        Ok(())
+        Ok(Kept::Said)
     }
 
     /// Everything that was said of a version, the oldest first.

@@ -17,6 +17,7 @@ use super::review;
 use super::text::Parameters;
 use crate::hub::HubForm;
 use crate::service::Registry;
+use crate::token::Action;
 use crate::upload::LONGEST_ID;
 
 /// What the part of a form is called that holds the package.
@@ -33,6 +34,9 @@ pub(super) async fn publish(
 ) -> Result<Response, Refused> {
     // Nobody's body is read before it is known who sends it.
     let token = caller::required(&request)?;
+    if !token.role.allows(Action::Publish) {
+        return Err(Refused::role(Action::Publish));
+    }
     let parameters = Parameters::read(request.uri().query())?;
     let id = parameters.get("id").filter(|id| !id.is_empty()).map(str::to_owned);
     if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {

@@ -21,6 +21,8 @@ use crate::token::Scope;
 pub(super) const EXCHANGE: &str = "/v1/tokens/exchange";
 /// What is answered to everybody, always.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// What the pages that say so are dressed with: the same in every registry.
+const ASSETS: &str = "/assets/";
 /// What shows a caller the names of one namespace alone, when that is all the token is for.
 const SCOPED: [&str; 11] = [
     "/v1/tools",
@@ -42,7 +44,8 @@ pub(super) async fn keep(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if OPEN.contains(&request.uri().path()) {
+    let asked = request.uri().path();
+    if OPEN.contains(&asked) || asked.starts_with(ASSETS) {
         return next.run(request).await;
     }
     let is_private =

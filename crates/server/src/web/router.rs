@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -14,7 +14,8 @@ use tower_http::compression::{CompressionLayer, CompressionLevel};
 
 use super::refused::Refused;
 use super::{
-    admin, answer, caller, change, door, find, listings, openapi, pages, review, servers, tool, watch,
+    admin, answer, caller, change, door, find, listings, openapi, pages, review, servers, tool,
+    watch,
 };
 use crate::service::Registry;
 use crate::settings::{Counting, Reading};
@@ -59,6 +60,8 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/openapi.json", get(openapi::document))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
+        // Bodies are bounded where they are read, each by what it is.
+        .layer(DefaultBodyLimit::disable())
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth))
         // Nothing is answered but what the door lets through: whatever is added above is behind it.
         .layer(middleware::from_fn_with_state(Arc::clone(&registry), door::keep))

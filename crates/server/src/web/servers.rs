@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode};
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, SecondsFormat};
@@ -60,7 +60,7 @@ pub(super) async fn one(
     request: Request,
 ) -> Result<Response, Wrong> {
     if ![Method::GET, Method::HEAD].contains(request.method()) {
-        return Err(no_changes());
+        return Ok(no_changes(request.method()));
     }
     let path = request.uri().path();
     let rest = path.split_once("/servers/").map_or("", |(_, rest)| rest);
@@ -97,13 +97,18 @@ pub(super) async fn one(
 }
 
 /// Changes are made through `/v1`.
-pub(super) async fn not_here() -> Wrong {
-    no_changes()
+pub(super) async fn not_here(request: Request) -> Response {
+    no_changes(request.method())
 }
 
-fn no_changes() -> Wrong {
-    let what = "Publishing through this API is not supported by this registry";
-    Wrong::new(StatusCode::NOT_IMPLEMENTED, what)
+fn no_changes(method: &Method) -> Response {
+    if [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method) {
+        let what = "Publishing through this API is not supported by this registry";
+        return Wrong::new(StatusCode::NOT_IMPLEMENTED, what).into_response();
+    }
+    let mut response = Wrong::from(Refused::wrong_method(method)).into_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
+    response
 }
 
 /// Beneath the API, but nothing of it.

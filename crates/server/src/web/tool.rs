@@ -148,18 +148,26 @@ async fn bundle(
         return Err(Refused::new(status, ErrorCode::UnsupportedRuntime, message)
             .detail("runtime", known.runtime));
     }
+    let tag = format!("W/\"bundle-{}\"", known.digest);
+    if answer::has(headers, &tag) {
+        let mut response = answer::kept(headers, &tag, keep, Response::default);
+        answer::mark_yanked(&mut response, known.yanked.as_deref());
+        return Ok(response);
+    }
+    // A bundle is in memory whole, and larger than its package.
+    let closing = |_| Refused::unavailable("the registry is closing");
+    let _room = registry.bundling.acquire().await.map_err(closing)?;
     let bytes = registry.blobs.get(digest_of(&known)?).await?;
     let limits = registry.settings.limits;
     let text = tokio::task::spawn_blocking(move || {
         let describe: Describe = serde_json::from_str(&known.describe).ok()?;
         let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
         let bundle = Bundle::new(describe, &archive).ok()?;
-        Some((serde_json::to_string(&bundle).ok()?, known.digest, known.yanked))
+        Some((serde_json::to_string(&bundle).ok()?, known.yanked))
     });
     let made = text.await.ok().flatten();
-    let (text, digest, yanked) =
+    let (text, yanked) =
         made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?;
-    let tag = format!("W/\"bundle-{digest}\"");
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
     answer::mark_yanked(&mut response, yanked.as_deref());
     Ok(response)

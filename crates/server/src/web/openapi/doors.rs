@@ -40,10 +40,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ];
     all.extend(servers(
         ["/v0.1/servers", "listServers", "listServerVersions", "getServerVersion"],
-        [
-            "/v0.1/servers/{serverName}/versions",
-            "/v0.1/servers/{serverName}/versions/{version}",
-        ],
+        ["/v0.1/servers/{serverName}/versions", "/v0.1/servers/{serverName}/versions/{version}"],
     ));
     let older = servers(
         ["/v0/servers", "listServersOfOld", "listServerVersionsOfOld", "getServerVersionOfOld"],
@@ -58,8 +55,8 @@ fn servers(
     [all, list, list_versions, get]: [&'static str; 4],
     [versions, version]: [&'static str; 2],
 ) -> [Operation; 3] {
-    let plain = Operation { words: Words::Mcp, refusals: &[400, 422, 500, 501, 503], ..PLAIN };
-    let one = Operation { refusals: &[400, 404, 422, 500, 501, 503], ..plain };
+    let plain = Operation { words: Words::Mcp, refusals: &[400, 405, 422, 500, 503], ..PLAIN };
+    let one = Operation { refusals: &[400, 404, 405, 422, 500, 503], ..plain };
     [
         Operation {
             path: all,

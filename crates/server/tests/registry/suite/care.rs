@@ -20,7 +20,7 @@ use server::token::Role;
 use server::{Blobs, Store};
 
 use super::doors::{alone, capability, installed};
-use super::packages::mcpkg;
+use super::packages::{archive, mcpkg};
 use super::world::{World, ask};
 
 const AT_ONCE: Duration = Duration::ZERO;
@@ -476,5 +476,27 @@ pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
             finding.kind == Kind::Row && finding.what.contains(what) && finding.message == message
         };
         assert_eq!(findings.iter().filter(is_it).count(), 1, "{what}: {findings:#?}");
+    }
+}
+
+/// Two versions may have the same file; it is kept once and comes back for both.
+pub(crate) async fn a_file_that_two_versions_have_is_kept_once(world: World) {
+    let tools: &[u8] =
+        br#"{"tools":[{"name":"a","description":"A","command":["./tools/bin/a"],"schema":{"type":"object"}}]}"#;
+    let bytes = archive(&[("tools.json", tools), ("tools/bin/a", b"#!/bin/sh\n")]);
+    for id in ["acme.one", "acme.two"] {
+        let path = format!("/v1/tools?id={id}");
+        let answer = world.send(Method::POST, &path, &world.token, bytes.clone()).await;
+        assert_eq!(answer.status, 201, "{}", answer.json());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (number, into) in ["registry.tar", "registry/"].into_iter().enumerate() {
+        let into = folder.path().join(into);
+        let kept = backup(&world.registry.store, &world.blobs, &into).await.unwrap();
+        assert_eq!((kept.files, kept.bytes), (1, bytes.len() as u64), "{kept:?}");
+        let fresh = Store::file(&folder.path().join(format!("{number}.db"))).await.unwrap();
+        let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
+        assert_eq!(restore(&fresh, &blobs, &into).await.unwrap().files, 1);
+        assert_eq!(rows(&fresh).await, rows(&world.registry.store).await);
     }
 }

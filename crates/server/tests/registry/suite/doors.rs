@@ -263,6 +263,8 @@ pub(crate) async fn what_is_wrong_is_told_in_the_words_of_the_mcp_world(world: W
         (Method::DELETE, "/v0.1/servers/com.example%2Fweather/versions/1.0.0"),
     ] {
         assert_eq!(world.send(method, path, &world.token, "{}").await.status, 501, "{path}");
+        let traced = world.send(Method::TRACE, "/v0.1/servers", &world.token, "").await;
+        assert_eq!((traced.status.as_u16(), traced.header("allow")), (405, "GET,HEAD"));
     }
     let asking =
         Request::builder().method(Method::OPTIONS).uri("/v0.1/servers").body(Body::empty());

@@ -62,6 +62,8 @@ pub(crate) async fn an_identity_is_exchanged_once_and_told_with_the_version(mut 
         assert_eq!(publish("acme.pdf.read").await.status, 201);
         publish("other.pdf.read").await.refuses(403, "FORBIDDEN");
         world.get_as(token, "/v1/tokens").await.refuses(403, "FORBIDDEN");
+        let owner = "/v1/tools/acme.pdf.read/owners/evil";
+        world.send(Method::PUT, owner, token, "").await.refuses(403, "FORBIDDEN");
         // Once is enough.
         let again = exchange(&world, &identity).await;
         again.refuses(401, "UNAUTHORIZED");

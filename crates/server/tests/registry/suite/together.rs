@@ -175,6 +175,8 @@ pub(crate) async fn a_token_for_one_namespace_comes_by_every_door(mut world: Wor
         assert_eq!(get(&all, path).await.status, 200, "{path}");
         world.get(path).await.refuses(401, "UNAUTHORIZED");
     }
+    // People are told so on a page that looks like one.
+    world.get("/assets/nothing").await.refuses(404, "INVALID_REQUEST");
 }
 
 pub(crate) async fn what_is_counted_is_for_the_operator(mut world: World) {
@@ -199,4 +201,21 @@ pub(crate) async fn what_is_counted_is_for_the_operator(mut world: World) {
         let request = Request::get(path).body(axum::body::Body::empty()).unwrap();
         assert_eq!(app.oneshot(request).await.unwrap().status().as_u16(), status, "{path}");
     }
+}
+
+pub(crate) async fn a_form_may_be_as_large_as_a_package(mut world: World) {
+    world.set(|settings| settings.upload_bytes = 4 << 20).await;
+    let note: String = (0..90_000_u32)
+        .map(|n| package::digest::Digest::of(&n.to_le_bytes()).to_string())
+        .collect();
+    let bytes = mcpkg("acme.large", "1.0.0", &note);
+    assert!((3 << 20..4 << 20).contains(&bytes.len()), "{}", bytes.len());
+    let answer = world.ask(form(&world.token, &[], Some(("acme.mcpkg", &bytes)))).await;
+    assert_eq!(answer.status, 201, "{}", answer.json());
+    let more = vec![b'x'; 5 << 20];
+    let answer = world.ask(form(&world.token, &[], Some(("acme.mcpkg", &more)))).await;
+    answer.refuses(413, "INVALID_REQUEST");
+    // Who may not publish is told so before anybody looks at what they send.
+    let reader = world.token_for("*", Role::Read, None).await;
+    world.send(Method::POST, "/v1/tools", &reader, "junk").await.refuses(403, "FORBIDDEN");
 }
