@@ -12,6 +12,7 @@ const PEERS: &str = "HAFT_API_PEERS";
 
 /// What is asked as it should be and refused all the same: a search for nothing, the bundle of what Node does not
 /// run, an identity that nobody has sworn, a cursor that was not given, a name that is short in letters and long in bytes.
+/// And what the MCP world has for methods that change something where nothing can be changed: 501.
 const EXPECTED: &str = r#"
 [[operations]]
 include-operation-id = "searchTools"
@@ -24,10 +25,28 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
 [[operations]]
 include-operation-id = "listServers"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
 
 [[operations]]
 include-operation-id = "listServersOfOld"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "listServerVersions"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "getServerVersion"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "listServerVersionsOfOld"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "getServerVersionOfOld"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
 
 [[operations]]
 include-operation-id = "exchangeIdentity"
@@ -112,7 +131,9 @@ fn every_answer_is_as_the_api_describes_it() {
         assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
         assert!(said.contains(" generated, ") && !said.contains('❌'), "{said}");
     };
-    all(&[]);
+    all(&["--exclude-path-regex", "^/v0"]);
+    // There 501 is said of every method that would change something.
+    all(&["--include-path-regex", "^/v0", "--exclude-checks", "unsupported_method"]);
     // With a token what is drawn is nearly never a package, so it is refused as it should be.
     let shown = format!("Authorization: Bearer {token}");
     let writes =

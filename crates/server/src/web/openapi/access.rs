@@ -5,12 +5,13 @@ use registry::{
     Tokens, WaitingList,
 };
 
-use super::{Operation, PLAIN, nothing};
+use super::{Operation, PLAIN, Shapes, nothing};
 
 const OWNERS: &str = "/v1/tools/{id}/owners";
 const OWNER: &str = "/v1/tools/{id}/owners/{namespace}";
 const REVIEW: &str = "/v1/tools/{id}/versions/{version}/review";
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 pub(super) fn operations() -> Vec<Operation> {
     let shown = Operation { token: true, refusals: &[400, 405, 500, 503], ..PLAIN };
     let changed = Operation {
@@ -42,7 +43,7 @@ pub(super) fn operations() -> Vec<Operation> {
             name: "reviewVersion",
             summary: "Approves a version into a channel, or refuses it",
             parameters: &["id", "version"],
-            body: Some(|shapes| shapes.body::<Decision>()),
+            body: Some(Shapes::body::<Decision>),
             answers: |_| vec![nothing(204)],
             ..changed
         },
@@ -86,7 +87,7 @@ pub(super) fn operations() -> Vec<Operation> {
             path: "/v1/tokens",
             name: "makeToken",
             summary: "Makes a token, which is told once",
-            body: Some(|shapes| shapes.body::<NewToken>()),
+            body: Some(Shapes::body::<NewToken>),
             answers: |shapes| vec![shapes.json::<Given>(201)],
             ..changed
         },
@@ -94,7 +95,7 @@ pub(super) fn operations() -> Vec<Operation> {
             path: super::super::door::EXCHANGE,
             name: "exchangeIdentity",
             summary: "Gives a token to publish with for an identity that a trusted issuer has sworn",
-            body: Some(|shapes| shapes.body::<Exchange>()),
+            body: Some(Shapes::body::<Exchange>),
             token: false,
             answers: |shapes| vec![shapes.json::<Given>(201)],
             ..changed
@@ -119,7 +120,7 @@ pub(super) fn operations() -> Vec<Operation> {
             path: "/v1/publishers",
             name: "addPublisher",
             summary: "Trusts the identities that an issuer swears, as a rule says",
-            body: Some(|shapes| shapes.body::<NewPublisher>()),
+            body: Some(Shapes::body::<NewPublisher>),
             answers: |shapes| vec![shapes.json::<Publisher>(201)],
             ..changed
         },
