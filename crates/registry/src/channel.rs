@@ -110,6 +110,30 @@ impl Checked for Decision {
     }
 }
 
+/// Everything that was said of a version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reviews {
+    /// The id of its tool.
+    pub id: String,
+    /// The version.
+    pub version: String,
+    /// The oldest first.
+    pub reviews: Vec<Reviewed>,
+}
+
+/// What was said of a version once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reviewed {
+    /// Where it stood from then on.
+    pub channel: State,
+    /// Why.
+    pub reason: String,
+    /// The id of the token it was said with.
+    pub reviewer: String,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+}
+
 /// A version that waits for a reviewer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

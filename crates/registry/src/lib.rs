@@ -42,7 +42,7 @@ pub use access::{
     Tokens,
 };
 pub use bundle::{Bundle, BundleFile, Encoding};
-pub use channel::{Channel, Decision, State, Waiting, WaitingList};
+pub use channel::{Channel, Decision, Reviewed, Reviews, State, Waiting, WaitingList};
 pub use describe::{Describe, EntryPoint, Schemas, Signature};
 pub use error::{ErrorBody, ErrorCode};
 pub use find::{Counted, Found, Page, Providers, Tags};

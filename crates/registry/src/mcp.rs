@@ -3,13 +3,14 @@
 //! A server is told as that API has it, in the form of [`server_json`](crate::server_json); what the registry
 //! knows of it stands beside it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::read::{Checked, Fault};
 
 /// Some of the servers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerList {
     /// The servers, each version of each for itself.
     pub servers: Vec<Server>,
@@ -19,7 +20,8 @@ pub struct ServerList {
 }
 
 /// Where a list goes on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ServerMetadata")]
 pub struct Metadata {
     /// What to ask for the next page with; absent on the last.
     #[serde(
@@ -35,7 +37,7 @@ pub struct Metadata {
 }
 
 /// A version of a server, and what the registry knows of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Server {
     /// The server.json.
     pub server: Value,
@@ -45,7 +47,8 @@ pub struct Server {
 }
 
 /// What a registry knows of a version of a server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ServerMeta")]
 pub struct Meta {
     /// What every registry knows.
     #[serde(
@@ -60,8 +63,9 @@ pub struct Meta {
 }
 
 /// What every registry knows of a version of a server. Moments are in the form of RFC 3339.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ServerStatus")]
 pub struct Official {
     /// `active`, `deprecated` or `deleted`.
     pub status: String,
@@ -92,7 +96,7 @@ impl Official {
 }
 
 /// An answer of that API that is no success: as its description has it, and as its first server answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// What went wrong.
     pub error: String,
@@ -108,7 +112,7 @@ pub struct Problem {
 }
 
 /// What is wrong with a parameter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProblemDetail {
     /// What is expected.
     pub message: String,

@@ -8,13 +8,16 @@ use crate::identity::{self, IdentityError, Sworn};
 use crate::service::{ChangeError, MakeTokenError, Registry, make_token, now};
 use crate::store::StoreError;
 use crate::store::owners::Changed;
-use crate::store::reviews::Review;
+use crate::store::reviews::{Kept, Review};
 use crate::store::tokens::{Identity, Token};
 use crate::store::versions::{FindError, Which};
 use crate::token::{Action, Role, Scope, Secret};
 
 /// How long a token is good that is given for an identity.
 pub const GIVEN_FOR: Duration = Duration::from_mins(15);
+
+/// How often it is looked again who may say something of a version that others move meanwhile.
+const AGAIN: usize = 8;
 
 /// Why an administrator's wish is not done.
 #[derive(Debug)]
@@ -57,9 +60,6 @@ impl From<&Token> for registry::Token {
         }
     }
 }
-
-/// How often a decision is held against what others decide at the same moment.
-const ATTEMPTS: usize = 8;
 
 impl Registry {
     /// Whether somebody may see versions of a package that are not offered: who may publish or review it.
@@ -107,6 +107,10 @@ impl Registry {
         if !token.scope.covers(&namespace) {
             return Err(ChangeError::Namespace(namespace));
         }
+        // What is given for a quarter of an hour gives nobody anything for longer.
+        if token.provenance.is_some() {
+            return Err(ChangeError::Role(Action::Administer));
+        }
         let done = match change {
             OwnerChange::Add if owner == namespace => Ok(Changed::Unchanged),
             OwnerChange::Add => self.store.add_owner(&id, owner, &token.id, now()).await,
@@ -145,7 +149,7 @@ impl Registry {
             other => ChangeError::NotFound(other),
         };
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..AGAIN {
             let known =
                 self.store.find_hidden(&id, Which::Exactly(version)).await.map_err(found)?;
             let is_held = self.settings.quarantine.holds(&namespace) || !known.channel.is_offered();
@@ -166,13 +170,17 @@ impl Registry {
                 by: &token.id,
                 at: now(),
             };
-            // Who decides meanwhile may have decided otherwise: then it is looked at again.
-            if self.store.review(&review).await.map_err(ChangeError::Store)? {
+            if self.store.review(&review).await.map_err(found)? == Kept::Said {
                 self.take_in().await;
                 return Ok(());
             }
         }
         Err(ChangeError::Busy)
+    }
+
+    /// Whether somebody may see how the registry itself is doing.
+    pub fn check_operator(&self, by: &Token) -> Result<(), AccessError> {
+        check_admin(by, &Scope::All)
     }
 
     /// Makes a token for somebody; nobody gives more than they have.

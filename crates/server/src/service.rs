@@ -17,7 +17,7 @@ use crate::identity::keys::{Asking, Keys};
 use crate::kept::{Kept, LARGEST};
 use crate::metrics::Metrics;
 use crate::rate::Rates;
-use crate::settings::{Quarantine, Reading};
+use crate::settings::{Counting, Quarantine, Reading};
 use crate::store::listen::Ear;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, Known, NewVersion, PublishError, Which};
@@ -31,11 +31,11 @@ const POLL: Duration = Duration::from_millis(500);
 /// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
 const REMOVED_BETWEEN: usize = 10;
 
+/// How many bundles are made side by side.
+const BUNDLES: usize = 2;
+
 /// Where it is written what became of each request.
 pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
-
-/// How many bundles are made side by side: each holds a package unpacked, twice.
-const BUNDLES: usize = 2;
 
 /// How often a version is looked for that nobody else has taken meanwhile.
 const ATTEMPTS: usize = 8;
@@ -65,6 +65,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Where it is written what became of each request.
     pub log: Option<Log>,
+    /// Where it is told what is counted.
+    pub counting: Counting,
 }
 
 impl std::fmt::Debug for Settings {
@@ -79,6 +81,7 @@ impl std::fmt::Debug for Settings {
             .field("rates", &self.rates)
             .field("proxies", &self.proxies)
             .field("asking", &self.asking)
+            .field("counting", &self.counting)
             .finish_non_exhaustive()
     }
 }
@@ -97,6 +100,7 @@ impl Default for Settings {
             asking: Asking::default(),
             log: None,
             public_url: None,
+            counting: Counting::default(),
         }
     }
 }

@@ -12,6 +12,16 @@ pub enum Reading {
     Tokens,
 }
 
+/// Where it is told what is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counting {
+    /// At `/metrics` of the registry itself; to administrators alone where reading needs a token.
+    #[default]
+    Here,
+    /// At an address of its own, and nowhere else.
+    Apart,
+}
+
 /// Whose versions wait for a reviewer before anybody else sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Quarantine {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use server::settings::{Limits, Quarantine, Reading};
+use server::settings::{Counting, Limits, Quarantine, Reading};
 use server::{Registry, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -82,6 +82,9 @@ struct ServeArgs {
     listen: SocketAddr,
     #[command(flatten)]
     stores: StoreArgs,
+    /// Where to answer /metrics, /healthz and /readyz without a token; then /metrics is nowhere else
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics_listen: Option<SocketAddr>,
     /// How to write on stderr what became of each request
     #[arg(long, value_name = "FORM", default_value = "off")]
     log: Form,
@@ -184,6 +187,14 @@ pub(crate) fn run(
     }
 }
 
+async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let busy =
+        |error| Failure::new(Exit::Unavailable, format!("failed to listen at {at}")).cause(error);
+    let listener = TcpListener::bind(at).await.map_err(busy)?;
+    let address = listener.local_addr().map_err(busy)?;
+    Ok((listener, address))
+}
+
 fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
@@ -201,20 +212,28 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         let settings = Settings {
             log: args.log.log(),
             public_url: args.public_url.clone(),
+            counting: args.metrics_listen.map_or(Counting::Here, |_| Counting::Apart),
             ..args.access.settings()
         };
         let opened = Registry::open(store, blobs, settings).await;
         let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
-        let busy = |error| {
-            Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
-                .cause(error)
+        let (listener, address) = listen(args.listen).await?;
+        let watching = match args.metrics_listen {
+            Some(address) => Some(listen(address).await?),
+            None => None,
         };
-        let listener = TcpListener::bind(args.listen).await.map_err(busy)?;
-        let address = listener.local_addr().map_err(busy)?;
+        let metrics = watching.as_ref().map(|(_, address)| format!("http://{address}/metrics"));
         if json_wanted {
-            printer.json(&json!({"url": format!("http://{address}")}))?;
+            let mut told = json!({"url": format!("http://{address}")});
+            if let Some(metrics) = metrics {
+                told["metrics"] = metrics.into();
+            }
+            printer.json(&told)?;
         } else {
             printer.note(&format!("Serving a registry at http://{address}"));
+            if let Some(metrics) = metrics {
+                printer.note(&format!("Serving its metrics at {metrics}"));
+            }
         }
         let following = tokio::spawn(Arc::clone(&registry).follow());
         let app = server::web::router(Arc::clone(&registry));
@@ -226,7 +245,15 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         };
         let proxies = registry.settings.proxies.clone();
         let patience = server::web::Patience::default();
+        let watching = watching.map(|(listener, _)| {
+            let app = server::web::watching(Arc::clone(&registry));
+            tokio::spawn(server::web::serve(listener, app, std::future::pending()))
+        });
         server::web::serve_with(listener, app, stopped, patience, &proxies).await;
+        // Whoever watches sees the end of it.
+        if let Some(watching) = watching {
+            watching.abort();
+        }
         following.abort();
         registry.store.close().await;
         Ok(Exit::Done)

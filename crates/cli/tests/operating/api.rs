@@ -10,8 +10,9 @@ use super::process::{Served, ask, demanded, done, get, haft, package};
 /// Where `./test` puts the program.
 const PEERS: &str = "HAFT_API_PEERS";
 
-/// What is asked as it should be and refused all the same: a search for nothing, and the bundle of what Node
-/// does not run. Both are written in the specification of the API.
+/// What is asked as it should be and refused all the same: a search for nothing, the bundle of what Node does not
+/// run, an identity that nobody has sworn, a cursor that was not given, a name that is short in letters and long in bytes.
+/// And what the MCP world has for methods that change something where nothing can be changed: 501.
 const EXPECTED: &str = r#"
 [[operations]]
 include-operation-id = "searchTools"
@@ -20,6 +21,44 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400]
 [[operations]]
 include-operation-id = "bundleVersion"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
+include-operation-id = "listServers"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "listServersOfOld"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 422]
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "listServerVersions"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "getServerVersion"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "listServerVersionsOfOld"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "getServerVersionOfOld"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501]
+
+[[operations]]
+include-operation-id = "exchangeIdentity"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 401]
+
+[[operations]]
+include-operation-id = "listCapabilities"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400]
+
+[[operations]]
+include-operation-id = "listManifests"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400]
 "#;
 
 fn peers() -> Option<PathBuf> {
@@ -92,13 +131,32 @@ fn every_answer_is_as_the_api_describes_it() {
         assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
         assert!(said.contains(" generated, ") && !said.contains('❌'), "{said}");
     };
-    all(&[]);
+    all(&["--exclude-path-regex", "^/v0"]);
+    // There 501 is said of every method that would change something.
+    all(&["--include-path-regex", "^/v0", "--exclude-checks", "unsupported_method"]);
     // With a token what is drawn is nearly never a package, so it is refused as it should be.
     let shown = format!("Authorization: Bearer {token}");
     let writes =
         ["--include-method", "POST", "--include-method", "PUT", "--include-method", "DELETE"];
     let more = ["--exclude-checks", "positive_data_acceptance,ignored_auth", "--header", &shown];
     all(&[&writes[..], &more[..]].concat());
+    // An administrator may ask everything.
+    let made = done(haft(home.path()).args([
+        "registry",
+        "token",
+        "new",
+        "--namespace",
+        "*",
+        "--role",
+        "admin",
+    ]));
+    let shown = format!("Authorization: Bearer {}", made["token"].as_str().unwrap());
+    let more = ["--exclude-checks", "positive_data_acceptance,ignored_auth", "--header", &shown];
+    all(&[
+        &["--include-path-regex", "^/v1/(tokens|publishers|reviews|tools/.*/(owners|review))"][..],
+        &more[..],
+    ]
+    .concat());
     assert_eq!(get(&served.address, "/v1/tools/acme.pdf").unwrap().status, 200);
 }
 
@@ -125,4 +183,28 @@ fn the_metrics_are_read_by_the_library_of_prometheus() {
     for name in ["haft_requests", "haft_request_duration_seconds", "haft_feed_lag_seconds"] {
         assert!(said.split_whitespace().any(|known| known == name), "{said}");
     }
+}
+
+#[test]
+fn metrics_have_an_address_of_their_own() {
+    let home = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = haft(home.path());
+    command
+        .args(["registry", "serve", "--listen", "127.0.0.1:0", "--private", "--json"])
+        .args(["--metrics-listen", &free.to_string()])
+        .stderr(Stdio::null());
+    let served = Served::start(command);
+    let watched = free.to_string();
+    for (address, path, status) in [
+        (&served.address, "/metrics", 401),
+        (&served.address, "/healthz", 200),
+        (&watched, "/metrics", 200),
+        (&watched, "/readyz", 200),
+        (&watched, "/v1/tools", 404),
+    ] {
+        assert_eq!(get(address, path).unwrap().status, status, "{address}{path}");
+    }
+    let metrics = get(&watched, "/metrics").unwrap().body;
+    assert!(String::from_utf8_lossy(&metrics).contains("haft_catalog_tools 0"));
 }

@@ -36,7 +36,7 @@ pub async fn backup(store: &Store, blobs: &Blobs, into: &Path) -> Result<Kept, C
     let mut kept = Kept::default();
     let temporary = "a temporary file";
     let mut rows = tempfile::tempfile().map_err(failed(temporary))?;
-    // One line for each file, so that no registry is too large to hold their names in memory.
+    // One line for each version: several may have the same file, which is kept once.
     let mut names = tempfile::tempfile().map_err(failed(temporary))?;
     let mut hasher = Hasher::default();
     {

@@ -97,6 +97,9 @@ pub async fn check(
     for token in store.unreadable_tokens().await? {
         found(&mut checked, Kind::Row, format!("token {token}"), "it cannot be read".to_owned());
     }
+    for rule in store.unreadable_publishers().await? {
+        found(&mut checked, Kind::Row, format!("publisher {rule}"), "it cannot be read".to_owned());
+    }
     let mut last: Named = (String::new(), String::new());
     loop {
         let names = store.named_after(&last).await?;

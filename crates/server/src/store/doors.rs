@@ -24,7 +24,7 @@ pub struct ServerRow {
     pub server: String,
     /// When it was published, in milliseconds since 1970.
     pub published_at: u64,
-    /// When it was published, taken back or offered again.
+    /// When it was published, reviewed, taken back or offered again.
     pub updated_at: u64,
     /// Why it was taken back, if it was.
     pub yanked: Option<String>,
@@ -47,6 +47,8 @@ pub struct ServerQuery {
     pub with_deleted: bool,
     /// The one of this name alone.
     pub name: Option<String>,
+    /// Those among the names of this namespace alone.
+    pub namespace: Option<String>,
 }
 
 /// Which versions are asked for.
@@ -101,6 +103,9 @@ impl Store {
         asked.push(" AND v.channel = 'stable'");
         if let Some(name) = &query.name {
             asked.push(" AND p.server_name = ").push_bind(name.clone());
+        }
+        if let Some(namespace) = &query.namespace {
+            asked.push(" AND p.namespace = ").push_bind(namespace.clone());
         }
         if let Some((name, version)) = &query.after {
             // The first half lets the database go there at once.

@@ -1,6 +1,7 @@
 //! Row by row, for a check: a row that cannot be read is named and breaks no other.
 
-use registry::{Describe, Found};
+use registry::{Describe, Found, Provenance, State};
+use serde_json::{Map, Value};
 use sqlx::Row;
 
 use super::{Engine, Store, StoreError, read};
@@ -43,8 +44,8 @@ impl Store {
     /// Looks at the row of one version. A database that does not answer is no fault of the row.
     pub async fn look_at(&self, (package, version): &Named) -> Result<Looked, StoreError> {
         let asked = sqlx::query(
-            "SELECT digest, size, describe, found, entry, manifest FROM versions \
-             WHERE package = $1 AND version = $2",
+            "SELECT digest, size, describe, found, entry, manifest, channel, provenance, server, listed, \
+             capability FROM versions WHERE package = $1 AND version = $2",
         )
         .bind(package)
         .bind(version)
@@ -105,6 +106,26 @@ impl Store {
                 faults.push("its manifest cannot be read".to_owned());
             }
         }
+        if let Some(name) = noted(&mut faults, row.try_get::<String, _>(6))
+            && State::named(&name).is_none()
+        {
+            faults.push("its channel is none".to_owned());
+        }
+        for (place, what) in [
+            (7, "where it was built"),
+            (8, "its server.json"),
+            (9, "its entry"),
+            (10, "its capability"),
+        ] {
+            let text = noted(&mut faults, row.try_get::<Option<String>, _>(place)).flatten();
+            let is_read = |text: &String| match place {
+                7 => serde_json::from_str::<Provenance>(text).is_ok(),
+                _ => serde_json::from_str::<Map<String, Value>>(text).is_ok(),
+            };
+            if text.is_some_and(|text| !is_read(&text)) {
+                faults.push(format!("{what} cannot be read"));
+            }
+        }
         Ok(Looked { file: digest.zip(size), faults })
     }
 
@@ -114,14 +135,27 @@ impl Store {
              (SELECT 1 FROM versions WHERE versions.package = packages.id) ORDER BY id";
         let wrong = "SELECT id FROM packages WHERE latest IS NOT NULL AND NOT EXISTS \
              (SELECT 1 FROM versions WHERE versions.package = packages.id \
-             AND versions.version = packages.latest AND versions.yanked_at IS NULL) ORDER BY id";
+             AND versions.version = packages.latest AND versions.yanked_at IS NULL \
+             AND versions.channel = 'stable') ORDER BY id";
+        let ahead = "SELECT id FROM packages WHERE latest_beta IS NOT NULL AND NOT EXISTS \
+             (SELECT 1 FROM versions WHERE versions.package = packages.id \
+             AND versions.version = packages.latest_beta AND versions.yanked_at IS NULL \
+             AND versions.channel IN ('stable', 'beta')) ORDER BY id";
+        let unowned = "SELECT DISTINCT package FROM owners WHERE NOT EXISTS \
+             (SELECT 1 FROM packages WHERE packages.id = owners.package) ORDER BY package";
+        let unreviewed = "SELECT DISTINCT package FROM reviews WHERE NOT EXISTS \
+             (SELECT 1 FROM versions WHERE versions.package = reviews.package \
+             AND versions.version = reviews.version) ORDER BY package";
         let lost = "SELECT DISTINCT package FROM versions WHERE NOT EXISTS \
              (SELECT 1 FROM packages WHERE packages.id = versions.package) ORDER BY package";
         let mut found = Vec::new();
         for (asked, why) in [
             (lone, "it has no version"),
             (wrong, "its highest version is none that is offered"),
+            (ahead, "its highest beta version is none that is offered"),
             (lost, "its versions belong to no package"),
+            (unowned, "its owners belong to no package"),
+            (unreviewed, "what was said of it is of no version"),
         ] {
             let ids: Vec<String> = sqlx::query_scalar(asked)
                 .fetch_all(&self.pool)

@@ -39,6 +39,16 @@ impl Store {
         Ok(rows.iter().filter_map(publisher_of).collect())
     }
 
+    /// The ids of rules that cannot be read; nobody is trusted by them.
+    pub async fn unreadable_publishers(&self) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query("SELECT id, rule, created_at FROM publishers ORDER BY id")
+            .fetch_all(&self.pool)
+            .await
+            .map_err(StoreError::query(READ))?;
+        let damaged = rows.iter().filter(|row| publisher_of(row).is_none());
+        Ok(damaged.map(|row| row.try_get(0).unwrap_or_else(|_| "?".to_owned())).collect())
+    }
+
     /// The rules of an issuer.
     pub async fn publishers_of(&self, issuer: &str) -> Result<Vec<Publisher>, StoreError> {
         let rows = sqlx::query("SELECT id, rule, created_at FROM publishers WHERE issuer = $1")

@@ -1,10 +1,10 @@
 //! What waits for a reviewer, and what was said of it.
 
-use registry::{State, Waiting, WaitingList};
+use registry::{Reviewed, State, Waiting, WaitingList};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::versions::{commit, next, settle};
+use super::versions::{FindError, commit, next, settle};
 use super::{Store, StoreError, read, stored};
 use crate::token::Scope;
 
@@ -18,7 +18,7 @@ pub struct Review<'r> {
     pub id: &'r str,
     /// The version.
     pub version: &'r str,
-    /// Where it stood when that was decided.
+    /// Where it stood when it was decided that this may be said.
     pub seen: State,
     /// Where it stands from now on.
     pub state: State,
@@ -28,6 +28,15 @@ pub struct Review<'r> {
     pub by: &'r str,
     /// When, in milliseconds since 1970.
     pub at: u64,
+}
+
+/// What became of what a reviewer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It holds.
+    Said,
+    /// The version stands somewhere else than whoever said it has seen.
+    Moved,
 }
 
 impl Store {
@@ -67,27 +76,27 @@ impl Store {
         Ok(WaitingList { waiting: waiting.map_err(StoreError::query(READ))?, total: read(total) })
     }
 
-    /// Keeps what a reviewer says; from then on it holds. Says whether it was: not where the version stands elsewhere
-    /// by now than whoever decided has seen.
-    pub async fn review(&self, review: &Review<'_>) -> Result<bool, StoreError> {
+    /// Keeps what a reviewer says; from then on it holds. Where the version has come to stand somewhere else
+    /// meanwhile nothing is kept: look again who may say that.
+    pub async fn review(&self, review: &Review<'_>) -> Result<Kept, FindError> {
         let mut change = self.change(REVIEW).await?;
         let connection = &mut *change.transaction;
         let number = next(connection, REVIEW).await?;
         let done = sqlx::query(
-            "UPDATE versions SET channel = $1, review_reason = $2, updated_at = $3 \
-             WHERE package = $4 AND version = $5 AND channel = $6",
+            "UPDATE versions SET channel = $1, review_reason = $2, updated_at = $5 \
+             WHERE package = $3 AND version = $4 AND channel = $6",
         )
         .bind(review.state.name())
         .bind(Some(review.reason).filter(|reason| !reason.is_empty()))
-        .bind(stored(review.at))
         .bind(review.id)
         .bind(review.version)
+        .bind(stored(review.at))
         .bind(review.seen.name())
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(REVIEW))?;
         if done.rows_affected() == 0 {
-            return Ok(false);
+            return Ok(Kept::Moved);
         }
         sqlx::query(
             "INSERT INTO reviews (package, version, number, channel, reason, reviewer, at) \
@@ -105,16 +114,11 @@ impl Store {
         .map_err(StoreError::query(REVIEW))?;
         settle(connection, review.id, number, REVIEW).await?;
         commit(change, REVIEW).await?;
-        Ok(true)
+        Ok(Kept::Said)
     }
 
-    /// Everything that was said of a version, the oldest first: the channel, the reason, the reviewer's
-    /// token, and when.
-    pub async fn reviews(
-        &self,
-        id: &str,
-        version: &str,
-    ) -> Result<Vec<(String, String, String, u64)>, StoreError> {
+    /// Everything that was said of a version, the oldest first.
+    pub async fn reviews(&self, id: &str, version: &str) -> Result<Vec<Reviewed>, StoreError> {
         let rows = sqlx::query(
             "SELECT channel, reason, reviewer, at FROM reviews WHERE package = $1 AND version = $2 \
              ORDER BY number",
@@ -124,8 +128,14 @@ impl Store {
         .fetch_all(&self.pool)
         .await
         .map_err(StoreError::query(READ))?;
-        let said = |row: &AnyRow| -> Result<(String, String, String, u64), sqlx::Error> {
-            Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, read(row.try_get(3)?)))
+        let said = |row: &AnyRow| -> Result<Reviewed, sqlx::Error> {
+            let channel: String = row.try_get(0)?;
+            Ok(Reviewed {
+                channel: State::named(&channel).unwrap_or(State::Rejected),
+                reason: row.try_get(1)?,
+                reviewer: row.try_get(2)?,
+                at: read(row.try_get(3)?),
+            })
         };
         let all: Result<_, sqlx::Error> = rows.iter().map(said).collect();
         all.map_err(StoreError::query(READ))

@@ -46,7 +46,7 @@ CREATE TABLE versions (
     review_reason TEXT,
     -- Where it was built, as JSON, when that was proved.
     provenance TEXT,
-    -- When it was published, taken back or offered again.
+    -- When it was published, reviewed, taken back or offered again.
     updated_at BIGINT NOT NULL,
     -- What other worlds are told of it, ready to be sent: none where it cannot be told there.
     server TEXT,

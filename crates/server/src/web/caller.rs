@@ -74,6 +74,22 @@ pub(super) fn view(
     Ok(View { scope, channel: channel(parameters)? })
 }
 
+/// The one namespace of which anything is told: that of the token where it sees no other, else the one that is
+/// asked for.
+pub(super) fn namespace(
+    registry: &Registry,
+    request: &Request,
+    asked: Option<&str>,
+) -> Result<Option<String>, Refused> {
+    match view(registry, shown(request), &Parameters::default())?.scope {
+        Scope::All => Ok(asked.map(str::to_owned)),
+        Scope::Namespace(own) => match asked {
+            Some(other) if other != own => Err(Refused::namespace(other.to_owned())),
+            _ => Ok(Some(own)),
+        },
+    }
+}
+
 /// The channel that is asked for.
 pub(super) fn channel(parameters: &Parameters) -> Result<Channel, Refused> {
     match parameters.get("channel") {

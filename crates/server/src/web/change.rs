@@ -14,10 +14,10 @@ use registry::{Outcome, Yank};
 use super::answer;
 use super::caller;
 use super::refused::{Refused, clip};
-use super::review::hide_foreign;
+use super::review;
 use super::text::Parameters;
 use crate::hub::HubForm;
-use crate::service::{ChangeError, Registry};
+use crate::service::Registry;
 use crate::token::Action;
 use crate::upload::LONGEST_ID;
 
@@ -38,7 +38,7 @@ pub(super) async fn publish(
     // Nobody's body is read before it is known who sends it.
     let token = caller::required(&request)?;
     if !token.role.allows(Action::Publish) {
-        return Err(Refused::change(ChangeError::Role(Action::Publish), "", None));
+        return Err(Refused::role(Action::Publish));
     }
     let parameters = Parameters::read(request.uri().query())?;
     let id = parameters.get("id").filter(|id| !id.is_empty()).map(str::to_owned);
@@ -83,7 +83,7 @@ pub(super) async fn yank(
         return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
     }
     let token = caller::required(&request)?;
-    hide_foreign(registry, tool, Some(&token)).await?;
+    review::hide_foreign(registry, tool, Some(&token)).await?;
     let body = whole(registry, request.into_body(), SMALL).await?;
     let yank = match body.trim_ascii() {
         [] => Yank::default(),

@@ -6,10 +6,11 @@ use std::time::Instant;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, Version, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use super::address::{self, Peer};
 use super::caller::{self, Caller};
+use super::problem;
 use super::refused::Refused;
 use crate::rate::Who;
 use crate::service::Registry;
@@ -20,8 +21,10 @@ use crate::token::Scope;
 pub(super) const EXCHANGE: &str = "/v1/tokens/exchange";
 /// What is answered to everybody, always.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// What the pages that say so are dressed with: the same in every registry.
+const ASSETS: &str = "/assets/";
 /// What shows a caller the names of one namespace alone, when that is all the token is for.
-const SCOPED: [&str; 7] = [
+const SCOPED: [&str; 11] = [
     "/v1/tools",
     "/v1/tags",
     "/v1/providers",
@@ -29,6 +32,10 @@ const SCOPED: [&str; 7] = [
     "/v1/publishers",
     "/v1/reviews",
     "/v1/openapi.json",
+    "/v1/catalog.json",
+    "/.well-known/install-manifests.json",
+    "/v0.1/servers",
+    "/v0/servers",
 ];
 
 /// Lets in whoever may come in, and marks what is answered to them alone.
@@ -37,16 +44,18 @@ pub(super) async fn keep(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if OPEN.contains(&request.uri().path()) {
+    let asked = request.uri().path();
+    if OPEN.contains(&asked) || asked.starts_with(ASSETS) {
         return next.run(request).await;
     }
     let is_private =
         registry.settings.reading == Reading::Tokens || caller::shows_token(request.headers());
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let version = request.version();
+    let path = request.uri().path().to_owned();
     let mut response = match let_in(&registry, &mut request).await {
         Ok(()) => next.run(request).await,
-        Err(refused) => refused.into_response(),
+        Err(refused) => problem::refuse_at(&path, refused),
     };
     if is_private {
         mark_private(&mut response);

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use manifest::index::MAX_ENTRIES;
 use package::digest::Digest;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::answer::{self, Keep};
 use super::base;
+use super::caller;
 use super::refused::Refused;
 use super::servers::moment;
 use super::text::Parameters;
@@ -27,13 +28,13 @@ const BYTES: usize = 12 << 20;
 /// The install-manifests that a host stands by: those that were changed last, of all or of one namespace.
 pub(super) async fn index(
     State(registry): State<Arc<Registry>>,
-    uri: Uri,
-    headers: HeaderMap,
-    RawQuery(query): RawQuery,
+    request: Request,
 ) -> Result<Response, Refused> {
-    let parameters = Parameters::read(query.as_deref())?;
-    let namespace = named(&parameters)?;
-    let base = base::of(&registry, &uri, &headers)?;
+    let headers = request.headers();
+    let parameters = Parameters::read(request.uri().query())?;
+    let namespace = caller::namespace(&registry, &request, named(&parameters)?)?;
+    let namespace = namespace.as_deref();
+    let base = base::of(&registry, request.uri(), headers)?;
     let most = u32::try_from(MAX_ENTRIES).unwrap_or(u32::MAX);
     let rows = registry.store.listed(namespace, most).await?;
     let generated_at = rows.iter().map(|row| row.updated_at).max().unwrap_or(0);
@@ -58,30 +59,30 @@ pub(super) async fn index(
     });
     let text = document.to_string();
     let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
-    Ok(answer::kept(&headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
+    Ok(answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
 }
 
 /// Everything that can be told as a capability. What does not fit on a page is on the next one, which a header names.
 pub(super) async fn catalog(
     State(registry): State<Arc<Registry>>,
-    uri: Uri,
-    headers: HeaderMap,
-    RawQuery(query): RawQuery,
+    request: Request,
 ) -> Result<Response, Refused> {
-    let parameters = Parameters::read(query.as_deref())?;
-    let namespace = named(&parameters)?;
+    let headers = request.headers();
+    let parameters = Parameters::read(request.uri().query())?;
+    let namespace = caller::namespace(&registry, &request, named(&parameters)?)?;
+    let namespace = namespace.as_deref();
     let after = parameters.get("after").unwrap_or_default();
     if after.len() > LONGEST_ID {
         return Err(Refused::invalid("what `after` names is no id"));
     }
     let limit = parameters.number("limit", ENTRIES, 1, ENTRIES);
-    let base = base::of(&registry, &uri, &headers)?;
+    let base = base::of(&registry, request.uri(), headers)?;
     // Read before the entries are: what is told may be newer than its tag, never older.
     let change = registry.store.last_change().await?;
     let asked = format!("{change} {limit} {base} {} {after}", namespace.unwrap_or_default());
     let tag = format!("W/\"catalog-{}\"", Digest::of(asked.as_bytes()));
-    if answer::has(&headers, &tag) {
-        return Ok(answer::kept(&headers, &tag, Keep::Checked, Response::default));
+    if answer::has(headers, &tag) {
+        return Ok(answer::kept(headers, &tag, Keep::Checked, Response::default));
     }
     let (rows, has_more) = registry.store.capabilities(namespace, after, limit, BYTES).await?;
     let mut text = String::from("{\"version\":\"0.1\",\"capabilities\":[");
@@ -101,7 +102,7 @@ pub(super) async fn catalog(
     }
     text.push_str("]}");
     let mut response =
-        answer::kept(&headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text));
+        answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text));
     if let Some(last) = rows.last().filter(|_| has_more) {
         let plain = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let mut next = format!("{base}/v1/catalog.json?after={}&limit={limit}", plain(&last.id));

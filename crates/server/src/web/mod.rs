@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`router`](fn@router) | every route |
+//! | [`router`](fn@router), [`watching`] | every route; those of the operator, at an address of its own |
 //! | `refused` | the answer that is no success |
 //! | `text` | paths and parameters, decoded strictly |
 //! | `asked` | which tool, which version, which page |
@@ -46,6 +46,6 @@ mod text;
 mod tool;
 mod watch;
 
-pub use router::router;
+pub use router::{router, watching};
 pub use serve::{FAREWELL, Patience, serve, serve_with};
 pub use watch::{Told, Trace};

@@ -1,13 +1,18 @@
 //! What the whole API looks like, for programs: OpenAPI 3.1.
 //!
 //! The shapes of bodies are made from the wire types themselves, which are what is written and read. The routes
-//! are a table here; a test holds it against the router.
+//! are a table here, in [`access`] and in [`doors`]; a test holds it against the router. Left out are the pages for
+//! people, which are no API, and what only says that there is nothing.
+
+mod access;
+mod doors;
 
 use std::sync::OnceLock;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use package::digest::Digest;
+use registry::mcp::Problem;
 use registry::{Bundle, Describe, ErrorBody, Page, Providers, Published, Tags, Versions, Yank};
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -16,6 +21,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{self, Keep};
 
 /// One thing that can be asked.
+#[derive(Clone, Copy)]
 struct Operation {
     method: &'static str,
     path: &'static str,
@@ -27,9 +33,40 @@ struct Operation {
     token: bool,
     /// The answers that are successes.
     answers: fn(&mut Shapes) -> Vec<(u16, Value)>,
-    /// The statuses of the others.
+    /// The statuses of the others, beside those of the door.
     refusals: &'static [u16],
+    words: Words,
+    deprecated: bool,
 }
+
+/// In whose words it is refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// In the error model.
+    Ours,
+    /// As the MCP world has it.
+    Mcp,
+}
+
+/// Something that everybody reads.
+const PLAIN: Operation = Operation {
+    method: "get",
+    path: "",
+    name: "",
+    summary: "",
+    parameters: &[],
+    body: None,
+    token: false,
+    answers: |_| Vec::new(),
+    refusals: &[400, 405, 500, 503],
+    words: Words::Ours,
+    deprecated: false,
+};
+
+/// What the door refuses: without a token that is good, with one that is for something else, and too often.
+const DOOR: [u16; 3] = [401, 403, 429];
+/// What the door does not stand before.
+const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Shapes of bodies, each named once.
 struct Shapes {
@@ -58,6 +95,12 @@ impl Shapes {
         (status, json!({"description": described(status), "content": content}))
     }
 
+    /// A body of this type, which must be there.
+    fn body<T: JsonSchema>(&mut self) -> Value {
+        let schema = self.read.subschema_for::<T>();
+        json!({"required": true, "content": {"application/json": {"schema": schema}}})
+    }
+
     fn of(mut self) -> Map<String, Value> {
         let mut all = self.sent.take_definitions(true);
         for (name, schema) in self.read.take_definitions(true) {
@@ -67,43 +110,114 @@ impl Shapes {
     }
 }
 
-/// What is asked for is written in the address, so everything there is text.
-const PARAMETERS: [(&str, &str, &str); 17] = [
-    ("id", "path", "The id of a tool, or its name"),
-    ("version", "path", "A version, or `latest`"),
-    ("q", "query", "Words to search for; without them there must be `tags`"),
-    ("limit", "query", "How many results; 20, at least 1, at most 100; anything else is 20"),
-    ("offset", "query", "How many results are left out at the beginning; anything else is 0"),
-    ("tags", "query", "Tags, with commas between them; one of them is enough"),
-    ("capability", "query", "Capabilities, with commas between them"),
-    ("language", "query", "Languages, with commas between them"),
-    ("platform", "query", "Platforms, with commas between them"),
-    ("runtime", "query", "Runtimes, with commas between them"),
-    ("kind", "query", "Kinds, with commas between them"),
-    ("trust", "query", "Levels of trust, with commas between them"),
-    ("dialect", "query", "Dialects, with commas between them"),
-    ("namespace", "query", "Namespaces, with commas between them"),
-    ("provider", "query", "Providers, with commas between them"),
-    ("prefix", "query", "`true` while somebody types: the last word is the beginning of one"),
-    ("as", "query", "The id of a manifest that has none of its own"),
+/// A parameter: what it is called here, what it is called in a request, where it is, what it may be, and about it.
+type Parameter = (&'static str, &'static str, &'static str, May, &'static str);
+
+/// What a parameter may be. What is asked for is written in the address, so all of it is text.
+#[derive(Clone, Copy)]
+enum May {
+    /// Anything but a NUL; what is wrong counts as not said.
+    BeText,
+    /// The same, so long at most.
+    BeShort(u16),
+    /// One of these.
+    BeOne(&'static [&'static str]),
+    /// What is matched by this.
+    Match(&'static str),
+}
+
+const PARAMETERS: [Parameter; 30] = [
+    ("id", "id", "path", May::BeText, "The id of a tool, or its name"),
+    ("version", "version", "path", May::BeText, "A version, or `latest`"),
+    ("token", "id", "path", May::BeText, "The id of a token"),
+    ("publisher", "id", "path", May::BeText, "The id of a publisher"),
+    ("owner", "namespace", "path", May::BeText, "A namespace"),
+    (
+        "serverName",
+        "serverName",
+        "path",
+        May::BeText,
+        "The name of a server; its `/` may be encoded",
+    ),
+    ("q", "q", "query", May::BeText, "Words to search for; without them there must be `tags`"),
+    (
+        "limit",
+        "limit",
+        "query",
+        May::BeText,
+        "How many results at most; anything else is as many as are usual",
+    ),
+    (
+        "offset",
+        "offset",
+        "query",
+        May::BeText,
+        "How many results are left out at the beginning; anything else is 0",
+    ),
+    ("tags", "tags", "query", May::BeText, "Tags, with commas between them; one of them is enough"),
+    ("capability", "capability", "query", May::BeText, "Capabilities, with commas between them"),
+    ("language", "language", "query", May::BeText, "Languages, with commas between them"),
+    ("platform", "platform", "query", May::BeText, "Platforms, with commas between them"),
+    ("runtime", "runtime", "query", May::BeText, "Runtimes, with commas between them"),
+    ("kind", "kind", "query", May::BeText, "Kinds, with commas between them"),
+    ("trust", "trust", "query", May::BeText, "Levels of trust, with commas between them"),
+    ("dialect", "dialect", "query", May::BeText, "Dialects, with commas between them"),
+    ("namespace", "namespace", "query", May::BeText, "Namespaces, with commas between them"),
+    ("provider", "provider", "query", May::BeText, "Providers, with commas between them"),
+    (
+        "prefix",
+        "prefix",
+        "query",
+        May::BeText,
+        "`true` while somebody types: the last word is the beginning of one",
+    ),
+    ("as", "id", "query", May::BeText, "The id of a manifest that has none of its own"),
+    (
+        "channel",
+        "channel",
+        "query",
+        May::BeOne(&["", "stable", "beta"]),
+        "Up to which channel versions are meant",
+    ),
+    ("after", "after", "query", May::BeShort(256), "The id that comes before"),
+    ("one namespace", "namespace", "query", May::BeShort(256), "Of this namespace alone"),
+    ("cursor", "cursor", "query", May::BeText, "Where a list goes on"),
+    (
+        "servers",
+        "limit",
+        "query",
+        May::Match("^(|[1-9][0-9]?|100)$"),
+        "How many servers; 30, at most 100",
+    ),
+    (
+        "search",
+        "search",
+        "query",
+        May::BeShort(200),
+        "A part of the name, the title or the description",
+    ),
+    (
+        "since",
+        "updated_since",
+        "query",
+        May::BeText,
+        "What has changed since then, as RFC 3339 writes it",
+    ),
+    ("asked version", "version", "query", May::BeText, "A version, or `latest`"),
+    (
+        "include_deleted",
+        "include_deleted",
+        "query",
+        May::BeOne(&["", "true", "false", "1", "0"]),
+        "Those that were taken back too",
+    ),
 ];
 
 const READ: &[u16] = &[400, 404, 405, 500, 503];
 
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn operations() -> Vec<Operation> {
-    let plain = Operation {
-        method: "get",
-        path: "",
-        name: "",
-        summary: "",
-        parameters: &[],
-        body: None,
-        token: false,
-        answers: |_| Vec::new(),
-        refusals: &[400, 405, 500, 503],
-    };
-    vec![
+    let mut all = vec![
         Operation {
             path: "/v1/tools/search",
             name: "searchTools",
@@ -121,19 +235,20 @@ fn operations() -> Vec<Operation> {
                 "namespace",
                 "provider",
                 "prefix",
+                "channel",
                 "limit",
                 "offset",
             ],
             answers: |shapes| vec![shapes.json::<Page>(200)],
-            ..plain
+            ..PLAIN
         },
         Operation {
             path: "/v1/tools",
             name: "listTools",
             summary: "All tools, by id",
-            parameters: &["limit", "offset"],
+            parameters: &["channel", "limit", "offset"],
             answers: |shapes| vec![shapes.json::<Page>(200)],
-            ..plain
+            ..PLAIN
         },
         publish("/v1/tools", "publishTool"),
         publish("/v1/tools/upload", "uploadTool"),
@@ -142,23 +257,23 @@ fn operations() -> Vec<Operation> {
             name: "listTags",
             summary: "All tags, most frequent first",
             answers: |shapes| vec![shapes.json::<Tags>(200)],
-            ..plain
+            ..PLAIN
         },
         Operation {
             path: "/v1/providers",
             name: "listProviders",
             summary: "Everybody who provides tools, most frequent first",
             answers: |shapes| vec![shapes.json::<Providers>(200)],
-            ..plain
+            ..PLAIN
         },
         Operation {
             path: "/v1/tools/{id}",
             name: "describeTool",
             summary: "The highest version of a tool that was not yanked",
-            parameters: &["id"],
+            parameters: &["id", "channel"],
             answers: |shapes| vec![shapes.json::<Describe>(200), nothing(304)],
             refusals: READ,
-            ..plain
+            ..PLAIN
         },
         Operation {
             path: "/v1/tools/{id}/versions",
@@ -167,34 +282,34 @@ fn operations() -> Vec<Operation> {
             parameters: &["id"],
             answers: |shapes| vec![shapes.json::<Versions>(200), nothing(304)],
             refusals: READ,
-            ..plain
+            ..PLAIN
         },
         Operation {
             path: "/v1/tools/{id}/versions/{version}",
             name: "describeVersion",
             summary: "One version of a tool",
-            parameters: &["id", "version"],
+            parameters: &["id", "version", "channel"],
             answers: |shapes| vec![shapes.json::<Describe>(200), nothing(304)],
             refusals: READ,
-            ..plain
+            ..PLAIN
         },
         Operation {
             path: "/v1/tools/{id}/versions/{version}/bundle",
             name: "bundleVersion",
             summary: "One version of a tool with its files",
-            parameters: &["id", "version"],
+            parameters: &["id", "version", "channel"],
             answers: |shapes| vec![shapes.json::<Bundle>(200), nothing(304)],
             refusals: &[400, 404, 405, 422, 500, 503],
-            ..plain
+            ..PLAIN
         },
         Operation {
             path: "/v1/tools/{id}/versions/{version}/package",
             name: "downloadVersion",
             summary: "The package file of one version, or a part of it",
-            parameters: &["id", "version"],
+            parameters: &["id", "version", "channel"],
             answers: |_| vec![file(200), file(206), nothing(304)],
             refusals: &[400, 404, 405, 416, 500, 503],
-            ..plain
+            ..PLAIN
         },
         yank("post", "yankVersion", "Takes back a version", true),
         yank("put", "yankVersionAgain", "Takes back a version", true),
@@ -207,7 +322,7 @@ fn operations() -> Vec<Operation> {
                 let content = json!({"application/json": {"schema": {"type": "object"}}});
                 vec![(200, json!({"description": "OpenAPI 3.1", "content": content})), nothing(304)]
             },
-            ..plain
+            ..PLAIN
         },
         state("/healthz", "healthy", "Whether the process is there"),
         state("/readyz", "ready", "Whether it can do its work"),
@@ -220,9 +335,13 @@ fn operations() -> Vec<Operation> {
                 let content = json!({"application/openmetrics-text": text});
                 vec![(200, json!({"description": "Metrics", "content": content}))]
             },
-            ..plain
+            refusals: &[400, 404, 405, 500, 503],
+            ..PLAIN
         },
-    ]
+    ];
+    all.extend(access::operations());
+    all.extend(doors::operations());
+    all
 }
 
 fn publish(path: &'static str, name: &'static str) -> Operation {
@@ -231,7 +350,7 @@ fn publish(path: &'static str, name: &'static str) -> Operation {
         path,
         name,
         summary: "Publishes a package: its file, a bundle, or a form with either",
-        parameters: &["as"],
+        parameters: &["as", "channel"],
         body: Some(|shapes| {
             let bundle = shapes.read.subschema_for::<Bundle>();
             let binary = json!({"type": "string", "contentMediaType": "application/zip"});
@@ -247,7 +366,8 @@ fn publish(path: &'static str, name: &'static str) -> Operation {
         }),
         token: true,
         answers: |shapes| vec![shapes.json::<Published>(200), shapes.json::<Published>(201)],
-        refusals: &[400, 401, 403, 405, 408, 409, 413, 500, 503],
+        refusals: &[400, 405, 408, 409, 413, 500, 503],
+        ..PLAIN
     }
 }
 
@@ -265,25 +385,22 @@ fn yank(method: &'static str, name: &'static str, summary: &'static str, body: b
         body: body.then_some(reason),
         token: true,
         answers: |_| vec![nothing(204)],
-        refusals: &[400, 401, 403, 404, 405, 408, 413, 500, 503],
+        refusals: &[400, 404, 405, 408, 413, 500, 503],
+        ..PLAIN
     }
 }
 
 fn state(path: &'static str, name: &'static str, summary: &'static str) -> Operation {
     Operation {
-        method: "get",
         path,
         name,
         summary,
-        parameters: &[],
-        body: None,
-        token: false,
         answers: |_| {
             let status = json!({"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]});
             let content = json!({"application/json": {"schema": status}});
             vec![(200, json!({"description": described(200), "content": content}))]
         },
-        refusals: &[400, 405, 500, 503],
+        ..PLAIN
     }
 }
 
@@ -305,14 +422,21 @@ fn described(status: u16) -> &'static str {
 fn describe() -> Value {
     let mut shapes = Shapes::new();
     let error = shapes.sent.subschema_for::<ErrorBody>();
+    let problem = shapes.sent.subschema_for::<Problem>();
     let mut paths = Map::new();
     for operation in operations() {
         let mut answers = Map::new();
         for (status, answer) in (operation.answers)(&mut shapes) {
             answers.insert(status.to_string(), answer);
         }
-        for status in operation.refusals {
-            let content = json!({"application/json": {"schema": error}});
+        let door = DOOR.iter().filter(|_| !OPEN.contains(&operation.path));
+        for status in operation.refusals.iter().chain(door) {
+            // What breaks unforeseen is told in the error model, wherever it breaks.
+            let content = if operation.words == Words::Mcp && *status != 500 {
+                json!({"application/problem+json": {"schema": problem}})
+            } else {
+                json!({"application/json": {"schema": error}})
+            };
             let answer = json!({"description": described(*status), "content": content});
             answers.insert(status.to_string(), answer);
         }
@@ -325,6 +449,9 @@ fn describe() -> Value {
         });
         if let Some(body) = operation.body {
             written["requestBody"] = body(&mut shapes);
+        }
+        if operation.deprecated {
+            written["deprecated"] = true.into();
         }
         if operation.token {
             written["security"] = json!([{"token": []}]);
@@ -349,13 +476,19 @@ fn describe() -> Value {
 }
 
 fn parameter(name: &str) -> Option<Value> {
-    let (name, place, description) = PARAMETERS.iter().find(|(known, ..)| *known == name)?;
-    let schema = match *place {
+    let (_, name, place, may, description) = PARAMETERS.iter().find(|known| known.0 == name)?;
+    let schema = match may {
         // A NUL is in no name, and nothing is no name.
-        "path" => json!({"type": "string", "minLength": 1, "pattern": "^[^\\u0000]+$"}),
-        _ => json!({"type": "string", "pattern": "^[^\\u0000]*$"}),
+        May::BeText if *place == "path" => {
+            json!({"type": "string", "minLength": 1, "pattern": "^[^\\u0000]+$"})
+        }
+        May::BeText => json!({"type": "string", "pattern": "^[^\\u0000]*$"}),
+        May::BeShort(most) => {
+            json!({"type": "string", "maxLength": most, "pattern": "^[^\\u0000]*$"})
+        }
+        May::BeOne(of) => json!({"type": "string", "enum": of}),
+        May::Match(pattern) => json!({"type": "string", "pattern": pattern}),
     };
-    let name = if *name == "as" { "id" } else { name };
     Some(json!({
         "name": name,
         "in": place,
@@ -399,9 +532,31 @@ mod tests {
         let document = describe();
         let router = include_str!("router.rs");
         let routes = router.split(".route(\"").skip(1).filter_map(|rest| rest.split('"').next());
-        let undescribed = ["/v1/tools/{*rest}"];
-        for route in routes.filter(|route| !undescribed.contains(route)) {
-            assert!(document["paths"].get(route).is_some(), "{route} is not described");
+        // What is beneath these is told apart: tools as the log has them, servers by their two parts.
+        let (beneath, named): (Vec<_>, Vec<_>) = routes.partition(|route| route.contains("{*"));
+        assert!(named.len() > 15 && beneath.len() == 5, "{named:?} {beneath:?}");
+        let watched = include_str!("watch.rs");
+        let parts = watched.split("Ok(Part::").skip(1).filter_map(|rest| rest.split('"').nth(1));
+        let tools: Vec<_> = parts.map(|part| format!("/v1/tools/{{id}}{part}")).collect();
+        assert!(tools.len() > 9, "{tools:?}");
+        let routes = named.into_iter().map(str::to_owned).chain(tools);
+        for route in routes.chain([super::super::door::EXCHANGE.to_owned()]) {
+            assert!(document["paths"].get(&route).is_some(), "{route} is not described");
+        }
+    }
+
+    #[test]
+    fn every_parameter_that_is_spoken_of_is_known() {
+        let mut names = std::collections::HashSet::new();
+        for operation in operations() {
+            assert!(names.insert(operation.name), "{} is there twice", operation.name);
+            for name in operation.parameters {
+                assert!(parameter(name).is_some(), "{name}");
+            }
+            let places = operation.path.matches('{').count();
+            let placed = operation.parameters.iter().filter_map(|name| parameter(name));
+            let placed = placed.filter(|parameter| parameter["in"] == "path").count();
+            assert_eq!(places, placed, "{}", operation.path);
         }
     }
 

@@ -55,6 +55,19 @@ impl IntoResponse for Wrong {
     }
 }
 
+/// A refusal, in the words that are spoken where it was asked.
+pub(super) fn refuse_at(path: &str, refused: Refused) -> Response {
+    if !["/v0/", "/v0.1/"].iter().any(|world| path.starts_with(world)) {
+        return refused.into_response();
+    }
+    let header = refused.with_header().cloned();
+    let mut response = Wrong::from(refused).into_response();
+    if let Some((name, value)) = header {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
 impl From<Refused> for Wrong {
     fn from(refused: Refused) -> Self {
         Self::new(refused.status(), refused.message())

@@ -137,6 +137,11 @@ impl Refused {
         self
     }
 
+    /// What is said beside the body.
+    pub(super) fn with_header(&self) -> Option<&(header::HeaderName, HeaderValue)> {
+        self.header.as_deref()
+    }
+
     pub(super) fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.body.error.details.insert(name.to_owned(), value.into());
         self

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use registry::Decision;
-use serde_json::json;
+use registry::{Decision, Reviews};
 
 use super::refused::Refused;
 use super::text::Parameters;
@@ -66,16 +65,9 @@ async fn said(
     if !registry.sees_hidden(Some(by), &id, &namespace).await? {
         return Err(Refused::no_tool(tool));
     }
-    let reviews: Vec<_> = registry
-        .store
-        .reviews(&id, version)
-        .await?
-        .into_iter()
-        .map(|(channel, reason, reviewer, at)| {
-            json!({"channel": channel, "reason": reason, "reviewer": reviewer, "at": at})
-        })
-        .collect();
-    Ok(admin::told(StatusCode::OK, &json!({"id": id, "version": version, "reviews": reviews})))
+    let reviews = registry.store.reviews(&id, version).await?;
+    let version = version.to_owned();
+    Ok(admin::told(StatusCode::OK, &Reviews { id, version, reviews }))
 }
 
 /// Who owns a tool (GET), one owner more (PUT) or less (DELETE).

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -14,9 +14,11 @@ use tower_http::compression::{CompressionLayer, CompressionLevel};
 
 use super::refused::Refused;
 use super::{
-    admin, answer, change, door, find, listings, openapi, pages, review, servers, tool, watch,
+    admin, answer, caller, change, door, find, listings, openapi, pages, review, servers, tool,
+    watch,
 };
 use crate::service::Registry;
+use crate::settings::{Counting, Reading};
 
 /// The least bytes that are worth compressing.
 const WORTH: u16 = 256;
@@ -58,8 +60,8 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/openapi.json", get(openapi::document))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        // Every body is bounded by whoever reads it.
-        .layer(axum::extract::DefaultBodyLimit::disable())
+        // Bodies are bounded where they are read, each by what it is.
+        .layer(DefaultBodyLimit::disable())
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth))
         // Nothing is answered but what the door lets through: whatever is added above is behind it.
         .layer(middleware::from_fn_with_state(Arc::clone(&registry), door::keep))
@@ -69,6 +71,18 @@ pub fn router(registry: Arc<Registry>) -> Router {
         }))
         .layer(middleware::from_fn(pages::for_browsers))
         .layer(middleware::from_fn_with_state(Arc::clone(&registry), watch::watch))
+        .with_state(registry)
+}
+
+/// What the operator's own programs ask, at an address of its own: nobody needs a token there.
+pub fn watching(registry: Arc<Registry>) -> Router {
+    Router::new()
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(counted))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn(share))
         .with_state(registry)
 }
 
@@ -85,8 +99,23 @@ async fn healthy() -> Response {
     answer::json(StatusCode::OK, r#"{"status":"ok"}"#)
 }
 
+/// What is counted, for those who may know.
+async fn metrics(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    match (registry.settings.counting, registry.settings.reading) {
+        (Counting::Apart, _) => return Err(Refused::unknown_path(request.uri().path())),
+        (Counting::Here, Reading::Tokens) => {
+            registry.check_operator(&caller::required(&request)?)?;
+        }
+        (Counting::Here, Reading::Everybody) => {}
+    }
+    Ok(counted(State(registry)).await)
+}
+
 /// What is counted.
-async fn metrics(State(registry): State<Arc<Registry>>) -> Response {
+async fn counted(State(registry): State<Arc<Registry>>) -> Response {
     let text = registry.metrics.text(&registry).await;
     let kind = HeaderValue::from_static(crate::metrics::CONTENT_TYPE);
     ([(header::CONTENT_TYPE, kind)], text).into_response()

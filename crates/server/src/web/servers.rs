@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::Response;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, SecondsFormat};
@@ -16,7 +16,9 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Keep};
 use super::base;
+use super::caller;
 use super::problem::Wrong;
+use super::refused::Refused;
 use super::text::{Parameters, decode};
 use crate::service::Registry;
 use crate::store::StoreError;
@@ -37,19 +39,19 @@ const OURS: &str = "haft.registry/package";
 
 pub(super) async fn list(
     State(registry): State<Arc<Registry>>,
-    uri: Uri,
-    headers: HeaderMap,
-    RawQuery(query): RawQuery,
+    request: Request,
 ) -> Result<Response, Wrong> {
-    let parameters = Parameters::read(query.as_deref())?;
-    let (query, limit) = asked(&parameters)?;
-    let base = base::of(&registry, &uri, &headers)?;
+    let headers = request.headers();
+    let parameters = Parameters::read(request.uri().query())?;
+    let (mut query, limit) = asked(&parameters)?;
+    query.namespace = caller::namespace(&registry, &request, None)?;
+    let base = base::of(&registry, request.uri(), headers)?;
     // One more than is told shows whether there are more.
     let mut rows = registry.store.servers(&query, limit + 1).await.map_err(unavailable)?;
     let has_more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
     let next = rows.last().filter(|_| has_more).map(cursor);
-    Ok(told(&headers, &rows, &base, next))
+    Ok(told(headers, &rows, &base, next))
 }
 
 /// What is beneath `/v0.1/servers/`: the versions of a server, or one of them.
@@ -58,7 +60,7 @@ pub(super) async fn one(
     request: Request,
 ) -> Result<Response, Wrong> {
     if ![Method::GET, Method::HEAD].contains(request.method()) {
-        return Err(no_changes());
+        return Ok(no_changes(request.method()));
     }
     let path = request.uri().path();
     let rest = path.split_once("/servers/").map_or("", |(_, rest)| rest);
@@ -74,6 +76,7 @@ pub(super) async fn one(
     let mut query = ServerQuery {
         name: Some(decode(&name)?),
         with_deleted: flag(&parameters, "include_deleted")?,
+        namespace: caller::namespace(&registry, &request, None)?,
         ..ServerQuery::default()
     };
     let headers = request.headers();
@@ -94,13 +97,18 @@ pub(super) async fn one(
 }
 
 /// Changes are made through `/v1`.
-pub(super) async fn not_here() -> Wrong {
-    no_changes()
+pub(super) async fn not_here(request: Request) -> Response {
+    no_changes(request.method())
 }
 
-fn no_changes() -> Wrong {
-    let what = "Publishing through this API is not supported by this registry";
-    Wrong::new(StatusCode::NOT_IMPLEMENTED, what)
+fn no_changes(method: &Method) -> Response {
+    if [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method) {
+        let what = "Publishing through this API is not supported by this registry";
+        return Wrong::new(StatusCode::NOT_IMPLEMENTED, what).into_response();
+    }
+    let mut response = Wrong::from(Refused::wrong_method(method)).into_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
+    response
 }
 
 /// Beneath the API, but nothing of it.
@@ -163,8 +171,8 @@ fn bad_request(what: &str) -> Wrong {
     Wrong::new(StatusCode::BAD_REQUEST, what)
 }
 
-fn unavailable(_: StoreError) -> Wrong {
-    Wrong::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer")
+fn unavailable(error: StoreError) -> Wrong {
+    Refused::from(error).into()
 }
 
 fn cursor(row: &ServerRow) -> String {

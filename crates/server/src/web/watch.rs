@@ -26,6 +26,9 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACE_PARENT: &str = "traceparent";
 /// The longest name of a request that is taken over.
 const LONGEST: usize = 64;
+/// Where a token is revoked, and the longest id of one.
+const TOKEN: &str = "/v1/tokens/{id}";
+const TOKEN_ID: usize = 16;
 /// What beneath which every tool is.
 const TOOLS: &str = "/v1/tools/{*rest}";
 
@@ -104,7 +107,7 @@ pub(super) async fn watch(
     let started = Instant::now();
     let id = given_id(request.headers()).unwrap_or_else(|| hexadecimal(8));
     let route = route(&request);
-    let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
+    let (method, path) = (request.method().to_string(), told_path(&route, request.uri().path()));
     let trace = request.headers().get(TRACE_PARENT).and_then(trace);
     let underway = Underway::begin(&registry);
     let (mut response, learned) = LEARNED
@@ -240,10 +243,16 @@ pub(super) fn route(request: &Request) -> String {
         Ok(Part::Yank(_)) => "/versions/{version}/yank",
         Ok(Part::Review(_)) => "/versions/{version}/review",
         Ok(Part::Owners) => "/owners",
-        Ok(Part::Owner(_)) => "/owners/{token}",
+        Ok(Part::Owner(_)) => "/owners/{namespace}",
         Err(_) => return "unknown".to_owned(),
     };
     format!("/v1/tools/{{id}}{part}")
+}
+
+/// The path as it is told. Who revokes a token may write the token itself where its id belongs.
+fn told_path(route: &str, path: &str) -> String {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    if route == TOKEN && last.len() > TOKEN_ID { route.to_owned() } else { path.to_owned() }
 }
 
 /// What whoever asks calls the request, where that is plain.

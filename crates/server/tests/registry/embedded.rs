@@ -3,7 +3,7 @@
 use crate::suite::world::World;
 use crate::suite::{
     administering, care, changes, client, doors, hub, identities, lasting, pages, private, reading,
-    refusals, reviewing, watching,
+    refusals, reviewing, together, watching,
 };
 use server::Blobs;
 
@@ -40,7 +40,6 @@ embedded! {
     changes::a_damaged_part_breaks_no_other,
     lasting::what_was_answered_is_old_when_anything_changes,
     lasting::a_row_that_cannot_be_read_hides_no_other,
-    lasting::a_form_may_be_as_large_as_a_package,
     lasting::what_no_client_reads_is_not_published,
     private::without_a_token_nothing_is_read,
     private::a_token_for_one_namespace_sees_no_other,
@@ -53,11 +52,15 @@ embedded! {
     reviewing::what_waits_is_seen_by_its_publisher_and_reviewers_alone,
     reviewing::what_is_approved_is_offered_in_its_channel,
     reviewing::what_is_refused_stays_hidden_with_its_reason,
+    reviewing::a_refusal_is_not_undone_by_who_came_before_it,
     care::a_check_names_what_is_damaged,
+    care::a_check_reads_what_every_part_has_written,
     care::gc_removes_what_no_version_has,
     care::a_publish_keeps_its_file_whatever_gc_does,
     care::publishes_and_gc_at_the_same_moment_lose_nothing,
     care::a_backup_comes_back,
+    care::a_backup_holds_every_table,
+    care::a_file_that_two_versions_have_is_kept_once,
     care::what_is_no_backup_is_refused,
     watching::what_happens_is_counted_without_words_from_outside,
     watching::each_request_is_told_of_once_and_without_secrets,
@@ -69,6 +72,11 @@ embedded! {
     doors::install_manifests_are_listed_where_others_look_for_them,
     doors::capabilities_are_listed_in_a_catalog,
     hub::a_file_with_a_form_is_published_as_the_hub_does,
+    together::what_is_held_back_is_told_by_no_door,
+    together::a_form_of_the_hub_waits_like_everything_else,
+    together::a_token_for_one_namespace_comes_by_every_door,
+    together::what_is_counted_is_for_the_operator,
+    together::a_form_may_be_as_large_as_a_package,
     client::the_client_does_all_that_a_registry_offers,
     pages::every_page_is_shown,
     pages::what_pages_are_made_with_is_kept_for_ever,

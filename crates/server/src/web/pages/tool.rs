@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use manifest::model::{Action, Json, OutputFormat, Package, Scope, Step};
-use registry::{Describe, identity};
+use registry::{Channel, Describe, Provenance, State as Standing, identity};
 use search::{Facet, Query};
 
 use super::chosen::{Chosen, shown};
@@ -22,8 +22,9 @@ use super::words::{Fact, Need, Weight, duration, effect, facts, needs};
 use super::{Pages, link};
 use crate::store::versions::{FindError, Known, Which};
 use crate::web::base;
+use crate::web::caller;
 use crate::web::refused::Refused;
-use crate::web::text::decode;
+use crate::web::text::{Parameters, decode};
 
 /// How many versions are listed before a click.
 const FEW: usize = 6;
@@ -51,6 +52,10 @@ struct ToolPage {
     published: Option<Moment>,
     size: String,
     yanked: Option<String>,
+    /// Whether it is for those who try things first.
+    is_beta: bool,
+    /// Where it was built, as an issuer has sworn: what, and which.
+    built: Vec<(&'static str, String)>,
     /// Where the highest version is, when this is another.
     latest: Option<Value>,
     is_permanent: bool,
@@ -111,6 +116,7 @@ struct Row {
     is_here: bool,
     yanked: Option<String>,
     signature: String,
+    is_beta: bool,
 }
 
 pub(super) async fn show(
@@ -122,8 +128,15 @@ pub(super) async fn show(
     let missing = |error| missing(error, &asked, version.as_deref());
     let (id, namespace) = store.resolve(&asked).await.map_err(missing)?;
     let versions = store.versions(&id).await.map_err(missing)?;
+    let channel = caller::channel(&Parameters::read(request.uri().query())?)?;
+    // Only those who ask for beta versions are shown one.
+    let mut offered = versions
+        .versions
+        .iter()
+        .filter(|one| channel == Channel::Beta || one.channel == Standing::Stable);
     // Where every version was taken back, people are shown the highest, and told.
-    let highest = versions.latest.as_ref().or(versions.versions.first().map(|one| &one.version));
+    let highest = offered.clone().find(|one| !one.yanked).or_else(|| offered.next());
+    let highest = highest.map(|one| &one.version);
     let wanted = version.as_ref().or(highest).ok_or(FindError::NoVersion).map_err(missing)?;
     let known = store.find(&id, Which::Exactly(wanted)).await.map_err(missing)?;
     let describe: Describe = serde_json::from_slice(&known.describe)
@@ -141,6 +154,7 @@ pub(super) async fn show(
             is_here: one.version == known.version,
             yanked: one.yanked.then(|| one.yank_reason.clone().unwrap_or_default()),
             signature: one.signature.clone(),
+            is_beta: one.channel == Standing::Beta,
             version: one.version.clone(),
         })
         .collect();
@@ -196,6 +210,8 @@ impl View {
             published: None,
             size: bytes(known.size),
             yanked: known.yanked,
+            is_beta: known.channel == Standing::Beta,
+            built: describe.provenance.as_ref().map(built).unwrap_or_default(),
             latest: None,
             is_permanent: false,
             permalink: link::version(&describe.id, &describe.version),
@@ -222,6 +238,19 @@ impl View {
 
 fn plain_value(name: &str, address: String) -> Value {
     Value { name: short(name, 80), address, count: String::new(), is_chosen: false }
+}
+
+/// Where a version was built, line by line.
+fn built(sworn: &Provenance) -> Vec<(&'static str, String)> {
+    let lines = [
+        ("Built from", sworn.repository.as_ref()),
+        ("At", sworn.reference.as_ref()),
+        ("Commit", sworn.sha.as_ref()),
+        ("By the workflow", sworn.workflow.as_ref()),
+        ("As", Some(&sworn.subject)),
+        ("Sworn by", Some(&sworn.issuer)),
+    ];
+    lines.into_iter().filter_map(|(what, text)| Some((what, short(text?, 300)))).collect()
 }
 
 /// Which tool and which version: `/tools/ID` or `/tools/ID/versions/VERSION`; an id may have slashes.

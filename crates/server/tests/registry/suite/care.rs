@@ -5,18 +5,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Method, Request};
 use bytes::Bytes;
 use package::digest::Digest;
+use serde_json::json;
 use server::care::CareError;
 use server::care::backup::backup;
 use server::care::check::{Checked, Finding, Kind, check};
 use server::care::gc::{Collected, Mode, collect};
 use server::care::restore::restore;
+use server::settings::Quarantine;
 use server::store::removals::Removal;
+use server::token::Role;
 use server::{Blobs, Store};
 
-use super::packages::mcpkg;
+use super::doors::{alone, capability, installed};
+use super::packages::{archive, mcpkg};
 use super::world::{World, ask};
 
 const AT_ONCE: Duration = Duration::ZERO;
@@ -337,4 +341,162 @@ pub(crate) async fn what_is_no_backup_is_refused(world: World) {
     let restored = restore(&fresh, &fresh_blobs, &file).await.unwrap();
     assert_eq!(restored.missing, [lost.to_string()]);
     fresh_blobs.verify(whole).await.unwrap();
+}
+
+/// Every row of every table, in words.
+async fn rows(store: &Store) -> Vec<String> {
+    let mut rows = Vec::new();
+    let keep = |row: &serde_json::Value| {
+        rows.push(row.to_string());
+        Ok::<_, server::store::StoreError>(())
+    };
+    assert_eq!(store.dump(keep).await.unwrap(), []);
+    rows.sort();
+    rows
+}
+
+/// Owners, reviews, publishers, identities, what other worlds are told: whatever a part keeps comes back as it was.
+pub(crate) async fn a_backup_holds_every_table(mut world: World) {
+    world.set(|settings| settings.quarantine = Quarantine::Everybody).await;
+    let admin = world.token_for("*", Role::Admin, None).await;
+    publish(&world, "acme.one", "").await;
+    publish(&world, "acme.two", "").await;
+    world.publish(alone("manifest.json", &capability("acme.hash"))).await;
+    let runtime = json!({"kind": "mcp-http", "install": {"method": "pip", "package": "unused"},
+        "endpoint_url": "https://mail.example.com/mcp"});
+    world.publish(alone("manifest.json", &installed("acme-mail", "1.0.0", &runtime))).await;
+    let rule = json!({"issuer": "https://issuer.example", "audience": "registry",
+        "namespace": "acme", "claims": {"repository": "acme/tools"}});
+    for (method, path, body) in [
+        (Method::PUT, "/v1/tools/acme.one/owners/friends", String::new()),
+        (
+            Method::POST,
+            "/v1/tools/acme.one/versions/1.0.0/review",
+            json!({"channel": "beta", "reason": "read it"}).to_string(),
+        ),
+        (
+            Method::POST,
+            "/v1/tools/acme-mail/versions/1.0.0/review",
+            json!({"channel": "stable"}).to_string(),
+        ),
+        (Method::POST, "/v1/publishers", rule.to_string()),
+    ] {
+        let answer = world.send(method, path, &admin, body).await;
+        assert!(answer.status.is_success(), "{path}: {answer:?}");
+    }
+    world.sql("INSERT INTO identities (hash, expires_at) VALUES ('abc', 4000000000000)").await;
+    let gone = "INSERT INTO removals (digest, marked_at, removed_at) VALUES ('abc', 1, 2)";
+    world.sql(gone).await;
+    let before = rows(&world.registry.store).await;
+    for table in [
+        "feed",
+        "packages",
+        "versions",
+        "reviews",
+        "owners",
+        "tokens",
+        "publishers",
+        "identities",
+        "removals",
+    ] {
+        let of = format!("\"table\":\"{table}\"");
+        assert!(before.iter().any(|row| row.contains(&of)), "{table} is empty");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("registry.tar");
+    backup(&world.registry.store, &world.blobs, &file).await.unwrap();
+    let fresh = Store::file(&folder.path().join("fresh.db")).await.unwrap();
+    let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
+    restore(&fresh, &blobs, &file).await.unwrap();
+    assert_eq!(rows(&fresh).await, before);
+    let mut findings = Vec::new();
+    let whole = check(&fresh, &blobs, |finding| findings.push(finding)).await.unwrap();
+    assert_eq!((whole.damaged, whole.noted), (0, 0), "{findings:#?}");
+    // It is served as it was.
+    let settings = world.registry.settings.clone();
+    let registry = Arc::new(server::Registry::open(fresh, blobs, settings).await.unwrap());
+    for path in [
+        "/v1/reviews",
+        "/v1/publishers",
+        "/v1/tokens",
+        "/v1/tools/acme.one/owners",
+        "/v1/tools/acme.one/versions",
+        "/v1/tools/acme.one/versions/1.0.0/review",
+        "/v1/tools?channel=beta",
+        "/v1/catalog.json",
+        "/.well-known/install-manifests.json",
+        "/v0.1/servers",
+    ] {
+        let request = || {
+            let request = Request::get(path).header("host", "tools.example.com");
+            let request = request.header("authorization", format!("Bearer {admin}"));
+            request.body(Body::empty()).unwrap()
+        };
+        let was = world.ask(request()).await;
+        assert_eq!(was.status, 200, "{path}");
+        assert_eq!(ask(&registry, request()).await.json(), was.json(), "{path}");
+    }
+}
+
+/// What each part has written is read, and what cannot be is named.
+pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
+    let admin = world.token_for("*", Role::Admin, None).await;
+    for name in ["channel", "provenance", "server", "listed", "capability", "ahead"] {
+        publish(&world, &format!("acme.{name}"), name).await;
+    }
+    let rule = json!({"issuer": "https://issuer.example", "audience": "registry",
+        "namespace": "acme", "claims": {"repository": "acme/tools"}});
+    world.send(Method::POST, "/v1/publishers", &admin, rule.to_string()).await;
+    assert_eq!(checked(&world).await.0.damaged, 0);
+    for damage in [
+        "UPDATE versions SET channel = 'gold' WHERE package LIKE '%acme.channel'",
+        "UPDATE versions SET provenance = '{}' WHERE package LIKE '%acme.provenance'",
+        "UPDATE versions SET server = 'x' WHERE package LIKE '%acme.server'",
+        "UPDATE versions SET listed = '[]' WHERE package LIKE '%acme.listed'",
+        "UPDATE versions SET capability = '{' WHERE package LIKE '%acme.capability'",
+        "UPDATE packages SET latest_beta = '9.0.0' WHERE id LIKE '%acme.ahead'",
+        "UPDATE publishers SET rule = '{}'",
+        "INSERT INTO reviews (package, version, number, channel, reason, reviewer, at) \
+         VALUES ('nobody', '1.0.0', 99, 'beta', '', 'x', 1)",
+    ] {
+        world.sql(damage).await;
+    }
+    let (_, findings) = checked(&world).await;
+    for (what, message) in [
+        ("acme.channel@1.0.0", "its channel is none"),
+        ("acme.provenance@1.0.0", "where it was built cannot be read"),
+        ("acme.server@1.0.0", "its server.json cannot be read"),
+        ("acme.listed@1.0.0", "its entry cannot be read"),
+        ("acme.capability@1.0.0", "its capability cannot be read"),
+        ("acme.ahead", "its highest beta version is none that is offered"),
+        ("publisher ", "it cannot be read"),
+        ("nobody", "what was said of it is of no version"),
+    ] {
+        let is_it = |finding: &&Finding| {
+            finding.kind == Kind::Row && finding.what.contains(what) && finding.message == message
+        };
+        assert_eq!(findings.iter().filter(is_it).count(), 1, "{what}: {findings:#?}");
+    }
+}
+
+/// Two versions may have the same file; it is kept once and comes back for both.
+pub(crate) async fn a_file_that_two_versions_have_is_kept_once(world: World) {
+    let tools: &[u8] =
+        br#"{"tools":[{"name":"a","description":"A","command":["./tools/bin/a"],"schema":{"type":"object"}}]}"#;
+    let bytes = archive(&[("tools.json", tools), ("tools/bin/a", b"#!/bin/sh\n")]);
+    for id in ["acme.one", "acme.two"] {
+        let path = format!("/v1/tools?id={id}");
+        let answer = world.send(Method::POST, &path, &world.token, bytes.clone()).await;
+        assert_eq!(answer.status, 201, "{}", answer.json());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (number, into) in ["registry.tar", "registry/"].into_iter().enumerate() {
+        let into = folder.path().join(into);
+        let kept = backup(&world.registry.store, &world.blobs, &into).await.unwrap();
+        assert_eq!((kept.files, kept.bytes), (1, bytes.len() as u64), "{kept:?}");
+        let fresh = Store::file(&folder.path().join(format!("{number}.db"))).await.unwrap();
+        let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
+        assert_eq!(restore(&fresh, &blobs, &into).await.unwrap().files, 1);
+        assert_eq!(rows(&fresh).await, rows(&world.registry.store).await);
+    }
 }

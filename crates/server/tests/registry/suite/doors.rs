@@ -16,7 +16,7 @@ async fn get(world: &World, path: &str) -> Answer {
 }
 
 /// A package of one file.
-fn alone(name: &str, document: &Value) -> Vec<u8> {
+pub(crate) fn alone(name: &str, document: &Value) -> Vec<u8> {
     archive(&[(name, document.to_string().as_bytes())])
 }
 
@@ -31,7 +31,7 @@ fn weather(version: &str) -> Value {
 }
 
 /// An install-manifest of an MCP server.
-fn installed(id: &str, version: &str, runtime: &Value) -> Value {
+pub(crate) fn installed(id: &str, version: &str, runtime: &Value) -> Value {
     json!({
         "manifest_version": "0.4",
         "tool": {"id": id, "version": version, "name": "Mail", "summary": format!("Reads mail. {}", "x".repeat(120)),
@@ -43,6 +43,18 @@ fn installed(id: &str, version: &str, runtime: &Value) -> Value {
             "invocation": {"kind": "mcp-tool", "tool_name": "list"}}],
         "smoke": {"kind": "mcp-tool-call", "tool_name": "list", "success": {"no_error_field": true}},
         "kill_switch": {"kind": "manual", "instructions_url": "https://example.com/stop"}
+    })
+}
+
+pub(crate) fn capability(id: &str) -> Value {
+    json!({
+        "id": id, "type": "tool", "version": "1.0.0", "description": "Hashes a text",
+        "origin": {"source": "local", "digest": "0".repeat(64), "path": "/home/ann"},
+        "interfaces": {"inputs": {"type": "object"}, "outputs": {"type": "object"}},
+        "permissions": {"network": "deny", "filesystem": "none", "devices": []},
+        "runtime": {"sandbox": "process", "resources": {"cpu": "1", "memory": "64Mi"}},
+        "trust_level": "verified",
+        "implementation": {"kind": "command", "command": {"argv": ["sha256sum"]}}
     })
 }
 
@@ -251,6 +263,8 @@ pub(crate) async fn what_is_wrong_is_told_in_the_words_of_the_mcp_world(world: W
         (Method::DELETE, "/v0.1/servers/com.example%2Fweather/versions/1.0.0"),
     ] {
         assert_eq!(world.send(method, path, &world.token, "{}").await.status, 501, "{path}");
+        let traced = world.send(Method::TRACE, "/v0.1/servers", &world.token, "").await;
+        assert_eq!((traced.status.as_u16(), traced.header("allow")), (405, "GET,HEAD"));
     }
     let asking =
         Request::builder().method(Method::OPTIONS).uri("/v0.1/servers").body(Body::empty());
@@ -316,17 +330,6 @@ pub(crate) async fn install_manifests_are_listed_where_others_look_for_them(worl
 }
 
 pub(crate) async fn capabilities_are_listed_in_a_catalog(world: World) {
-    let capability = |id: &str| {
-        json!({
-            "id": id, "type": "tool", "version": "1.0.0", "description": "Hashes a text",
-            "origin": {"source": "local", "digest": "0".repeat(64), "path": "/home/ann"},
-            "interfaces": {"inputs": {"type": "object"}, "outputs": {"type": "object"}},
-            "permissions": {"network": "deny", "filesystem": "none", "devices": []},
-            "runtime": {"sandbox": "process", "resources": {"cpu": "1", "memory": "64Mi"}},
-            "trust_level": "verified",
-            "implementation": {"kind": "command", "command": {"argv": ["sha256sum"]}}
-        })
-    };
     let path = "/v1/catalog.json";
     let empty = get(&world, path).await;
     assert_eq!(empty.json(), json!({"version": "0.1", "capabilities": []}));

@@ -8,7 +8,11 @@ use server::token::Role;
 use super::world::{Answer, World, ask};
 
 /// A form, as a browser sends it.
-fn form(token: &str, fields: &[(&str, &str)], file: Option<(&str, &[u8])>) -> Request<Body> {
+pub(crate) fn form(
+    token: &str,
+    fields: &[(&str, &str)],
+    file: Option<(&str, &[u8])>,
+) -> Request<Body> {
     let mut body = Vec::new();
     for (name, value) in fields {
         let head =

@@ -62,6 +62,8 @@ pub(crate) async fn an_identity_is_exchanged_once_and_told_with_the_version(mut 
         assert_eq!(publish("acme.pdf.read").await.status, 201);
         publish("other.pdf.read").await.refuses(403, "FORBIDDEN");
         world.get_as(token, "/v1/tokens").await.refuses(403, "FORBIDDEN");
+        let owner = "/v1/tools/acme.pdf.read/owners/evil";
+        world.send(Method::PUT, owner, token, "").await.refuses(403, "FORBIDDEN");
         // Once is enough.
         let again = exchange(&world, &identity).await;
         again.refuses(401, "UNAUTHORIZED");
@@ -72,6 +74,11 @@ pub(crate) async fn an_identity_is_exchanged_once_and_told_with_the_version(mut 
         assert_eq!(world.get_as(token, &path).await.json()["provenance"], told);
         let versions = world.get_as(token, "/v1/tools/acme.pdf.read/versions").await.json();
         assert_eq!(versions["versions"][0]["provenance"], told);
+    }
+    let page = world.get_as(&world.token, "/tools/acme.pdf.read").await;
+    let page = String::from_utf8_lossy(&page.body).into_owned();
+    for part in ["Built from", "acme/tools", "refs/tags/v1", "Sworn by"] {
+        assert!(page.contains(part), "{part}: {page}");
     }
     // What is published by hand has none.
     world.publish(mcpkg("acme.pdf.write", "1.0.0", "")).await;

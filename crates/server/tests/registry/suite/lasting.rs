@@ -1,11 +1,10 @@
 //! What must not be lost or taken by others: decisions, ids, what is found beside something damaged.
 
-use axum::body::Body;
-use axum::http::{Method, Request};
+use axum::http::Method;
 use serde_json::json;
 use server::token::Role;
 
-use super::packages::{archive, bundle, mcpkg};
+use super::packages::{bundle, mcpkg};
 use super::world::World;
 
 pub(crate) async fn what_was_answered_is_old_when_anything_changes(world: World) {
@@ -51,32 +50,6 @@ pub(crate) async fn a_row_that_cannot_be_read_hides_no_other(world: World) {
         known.catalog.refresh(&known.store).await.unwrap();
         assert_eq!(known.catalog.list(0, 10).total, 3);
     }
-}
-
-pub(crate) async fn a_form_may_be_as_large_as_a_package(mut world: World) {
-    world.set(|settings| settings.upload_bytes = 8 << 20).await;
-    // Nothing that could be made smaller.
-    let mut state = 1_u32;
-    let noise: Vec<u8> = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        state.to_be_bytes()[0]
-    })
-    .take(3 << 20)
-    .collect();
-    let manifest = br#"{"toolId":"acme.large","name":"Large","version":"1.0.0","description":"Is large.","capabilities":["x"],"endpoint":{"type":"local","command":"node ./index.js"},"input_schema":{"type":"object"},"output_schema":{"type":"object"}}"#;
-    let package = archive(&[("index.js", b""), ("manifest.json", manifest), ("noise.bin", &noise)]);
-    let mut form =
-        b"--x\r\nContent-Disposition: form-data; name=\"package\"; filename=\"a.mcpkg\"\r\n\r\n"
-            .to_vec();
-    form.extend(&package);
-    form.extend(b"\r\n--x--\r\n");
-    let request = Request::post("/v1/tools")
-        .header("authorization", format!("Bearer {}", world.token))
-        .header("content-type", "multipart/form-data; boundary=x")
-        .body(Body::from(form))
-        .unwrap();
-    let answer = world.ask(request).await;
-    assert_eq!(answer.status, 201, "{:?}", answer.body);
 }
 
 pub(crate) async fn what_no_client_reads_is_not_published(world: World) {

@@ -15,6 +15,7 @@ pub(crate) mod reading;
 pub(crate) mod refusals;
 pub(crate) mod reviewing;
 pub(crate) mod shelf;
+pub(crate) mod together;
 pub(crate) mod watching;
 pub(crate) mod world;
 
@@ -38,7 +39,6 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
     lasting::what_was_answered_is_old_when_anything_changes(fresh().await).await;
     lasting::a_row_that_cannot_be_read_hides_no_other(fresh().await).await;
-    lasting::a_form_may_be_as_large_as_a_package(fresh().await).await;
     lasting::what_no_client_reads_is_not_published(fresh().await).await;
     private::without_a_token_nothing_is_read(fresh().await).await;
     private::a_token_for_one_namespace_sees_no_other(fresh().await).await;
@@ -48,11 +48,15 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     reviewing::what_waits_is_seen_by_its_publisher_and_reviewers_alone(fresh().await).await;
     reviewing::what_is_approved_is_offered_in_its_channel(fresh().await).await;
     reviewing::what_is_refused_stays_hidden_with_its_reason(fresh().await).await;
+    reviewing::a_refusal_is_not_undone_by_who_came_before_it(fresh().await).await;
     care::a_check_names_what_is_damaged(fresh().await).await;
+    care::a_check_reads_what_every_part_has_written(fresh().await).await;
     care::gc_removes_what_no_version_has(fresh().await).await;
     care::a_publish_keeps_its_file_whatever_gc_does(fresh().await).await;
     care::publishes_and_gc_at_the_same_moment_lose_nothing(fresh().await).await;
     care::a_backup_comes_back(fresh().await).await;
+    care::a_backup_holds_every_table(fresh().await).await;
+    care::a_file_that_two_versions_have_is_kept_once(fresh().await).await;
     care::what_is_no_backup_is_refused(fresh().await).await;
     watching::what_happens_is_counted_without_words_from_outside(fresh().await).await;
     watching::each_request_is_told_of_once_and_without_secrets(fresh().await).await;
@@ -64,6 +68,11 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     doors::install_manifests_are_listed_where_others_look_for_them(fresh().await).await;
     doors::capabilities_are_listed_in_a_catalog(fresh().await).await;
     hub::a_file_with_a_form_is_published_as_the_hub_does(fresh().await).await;
+    together::what_is_held_back_is_told_by_no_door(fresh().await).await;
+    together::a_form_of_the_hub_waits_like_everything_else(fresh().await).await;
+    together::a_token_for_one_namespace_comes_by_every_door(fresh().await).await;
+    together::what_is_counted_is_for_the_operator(fresh().await).await;
+    together::a_form_may_be_as_large_as_a_package(fresh().await).await;
     client::the_client_does_all_that_a_registry_offers(fresh().await).await;
     pages::every_page_is_shown(fresh().await).await;
     pages::what_pages_are_made_with_is_kept_for_ever(fresh().await).await;

@@ -198,3 +198,29 @@ pub(crate) async fn what_is_refused_stays_hidden_with_its_reason(mut world: Worl
     world.get(path).await.refuses(404, "TOOL_NOT_FOUND");
     assert_eq!(world.get("/v1/tools/search?q=pdf").await.json()["total"], 0);
 }
+
+/// Who may only publish does not undo a refusal, however many of its requests are under way meanwhile.
+pub(crate) async fn a_refusal_is_not_undone_by_who_came_before_it(world: World) {
+    let publisher = world.token_for("acme", Role::Publish, None).await;
+    let reviewer = world.token_for("acme", Role::Review, None).await;
+    for round in 0..4 {
+        let version = format!("1.{round}.0");
+        let bytes = mcpkg("acme.pdf.read", &version, "");
+        assert_eq!(world.send(Method::POST, "/v1/tools", &publisher, bytes).await.status, 201);
+        let stable = json!({"channel": "stable"});
+        let moving = (0..24).map(|_| decide(&world, &publisher, &version, stable.clone()));
+        let refusing = decide(&world, &reviewer, &version, json!({"reason": "mines coins"}));
+        let (moved, refused) =
+            futures_util::future::join(futures_util::future::join_all(moving), refusing).await;
+        for answer in moved {
+            assert!([204, 403, 503].contains(&answer.status.as_u16()), "{answer:?}");
+        }
+        // Whoever was told that it is refused finds it refused.
+        if refused.status == 204 {
+            let path = format!("/v1/tools/acme.pdf.read/versions/{version}");
+            assert_eq!(world.get(&path).await.status, 404);
+        } else {
+            assert_eq!(refused.status, 503, "{refused:?}");
+        }
+    }
+}

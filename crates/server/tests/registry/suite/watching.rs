@@ -19,7 +19,28 @@ pub(crate) async fn what_happens_is_counted_without_words_from_outside(world: Wo
     world.get("/v1/tools/search?q=secretword").await;
     world.get("/v1/tools/secretword/versions/1.0.0/package").await;
     world.get("/v1/tools/acme.pdf.read/versions/1.0.0/package").await;
-    world.get("/secretword").await;
+    for path in [
+        "/secretword",
+        "/v1/tools/secretword/owners",
+        "/v1/tools/secretword/owners/secretword",
+        "/v1/tools/secretword/versions/1.0.0/review",
+        "/v1/tools/secretword/versions/1.0.0/manifest",
+        "/v1/tokens/secretword",
+        "/v1/publishers/secretword",
+        "/v1/reviews?offset=secretword",
+        "/v1/catalog.json?namespace=secretword",
+        "/.well-known/install-manifests.json?namespace=secretword",
+        "/v0.1/servers?search=secretword",
+        "/v0.1/servers/secretword/versions",
+        "/v0/secretword",
+        "/tools/secretword",
+        "/namespaces/secretword",
+        "/assets/secretword",
+        "/search?q=secretword",
+    ] {
+        world.get(path).await;
+        world.send(Method::DELETE, path, &world.token, "").await;
+    }
     let request = Request::builder().method("SECRETWORD").uri("/v1/tools");
     world.ask(request.body(Body::empty()).unwrap()).await;
     let answer = world.get("/metrics").await;
@@ -34,6 +55,8 @@ pub(crate) async fn what_happens_is_counted_without_words_from_outside(world: Wo
         "haft_requests_total{route=\"/v1/tools/search\",method=\"GET\",status=\"200\"} 1",
         "haft_requests_total{route=\"/v1/tools/{id}/versions/{version}/package\",method=\"GET\",status=\"404\"} 1",
         "haft_requests_total{route=\"unknown\",method=\"GET\",status=\"404\"} 1",
+        "haft_requests_total{route=\"/v1/tools/{id}/owners/{namespace}\",method=\"DELETE\",status=\"404\"} 1",
+        "haft_requests_total{route=\"/v0.1/servers/{*rest}\",method=\"GET\",status=\"404\"} 1",
         "haft_requests_total{route=\"/v1/tools\",method=\"other\",status=\"405\"} 1",
         "haft_request_duration_seconds_count{route=\"/v1/tools/search\"} 1",
         "haft_catalog_tools 1",
@@ -80,8 +103,15 @@ pub(crate) async fn each_request_is_told_of_once_and_without_secrets(world: Worl
     let answer = ask(&registry, request).await;
     let drawn = answer.header("x-request-id").to_owned();
     assert_eq!(drawn.len(), 16);
+    // Who revokes a token may write the token itself where its id belongs.
+    let request = Request::delete(format!("/v1/tokens/{}", world.token))
+        .header("authorization", format!("Bearer {}", world.token))
+        .body(Body::empty())
+        .unwrap();
+    ask(&registry, request).await.refuses(403, "FORBIDDEN");
     let told = told.lock().unwrap().clone();
-    let [publish, describe] = told.as_slice() else { panic!("{told:#?}") };
+    let [publish, describe, revoke] = told.as_slice() else { panic!("{told:#?}") };
+    assert_eq!(revoke.path, "/v1/tokens/{id}");
     assert_eq!(
         (publish.id.as_str(), publish.route.as_str(), publish.status),
         ("mine-1", "/v1/tools", 201)

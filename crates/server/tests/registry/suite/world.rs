@@ -12,6 +12,9 @@ use server::token::{Role, Scope};
 use server::{Blobs, Registry, Settings, Store};
 use tower::ServiceExt;
 
+/// The host that everybody names, as programs and browsers do.
+const HOST: (&str, &str) = ("host", "tools.example.com");
+
 /// A registry and what it is kept in.
 pub(crate) struct World {
     pub(crate) registry: Arc<Registry>,
@@ -106,7 +109,7 @@ impl World {
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
-        self.ask(Request::get(path).body(Body::empty()).unwrap()).await
+        self.get_with(path, HOST).await
     }
 
     pub(crate) async fn get_as(&self, token: &str, path: &str) -> Answer {
@@ -128,7 +131,7 @@ impl World {
         token: &str,
         body: impl Into<Body>,
     ) -> Answer {
-        let request = Request::builder().method(method).uri(path);
+        let request = Request::builder().method(method).uri(path).header(HOST.0, HOST.1);
         let request = request.header("authorization", format!("Bearer {token}"));
         self.ask(request.body(body.into()).unwrap()).await
     }
