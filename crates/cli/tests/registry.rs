@@ -4,56 +4,21 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
+use common::served::Served;
 use common::{Desk, Ran, repository};
 use serde_json::Value;
 
-/// A registry that runs until this is dropped.
-struct Served {
-    process: Child,
-    url: String,
-}
-
-impl Served {
-    fn start(desk: &Desk) -> Self {
-        Self::start_with(desk, &[])
-    }
-
-    fn start_with(desk: &Desk, more: &[&str]) -> Self {
-        let mut process = Command::new(assert_cmd::cargo::cargo_bin("haft"))
-            .args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--home"])
-            .arg(desk.path("home"))
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        let mut out = BufReader::new(process.stdout.take().unwrap());
-        while !said.contains('}') {
-            assert!(out.read_line(&mut said).unwrap() > 0, "the registry ended: {said}");
-        }
-        let said: Value = serde_json::from_str(&said).unwrap();
-        Self { process, url: said["url"].as_str().unwrap().to_owned() }
-    }
-
-    fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ended_already = self.process.kill();
-        let _ended_already = self.process.wait();
-    }
+/// What it answers, head and all.
+fn get(served: &Served, path: &str) -> String {
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// Runs a verb with a token.
@@ -77,7 +42,7 @@ fn a_package_is_published_found_yanked_and_offered_again() {
     let (id, version) =
         (manifest["toolId"].as_str().unwrap(), manifest["version"].as_str().unwrap());
     desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
-    let served = Served::start(&desk);
+    let served = Served::at(&desk.path("home"), &[]);
     let url = served.url.as_str();
     let namespace = id.split('.').next().unwrap();
     let made = desk.done(&["registry", "token", "new", "--namespace", namespace, "--json"]).json();
@@ -105,14 +70,14 @@ fn a_package_is_published_found_yanked_and_offered_again() {
     let search = ["search", "echo", "--registry", url, "--json"];
     let found = desk.done(&search).json();
     assert_eq!(found["results"][0]["name"], id);
-    assert!(served.get("/healthz").starts_with("HTTP/1.1 200"));
+    assert!(get(&served, "/healthz").starts_with("HTTP/1.1 200"));
 
     let what = format!("{id}@{version}");
     let yank =
         with_token(&desk, token, &["yank", &what, "--reason", "loses data", "--registry", url]);
     assert_eq!(yank.code, 0, "{}", yank.stderr);
     assert_eq!(desk.done(&search).json()["total"], 0);
-    assert!(served.get(&format!("/v1/tools/{id}/versions")).contains("loses data"));
+    assert!(get(&served, &format!("/v1/tools/{id}/versions")).contains("loses data"));
     let undo = with_token(&desk, token, &["yank", &what, "--undo", "--registry", url]);
     assert_eq!(undo.code, 0, "{}", undo.stderr);
     assert_eq!(desk.done(&search).json()["total"], 1);
@@ -141,7 +106,7 @@ fn a_private_registry_holds_back_what_no_reviewer_has_seen() {
     let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
     let id = manifest["toolId"].as_str().unwrap();
     let what = format!("{id}@{}", manifest["version"].as_str().unwrap());
-    let served = Served::start_with(&desk, &["--private", "--quarantine"]);
+    let served = Served::at(&desk.path("home"), &["--private", "--quarantine"]);
     let url = served.url.as_str();
     let ask = |token: &str, words: &[&str]| {
         with_token(&desk, token, &[words, &["--registry", url]].concat())
@@ -201,7 +166,7 @@ fn a_build_publishes_by_the_identity_that_its_service_has_signed() {
     let desk = Desk::new();
     desk.echo();
     desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
-    let served = Served::start(&desk);
+    let served = Served::at(&desk.path("home"), &[]);
     let from = issuer.named("good");
     let rule = [
         "registry",
@@ -234,13 +199,13 @@ fn a_build_publishes_by_the_identity_that_its_service_has_signed() {
     desk.done(&["registry", "publisher", "rm", added["id"].as_str().unwrap()]);
     desk.refused(&["registry", "publisher", "rm", "nobody"], 3, "there is no publisher");
     assert_eq!(exchange(&issuer.identity(&serde_json::json!({}))).code, 4);
-    assert!(served.get("/v1/tools/demo.echo/versions").contains("\"repository\":\"acme/tools\""));
+    assert!(get(&served, "/v1/tools/demo.echo/versions").contains("\"repository\":\"acme/tools\""));
 }
 
 #[test]
 fn a_bundle_that_was_downloaded_is_called() {
     let desk = Desk::new();
-    let served = Served::start(&desk);
+    let served = Served::at(&desk.path("home"), &[]);
     let token = token(&desk, "*", "publish");
     let bundle = repository().join("examples/jumith/dice.bundle.json");
     let published = with_token(
@@ -249,7 +214,7 @@ fn a_bundle_that_was_downloaded_is_called() {
         &["publish", bundle.to_str().unwrap(), "--registry", &served.url],
     );
     assert_eq!(published.code, 0, "{}", published.stderr);
-    let answer = served.get("/v1/tools/demo.dice/versions/latest/bundle");
+    let answer = get(&served, "/v1/tools/demo.dice/versions/latest/bundle");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     std::fs::write(desk.path("dice.bundle.json"), body).unwrap();
@@ -269,12 +234,12 @@ fn a_bundle_that_was_downloaded_is_called() {
 #[test]
 fn a_registry_that_is_told_to_stop_ends_well_and_keeps_what_it_has() {
     let desk = Desk::new();
-    let mut served = Served::start(&desk);
+    let mut served = Served::at(&desk.path("home"), &[]);
     let told = Command::new("kill").arg(served.process.id().to_string()).status().unwrap();
     assert!(told.success());
     assert_eq!(served.process.wait().unwrap().code(), Some(0));
-    let again = Served::start(&desk);
-    assert!(again.get("/readyz").contains("\"ready\""));
+    let again = Served::at(&desk.path("home"), &[]);
+    assert!(get(&again, "/readyz").contains("\"ready\""));
 }
 
 #[test]
