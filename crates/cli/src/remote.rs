@@ -135,7 +135,10 @@ impl<'h> Known<'h> {
                     Failure::new(Exit::NotFound, format!("there is no registry `{text}`"));
                 let names: Vec<_> = self.list.iter().map(|one| one.name.as_str()).collect();
                 Err(failure.hint(match names.as_slice() {
-                    [] => format!("`haft registry add {} URL` names one", shell::word(text)),
+                    [] => format!(
+                        "`haft registry add {} URL` names one; an address begins with https://",
+                        shell::word(text)
+                    ),
                     names => {
                         format!("there is {}; an address begins with https://", names.join(", "))
                     }
@@ -249,6 +252,13 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
     }
 }
 
+/// Whether an address is one of this machine.
+fn is_here(address: &str) -> bool {
+    ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+        .iter()
+        .any(|here| address.starts_with(here))
+}
+
 /// What to say of a registry that did not do what it was asked.
 pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
     let exit = match error.kind() {
@@ -286,6 +296,9 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             "`haft registry token new` makes one, where the registry runs; it is read from {login}"
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
+        FetchError::Unreachable(_) if is_here(registry) => {
+            failure.hint("`haft registry serve` serves one on this machine")
+        }
         FetchError::Offline(_) => failure.hint("leave --offline out to ask the registry"),
         _ if error.code() == Some(ErrorCode::Unauthorized)
             || matches!(error, FetchError::Refused { status: 401, .. }) =>

@@ -254,3 +254,86 @@ fn what_cannot_be_a_registry_is_refused_before_anything_is_sent() {
         with_token(&desk, "haft_x", &["publish", "echo.mcpkg", "--registry", "http://192.0.2.1"]);
     assert_eq!(far.code, 4, "{}", far.stderr);
 }
+
+#[test]
+fn what_is_not_there_is_told_and_not_made() {
+    let desk = Desk::new();
+    for verb in [
+        &["check"][..],
+        &["gc"],
+        &["backup", "kept.tar"],
+        &["token", "list"],
+        &["token", "revoke", "x"],
+        &["publisher", "list"],
+    ] {
+        let arguments = [&["registry"], verb].concat();
+        desk.refused(&arguments, 3, "there is no registry at");
+        let elsewhere = [&arguments[..], &["--database", "typo.db"]].concat();
+        desk.refused(&elsewhere, 3, "there is no registry at `typo.db`");
+    }
+    assert!(!desk.path("typo.db").exists() && !desk.path("kept.tar").exists());
+    assert!(!desk.path("home/registry").exists());
+    let elsewhere = ["registry", "serve", "--database", "nowhere/x.db"];
+    desk.refused(&elsewhere, 6, "failed to open `nowhere/x.db`");
+    let made = desk.done(&["registry", "token", "new", "--namespace", "demo"]);
+    assert!(made.stderr.contains("there was no registry at"), "{}", made.stderr);
+    let second = desk.done(&["registry", "token", "new", "--namespace", "demo"]);
+    assert!(!second.stderr.contains("there was no registry"), "{}", second.stderr);
+    desk.refused(&["registry", "restore", "nowhere.tar"], 3, "`nowhere.tar`");
+    std::fs::write(desk.path("other.tar"), [0xff; 2048]).unwrap();
+    desk.refused(&["registry", "restore", "other.tar"], 2, "it is no whole tar file");
+    let blobs = ["registry", "check", "--blobs", "typo"];
+    desk.refused(&blobs, 3, "there is no folder `typo` with package files");
+}
+
+#[test]
+fn what_was_typed_wrongly_is_told_with_what_would_do() {
+    let desk = Desk::new();
+    desk.echo();
+    let served = Served::at(&desk.path("home"), &[]);
+    let serve = |more: &[&str], code: i32, words: &str| {
+        desk.refused(&[&["registry", "serve"], more].concat(), code, words);
+    };
+    serve(&["--listen", &served.address], 6, "hint: --listen ADDR:PORT names another place");
+    serve(&["--listen", "7071"], 2, "for example 127.0.0.1:7070");
+    serve(&["--blobs", "s3://"], 6, "is no place for packages");
+    serve(&["--blobs", "s3:///prefix"], 6, "is no place for packages");
+
+    let all = token(&desk, "*", "publish");
+    let ask = |token: &str, words: &[&str]| {
+        with_token(&desk, token, &[words, &["--registry", &served.url]].concat())
+    };
+    // A folder that is no package is told as such to whoever has no key yet.
+    std::fs::create_dir(desk.path("empty")).unwrap();
+    let empty = ask(&all, &["publish", "empty"]);
+    assert!(empty.code == 2 && empty.stderr.contains("there is no manifest"), "{}", empty.stderr);
+    let nothing = ask(&all, &["registry", "import", "empty"]);
+    assert!(
+        nothing.code == 3 && nothing.stderr.contains("nothing to import"),
+        "{}",
+        nothing.stderr
+    );
+    let unsigned = ask(&all, &["publish", "echo"]);
+    assert!(
+        unsigned.code == 3 && unsigned.stderr.contains("no key of yours"),
+        "{}",
+        unsigned.stderr
+    );
+    assert!(!unsigned.stderr.contains("passed"), "no test was run: {}", unsigned.stderr);
+    desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
+    let foreign = ask(&token(&desk, "acme", "publish"), &["publish", "echo.mcpkg"]);
+    assert_eq!(foreign.code, 4, "{}", foreign.stderr);
+    assert!(foreign.stderr.contains("hint: an administrator makes one"), "{}", foreign.stderr);
+    assert_eq!(ask(&all, &["publish", "echo.mcpkg"]).code, 0);
+    let version = ask(&all, &["registry", "get", "demo.echo@3.0.0"]);
+    assert_eq!(version.code, 3, "{}", version.stderr);
+    assert!(version.stderr.contains("`demo.echo@3.0.0`"), "{}", version.stderr);
+    let mut exchange = assert_cmd::Command::cargo_bin("haft").unwrap();
+    exchange.args(["registry", "token", "exchange", "--registry", &served.url]);
+    let output = exchange.env("HAFT_IDENTITY", "no.good.jwt").env("HAFT_HOME", desk.path("home"));
+    let said = String::from_utf8(output.output().unwrap().stderr).unwrap();
+    assert!(said.contains("publisher list") && !said.contains("HAFT_TOKEN"), "{said}");
+    drop(served);
+    let away = desk.haft(&["search", "x", "--registry", "http://127.0.0.1:1"]);
+    assert!(away.stderr.contains("`haft registry serve`"), "{}", away.stderr);
+}

@@ -145,11 +145,7 @@ impl Forbidden {
 const OF_PACKAGES: [&str; 2] = ["packages", "staging"];
 
 /// The tool's own files. They lie in its own folder, and nothing else of the owner's does.
-fn own_files(
-    tool: &Tool,
-    settings: &Settings,
-    home: &Path,
-) -> Result<Vec<PathBuf>, CallError> {
+fn own_files(tool: &Tool, settings: &Settings, home: &Path) -> Result<Vec<PathBuf>, CallError> {
     if matches!(tool.package.acquire, Acquire::Container { .. }) {
         // The image is the tool.
         return Ok(Vec::new());
@@ -165,7 +161,9 @@ fn own_files(
     if own.canonicalize().is_ok_and(|found| found != own) {
         return denied("a link, and the files of a package lie in its own folder");
     }
-    if settings.user_home.as_ref().is_some_and(|home| home.starts_with(&own)) || own == Path::new("/") {
+    if settings.user_home.as_ref().is_some_and(|home| home.starts_with(&own))
+        || own == Path::new("/")
+    {
         return denied(
             "the folder of this package, and holds everything of yours; put the package into one of its own",
         );

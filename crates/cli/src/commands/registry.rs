@@ -78,7 +78,7 @@ enum Verb {
 )]
 struct ServeArgs {
     /// Where to listen
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070", value_parser = listen)]
     listen: SocketAddr,
     #[command(flatten)]
     stores: StoreArgs,
@@ -93,6 +93,11 @@ struct ServeArgs {
     public_url: Option<String>,
     #[command(flatten)]
     access: AccessArgs,
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    let message = "write a numeric address and a port, for example 127.0.0.1:7070 or 0.0.0.0:7070";
+    text.parse().map_err(|_| message.to_owned())
 }
 
 fn public_url(text: &str) -> Result<String, String> {
@@ -208,6 +213,7 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         let busy = |error| {
             Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
                 .cause(error)
+                .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
         };
         let listener = TcpListener::bind(args.listen).await.map_err(busy)?;
         let address = listener.local_addr().map_err(busy)?;
@@ -217,6 +223,15 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
             printer.note(&format!("Serving a registry at http://{address}"));
         }
         let following = tokio::spawn(Arc::clone(&registry).follow());
+        let looked_at = Arc::clone(&registry);
+        // A bucket that is away may come back, so it is served all the same; whoever mistyped its name is told.
+        tokio::spawn(async move {
+            if let Err(error) = looked_at.blobs.check_alive().await {
+                let failure = Failure::of(Exit::Unavailable, &error);
+                let causes = failure.causes.join(": ");
+                printer.warn(&format!("{}: {causes}", failure.message));
+            }
+        });
         let app = server::web::router(Arc::clone(&registry));
         let told = Arc::clone(&registry);
         let stopped = async move {

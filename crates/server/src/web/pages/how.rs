@@ -7,7 +7,7 @@ use manifest::model::{Acquire, Entry, Package};
 use registry::{Describe, identity};
 use serde_json::{Value, json};
 
-use super::{inert, link};
+use super::{inert, link, sample};
 
 /// One way to use a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +28,20 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
     let get = format!("curl -fsSL -o {} \\\n  {}", quoted(&file), quoted(&url));
     let is_signed = describe.signature.as_ref().is_some_and(|signature| signature.state == "valid");
     let verify = if is_signed { format!("haft verify {}\n", quoted(&file)) } else { String::new() };
+    // Haft itself checks the digest, and shows the token where reading needs one.
+    let what = quoted(&format!("{plain}@{}", describe.version));
+    let own = format!(
+        "haft registry get {what} -o {} \\\n  --registry {}",
+        quoted(&file),
+        quoted(origin)
+    );
     let mut ways = vec![Way {
         client: "Haft",
         says: "Fetch it, see what a call would run and with which rights, then call it inside the walls.".to_owned(),
         text: Some(format!(
-            "{get}\n{verify}haft inspect {0}\nhaft call --from {0} --explain",
-            quoted(&file)
+            "{own}\n{verify}haft inspect {0}\nhaft call --from {0} --explain{1}",
+            quoted(&file),
+            first_call(package)
         )),
     }];
     ways.extend(clients(package, plain));
@@ -46,6 +54,19 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
         text: Some(format!("{get}{check}")),
     });
     ways
+}
+
+/// The first action, by its name where there are several, with an input to begin with.
+fn first_call(package: Option<&Package>) -> String {
+    let actions = package.map_or(&[][..], |package| package.actions.as_slice());
+    let Some(action) = actions.first() else { return String::new() };
+    let input = sample::input(action);
+    let is_seen = !action.name.chars().any(inert::is_hidden) && !action.name.starts_with('-');
+    match input {
+        Some(input) if is_seen => format!(" \\\n  {} {}", quoted(&action.name), quoted(&input)),
+        _ if actions.len() > 1 && is_seen => format!(" {}", quoted(&action.name)),
+        _ => String::new(),
+    }
 }
 
 /// What an MCP server is started or reached by.
