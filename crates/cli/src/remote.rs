@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use clap::Args;
 use egress::http::SetupError;
-use registry::ErrorCode;
 use registry::catalog::{Catalog, Place};
 use registry::client::cache::{Cache, MOST};
 use registry::client::list::{Kind, is_name};
@@ -12,6 +11,7 @@ use registry::client::{
     Address, Client, FetchError, Fetcher, FindError, Listed, Reach, Registries, Remote, Settings,
     Source, Token, error,
 };
+use registry::{Channel, ErrorCode};
 use vault::Owner;
 
 use crate::ask::Ask;
@@ -76,6 +76,12 @@ impl<'h> Known<'h> {
         if offline.offline {
             self.settings.reach = Reach::Offline;
         }
+        self
+    }
+
+    /// The same, for versions that are so far along.
+    pub(crate) fn offered(mut self, channel: Option<Channel>) -> Self {
+        self.settings.channel = channel.unwrap_or_default();
         self
     }
 

@@ -139,6 +139,10 @@ fn a_private_registry_holds_back_what_no_reviewer_has_seen() {
     let approved = ask(&reviewer, &["registry", "review", "approve", &what, "--channel", "beta"]);
     assert_eq!(approved.code, 0, "{}", approved.stderr);
     assert_eq!((search("stable"), search("beta")), (0.into(), 1.into()));
+    let fetch = |channel: &str| {
+        ask(&publisher, &["registry", "get", id, "--channel", channel, "-o", "got.mcpkg"]).code
+    };
+    assert_eq!((fetch("stable"), fetch("beta")), (3, 0));
     assert_eq!(ask(&reviewer, &["registry", "review", "approve", &what]).code, 0);
     assert_eq!(search("stable"), 1);
 
@@ -187,7 +191,7 @@ fn a_build_publishes_by_the_identity_that_its_service_has_signed() {
     let identity = issuer.identity(&serde_json::json!({}));
     let exchange = |identity: &str| {
         let words = ["registry", "token", "exchange", "--quiet", "--registry", &served.url];
-        common::run_in(desk.0.path(), &words, Some(identity.as_bytes()))
+        desk.haft_with(&words, Some(identity))
     };
     let given = exchange(&identity);
     assert_eq!(given.code, 0, "{}", given.stderr);
@@ -279,9 +283,13 @@ fn what_is_not_there_is_told_and_not_made() {
     assert!(made.stderr.contains("there was no registry at"), "{}", made.stderr);
     let second = desk.done(&["registry", "token", "new", "--namespace", "demo"]);
     assert!(!second.stderr.contains("there was no registry"), "{}", second.stderr);
-    desk.refused(&["registry", "restore", "nowhere.tar"], 3, "`nowhere.tar`");
+    let restore = |file: &str, code: i32, words: &str| {
+        let into = ["--database", "restored.db", "--blobs", "restored"];
+        desk.refused(&[&["registry", "restore", file], &into[..]].concat(), code, words);
+    };
+    restore("nowhere.tar", 3, "`nowhere.tar`");
     std::fs::write(desk.path("other.tar"), [0xff; 2048]).unwrap();
-    desk.refused(&["registry", "restore", "other.tar"], 2, "it is no whole tar file");
+    restore("other.tar", 2, "it is no whole tar file");
     let blobs = ["registry", "check", "--blobs", "typo"];
     desk.refused(&blobs, 3, "there is no folder `typo` with package files");
 }

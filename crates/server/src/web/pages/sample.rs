@@ -16,7 +16,10 @@ pub(super) fn input(action: &Action) -> Option<String> {
     let given = action.examples.iter().find_map(|example| example.input.as_ref());
     let value = match given {
         Some(example) => example.value(),
-        None => of_schema(&action.input.as_ref()?.value(), DEPTH),
+        None => {
+            let schema = action.input.as_ref()?.value();
+            of_schema(&schema, &schema, DEPTH)
+        }
     };
     let is_something = value.as_object().is_some_and(|members| !members.is_empty());
     let text = value.to_string();
@@ -24,8 +27,13 @@ pub(super) fn input(action: &Action) -> Option<String> {
     (is_something && is_seen && text.len() <= LONGEST).then_some(text)
 }
 
-/// A value that such a schema may take: it shows names and types, and promises no more.
-fn of_schema(schema: &Value, depth: u32) -> Value {
+/// A value that such a schema may take, a part of `whole`: it shows names and types, and promises no more.
+fn of_schema(schema: &Value, whole: &Value, depth: u32) -> Value {
+    let elsewhere = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    if let Some(found) = elsewhere.and_then(|pointer| whole.pointer(pointer)).filter(|_| depth > 0)
+    {
+        return of_schema(found, whole, depth - 1);
+    }
     let first = |key: &str| schema[key].as_array().and_then(|list| list.first()).cloned();
     let said = [schema.get("const").cloned(), schema.get("default").cloned()];
     if let Some(value) = said.into_iter().flatten().next() {
@@ -45,7 +53,7 @@ fn of_schema(schema: &Value, depth: u32) -> Value {
             let required = schema["required"].as_array().into_iter().flatten();
             let member = |name: &Value| {
                 let name = name.as_str()?;
-                Some((name.to_owned(), of_schema(&schema["properties"][name], depth - 1)))
+                Some((name.to_owned(), of_schema(&schema["properties"][name], whole, depth - 1)))
             };
             Value::Object(required.filter_map(member).collect::<Map<_, _>>())
         }
@@ -61,15 +69,15 @@ mod tests {
     fn what_is_demanded_is_there_with_its_type() {
         let schema = json!({"type": "object", "required": ["text", "count", "unit", "deep", 7], "properties": {
             "text": {"type": "string"}, "count": {"type": "integer", "minimum": 3}, "more": {"type": "string"},
-            "unit": {"enum": ["km", "mi"]},
+            "unit": {"$ref": "#/$defs/unit"},
             "deep": {"type": ["object", "null"], "required": ["x"], "properties": {"x": {"type": "boolean"}}}
-        }});
+        }, "$defs": {"unit": {"enum": ["km", "mi"]}}});
         assert_eq!(
-            of_schema(&schema, DEPTH),
+            of_schema(&schema, &schema, DEPTH),
             json!({"text": "...", "count": 3, "unit": "km", "deep": {"x": true}})
         );
-        assert_eq!(of_schema(&json!(true), DEPTH), json!({}));
-        assert_eq!(of_schema(&json!({"type": "object"}), DEPTH), json!({}));
+        assert_eq!(of_schema(&json!(true), &json!(true), DEPTH), json!({}));
+        assert_eq!(of_schema(&json!({"type": "object"}), &json!({}), DEPTH), json!({}));
     }
 
     #[test]
@@ -78,6 +86,8 @@ mod tests {
         for _ in 0..60 {
             schema = json!({"required": ["a"], "properties": {"a": schema}});
         }
-        assert_eq!(of_schema(&schema, DEPTH), json!({"a": {"a": {"a": {}}}}));
+        assert_eq!(of_schema(&schema, &schema, DEPTH), json!({"a": {"a": {"a": {}}}}));
+        let circle = json!({"$ref": "#"});
+        assert_eq!(of_schema(&circle, &circle, DEPTH), json!({}));
     }
 }
