@@ -28,7 +28,7 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::interrupt;
-use crate::printer::Printer;
+use crate::printer::{Printer, line};
 
 #[derive(Args, Debug)]
 pub(crate) struct RegistryArgs {
@@ -228,8 +228,9 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         tokio::spawn(async move {
             if let Err(error) = looked_at.blobs.check_alive().await {
                 let failure = Failure::of(Exit::Unavailable, &error);
-                let causes = failure.causes.join(": ");
-                printer.warn(&format!("{}: {causes}", failure.message));
+                // Each cause repeats the ones beneath it.
+                let cause = failure.causes.last().map_or("", String::as_str);
+                printer.warn(&format!("{}: {}", failure.message, line(cause)));
             }
         });
         let app = server::web::router(Arc::clone(&registry));
