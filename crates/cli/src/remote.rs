@@ -26,6 +26,9 @@ const TOKEN: &str = "HAFT_TOKEN";
 /// Who the tokens in the vault belong to.
 const TOKEN_OWNER: &str = "haft:registry";
 
+/// What to say of an address that is only a host.
+const BEGINS: &str = "an address begins with https://, or http:// for this machine";
+
 /// Which registries.
 #[derive(Args, Debug)]
 pub(crate) struct Which {
@@ -221,7 +224,9 @@ pub(crate) fn place(url: &str) -> Result<vault::Place, Failure> {
 /// Reads an address.
 pub(crate) fn address(text: &str) -> Result<Address, Failure> {
     Address::parse(text).map_err(|error| {
-        Failure::invalid(format!("`{text}` is no address of a registry")).cause(error)
+        let failure =
+            Failure::invalid(format!("`{text}` is no address of a registry")).cause(error);
+        if text.contains("://") { failure } else { failure.hint(BEGINS) }
     })
 }
 
@@ -240,7 +245,11 @@ pub(crate) fn list_failure(error: &registry::client::list::ListError) -> Failure
         ListError::Unknown(_) => Exit::NotFound,
         ListError::Unreadable(..) | ListError::Name(_) | ListError::Address(..) => Exit::Invalid,
     };
-    Failure::of(exit, error)
+    let failure = Failure::of(exit, error);
+    match error {
+        ListError::Address(text, _) if !text.contains("://") => failure.hint(BEGINS),
+        _ => failure,
+    }
 }
 
 /// What to say where it is not known which registry has a tool.

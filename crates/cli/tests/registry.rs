@@ -304,6 +304,14 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
     };
     serve(&["--listen", &served.address], 6, "hint: --listen ADDR:PORT names another place");
     serve(&["--listen", "7071"], 2, "for example 127.0.0.1:7070");
+    for nobody in ["--quarantine=", "--quarantine=acme,", "--quarantine=a b", "--quarantine=*"] {
+        serve(&[nobody], 2, "write names with commas between");
+    }
+    serve(&["--public-url", "registry.example"], 2, "give https://");
+    std::fs::write(desk.path("garbage.db"), "no database at all").unwrap();
+    serve(&["--database", "garbage.db"], 6, "file is not a database");
+    desk.refused(&["registry", "check", "--database", "garbage.db"], 6, "file is not a database");
+    desk.refused(&["registry", "add", "x", "127.0.0.1:7070"], 2, "hint: an address begins with");
     serve(&["--blobs", "s3://"], 6, "is no place for packages");
     serve(&["--blobs", "s3:///prefix"], 6, "is no place for packages");
 

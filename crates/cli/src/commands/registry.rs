@@ -101,7 +101,8 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn public_url(text: &str) -> Result<String, String> {
-    let address = egress::http::Url::parse(text).map_err(|error| error.to_string())?;
+    let message = "give https:// or http://, a host, and a path if there is one";
+    let address = egress::http::Url::parse(text).map_err(|_| message.to_owned())?;
     let is_plain = ["http", "https"].contains(&address.scheme())
         && address.host_str().is_some()
         && address.username().is_empty()
@@ -109,7 +110,7 @@ fn public_url(text: &str) -> Result<String, String> {
         && address.query().is_none()
         && address.fragment().is_none();
     if !is_plain {
-        return Err("give https:// or http://, a host, and a path if there is one".to_owned());
+        return Err(message.to_owned());
     }
     Ok(address.as_str().trim_end_matches('/').to_owned())
 }
@@ -120,7 +121,7 @@ struct AccessArgs {
     #[arg(long)]
     private: bool,
     /// What is published waits for a reviewer; with names, only in these namespaces
-    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',', value_parser = quarantined)]
     quarantine: Option<Vec<String>>,
     /// A proxy, or its network, that says truly for whom it asks; may be repeated
     #[arg(long, value_name = "CIDR", value_parser = network)]
@@ -154,6 +155,13 @@ impl AccessArgs {
             ..Settings::default()
         }
     }
+}
+
+/// A namespace whose packages wait. None at all, as of a variable that is empty, must not mean that nothing waits.
+fn quarantined(text: &str) -> Result<String, String> {
+    let is_name = text != "*" && registry::access::check_namespace(text).is_ok();
+    let message = "write names with commas between, or leave them out for all namespaces";
+    is_name.then(|| text.to_owned()).ok_or_else(|| message.to_owned())
 }
 
 /// A network, or one address.
