@@ -78,7 +78,7 @@ enum Verb {
 )]
 struct ServeArgs {
     /// Where to listen
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070", value_parser = listen)]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070", value_parser = socket)]
     listen: SocketAddr,
     #[command(flatten)]
     stores: StoreArgs,
@@ -95,7 +95,7 @@ struct ServeArgs {
     access: AccessArgs,
 }
 
-fn listen(text: &str) -> Result<SocketAddr, String> {
+fn socket(text: &str) -> Result<SocketAddr, String> {
     let message = "write a numeric address and a port, for example 127.0.0.1:7070 or 0.0.0.0:7070";
     text.parse().map_err(|_| message.to_owned())
 }
