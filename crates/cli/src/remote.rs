@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use clap::Args;
 use egress::http::SetupError;
-use registry::ErrorCode;
 use registry::catalog::{Catalog, Place};
 use registry::client::cache::{Cache, MOST};
 use registry::client::list::{Kind, is_name};
@@ -12,6 +11,7 @@ use registry::client::{
     Address, Client, FetchError, Fetcher, FindError, Listed, Reach, Registries, Remote, Settings,
     Source, Token, error,
 };
+use registry::{Channel, ErrorCode};
 use vault::Owner;
 
 use crate::ask::Ask;
@@ -25,6 +25,9 @@ const ADDRESS: &str = "REGISTRY_BASE_URL";
 const TOKEN: &str = "HAFT_TOKEN";
 /// Who the tokens in the vault belong to.
 const TOKEN_OWNER: &str = "haft:registry";
+
+/// What to say of an address that is only a host.
+const BEGINS: &str = "an address begins with https://, or http:// for this machine";
 
 /// Which registries.
 #[derive(Args, Debug)]
@@ -76,6 +79,12 @@ impl<'h> Known<'h> {
         if offline.offline {
             self.settings.reach = Reach::Offline;
         }
+        self
+    }
+
+    /// The same, for versions that are so far along.
+    pub(crate) fn offered(mut self, channel: Option<Channel>) -> Self {
+        self.settings.channel = channel.unwrap_or_default();
         self
     }
 
@@ -135,7 +144,10 @@ impl<'h> Known<'h> {
                     Failure::new(Exit::NotFound, format!("there is no registry `{text}`"));
                 let names: Vec<_> = self.list.iter().map(|one| one.name.as_str()).collect();
                 Err(failure.hint(match names.as_slice() {
-                    [] => format!("`haft registry add {} URL` names one", shell::word(text)),
+                    [] => format!(
+                        "`haft registry add {} URL` names one; an address begins with https://",
+                        shell::word(text)
+                    ),
                     names => {
                         format!("there is {}; an address begins with https://", names.join(", "))
                     }
@@ -212,7 +224,9 @@ pub(crate) fn place(url: &str) -> Result<vault::Place, Failure> {
 /// Reads an address.
 pub(crate) fn address(text: &str) -> Result<Address, Failure> {
     Address::parse(text).map_err(|error| {
-        Failure::invalid(format!("`{text}` is no address of a registry")).cause(error)
+        let failure =
+            Failure::invalid(format!("`{text}` is no address of a registry")).cause(error);
+        if text.contains("://") { failure } else { failure.hint(BEGINS) }
     })
 }
 
@@ -231,7 +245,11 @@ pub(crate) fn list_failure(error: &registry::client::list::ListError) -> Failure
         ListError::Unknown(_) => Exit::NotFound,
         ListError::Unreadable(..) | ListError::Name(_) | ListError::Address(..) => Exit::Invalid,
     };
-    Failure::of(exit, error)
+    let failure = Failure::of(exit, error);
+    match error {
+        ListError::Address(text, _) if !text.contains("://") => failure.hint(BEGINS),
+        _ => failure,
+    }
 }
 
 /// What to say where it is not known which registry has a tool.
@@ -247,6 +265,13 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
         FindError::Failed(name, cause) => failed(name, cause),
         FindError::NoRegistries => none_named(),
     }
+}
+
+/// Whether an address is one of this machine.
+fn is_here(address: &str) -> bool {
+    ["http://127.0.0.1", "http://localhost", "http://[::1]"]
+        .iter()
+        .any(|here| address.starts_with(here))
 }
 
 /// What to say of a registry that did not do what it was asked.
@@ -286,6 +311,9 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             "`haft registry token new` makes one, where the registry runs; it is read from {login}"
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
+        FetchError::Unreachable(_) if is_here(registry) => {
+            failure.hint("`haft registry serve` serves one on this machine")
+        }
         FetchError::Offline(_) => failure.hint("leave --offline out to ask the registry"),
         _ if error.code() == Some(ErrorCode::Unauthorized)
             || matches!(error, FetchError::Refused { status: 401, .. }) =>

@@ -6,43 +6,11 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use common::served::Served;
 use common::{Desk, Ran, names, repository};
 use serde_json::Value;
-
-/// A registry that runs until this is dropped.
-struct Served {
-    process: Child,
-    url: String,
-}
-
-impl Served {
-    /// With a home of its own, so that several can be there.
-    fn start(desk: &Desk, home: &str) -> Self {
-        let mut process = Command::new(assert_cmd::cargo::cargo_bin("haft"))
-            .args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--home"])
-            .arg(desk.path(home))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        let mut out = BufReader::new(process.stdout.take().unwrap());
-        while !said.contains('}') {
-            assert!(out.read_line(&mut said).unwrap() > 0, "the registry ended: {said}");
-        }
-        let said: Value = serde_json::from_str(&said).unwrap();
-        Self { process, url: said["url"].as_str().unwrap().to_owned() }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ended_already = self.process.kill();
-        let _ended_already = self.process.wait();
-    }
-}
 
 /// A token of the registry that is served from a home.
 fn token_of(desk: &Desk, home: &str) -> String {
@@ -125,7 +93,7 @@ fn a_token_is_kept_for_its_address_alone() {
 #[test]
 fn a_folder_is_tested_signed_and_published_in_one_go() {
     let desk = Desk::new();
-    let served = Served::start(&desk, "served");
+    let served = Served::at(&desk.path("served"), &[]);
     join(&desk, &served, "team", "served");
     example(&desk, "text-stats");
     desk.refused(&["publish", "text-stats"], 3, "no key of yours");
@@ -169,7 +137,7 @@ fn a_folder_is_tested_signed_and_published_in_one_go() {
 #[test]
 fn the_time_of_a_test_stands_before_that_of_the_tool() {
     let desk = Desk::with_alice();
-    let served = Served::start(&desk, "served");
+    let served = Served::at(&desk.path("served"), &[]);
     join(&desk, &served, "team", "served");
     let write = |name: &str, value: &Value| {
         common::write_below(&desk.path("slow"), name, &value.to_string());
@@ -204,7 +172,7 @@ fn the_time_of_a_test_stands_before_that_of_the_tool() {
 #[test]
 fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     let desk = Desk::with_alice();
-    let (one, two) = (Served::start(&desk, "one"), Served::start(&desk, "two"));
+    let (one, two) = (Served::at(&desk.path("one"), &[]), Served::at(&desk.path("two"), &[]));
     join(&desk, &one, "first", "one");
     join(&desk, &two, "second", "two");
     example(&desk, "text-stats");

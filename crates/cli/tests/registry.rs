@@ -4,56 +4,21 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
+use common::served::Served;
 use common::{Desk, Ran, repository};
 use serde_json::Value;
 
-/// A registry that runs until this is dropped.
-struct Served {
-    process: Child,
-    url: String,
-}
-
-impl Served {
-    fn start(desk: &Desk) -> Self {
-        Self::start_with(desk, &[])
-    }
-
-    fn start_with(desk: &Desk, more: &[&str]) -> Self {
-        let mut process = Command::new(assert_cmd::cargo::cargo_bin("haft"))
-            .args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--home"])
-            .arg(desk.path("home"))
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        let mut out = BufReader::new(process.stdout.take().unwrap());
-        while !said.contains('}') {
-            assert!(out.read_line(&mut said).unwrap() > 0, "the registry ended: {said}");
-        }
-        let said: Value = serde_json::from_str(&said).unwrap();
-        Self { process, url: said["url"].as_str().unwrap().to_owned() }
-    }
-
-    fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ended_already = self.process.kill();
-        let _ended_already = self.process.wait();
-    }
+/// What it answers, head and all.
+fn get(served: &Served, path: &str) -> String {
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// Runs a verb with a token.
@@ -77,7 +42,7 @@ fn a_package_is_published_found_yanked_and_offered_again() {
     let (id, version) =
         (manifest["toolId"].as_str().unwrap(), manifest["version"].as_str().unwrap());
     desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
-    let served = Served::start(&desk);
+    let served = Served::at(&desk.path("home"), &[]);
     let url = served.url.as_str();
     let namespace = id.split('.').next().unwrap();
     let made = desk.done(&["registry", "token", "new", "--namespace", namespace, "--json"]).json();
@@ -105,14 +70,14 @@ fn a_package_is_published_found_yanked_and_offered_again() {
     let search = ["search", "echo", "--registry", url, "--json"];
     let found = desk.done(&search).json();
     assert_eq!(found["results"][0]["name"], id);
-    assert!(served.get("/healthz").starts_with("HTTP/1.1 200"));
+    assert!(get(&served, "/healthz").starts_with("HTTP/1.1 200"));
 
     let what = format!("{id}@{version}");
     let yank =
         with_token(&desk, token, &["yank", &what, "--reason", "loses data", "--registry", url]);
     assert_eq!(yank.code, 0, "{}", yank.stderr);
     assert_eq!(desk.done(&search).json()["total"], 0);
-    assert!(served.get(&format!("/v1/tools/{id}/versions")).contains("loses data"));
+    assert!(get(&served, &format!("/v1/tools/{id}/versions")).contains("loses data"));
     let undo = with_token(&desk, token, &["yank", &what, "--undo", "--registry", url]);
     assert_eq!(undo.code, 0, "{}", undo.stderr);
     assert_eq!(desk.done(&search).json()["total"], 1);
@@ -141,7 +106,7 @@ fn a_private_registry_holds_back_what_no_reviewer_has_seen() {
     let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
     let id = manifest["toolId"].as_str().unwrap();
     let what = format!("{id}@{}", manifest["version"].as_str().unwrap());
-    let served = Served::start_with(&desk, &["--private", "--quarantine"]);
+    let served = Served::at(&desk.path("home"), &["--private", "--quarantine"]);
     let url = served.url.as_str();
     let ask = |token: &str, words: &[&str]| {
         with_token(&desk, token, &[words, &["--registry", url]].concat())
@@ -174,6 +139,10 @@ fn a_private_registry_holds_back_what_no_reviewer_has_seen() {
     let approved = ask(&reviewer, &["registry", "review", "approve", &what, "--channel", "beta"]);
     assert_eq!(approved.code, 0, "{}", approved.stderr);
     assert_eq!((search("stable"), search("beta")), (0.into(), 1.into()));
+    let fetch = |channel: &str| {
+        ask(&publisher, &["registry", "get", id, "--channel", channel, "-o", "got.mcpkg"]).code
+    };
+    assert_eq!((fetch("stable"), fetch("beta")), (3, 0));
     assert_eq!(ask(&reviewer, &["registry", "review", "approve", &what]).code, 0);
     assert_eq!(search("stable"), 1);
 
@@ -201,7 +170,7 @@ fn a_build_publishes_by_the_identity_that_its_service_has_signed() {
     let desk = Desk::new();
     desk.echo();
     desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
-    let served = Served::start(&desk);
+    let served = Served::at(&desk.path("home"), &[]);
     let from = issuer.named("good");
     let rule = [
         "registry",
@@ -222,7 +191,7 @@ fn a_build_publishes_by_the_identity_that_its_service_has_signed() {
     let identity = issuer.identity(&serde_json::json!({}));
     let exchange = |identity: &str| {
         let words = ["registry", "token", "exchange", "--quiet", "--registry", &served.url];
-        common::run_in(desk.0.path(), &words, Some(identity.as_bytes()))
+        desk.haft_with(&words, Some(identity))
     };
     let given = exchange(&identity);
     assert_eq!(given.code, 0, "{}", given.stderr);
@@ -234,13 +203,13 @@ fn a_build_publishes_by_the_identity_that_its_service_has_signed() {
     desk.done(&["registry", "publisher", "rm", added["id"].as_str().unwrap()]);
     desk.refused(&["registry", "publisher", "rm", "nobody"], 3, "there is no publisher");
     assert_eq!(exchange(&issuer.identity(&serde_json::json!({}))).code, 4);
-    assert!(served.get("/v1/tools/demo.echo/versions").contains("\"repository\":\"acme/tools\""));
+    assert!(get(&served, "/v1/tools/demo.echo/versions").contains("\"repository\":\"acme/tools\""));
 }
 
 #[test]
 fn a_bundle_that_was_downloaded_is_called() {
     let desk = Desk::new();
-    let served = Served::start(&desk);
+    let served = Served::at(&desk.path("home"), &[]);
     let token = token(&desk, "*", "publish");
     let bundle = repository().join("examples/jumith/dice.bundle.json");
     let published = with_token(
@@ -249,7 +218,7 @@ fn a_bundle_that_was_downloaded_is_called() {
         &["publish", bundle.to_str().unwrap(), "--registry", &served.url],
     );
     assert_eq!(published.code, 0, "{}", published.stderr);
-    let answer = served.get("/v1/tools/demo.dice/versions/latest/bundle");
+    let answer = get(&served, "/v1/tools/demo.dice/versions/latest/bundle");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     std::fs::write(desk.path("dice.bundle.json"), body).unwrap();
@@ -269,12 +238,12 @@ fn a_bundle_that_was_downloaded_is_called() {
 #[test]
 fn a_registry_that_is_told_to_stop_ends_well_and_keeps_what_it_has() {
     let desk = Desk::new();
-    let mut served = Served::start(&desk);
+    let mut served = Served::at(&desk.path("home"), &[]);
     let told = Command::new("kill").arg(served.process.id().to_string()).status().unwrap();
     assert!(told.success());
     assert_eq!(served.process.wait().unwrap().code(), Some(0));
-    let again = Served::start(&desk);
-    assert!(again.get("/readyz").contains("\"ready\""));
+    let again = Served::at(&desk.path("home"), &[]);
+    assert!(get(&again, "/readyz").contains("\"ready\""));
 }
 
 #[test]
@@ -288,4 +257,99 @@ fn what_cannot_be_a_registry_is_refused_before_anything_is_sent() {
     let far =
         with_token(&desk, "haft_x", &["publish", "echo.mcpkg", "--registry", "http://192.0.2.1"]);
     assert_eq!(far.code, 4, "{}", far.stderr);
+}
+
+#[test]
+fn what_is_not_there_is_told_and_not_made() {
+    let desk = Desk::new();
+    for verb in [
+        &["check"][..],
+        &["gc"],
+        &["backup", "kept.tar"],
+        &["token", "list"],
+        &["token", "revoke", "x"],
+        &["publisher", "list"],
+    ] {
+        let arguments = [&["registry"], verb].concat();
+        desk.refused(&arguments, 3, "there is no registry at");
+        let elsewhere = [&arguments[..], &["--database", "typo.db"]].concat();
+        desk.refused(&elsewhere, 3, "there is no registry at `typo.db`");
+    }
+    assert!(!desk.path("typo.db").exists() && !desk.path("kept.tar").exists());
+    assert!(!desk.path("home/registry").exists());
+    let elsewhere = ["registry", "serve", "--database", "nowhere/x.db"];
+    desk.refused(&elsewhere, 6, "failed to open `nowhere/x.db`");
+    let made = desk.done(&["registry", "token", "new", "--namespace", "demo"]);
+    assert!(made.stderr.contains("there was no registry at"), "{}", made.stderr);
+    let second = desk.done(&["registry", "token", "new", "--namespace", "demo"]);
+    assert!(!second.stderr.contains("there was no registry"), "{}", second.stderr);
+    let restore = |file: &str, code: i32, words: &str| {
+        let into = ["--database", "restored.db", "--blobs", "restored"];
+        desk.refused(&[&["registry", "restore", file], &into[..]].concat(), code, words);
+    };
+    restore("nowhere.tar", 3, "`nowhere.tar`");
+    std::fs::write(desk.path("other.tar"), [0xff; 2048]).unwrap();
+    restore("other.tar", 2, "it is no whole tar file");
+    let blobs = ["registry", "check", "--blobs", "typo"];
+    desk.refused(&blobs, 3, "there is no folder `typo` with package files");
+}
+
+#[test]
+fn what_was_typed_wrongly_is_told_with_what_would_do() {
+    let desk = Desk::new();
+    desk.echo();
+    let served = Served::at(&desk.path("home"), &[]);
+    let serve = |more: &[&str], code: i32, words: &str| {
+        desk.refused(&[&["registry", "serve"], more].concat(), code, words);
+    };
+    serve(&["--listen", &served.address], 6, "hint: --listen ADDR:PORT names another place");
+    serve(&["--listen", "7071"], 2, "for example 127.0.0.1:7070");
+    for nobody in ["--quarantine=", "--quarantine=acme,", "--quarantine=a b", "--quarantine=*"] {
+        serve(&[nobody], 2, "write names with commas between");
+    }
+    serve(&["--public-url", "registry.example"], 2, "give https://");
+    std::fs::write(desk.path("garbage.db"), "no database at all").unwrap();
+    serve(&["--database", "garbage.db"], 6, "file is not a database");
+    desk.refused(&["registry", "check", "--database", "garbage.db"], 6, "file is not a database");
+    desk.refused(&["registry", "add", "x", "127.0.0.1:7070"], 2, "hint: an address begins with");
+    serve(&["--blobs", "s3://"], 6, "is no place for packages");
+    serve(&["--blobs", "s3:///prefix"], 6, "is no place for packages");
+
+    let all = token(&desk, "*", "publish");
+    let ask = |token: &str, words: &[&str]| {
+        with_token(&desk, token, &[words, &["--registry", &served.url]].concat())
+    };
+    // A folder that is no package is told as such to whoever has no key yet.
+    std::fs::create_dir(desk.path("empty")).unwrap();
+    let empty = ask(&all, &["publish", "empty"]);
+    assert!(empty.code == 2 && empty.stderr.contains("there is no manifest"), "{}", empty.stderr);
+    let nothing = ask(&all, &["registry", "import", "empty"]);
+    assert!(
+        nothing.code == 3 && nothing.stderr.contains("nothing to import"),
+        "{}",
+        nothing.stderr
+    );
+    let unsigned = ask(&all, &["publish", "echo"]);
+    assert!(
+        unsigned.code == 3 && unsigned.stderr.contains("no key of yours"),
+        "{}",
+        unsigned.stderr
+    );
+    assert!(!unsigned.stderr.contains("passed"), "no test was run: {}", unsigned.stderr);
+    desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
+    let foreign = ask(&token(&desk, "acme", "publish"), &["publish", "echo.mcpkg"]);
+    assert_eq!(foreign.code, 4, "{}", foreign.stderr);
+    assert!(foreign.stderr.contains("hint: an administrator makes one"), "{}", foreign.stderr);
+    assert_eq!(ask(&all, &["publish", "echo.mcpkg"]).code, 0);
+    let version = ask(&all, &["registry", "get", "demo.echo@3.0.0"]);
+    assert_eq!(version.code, 3, "{}", version.stderr);
+    assert!(version.stderr.contains("`demo.echo@3.0.0`"), "{}", version.stderr);
+    let mut exchange = assert_cmd::Command::cargo_bin("haft").unwrap();
+    exchange.args(["registry", "token", "exchange", "--registry", &served.url]);
+    let output = exchange.env("HAFT_IDENTITY", "no.good.jwt").env("HAFT_HOME", desk.path("home"));
+    let said = String::from_utf8(output.output().unwrap().stderr).unwrap();
+    assert!(said.contains("publisher list") && !said.contains("HAFT_TOKEN"), "{said}");
+    drop(served);
+    let away = desk.haft(&["search", "x", "--registry", "http://127.0.0.1:1"]);
+    assert!(away.stderr.contains("`haft registry serve`"), "{}", away.stderr);
 }

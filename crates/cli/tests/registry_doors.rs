@@ -4,64 +4,47 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
+use common::served::Served;
 use common::{Desk, Ran, repository, write_below};
 use serde_json::{Value, json};
 
 /// Where the client of an MCP registry is, which somebody else wrote.
 const CLIENT: &str = "HAFT_MCP_REGISTRY_CLIENT";
 
-/// A registry that runs until this is dropped, and a token for everything in it.
-struct Served {
-    process: Child,
-    url: String,
+/// A registry, and a token for everything in it.
+struct Opened {
+    served: Served,
     token: String,
 }
 
-impl Served {
+impl Opened {
     fn start(desk: &Desk, home: &str, more: &[&str]) -> Self {
-        let mut process = Command::new(assert_cmd::cargo::cargo_bin("haft"))
-            .args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--home"])
-            .arg(desk.path(home))
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        let mut out = BufReader::new(process.stdout.take().unwrap());
-        while !said.contains('}') {
-            assert!(out.read_line(&mut said).unwrap() > 0, "the registry ended: {said}");
-        }
-        let said: Value = serde_json::from_str(&said).unwrap();
-        let url = said["url"].as_str().unwrap().to_owned();
+        let served = Served::at(&desk.path(home), more);
         let mut made =
             haft(desk, home, None, &["registry", "token", "new", "--namespace", "*", "--quiet"]);
         made.stdout.truncate(made.stdout.trim_end().len());
         assert_eq!(made.code, 0, "{}", made.stderr);
-        Self { process, url, token: made.stdout }
+        Self { served, token: made.stdout }
+    }
+
+    fn url(&self) -> &str {
+        &self.served.url
     }
 
     fn get(&self, path: &str) -> Value {
-        let answer =
-            Command::new("curl").args(["-s", &format!("{}{path}", self.url)]).output().unwrap();
+        let address = format!("{}{path}", self.url());
+        let answer = Command::new("curl").args(["-s", &address]).output().unwrap();
         serde_json::from_slice(&answer.stdout).unwrap()
     }
 
     fn import(&self, desk: &Desk, source: &str, more: &[&str]) -> Ran {
-        let arguments = [&["registry", "import", source, "--registry", &self.url], more].concat();
+        let arguments = [&["registry", "import", source, "--registry", self.url()], more].concat();
         haft(desk, "home", Some(&self.token), &arguments)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ended_already = self.process.kill();
-        let _ended_already = self.process.wait();
     }
 }
 
@@ -93,7 +76,7 @@ fn counts(report: &Value) -> [usize; 4] {
 #[test]
 fn a_dump_is_imported_once_and_what_is_bad_in_it_stops_nothing() {
     let desk = Desk::new();
-    let served = Served::start(&desk, "home", &[]);
+    let served = Opened::start(&desk, "home", &[]);
     let official = "io.modelcontextprotocol.registry/official";
     let dump = json!({"servers": [
         {"server": weather("one", "1.0.0"), "_meta": {official: {"status": "active", "isLatest": true}}},
@@ -132,7 +115,7 @@ fn a_dump_is_imported_once_and_what_is_bad_in_it_stops_nothing() {
     }
     let token =
         haft(&desk, "home", None, &["registry", "token", "new", "--namespace", "acme", "--quiet"]);
-    let arguments = ["registry", "import", &path, "--registry", &served.url];
+    let arguments = ["registry", "import", &path, "--registry", served.url()];
     let foreign = haft(&desk, "home", Some(token.stdout.trim()), &arguments);
     assert_eq!(foreign.code, 2, "all were refused: {}", foreign.stdout);
     assert!(foreign.stdout.contains("namespace `com.example`"), "{}", foreign.stdout);
@@ -147,19 +130,19 @@ fn a_dump_is_imported_once_and_what_is_bad_in_it_stops_nothing() {
 #[test]
 fn one_registry_is_imported_into_another_through_its_mcp_door() {
     let desk = Desk::new();
-    let first = Served::start(&desk, "home", &[]);
+    let first = Opened::start(&desk, "home", &[]);
     let dump: Vec<Value> = (0..130).map(|number| weather(&format!("s{number}"), "1.0.0")).collect();
     let path = write_below(desk.0.path(), "dump.json", &json!(dump).to_string());
     assert_eq!(first.import(&desk, &path, &["--quiet"]).code, 0);
-    let second = Served::start(&desk, "other", &[]);
-    let done = second.import(&desk, &first.url, &["--json"]);
+    let second = Opened::start(&desk, "other", &[]);
+    let done = second.import(&desk, first.url(), &["--json"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert_eq!(counts(&done.json()), [130, 0, 0, 0], "more than a page");
     assert_eq!(done.json()["next"], Value::Null);
     let again =
-        second.import(&desk, &format!("{}/v0.1/servers", first.url), &["--latest", "--json"]);
+        second.import(&desk, &format!("{}/v0.1/servers", first.url()), &["--latest", "--json"]);
     assert_eq!(counts(&again.json()), [0, 130, 0, 0], "the same bytes: {}", again.stderr);
-    let some = second.import(&desk, &first.url, &["--search", "s12", "--json"]);
+    let some = second.import(&desk, first.url(), &["--search", "s12", "--json"]);
     assert_eq!(counts(&some.json()), [0, 11, 0, 0]);
     let whole = first.get("/v0.1/servers?limit=100")["servers"].clone();
     let there = second.get("/v0.1/servers?limit=100")["servers"].clone();
@@ -172,7 +155,7 @@ fn one_registry_is_imported_into_another_through_its_mcp_door() {
 #[test]
 fn an_import_that_is_broken_off_says_where_to_go_on() {
     let desk = Desk::new();
-    let served = Served::start(&desk, "home", &[]);
+    let served = Opened::start(&desk, "home", &[]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let page = json!({"servers": [{"server": weather("one", "1.0.0")}, 7], "metadata": {"nextCursor": "page 2"}});
@@ -210,7 +193,7 @@ fn an_import_that_is_broken_off_says_where_to_go_on() {
 fn the_tools_of_a_hub_are_imported_and_run_by_jumith_clients() {
     let desk = Desk::new();
     let served =
-        Served::start(&desk, "home", &["--public-url", "https://tools.example.com/registry/"]);
+        Opened::start(&desk, "home", &["--public-url", "https://tools.example.com/registry/"]);
     let tool = json!({"id": "tool:math.add", "name": "math.add", "version": "1.0.0", "summary": "Adds",
         "entry": {"runtime": "node", "main": "dist/index.js"}});
     write_below(desk.0.path(), "tools/math.add/1.0.0/manifest.json", &tool.to_string());
@@ -239,7 +222,7 @@ fn a_client_of_the_mcp_world_reads_our_registry() {
         return;
     };
     let desk = Desk::new();
-    let served = Served::start(&desk, "home", &[]);
+    let served = Opened::start(&desk, "home", &[]);
     let dump: Vec<Value> = (0..5).map(|number| weather(&format!("s{number}"), "1.0.0")).collect();
     let path = write_below(desk.0.path(), "dump.json", &json!(dump).to_string());
     assert_eq!(served.import(&desk, &path, &[]).code, 0);
@@ -255,7 +238,7 @@ fn a_client_of_the_mcp_world_reads_our_registry() {
         \x20   if not cursor: break\n\
         print(seen)\n";
     let ran = Command::new("python3")
-        .args(["-c", program, &served.url])
+        .args(["-c", program, served.url()])
         .env("PYTHONPATH", client)
         .output()
         .unwrap();
@@ -291,7 +274,7 @@ fn commands(page: &Path) -> Vec<(String, String)> {
 #[test]
 fn the_pages_of_the_docs_say_what_happens() {
     let desk = Desk::new();
-    let served = Served::start(&desk, "home", &[]);
+    let served = Opened::start(&desk, "home", &[]);
     let program = assert_cmd::cargo::cargo_bin("haft");
     let path =
         format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -304,7 +287,7 @@ fn the_pages_of_the_docs_say_what_happens() {
                 .env("PATH", &path)
                 .env("HAFT_HOME", desk.path("home"))
                 .env("HAFT_TOKEN", &served.token)
-                .env("REGISTRY_BASE_URL", &served.url)
+                .env("REGISTRY_BASE_URL", served.url())
                 .output()
                 .unwrap();
             let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -314,7 +297,7 @@ fn the_pages_of_the_docs_say_what_happens() {
             assert!(output.status.success(), "{}", wrong());
             let mut rest = said.as_str();
             for piece in expected.trim_end().split('…').filter(|piece| !piece.is_empty()) {
-                let piece = piece.replace("$REGISTRY_BASE_URL", &served.url);
+                let piece = piece.replace("$REGISTRY_BASE_URL", served.url());
                 let at =
                     rest.find(&piece).unwrap_or_else(|| panic!("`{piece}` is not in {}", wrong()));
                 rest = &rest[at + piece.len()..];

@@ -115,9 +115,8 @@ impl Host {
         records: Arc<Records>,
     ) -> Self {
         // Every path is held against these, so their links are followed once.
-        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        settings.home = real(settings.home);
-        settings.user_home = settings.user_home.map(real);
+        settings.home = without_links(settings.home);
+        settings.user_home = settings.user_home.map(without_links);
         let servers = Servers::new(Arc::new(InHome::new(Arc::clone(&records))));
         let web = Web::new(Arc::clone(&vault), &settings.home);
         let agents = Agents::new(Arc::clone(&web));
@@ -520,6 +519,11 @@ fn check_allowed(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
         Verdict::Ask(question) => Err(asking::needed(question, None)),
         Verdict::Denied(denial) => Err(denied(denial, tool)),
     }
+}
+
+/// A path without links, where it leads somewhere.
+fn without_links(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
 }
 
 /// Hosts of its own endpoints.

@@ -98,7 +98,9 @@ impl Blobs {
     /// `aws_endpoint`, …) that the caller brings.
     pub fn open(address: &str, settings: &[(String, String)]) -> Result<Self, BlobError> {
         match address.split_once("://") {
-            Some(("s3", place)) => Self::bucket(place, settings),
+            Some(("s3", place)) if !place.is_empty() && !place.starts_with('/') => {
+                Self::bucket(place, settings)
+            }
             Some(_) => Err(BlobError::Address(address.to_owned())),
             None => Self::folder(Path::new(address)),
         }

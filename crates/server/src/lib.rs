@@ -40,4 +40,4 @@ pub mod web;
 
 pub use blobs::Blobs;
 pub use service::{Registry, Settings};
-pub use store::Store;
+pub use store::{Store, StoreError};

@@ -11,7 +11,7 @@ use server::care::check::{Finding, check as look};
 use server::care::gc::{Mode, collect};
 use server::care::restore::restore as bring_back;
 
-use super::stores::{StoreArgs, open, open_blobs};
+use super::stores::{StoreArgs, open, open_blobs, open_existing, open_existing_blobs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
@@ -67,6 +67,9 @@ pub(super) struct RestoreArgs {
 
 fn failed(error: &CareError) -> Failure {
     let exit = match error {
+        CareError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Exit::NotFound
+        }
         CareError::Store(_) | CareError::Blob(_) | CareError::File { .. } => Exit::Unavailable,
         CareError::Exists(_) | CareError::NotEmpty(_) => Exit::Conflict,
         CareError::NoBackup(_) | CareError::Newer { .. } | CareError::Damaged(_) => Exit::Invalid,
@@ -95,8 +98,8 @@ pub(super) fn check(args: &CheckArgs, home: &Home, json_wanted: bool, printer: P
         }
     };
     let checked = owner::runtime()?.block_on(async {
-        let store = open(&args.stores.database, home).await?;
-        let blobs = open_blobs(&args.stores.blobs, home)?;
+        let store = open_existing(&args.stores.database, home).await?;
+        let blobs = open_existing_blobs(&args.stores.blobs, home)?;
         look(&store, &blobs, tell).await.map_err(|error| failed(&error))
     })?;
     if json_wanted {
@@ -121,8 +124,8 @@ pub(super) fn gc(args: &GcArgs, home: &Home, json_wanted: bool, printer: Printer
     let mode = if args.dry_run { Mode::Name } else { Mode::Remove };
     let mut files: Vec<Value> = Vec::new();
     let collected = owner::runtime()?.block_on(async {
-        let store = open(&args.stores.database, home).await?;
-        let blobs = open_blobs(&args.stores.blobs, home)?;
+        let store = open_existing(&args.stores.database, home).await?;
+        let blobs = open_existing_blobs(&args.stores.blobs, home)?;
         // Of a database that was meant to be another one, no version has any file.
         let has_versions = store.has_versions().await;
         if !has_versions.map_err(|error| Failure::of(Exit::Unavailable, &error))? {
@@ -170,8 +173,8 @@ pub(super) fn backup(
     printer: Printer,
 ) -> Outcome {
     let kept = owner::runtime()?.block_on(async {
-        let store = open(&args.stores.database, home).await?;
-        let blobs = open_blobs(&args.stores.blobs, home)?;
+        let store = open_existing(&args.stores.database, home).await?;
+        let blobs = open_existing_blobs(&args.stores.blobs, home)?;
         make_backup(&store, &blobs, &args.into).await.map_err(|error| failed(&error))
     })?;
     if json_wanted {

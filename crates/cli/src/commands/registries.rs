@@ -54,6 +54,9 @@ pub(crate) struct GetArgs {
     /// Write to this file [default: `ID-VERSION.mcpkg` in the current folder]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// How far along, where no version is named: stable, or beta, which has what is stable too
+    #[arg(long, value_name = "CHANNEL", value_parser = super::registry::channel)]
+    channel: Option<registry::Channel>,
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
@@ -252,7 +255,8 @@ pub(super) fn get(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let client = Known::new(home, ask)?.with(&args.offline).client(&args.which)?;
+    let known = Known::new(home, ask)?.with(&args.offline).offered(args.channel);
+    let client = known.client(&args.which)?;
     let (id, version) = match args.id.rsplit_once('@') {
         Some((id, version)) if !id.is_empty() => (id, Some(version)),
         _ => (args.id.as_str(), None),
@@ -262,7 +266,7 @@ pub(super) fn get(
     let (name, fetched) = runtime.block_on(async {
         let place = client.find(id, version).await;
         let place = place.map_err(|error| {
-            let failure = remote::not_found(id, &error);
+            let failure = remote::not_found(&args.id, &error);
             match client.sources().len() {
                 // Who does not answer may be the one that is meant, unless the owner says otherwise.
                 2.. if matches!(error, FindError::Failed(..)) => {

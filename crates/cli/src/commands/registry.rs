@@ -28,7 +28,7 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::interrupt;
-use crate::printer::Printer;
+use crate::printer::{Printer, line};
 
 #[derive(Args, Debug)]
 pub(crate) struct RegistryArgs {
@@ -78,7 +78,7 @@ enum Verb {
 )]
 struct ServeArgs {
     /// Where to listen
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070", value_parser = socket)]
     listen: SocketAddr,
     #[command(flatten)]
     stores: StoreArgs,
@@ -98,8 +98,14 @@ struct ServeArgs {
     access: AccessArgs,
 }
 
+fn socket(text: &str) -> Result<SocketAddr, String> {
+    let message = "write a numeric address and a port, for example 127.0.0.1:7070 or 0.0.0.0:7070";
+    text.parse().map_err(|_| message.to_owned())
+}
+
 fn public_url(text: &str) -> Result<String, String> {
-    let address = egress::http::Url::parse(text).map_err(|error| error.to_string())?;
+    let message = "give https:// or http://, a host, and a path if there is one";
+    let address = egress::http::Url::parse(text).map_err(|_| message.to_owned())?;
     let is_plain = ["http", "https"].contains(&address.scheme())
         && address.host_str().is_some()
         && address.username().is_empty()
@@ -107,7 +113,7 @@ fn public_url(text: &str) -> Result<String, String> {
         && address.query().is_none()
         && address.fragment().is_none();
     if !is_plain {
-        return Err("give https:// or http://, a host, and a path if there is one".to_owned());
+        return Err(message.to_owned());
     }
     Ok(address.as_str().trim_end_matches('/').to_owned())
 }
@@ -118,7 +124,7 @@ struct AccessArgs {
     #[arg(long)]
     private: bool,
     /// What is published waits for a reviewer; with names, only in these namespaces
-    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',', value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',', value_parser = quarantined)]
     quarantine: Option<Vec<String>>,
     /// A proxy, or its network, that says truly for whom it asks; may be repeated
     #[arg(long, value_name = "CIDR", value_parser = network)]
@@ -152,6 +158,13 @@ impl AccessArgs {
             ..Settings::default()
         }
     }
+}
+
+/// A namespace whose packages wait. None at all, as of a variable that is empty, must not mean that nothing waits.
+fn quarantined(text: &str) -> Result<String, String> {
+    let is_name = text != "*" && registry::access::check_namespace(text).is_ok();
+    let message = "write names with commas between, or leave them out for all namespaces";
+    is_name.then(|| text.to_owned()).ok_or_else(|| message.to_owned())
 }
 
 /// A network, or one address.
@@ -188,8 +201,11 @@ pub(crate) fn run(
 }
 
 async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    let busy =
-        |error| Failure::new(Exit::Unavailable, format!("failed to listen at {at}")).cause(error);
+    let busy = |error| {
+        Failure::new(Exit::Unavailable, format!("failed to listen at {at}"))
+            .cause(error)
+            .hint("another place may be named, as ADDR:PORT; port 0 is any that is free")
+    };
     let listener = TcpListener::bind(at).await.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
     Ok((listener, address))
@@ -236,6 +252,16 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
             }
         }
         let following = tokio::spawn(Arc::clone(&registry).follow());
+        let looked_at = Arc::clone(&registry);
+        // A bucket that is away may come back, so it is served all the same; whoever mistyped its name is told.
+        tokio::spawn(async move {
+            if let Err(error) = looked_at.blobs.check_alive().await {
+                let failure = Failure::of(Exit::Unavailable, &error);
+                // Each cause repeats the ones beneath it.
+                let cause = failure.causes.last().map_or("", String::as_str);
+                printer.warn(&format!("{}: {}", failure.message, line(cause)));
+            }
+        });
         let app = server::web::router(Arc::clone(&registry));
         let told = Arc::clone(&registry);
         let stopped = async move {

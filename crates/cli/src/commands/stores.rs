@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use server::{Blobs, Store};
+use server::{Blobs, Store, StoreError};
 
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
@@ -64,6 +64,18 @@ impl DatabaseArgs {
         };
         Ok(variable(own).or_else(|| variable(common).filter(is_postgres)))
     }
+
+    /// The file that is meant; none where the database is no file.
+    fn file(&self, home: &Home) -> Result<Option<PathBuf>, Failure> {
+        let Some(address) = self.address()? else {
+            return Ok(Some(home.path().join("registry").join("registry.db")));
+        };
+        Ok(match address.split_once("://") {
+            Some(("sqlite", path)) => Some(path.into()),
+            Some(_) => None,
+            None => Some(address.into()),
+        })
+    }
 }
 
 fn read_address(path: &Path) -> Result<String, Failure> {
@@ -93,13 +105,48 @@ fn has_password(address: &str) -> bool {
     in_user || parameters.split('&').any(|parameter| parameter.starts_with("password="))
 }
 
-/// Opens the database that is meant.
+/// Opens the database that is meant, and makes it where it is a file that is not there.
 pub(super) async fn open(args: &DatabaseArgs, home: &Home) -> Result<Store, Failure> {
     let opened = match args.address()? {
         Some(place) => Store::open(&place).await,
         None => Store::file(&folder(home)?.join("registry.db")).await,
     };
-    opened.map_err(|error| Failure::of(Exit::Unavailable, &error))
+    let path = args.file(home)?;
+    opened.map_err(|error| {
+        let mut failure = Failure::of(Exit::Unavailable, &error);
+        if let (StoreError::Open(_), Some(path)) = (&error, path) {
+            failure.message =
+                format!("failed to open `{}`, the registry's database", path.display());
+        }
+        failure
+    })
+}
+
+/// Opens the database that is meant, which must be there: an empty one in its place would be told as a registry
+/// without faults, or kept as a backup of nothing.
+pub(super) async fn open_existing(args: &DatabaseArgs, home: &Home) -> Result<Store, Failure> {
+    if let Some(path) = missing(args, home)? {
+        let message = format!("there is no registry at `{}`", path.display());
+        return Err(Failure::new(Exit::NotFound, message)
+            .hint("`haft registry serve` makes one; --home or --database name another"));
+    }
+    open(args, home).await
+}
+
+/// The file of the database that is meant, where it is one and is not there.
+pub(super) fn missing(args: &DatabaseArgs, home: &Home) -> Result<Option<PathBuf>, Failure> {
+    Ok(args.file(home)?.filter(|path| !path.exists()))
+}
+
+/// Opens the place of the package files that is meant; a folder that was named must be there.
+pub(super) fn open_existing_blobs(args: &BlobArgs, home: &Home) -> Result<Blobs, Failure> {
+    match &args.blobs {
+        Some(place) if !place.contains("://") && !Path::new(place).is_dir() => {
+            let message = format!("there is no folder `{place}` with package files");
+            Err(Failure::new(Exit::NotFound, message))
+        }
+        _ => open_blobs(args, home),
+    }
 }
 
 /// Opens the place of the package files that is meant.

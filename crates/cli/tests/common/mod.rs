@@ -9,6 +9,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[cfg(unix)]
+pub mod served;
+
 /// What came of a run.
 pub struct Ran {
     /// The exit code.

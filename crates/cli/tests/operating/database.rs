@@ -131,3 +131,14 @@ fn the_database_is_reached_by_tls_and_its_password_is_shown_to_nobody() {
     let seen = std::fs::read(format!("/proc/{}/cmdline", served.process.id())).unwrap();
     assert!(!String::from_utf8_lossy(&seen).contains("secret"));
 }
+
+#[test]
+fn a_database_that_is_not_there_is_told_with_the_cause() {
+    let home = tempfile::tempdir().unwrap();
+    let address = format!("postgres://haft@127.0.0.1:{}/registry", testkit::ports::unused());
+    let mut command = haft(home.path());
+    let (code, _, stderr) =
+        run(command.args(["registry", "token", "list", "--database", &address]));
+    assert_eq!(code, 6, "{stderr}");
+    assert!(stderr.contains("Connection refused"), "{stderr}");
+}

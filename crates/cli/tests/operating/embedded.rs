@@ -121,5 +121,5 @@ fn damage_is_named_and_told_by_the_exit_code() {
     assert_eq!(code, 1, "{stderr}");
     let (code, _, stderr) =
         run(haft(&other.path().join("new")).args(["registry", "restore", "nothing.tar"]));
-    assert_eq!(code, 6, "{stderr}");
+    assert_eq!(code, 3, "{stderr}");
 }

@@ -1,14 +1,16 @@
 //! A registry that is a process, and somebody who asks it.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use package::digest::Digest;
 use package::write::{Packed, Writer};
 use serde_json::{Value, json};
+
+pub(crate) use super::common::served::Served;
 
 /// Set where `PostgreSQL`, the S3 server and nginx must be there.
 const DEMANDED: &str = "HAFT_TEST_SERVERS";
@@ -27,40 +29,6 @@ pub(crate) fn haft(home: &Path) -> Command {
     }
     command.arg("--home").arg(home).stdin(Stdio::null());
     command
-}
-
-/// A registry that runs until this is dropped.
-pub(crate) struct Served {
-    pub(crate) process: Child,
-    pub(crate) address: String,
-}
-
-impl Served {
-    /// Starts one; `command` has everything after `registry serve` that matters.
-    pub(crate) fn start(mut command: Command) -> Self {
-        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        let mut out = BufReader::new(process.stdout.take().unwrap());
-        while !said.contains('}') {
-            assert!(out.read_line(&mut said).unwrap() > 0, "the registry ended: {said}");
-        }
-        let said: Value = serde_json::from_str(&said).unwrap();
-        let url = said["url"].as_str().unwrap();
-        Self { process, address: url.strip_prefix("http://").unwrap().to_owned() }
-    }
-
-    /// Ends it in the middle of everything.
-    pub(crate) fn kill(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ended_already = self.process.kill();
-        let _ended_already = self.process.wait();
-    }
 }
 
 /// An answer: its status and its body.

@@ -99,7 +99,7 @@ impl Folder {
             opened => opened.map_err(AuditError::file("open", &path))?,
         };
         // All of it is read at once.
-        let mut bytes = Vec::with_capacity(SMALL as usize);
+        let mut bytes = Vec::with_capacity(4 * 1024);
         file.take(SMALL).read_to_end(&mut bytes).map_err(AuditError::file("read", &path))?;
         Ok(Some(bytes))
     }

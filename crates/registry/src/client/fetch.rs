@@ -17,6 +17,7 @@ use super::error::FetchError;
 use super::limits::{self, Limits};
 use super::pace::{Pace, chance, retry_after};
 use super::token::Token;
+use crate::channel::Channel;
 use crate::error::ErrorBody;
 
 /// Says that a version was taken back, and why.
@@ -45,11 +46,18 @@ pub struct Settings {
     pub pace: Pace,
     /// Whether anybody is asked.
     pub reach: Reach,
+    /// How far along a version may be that nobody names.
+    pub channel: Channel,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { limits: Limits::DEFAULT, pace: Pace::DEFAULT, reach: Reach::Online }
+        Self {
+            limits: Limits::DEFAULT,
+            pace: Pace::DEFAULT,
+            reach: Reach::Online,
+            channel: Channel::default(),
+        }
     }
 }
 

@@ -109,7 +109,15 @@ impl Remote {
                 bounds::check_version(version)?;
                 self.url(&["tools", id, "versions", version])
             }
-            None => self.url(&["tools", id]),
+            None => {
+                let mut url = self.url(&["tools", id]);
+                let channel = self.fetcher.settings.channel;
+                // Registries of others know no channels.
+                if channel != Channel::default() {
+                    url.query_pairs_mut().append_pair("channel", channel.name());
+                }
+                url
+            }
         };
         let most = self.fetcher.settings.limits.describe;
         let (describe, Answer { body, yanked }): (Describe, _) =

@@ -255,7 +255,7 @@ impl Desk {
             silence: Duration::from_millis(300),
             ..Limits::DEFAULT
         };
-        Self { folder, cache, settings: Settings { limits, pace, reach: Reach::Online } }
+        Self { folder, cache, settings: Settings { limits, pace, ..Settings::default() } }
     }
 
     pub(crate) fn offline(mut self) -> Self {

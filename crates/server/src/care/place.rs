@@ -214,7 +214,9 @@ impl Source {
                 let file =
                     BufReader::with_capacity(1 << 20, File::open(path).map_err(failed(path))?);
                 let mut archive = tar::Archive::new(file);
-                let broken = |error: std::io::Error| CareError::NoBackup(error.to_string());
+                // What the reader says of other files holds their bytes.
+                let broken =
+                    |_: std::io::Error| CareError::NoBackup("it is no whole tar file".to_owned());
                 for entry in archive.entries().map_err(broken)? {
                     let mut entry = entry.map_err(broken)?;
                     let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();

@@ -39,13 +39,15 @@ use std::time::Duration;
 
 use sqlx::any::AnyPoolOptions;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Any, AnyPool, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, PgConnection, Transaction};
 use tokio::sync::{Mutex, MutexGuard};
 
 pub use error::StoreError;
 
 /// How long is waited for a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a last try may take, which says why there was no connection.
+const LAST_TRY: Duration = Duration::from_secs(2);
 /// The most connections to a database.
 const CONNECTIONS: u32 = 16;
 
@@ -126,13 +128,10 @@ impl Store {
             .acquire_timeout(PATIENCE)
             .after_connect(move |connection, _| {
                 Box::pin(async move {
-                    if engine == Engine::Sqlite {
-                        // An acknowledged publish outlives a power cut: each waits for the disk.
-                        let settings = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; \
-                             PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
-                        sqlx::raw_sql(settings).execute(&mut *connection).await?;
+                    match engine {
+                        Engine::Sqlite => set(connection).await,
+                        Engine::Postgres => Ok(()),
                     }
-                    Ok(())
                 })
             });
         let listening = match engine {
@@ -141,8 +140,21 @@ impl Store {
                 Some(address.parse().map_err(|error: sqlx::Error| StoreError::Open(error.into()))?)
             }
         };
-        let opened = options.connect(address).await;
-        let pool = opened.map_err(|error| StoreError::Open(error.into()))?;
+        if engine == Engine::Sqlite {
+            // A pool asks again and again what fails, and then says only that its time is over.
+            let first = async {
+                let mut connection = AnyConnection::connect(address).await?;
+                set(&mut connection).await?;
+                connection.close().await
+            };
+            first.await.map_err(|error| StoreError::Open(error.into()))?;
+        }
+        let pool = match options.connect(address).await {
+            Ok(pool) => pool,
+            Err(error) => {
+                return Err(StoreError::Open(why(error, listening.as_ref()).await.into()));
+            }
+        };
         schema::bring_up(&pool, engine).await?;
         Ok(Self { pool, engine, listening, writing: Mutex::new(()) })
     }
@@ -182,6 +194,23 @@ impl Store {
         };
         let begun = self.pool.begin_with(self.engine.begin()).await;
         Ok(Changing { transaction: begun.map_err(StoreError::query(doing))?, _turn: turn })
+    }
+}
+
+/// Makes a connection to `SQLite` what we need. An acknowledged publish outlives a power cut: each waits for the disk.
+async fn set(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    let settings = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; \
+         PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
+    sqlx::raw_sql(settings).execute(connection).await.map(drop)
+}
+
+/// Why nobody answers: the pool asks again and again, and then says only that its time is over. One more try by itself
+/// says what is wrong.
+async fn why(error: sqlx::Error, options: Option<&PgConnectOptions>) -> sqlx::Error {
+    let (sqlx::Error::PoolTimedOut, Some(options)) = (&error, options) else { return error };
+    match tokio::time::timeout(LAST_TRY, PgConnection::connect_with(options)).await {
+        Ok(Err(cause)) => cause,
+        Ok(Ok(_)) | Err(_) => error,
     }
 }
 

@@ -253,10 +253,10 @@ impl From<PublishError> for Refused {
     fn from(error: PublishError) -> Self {
         let conflict = |message| Self::new(StatusCode::CONFLICT, ErrorCode::Conflict, message);
         match error {
-            PublishError::OtherBytes(digest) => {
-                conflict("the version is published with other bytes".to_owned())
-                    .detail("sha256", digest)
-            }
+            PublishError::OtherBytes(digest) => conflict(
+                "the version is published with other bytes; changes need a new version".to_owned(),
+            )
+            .detail("sha256", digest),
             PublishError::OtherDialect(dialect) => {
                 conflict(format!("the tool is published in the dialect `{dialect}`"))
                     .detail("dialect", dialect)

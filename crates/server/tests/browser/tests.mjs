@@ -122,7 +122,7 @@ export const tests = {
     const page = await world.open("/tools/acme.pdf.read");
     assert.equal(await text(page, "h1"), "Read PDFs locally");
     const command = await text(page, ".ways details[open] code");
-    assert.match(command, /^curl -fsSL -o acme\.pdf\.read-1\.2\.0\.mcpkg \\\n  http:\/\/127\.0\.0\.1:\d+\//);
+    assert.match(command, /^haft registry get acme\.pdf\.read@1\.2\.0 -o acme\.pdf\.read-1\.2\.0\.mcpkg \\\n  --registry http:\/\/127\.0\.0\.1:\d+\n/);
     await page.click(".ways details[open] .copy");
     await page.waitForFunction(() => document.querySelector(".ways details[open] .copy").innerText.startsWith("Copied"));
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);

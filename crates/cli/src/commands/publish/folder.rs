@@ -70,7 +70,6 @@ pub(super) fn run(
     printer: Printer,
 ) -> Outcome {
     let folder = &args.folder;
-    let key = if folder.no_sign { None } else { Some(key(folder, home)?) };
     let room = tools::room(home)?;
     let file = room.folder().join("package.mcpkg");
     let packing =
@@ -78,6 +77,8 @@ pub(super) fn run(
     let made = pack::make(&packing, printer)?;
     let (id, version) = (line(&made.package.id), line(&made.package.semver()));
     printer.note(&format!("Packed {id} {version}"));
+    // A key that is not there is told before anything is run, but after what is no package.
+    let key = if folder.no_sign { None } else { Some(key(folder, home)?) };
     let tests = if folder.no_test {
         printer.warn("its tests were not run, because of --no-test");
         None
@@ -105,7 +106,6 @@ pub(super) fn run(
 /// The key that signs: the one that was named, or the only one there is.
 fn key(folder: &FolderArgs, home: &Home) -> Result<String, Failure> {
     if let Some(name) = &folder.key {
-        // One that is not there is told before anything is run.
         home.private(name)?;
         return Ok(name.clone());
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use package::digest::Digest;
 use registry::client::Remote;
-use registry::{Channel, Outcome as Became, Published, State};
+use registry::{Channel, ErrorCode, Outcome as Became, Published, State};
 use serde_json::json;
 
 use crate::ask::Ask;
@@ -77,7 +77,15 @@ fn send(
     }
     let sent = remote.publish(bytes, args.id.as_deref(), args.channel);
     let published = owner::runtime()?.block_on(sent);
-    let published = published.map_err(|error| remote::failed(remote.name(), &error))?;
+    let published = published.map_err(|error| {
+        let failure = remote::failed(remote.name(), &error);
+        match error.code() {
+            Some(ErrorCode::Forbidden) => failure.hint(
+                "an administrator makes one for it: `haft registry token new --namespace NAME --role publish`",
+            ),
+            _ => failure,
+        }
+    })?;
     for warning in &published.warnings {
         printer.warn(&line(warning));
     }

@@ -71,14 +71,20 @@ pub(super) fn run(
         document["next"] = told.cursor.clone().filter(|_| done.is_err()).into();
         printer.json(&document)?;
     }
+    if told.is_empty() && !is_address && done.is_ok() {
+        let message = format!("there is nothing to import in `{}`", args.source);
+        return Err(Failure::new(Exit::NotFound, message));
+    }
     let imported = if args.dry_run { "would be imported" } else { "imported" };
-    printer.note(&format!(
-        "{} {imported}, {} there already, {} refused, {} passed over",
-        told.imported.len(),
-        told.unchanged.len(),
-        told.refused.len(),
-        told.skipped.len()
-    ));
+    if !told.is_empty() || done.is_ok() {
+        printer.note(&format!(
+            "{} {imported}, {} there already, {} refused, {} passed over",
+            told.imported.len(),
+            told.unchanged.len(),
+            told.refused.len(),
+            told.skipped.len()
+        ));
+    }
     done.map_err(|failure| match &told.cursor {
         Some(cursor) => failure.hint(format!("go on with --cursor {}", line(cursor))),
         None => failure,
@@ -108,6 +114,12 @@ struct Told {
 }
 
 impl Told {
+    fn is_empty(&self) -> bool {
+        [&self.imported, &self.unchanged, &self.refused, &self.skipped]
+            .iter()
+            .all(|list| list.is_empty())
+    }
+
     fn json(&self) -> Value {
         json!({
             "imported": self.imported,

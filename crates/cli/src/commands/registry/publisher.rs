@@ -9,7 +9,7 @@ use registry::{NewPublisher, Publisher, Publishers};
 use serde_json::json;
 use server::access::{AccessError, trust_publisher};
 
-use super::super::stores::open;
+use super::super::stores::{open, open_existing};
 use super::place::PlaceArgs;
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
@@ -134,7 +134,7 @@ fn list(args: &PlaceArgs, home: &Home, ask: Ask, json_wanted: bool, printer: Pri
     let publishers = match args.office(home, ask)? {
         Some(office) => office.ask(Errand::new(Method::GET, &["publishers"]))?,
         None => owner::runtime()?.block_on(async {
-            let store = open(&args.database, home).await?;
+            let store = open_existing(&args.database, home).await?;
             let found = store.publishers().await;
             let publishers = found.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
             Ok::<_, Failure>(Publishers { publishers })
@@ -159,7 +159,7 @@ fn remove(
         Some(office) => office.tell(Errand::new(Method::DELETE, &["publishers", &args.id]))?,
         None => {
             let was_there = owner::runtime()?.block_on(async {
-                let store = open(&args.place.database, home).await?;
+                let store = open_existing(&args.place.database, home).await?;
                 let done = store.remove_publisher(&args.id).await;
                 done.map_err(|error| Failure::of(Exit::Unavailable, &error))
             })?;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use server::service::{MakeTokenError, make_token, now};
 use server::token::{Role, Scope};
 
-use super::super::stores::open;
+use super::super::stores::{missing, open, open_existing};
 use super::place::{Office, PlaceArgs};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
@@ -92,14 +92,14 @@ pub(super) fn run(
     printer: Printer,
 ) -> Outcome {
     match &args.verb {
-        Verb::New(args) => tell(&make(args, home, ask)?, json_wanted, printer),
+        Verb::New(args) => tell(&make(args, home, ask, printer)?, json_wanted, printer),
         Verb::List(args) => list(args, home, ask, json_wanted, printer),
         Verb::Revoke(args) => revoke(args, home, ask, json_wanted, printer),
         Verb::Exchange(args) => tell(&exchange(args, home, ask)?, json_wanted, printer),
     }
 }
 
-fn make(args: &NewArgs, home: &Home, ask: Ask) -> Result<Given, Failure> {
+fn make(args: &NewArgs, home: &Home, ask: Ask, printer: Printer) -> Result<Given, Failure> {
     registry::access::check_namespace(&args.namespace)
         .map_err(|_| Failure::invalid("a namespace has a name without spaces"))?;
     match args.place.office(home, ask)? {
@@ -112,12 +112,16 @@ fn make(args: &NewArgs, home: &Home, ask: Ask) -> Result<Given, Failure> {
             let body = Some(json!(new).to_string().into());
             office.ask(Errand { body, ..Errand::new(Method::POST, &["tokens"]) })
         }
-        None => make_here(args, home),
+        None => make_here(args, home, printer),
     }
 }
 
-fn make_here(args: &NewArgs, home: &Home) -> Result<Given, Failure> {
+fn make_here(args: &NewArgs, home: &Home, printer: Printer) -> Result<Given, Failure> {
     let scope = Scope::named(&args.namespace);
+    // A token can be made before the registry is served for the first time; whoever has the wrong home sees it here.
+    if let Some(path) = missing(&args.place.database, home)? {
+        printer.warn(&format!("there was no registry at `{}`; it is made now", path.display()));
+    }
     owner::runtime()?.block_on(async {
         let store = open(&args.place.database, home).await?;
         let made = make_token(&store, scope, args.role, args.expires).await;
@@ -148,7 +152,16 @@ fn exchange(args: &ExchangeArgs, home: &Home, ask: Ask) -> Result<Given, Failure
     let wish = Exchange { identity: identity.trim().to_owned(), namespace: args.namespace.clone() };
     let body = Some(json!(wish).to_string().into());
     let path = ["tokens", "exchange"];
-    office.ask(Errand { body, by: By::Secret, ..Errand::new(Method::POST, &path) })
+    let asked = office.ask(Errand { body, by: By::Secret, ..Errand::new(Method::POST, &path) });
+    asked.map_err(|mut failure| {
+        if failure.exit == Exit::Denied {
+            // Another token would not help.
+            failure.hints = vec![
+                "an administrator sees by `haft registry publisher list` whose identities are trusted".to_owned(),
+            ];
+        }
+        failure
+    })
 }
 
 fn tell(given: &Given, json_wanted: bool, printer: Printer) -> Outcome {
@@ -168,7 +181,7 @@ fn list(args: &PlaceArgs, home: &Home, ask: Ask, json_wanted: bool, printer: Pri
     let tokens = match args.office(home, ask)? {
         Some(office) => office.ask::<Tokens>(Errand::new(Method::GET, &["tokens"]))?.tokens,
         None => owner::runtime()?.block_on(async {
-            let store = open(&args.database, home).await?;
+            let store = open_existing(&args.database, home).await?;
             let tokens = store.tokens().await;
             let tokens = tokens.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
             Ok::<_, Failure>(tokens.iter().map(Token::from).collect())
@@ -207,7 +220,7 @@ fn revoke(
         Some(office) => office.tell(Errand::new(Method::DELETE, &["tokens", &args.id]))?,
         None => {
             let was_there = owner::runtime()?.block_on(async {
-                let store = open(&args.place.database, home).await?;
+                let store = open_existing(&args.place.database, home).await?;
                 let done = store.revoke_token(&args.id, now()).await;
                 done.map_err(|error| Failure::of(Exit::Unavailable, &error))
             })?;

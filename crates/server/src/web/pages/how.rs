@@ -7,7 +7,7 @@ use manifest::model::{Acquire, Entry, Package};
 use registry::{Describe, identity};
 use serde_json::{Value, json};
 
-use super::{inert, link};
+use super::{inert, link, sample};
 
 /// One way to use a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +28,21 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
     let get = format!("curl -fsSL -o {} \\\n  {}", quoted(&file), quoted(&url));
     let is_signed = describe.signature.as_ref().is_some_and(|signature| signature.state == "valid");
     let verify = if is_signed { format!("haft verify {}\n", quoted(&file)) } else { String::new() };
+    // Haft itself checks the digest, and shows the token where reading needs one.
+    let what = format!("{plain}@{}", describe.version);
+    let own = if is_word(&what) {
+        let (what, origin) = (quoted(&what), quoted(origin));
+        format!("haft registry get {what} -o {} \\\n  --registry {origin}", quoted(&file))
+    } else {
+        get.clone()
+    };
+    let call = first_call(package).map_or_else(String::new, |call| {
+        format!("\nhaft call --from {} --explain{call}", quoted(&file))
+    });
     let mut ways = vec![Way {
         client: "Haft",
         says: "Fetch it, see what a call would run and with which rights, then call it inside the walls.".to_owned(),
-        text: Some(format!(
-            "{get}\n{verify}haft inspect {0}\nhaft call --from {0} --explain",
-            quoted(&file)
-        )),
+        text: Some(format!("{own}\n{verify}haft inspect {}{call}", quoted(&file))),
     }];
     ways.extend(clients(package, plain));
     let check = describe.sha256.as_ref().map_or_else(String::new, |digest| {
@@ -46,6 +54,24 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
         text: Some(format!("{get}{check}")),
     });
     ways
+}
+
+/// The first action, by its name where there are several, with an input to begin with; none where nothing can be
+/// called: a server says only when it runs what it can do, and chains are not called yet.
+fn first_call(package: Option<&Package>) -> Option<String> {
+    let package = package.filter(|package| package.chain.is_none())?;
+    let action = package.actions.first()?;
+    let name = is_word(&action.name).then(|| quoted(&action.name))?;
+    Some(match sample::input(action) {
+        Some(input) => format!(" \\\n  {name} {}", quoted(&input)),
+        None if package.actions.len() > 1 => format!(" {name}"),
+        None => String::new(),
+    })
+}
+
+/// Whether people see what they paste, and a program takes it for no flag.
+fn is_word(text: &str) -> bool {
+    !text.starts_with('-') && !text.contains(['\n', '\t']) && !text.chars().any(inert::is_hidden)
 }
 
 /// What an MCP server is started or reached by.

@@ -7,6 +7,7 @@
 //! | `date` | moments and numbers as people write them |
 //! | `markdown` | a README as HTML that does nothing |
 //! | `schema` | a JSON Schema as a table |
+//! | `sample` | an input to begin with |
 //! | `words` | what a tool may do, in plain words |
 //! | `how` | how it is put to use, client by client |
 //! | `inside` | what is inside a version, read from its file and kept |
@@ -26,6 +27,7 @@ pub(crate) mod inert;
 mod inside;
 mod link;
 mod markdown;
+mod sample;
 mod schema;
 mod tool;
 mod words;

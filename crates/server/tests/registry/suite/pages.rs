@@ -69,6 +69,7 @@ pub(crate) async fn every_page_is_shown(world: World) {
                 "required",
                 "/tools/acme.pdf.read/versions/1.2.0",
                 "curl -fsSL -o acme.pdf.read-1.2.0.mcpkg \\\n  http://registry.example:7070/v1/tools/acme.pdf.read/versions/1.2.0/package",
+                "haft registry get acme.pdf.read@1.2.0 -o acme.pdf.read-1.2.0.mcpkg \\\n  --registry http://registry.example:7070\n",
                 "rel=\"nofollow noopener noreferrer ugc\" href=\"https://example.com/pdf\"",
             ],
         ),
