@@ -204,7 +204,7 @@ async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let busy = |error| {
         Failure::new(Exit::Unavailable, format!("failed to listen at {at}"))
             .cause(error)
-            .hint("another place may be named, as ADDR:PORT; port 0 is any that is free")
+            .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
     };
     let listener = TcpListener::bind(at).await.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
