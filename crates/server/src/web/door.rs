@@ -135,7 +135,10 @@ pub(super) fn from(registry: &Registry, request: &Request) -> Option<std::net::I
     let peer = request.extensions().get::<Peer>()?.0.ip();
     let proxies = &registry.settings.proxies;
     // What a header says is never this machine: anybody can write it.
-    let is_here = peer.is_loopback() && !proxies.iter().any(|network| network.contains(&peer));
+    let is_told =
+        ["x-forwarded-for", "forwarded"].iter().any(|name| request.headers().contains_key(*name));
+    let is_proxy = is_told && proxies.iter().any(|network| network.contains(&peer));
+    let is_here = peer.is_loopback() && !is_proxy;
     (!is_here).then(|| address::of(peer, request.headers(), proxies))
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn hostile() -> Vec<u8> {
     let nasty = format!("{HOSTILE} {marks} {word}");
     let manifest = json!({
         "toolId": "evil.tool", "name": nasty, "version": "6.6.6", "description": nasty,
-        "capabilities": [HOSTILE, "</a><script>window.owned=1</script>", "a,b", word],
+        "capabilities": [HOSTILE, "</a><script>window.owned=1</script>", "a,b", word[..500]],
         "endpoint": {"type": "local", "command": "sh -c 'window.owned=1'"},
         "input_schema": {"type": "object", "description": nasty,
             "properties": {
@@ -107,7 +107,7 @@ pub(crate) fn hostile() -> Vec<u8> {
         "output_schema": {"type": "string", "description": nasty, "title": HOSTILE},
         "auth": {"type": "none"},
         "tests": ["tests/x.test.json"],
-        "meta": {"publisher": {"id": HOSTILE, "name": nasty}, "license": "MIT",
+        "meta": {"publisher": {"id": HOSTILE, "name": format!("{HOSTILE} {}", &word[..100])}, "license": "MIT",
                  "homepage": "https://example.com/\"onmouseover=\"window.owned=1"}
     });
     let case =
