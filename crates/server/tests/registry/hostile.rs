@@ -397,12 +397,12 @@ async fn whoever_asks_too_often_waits() {
         let answer = served.ask(served.post(&fields, package.as_bytes())).await;
         assert_eq!(answer.status, if number < 3 { 201 } else { 429 }, "{answer:?}");
     }
-    // Guessing is over soon, and for that address alone.
+    // Guessing is over soon; others at that address go on.
     let wrong = "Authorization: Bearer haft_guess\r\n".to_owned() + &from("192.0.2.9");
     for status in [401, 401, 429, 429] {
         served.ask(get("/v1/tools", &wrong)).await.refuses(status);
     }
-    served.ask(get("/v1/tools", &from("192.0.2.9"))).await.refuses(429);
+    assert_eq!(served.ask(get("/v1/tools", &from("192.0.2.9"))).await.status, 200);
     let identity = r#"{"identity":"a.b.c"}"#;
     let exchange = |address: &str| {
         format!(
