@@ -51,6 +51,20 @@ impl Facet {
         (Facet::Uses, "uses"),
     ];
 
+    /// What whoever searches may filter by, beside tags; a channel is a matter of who asks.
+    pub const FILTERS: [Facet; 10] = [
+        Facet::Capability,
+        Facet::Language,
+        Facet::Platform,
+        Facet::Runtime,
+        Facet::Kind,
+        Facet::Trust,
+        Facet::Dialect,
+        Facet::Namespace,
+        Facet::Provider,
+        Facet::Uses,
+    ];
+
     /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1

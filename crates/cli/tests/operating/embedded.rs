@@ -16,14 +16,16 @@ fn serve(home: &std::path::Path) -> Command {
     command
 }
 
+fn verb(home: &std::path::Path, words: &[&str]) -> Command {
+    let mut command = haft(home);
+    command.args(words);
+    command
+}
+
 #[test]
 fn nothing_that_was_acknowledged_is_lost_when_it_is_killed() {
     let home = tempfile::tempdir().unwrap();
-    let verb = |words: &[&str]| {
-        let mut command = haft(home.path());
-        command.args(words);
-        command
-    };
+    let verb = |words: &[&str]| verb(home.path(), words);
     let made = done(&mut verb(&["registry", "token", "new", "--namespace", "acme"]));
     let token = made["token"].as_str().unwrap();
     let acknowledged: Mutex<BTreeMap<String, String>> = Mutex::default();
@@ -87,11 +89,7 @@ fn an_empty_one_is_ready_in_less_than_a_second() {
 #[test]
 fn damage_is_named_and_told_by_the_exit_code() {
     let home = tempfile::tempdir().unwrap();
-    let verb = |words: &[&str]| {
-        let mut command = haft(home.path());
-        command.args(words);
-        command
-    };
+    let verb = |words: &[&str]| verb(home.path(), words);
     let made = done(&mut verb(&["registry", "token", "new", "--namespace", "acme"]));
     let token = made["token"].as_str().unwrap();
     let served = Served::start(serve(home.path()));

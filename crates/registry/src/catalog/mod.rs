@@ -183,19 +183,8 @@ fn found(package: &Package) -> Found {
 
 /// What the API calls a filter.
 fn facet(name: &str) -> Option<Facet> {
-    const ALL: [Facet; 9] = [
-        Facet::Capability,
-        Facet::Language,
-        Facet::Platform,
-        Facet::Runtime,
-        Facet::Kind,
-        Facet::Trust,
-        Facet::Dialect,
-        Facet::Namespace,
-        Facet::Provider,
-    ];
     match name {
         "tags" | "tag" => Some(Facet::Tag),
-        _ => ALL.into_iter().find(|facet| facet.name() == name),
+        _ => Facet::FILTERS.into_iter().find(|facet| facet.name() == name),
     }
 }

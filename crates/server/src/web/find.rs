@@ -21,19 +21,6 @@ use crate::token::Scope;
 
 /// How many results are on a page: unless said otherwise, and at most.
 const PAGE: (usize, usize) = (20, 100);
-/// What can be filtered by, beside tags.
-const FILTERS: [Facet; 10] = [
-    Facet::Capability,
-    Facet::Language,
-    Facet::Platform,
-    Facet::Runtime,
-    Facet::Kind,
-    Facet::Trust,
-    Facet::Dialect,
-    Facet::Namespace,
-    Facet::Provider,
-    Facet::Uses,
-];
 
 pub(super) async fn search(
     State(registry): State<Arc<Registry>>,
@@ -71,8 +58,9 @@ pub(super) async fn search(
     {
         return Ok(answer::json(StatusCode::OK, Answers::default().json()));
     }
-    let seen =
-        FILTERS.into_iter().filter(|facet| *facet != Facet::Namespace || view.scope == Scope::All);
+    let seen = Facet::FILTERS
+        .into_iter()
+        .filter(|facet| *facet != Facet::Namespace || view.scope == Scope::All);
     for facet in seen {
         for value in parameters.list(facet.name()) {
             query = query.filter(facet, value).map_err(refused)?;

@@ -4,10 +4,12 @@ use clap::Args;
 use registry::client::{Errand, Remote};
 use registry::read::Checked;
 use serde::de::DeserializeOwned;
+use server::Store;
+use server::store::StoreError;
 
-use super::super::stores::DatabaseArgs;
+use super::super::stores::{DatabaseArgs, open_existing};
 use crate::ask::Ask;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::owner;
 use crate::remote::{self, Known, Which};
@@ -26,6 +28,28 @@ impl PlaceArgs {
     pub(super) fn office(&self, home: &Home, ask: Ask) -> Result<Option<Office>, Failure> {
         let named = self.registry.clone().map(Which::named);
         named.map(|which| Office::open(&which, home, ask)).transpose()
+    }
+}
+
+impl PlaceArgs {
+    /// Ends something of this id at the database; what is not there is told.
+    pub(super) fn end_here(
+        &self,
+        home: &Home,
+        what: &str,
+        id: &str,
+        end: impl AsyncFnOnce(Store) -> Result<bool, StoreError>,
+    ) -> Result<(), Failure> {
+        let was_there = owner::runtime()?.block_on(async {
+            let ended = end(open_existing(&self.database, home).await?).await;
+            ended.map_err(|error| Failure::of(Exit::Unavailable, &error))
+        })?;
+        if was_there {
+            return Ok(());
+        }
+        let message = format!("there is no {what} `{id}`");
+        let hint = format!("`haft registry {what} list`");
+        Err(Failure::new(Exit::NotFound, message).hint(hint))
     }
 }
 

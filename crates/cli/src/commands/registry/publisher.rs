@@ -7,6 +7,7 @@ use egress::http::Method;
 use registry::client::Errand;
 use registry::{NewPublisher, Publisher, Publishers};
 use serde_json::json;
+use server::Store;
 use server::access::{AccessError, trust_publisher};
 
 use super::super::stores::{open, open_existing};
@@ -158,16 +159,8 @@ fn remove(
     match args.place.office(home, ask)? {
         Some(office) => office.tell(Errand::new(Method::DELETE, &["publishers", &args.id]))?,
         None => {
-            let was_there = owner::runtime()?.block_on(async {
-                let store = open_existing(&args.place.database, home).await?;
-                let done = store.remove_publisher(&args.id).await;
-                done.map_err(|error| Failure::of(Exit::Unavailable, &error))
-            })?;
-            if !was_there {
-                let message = format!("there is no publisher `{}`", args.id);
-                let failure = Failure::new(Exit::NotFound, message);
-                return Err(failure.hint("`haft registry publisher list`"));
-            }
+            let ended = async |store: Store| store.remove_publisher(&args.id).await;
+            args.place.end_here(home, "publisher", &args.id, ended)?;
         }
     }
     if json_wanted {

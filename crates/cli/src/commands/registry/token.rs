@@ -8,6 +8,7 @@ use egress::http::Method;
 use registry::client::{By, Errand};
 use registry::{Exchange, Given, NewToken, Token, Tokens};
 use serde_json::{Value, json};
+use server::Store;
 use server::service::{MakeTokenError, make_token, now};
 use server::token::{Role, Scope};
 
@@ -219,17 +220,8 @@ fn revoke(
     match args.place.office(home, ask)? {
         Some(office) => office.tell(Errand::new(Method::DELETE, &["tokens", &args.id]))?,
         None => {
-            let was_there = owner::runtime()?.block_on(async {
-                let store = open_existing(&args.place.database, home).await?;
-                let done = store.revoke_token(&args.id, now()).await;
-                done.map_err(|error| Failure::of(Exit::Unavailable, &error))
-            })?;
-            if !was_there {
-                let message = format!("there is no token `{}`", args.id);
-                return Err(
-                    Failure::new(Exit::NotFound, message).hint("`haft registry token list`")
-                );
-            }
+            let ended = async |store: Store| store.revoke_token(&args.id, now()).await;
+            args.place.end_here(home, "token", &args.id, ended)?;
         }
     }
     if json_wanted {
