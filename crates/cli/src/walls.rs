@@ -12,23 +12,6 @@ use crate::exit::{Exit, Failure};
 /// The least the walls must be for a program to be started. Only the owner's policy can name a lower level.
 pub(crate) const REQUIRED: Level = Level::L2;
 
-/// A launcher that is being started while something else is done.
-pub(crate) struct Starting(std::thread::JoinHandle<Result<Launcher, Failure>>);
-
-impl Starting {
-    /// Begins.
-    pub(crate) fn begin() -> Self {
-        Self(std::thread::spawn(launcher))
-    }
-
-    /// Waits for it.
-    pub(crate) fn finish(self) -> Result<Launcher, Failure> {
-        self.0
-            .join()
-            .unwrap_or_else(|_| Err(Failure::new(Exit::Bug, "the start of the walls broke off")))
-    }
-}
-
 /// A launcher that was begun before anything else, until somebody needs it.
 #[cfg(target_os = "linux")]
 static EARLY: Mutex<Option<sandbox::Early>> = Mutex::new(None);
@@ -46,9 +29,7 @@ pub(crate) fn begin_early() {
 #[cfg(target_os = "linux")]
 fn start(program: &Path) -> Result<Launcher, StartError> {
     let early = EARLY.lock().unwrap_or_else(PoisonError::into_inner).take();
-    early
-        .and_then(|early| Launcher::start_with(early, program).ok())
-        .map_or_else(|| Launcher::start(program), Ok)
+    early.map_or_else(|| Launcher::start(program), |early| Ok(Launcher::begun(early, program)))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -56,7 +37,7 @@ fn start(program: &Path) -> Result<Launcher, StartError> {
     Launcher::start(program)
 }
 
-/// Starts the launcher of the walls.
+/// Starts the launcher of the walls. One that was begun early is waited for when it is needed.
 pub(crate) fn launcher() -> Result<Launcher, Failure> {
     if sandbox::is_walled() {
         let message = "this is inside the walls of another haft, and none can be built in there";

@@ -53,7 +53,7 @@ pub(crate) fn question(asked: &Asked<'_>) -> Result<Option<Worker>, CallError> {
 pub(crate) fn consider(
     question: &Worker,
     launcher: &Launcher,
-    workers: &Workers,
+    workers: &Arc<Workers>,
     warmth: Warmth,
     until: Instant,
     leash: &Leash,

@@ -122,7 +122,7 @@ impl Host {
         let agents = Agents::new(Arc::clone(&web));
         let logins = Logins::new(Arc::clone(&vault), &settings.home);
         let signer = Arc::new(Signer { logins });
-        let (settings, workers) = (Arc::new(settings), Workers::new());
+        let (settings, workers) = (Arc::new(settings), Arc::<Workers>::default());
         let (turns, granted) = (Arc::default(), Arc::default());
         Self {
             settings,

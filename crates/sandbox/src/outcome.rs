@@ -86,6 +86,21 @@ pub enum StartError {
     Unsupported,
 }
 
+impl StartError {
+    /// The same, for whoever asks next.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn told_again(&self) -> Self {
+        match self {
+            Self::Program(error) => Self::Program(match error.raw_os_error() {
+                Some(number) => std::io::Error::from_raw_os_error(number),
+                None => std::io::Error::new(error.kind(), error.to_string()),
+            }),
+            Self::Silent => Self::Silent,
+            Self::Unsupported => Self::Unsupported,
+        }
+    }
+}
+
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

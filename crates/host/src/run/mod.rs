@@ -9,6 +9,7 @@ mod oauth;
 pub(crate) mod process;
 pub(crate) mod said;
 pub(crate) mod signed;
+pub(crate) mod tidying;
 pub(crate) mod turns;
 pub(crate) mod worker;
 

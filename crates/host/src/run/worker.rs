@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use manifest::dialect::Dialect;
@@ -18,14 +18,12 @@ use vault::Redactor;
 
 use super::leash::Leash;
 use super::said::Said;
+use super::tidying::{IDLE, Tidying};
 use super::{Network, not_started};
 use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
 use crate::output::{ended_by, strict};
 use crate::plan::Worker;
-
-/// How long a worker that has nothing to do is kept.
-const IDLE: Duration = Duration::from_mins(1);
 
 /// How many workers that have nothing to do are kept, of all tools together.
 const MOST_IDLE: usize = 32;
@@ -38,6 +36,7 @@ pub(crate) const MOST_OF_ONE: usize = 8;
 pub(crate) struct Workers {
     /// Those that have nothing to do.
     idle: Mutex<HashMap<Key, Vec<Idle>>>,
+    tidying: Tidying,
 }
 
 /// All that makes one worker different from another: whose it is, and its program, what it has loaded, its
@@ -84,18 +83,9 @@ pub(crate) struct Answered {
 }
 
 impl Workers {
-    /// A pool whose idle workers end after a while.
-    pub(crate) fn new() -> Arc<Self> {
-        let workers = Arc::new(Self::default());
-        let weak = Arc::downgrade(&workers);
-        // Without the thread they would only be kept longer.
-        let _ = std::thread::Builder::new().name("workers".into()).spawn(move || tidy(&weak));
-        workers
-    }
-
-    /// Asks a worker, an idle one or a new one.
+    /// Asks a worker, an idle one or a new one. Idle ones end after a while.
     pub(crate) fn ask(
-        &self,
+        self: &Arc<Self>,
         launcher: &Launcher,
         plan: &Worker,
         redactor: &Redactor,
@@ -156,30 +146,27 @@ impl Workers {
         taken.map(|one| one.worker)
     }
 
-    fn keep(&self, key: Key, worker: Running) {
+    fn keep(self: &Arc<Self>, key: Key, worker: Running) {
+        self.tidying.begin("workers", self, Self::tidy);
         let mut idle = self.lock();
         if idle.values().map(Vec::len).sum::<usize>() < MOST_IDLE {
             idle.entry(key).or_default().push(Idle { worker, since: Instant::now() });
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Vec<Idle>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn tidy(workers: &Weak<Workers>) {
-    loop {
-        std::thread::sleep(IDLE / 12);
-        let Some(workers) = workers.upgrade() else { return };
+    fn tidy(&self) {
         let mut old = Vec::new();
-        let mut idle = workers.lock();
+        let mut idle = self.lock();
         for of_tool in idle.values_mut() {
             old.extend(of_tool.extract_if(.., |one| one.since.elapsed() > IDLE));
         }
         idle.retain(|_, of_tool| !of_tool.is_empty());
         drop(idle);
         drop(old);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Vec<Idle>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

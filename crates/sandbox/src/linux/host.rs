@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -44,10 +44,21 @@ pub struct Launcher {
 #[derive(Debug)]
 struct Shared {
     program: PathBuf,
+    /// One that has begun and was not heard yet.
+    begun: Mutex<Option<Link>>,
+    opened: OnceLock<Result<Opened, StartError>>,
+}
+
+/// A launcher that was heard.
+#[derive(Debug)]
+struct Opened {
     walls: Walls,
     /// The line that is in use. Children keep the one they came from.
     line: Mutex<Arc<Line>>,
 }
+
+/// What there is where no launcher answers.
+const NO_WALLS: &Walls = &Walls { findings: Vec::new() };
 
 /// The line to one launcher process, which ends with it.
 #[derive(Debug)]
@@ -86,18 +97,22 @@ impl Launcher {
     /// Starts the launcher: this very program, executed again, whose `main` calls
     /// [`enter_if_launcher`](crate::enter_if_launcher) before anything else. Walls are tried out here, and one room is made.
     pub fn start(program: &Path) -> Result<Self, StartError> {
-        Self::of(Link::execute(program)?, program)
+        let opened = Opened::by(Link::execute(program)?)?;
+        Ok(Self::of(None, OnceLock::from(Ok(opened)), program))
     }
 
-    /// The same with one that has begun already; should it be lost, the program is executed.
-    pub fn start_with(early: Early, program: &Path) -> Result<Self, StartError> {
-        Self::of(Link::new(early.socket, early.process), program)
+    /// One that has begun already and is waited for when it is needed; should it be lost, the program is executed.
+    pub fn begun(early: Early, program: &Path) -> Self {
+        Self::of(Some(Link::new(early.socket, early.process)), OnceLock::new(), program)
     }
 
-    fn of(link: Link, program: &Path) -> Result<Self, StartError> {
-        let (line, walls) = Line::open(link)?;
-        let line = Mutex::new(Arc::new(line));
-        Ok(Self { shared: Arc::new(Shared { program: program.to_owned(), walls, line }), ahead: 1 })
+    fn of(
+        begun: Option<Link>,
+        opened: OnceLock<Result<Opened, StartError>>,
+        program: &Path,
+    ) -> Self {
+        let (program, begun) = (program.to_owned(), Mutex::new(begun));
+        Self { shared: Arc::new(Shared { program, begun, opened }), ahead: 1 }
     }
 
     /// The same, keeping so many rooms ready: for a host that starts many processes at a time.
@@ -106,23 +121,25 @@ impl Launcher {
         self
     }
 
-    /// What the walls of this machine are made of.
+    /// What the walls of this machine are made of: nothing, where no launcher answers.
     pub fn walls(&self) -> &Walls {
-        &self.shared.walls
+        self.shared.opened().as_ref().map_or(NO_WALLS, |opened| &opened.walls)
     }
 
     /// Starts a program (an absolute path) with its arguments inside the walls.
     pub fn spawn(&self, confinement: &Confinement, argv: &[OsString]) -> Result<Child, SpawnError> {
-        if self.walls().level() < confinement.required {
-            let (required, walls) = (confinement.required, self.walls().clone());
+        let opened = self.shared.opened().as_ref();
+        let opened = opened.map_err(|error| SpawnError::Launcher(error.told_again()))?;
+        if opened.walls.level() < confinement.required {
+            let (required, walls) = (confinement.required, opened.walls.clone());
             return Err(SpawnError::TooWeak { required, walls });
         }
-        let line = self.shared.line();
+        let line = opened.line();
         match self.attempt(&line, confinement, argv) {
             // The launcher may be older than a mount of the host, and then a path is another one
             // to it; or it was killed, and everything it had started died with it. A new one sees and lives.
             Err(SpawnError::Moved(_) | SpawnError::Launcher(_)) => {
-                let line = self.shared.renew(&line)?;
+                let line = opened.renew(&line, &self.shared.program)?;
                 self.attempt(&line, confinement, argv)
             }
             spawned => spawned,
@@ -210,17 +227,33 @@ impl Launcher {
 }
 
 impl Shared {
+    /// The launcher, heard by whoever needs it first.
+    fn opened(&self) -> &Result<Opened, StartError> {
+        self.opened.get_or_init(|| {
+            let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let opened = begun.and_then(|link| Opened::by(link).ok());
+            opened.map_or_else(|| Link::execute(&self.program).and_then(Opened::by), Ok)
+        })
+    }
+}
+
+impl Opened {
+    fn by(link: Link) -> Result<Self, StartError> {
+        let (line, walls) = Line::open(link)?;
+        Ok(Self { walls, line: Mutex::new(Arc::new(line)) })
+    }
+
     fn line(&self) -> Arc<Line> {
         Arc::clone(&self.line.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Puts a new launcher in the place of one that is of no more use, unless somebody else has.
     /// The new one must not be weaker than what was promised.
-    fn renew(&self, old: &Arc<Line>) -> Result<Arc<Line>, SpawnError> {
+    fn renew(&self, old: &Arc<Line>, program: &Path) -> Result<Arc<Line>, SpawnError> {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         if Arc::ptr_eq(&line, old) {
             old.bury();
-            let opened = Link::execute(&self.program).and_then(Line::open);
+            let opened = Link::execute(program).and_then(Line::open);
             let (opened, walls) = opened.map_err(SpawnError::Launcher)?;
             let required = self.walls.level();
             if walls.level() < required {

@@ -137,10 +137,8 @@ impl Launcher {
     /// Finds out what walls there are by building them once; the room of the attempt is kept.
     fn find() -> (Self, Walls, Option<Made>) {
         let filters = Filters::new(Namespaces::New);
-        let trial = Trial::begin(&filters);
         let system = System::find();
-        let (landlock, seccomp) =
-            trial.and_then(Trial::finish).unwrap_or_else(|fault| (Err(fault.clone()), Err(fault)));
+        let (landlock, seccomp) = try_in_child(&filters);
         let seccomp = seccomp.map(|()| filters);
         // Only now: a group is not ours to divide while there is anybody else in it.
         let groups = Groups::find();
@@ -388,34 +386,25 @@ fn finding(tried: Result<String, &Fault>) -> Finding {
     }
 }
 
-/// A child that tries what cannot be undone.
-struct Trial {
-    child: Pid,
-    report: io::PipeReader,
-}
-
 /// The version of Landlock, and whether system calls can be filtered.
 type Tried = (Result<u32, Fault>, Result<(), Fault>);
 
-impl Trial {
-    fn begin(filters: &Filters) -> Result<Self, Fault> {
-        let doing = || "try in a child".to_owned();
-        let (report, answer) = io::pipe().doing(doing)?;
-        let child = process::fork(|| {
-            let tried: Tried = (try_landlock(), try_seccomp(filters));
-            let bytes = postcard::to_stdvec(&tried).unwrap_or_default();
-            let _ = io::Write::write_all(&mut &answer, &bytes);
-            0
-        });
-        Ok(Self { child: child.doing(doing)?, report })
-    }
-
-    fn finish(mut self) -> Result<Tried, Fault> {
-        let doing = || "try in a child".to_owned();
-        let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut self.report, &mut bytes).doing(doing)?;
-        let _ = process::reap(self.child);
-        postcard::from_bytes(&bytes).map_err(|_| Fault { doing: doing(), errno: 0 })
+/// Tries in a child what cannot be undone.
+fn try_in_child(filters: &Filters) -> Tried {
+    let fault = |errno| Fault { doing: "try in a child".into(), errno };
+    // Left as it is by a child that does not come so far.
+    let mut tried: Tried = (Err(fault(0)), Err(fault(0)));
+    let child = process::start(|| {
+        tried.0 = try_landlock();
+        tried.1 = try_seccomp(filters);
+        0
+    });
+    match child {
+        Ok(child) => {
+            let _ = process::reap(child);
+            tried
+        }
+        Err(error) => (Err(fault(error.raw_os_error())), Err(fault(error.raw_os_error()))),
     }
 }
 

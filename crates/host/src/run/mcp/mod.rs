@@ -19,7 +19,7 @@ mod session;
 mod tools;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::http::{HeaderMap, HeaderName, Url};
@@ -35,6 +35,7 @@ use self::process::Order;
 use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
+use super::tidying::{IDLE, Tidying};
 use super::turns::Turns;
 use super::worker::{MOST_OF_ONE, Warmth};
 use crate::blocked::Blocked;
@@ -43,9 +44,6 @@ use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
-
-/// How long a server that has nothing to do is kept.
-const IDLE: Duration = Duration::from_mins(1);
 
 /// How many servers are kept, of all tools together.
 const MOST: usize = 32;
@@ -60,6 +58,7 @@ pub(crate) struct Servers {
     eras: Arc<dyn Eras>,
     /// Whose turn it is to have a server for one call alone.
     turns: Turns,
+    tidying: Tidying,
 }
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
@@ -85,16 +84,13 @@ pub(crate) struct Terms {
 impl Servers {
     /// A pool whose idle servers end after a while.
     pub(crate) fn new(eras: Arc<dyn Eras>) -> Arc<Self> {
-        let servers = Arc::new(Self { kept: Mutex::default(), eras, turns: Turns::default() });
-        let weak = Arc::downgrade(&servers);
-        // Without the thread they would only be kept longer.
-        let _ = std::thread::Builder::new().name("mcp-idle".into()).spawn(move || tidy(&weak));
-        servers
+        let (kept, turns, tidying) = Default::default();
+        Arc::new(Self { kept, eras, turns, tidying })
     }
 
     /// Calls a tool of a server, of one that runs or of a new one.
     pub(crate) async fn call(
-        &self,
+        self: &Arc<Self>,
         launcher: &Launcher,
         plan: &Mcp,
         terms: Terms,
@@ -124,7 +120,7 @@ impl Servers {
 
     /// The tools of a server, as actions.
     pub(crate) async fn list(
-        &self,
+        self: &Arc<Self>,
         launcher: &Launcher,
         plan: &Mcp,
         redactor: &Redactor,
@@ -179,7 +175,7 @@ impl Servers {
     }
 
     async fn server(
-        &self,
+        self: &Arc<Self>,
         launcher: &Launcher,
         plan: &Mcp,
         redactor: &Redactor,
@@ -224,7 +220,7 @@ impl Servers {
 
     /// The server that is kept under a key, or a new one.
     async fn kept_or(
-        &self,
+        self: &Arc<Self>,
         plan: &Mcp,
         key: &str,
         warmth: Warmth,
@@ -248,6 +244,7 @@ impl Servers {
         let server = Arc::new(start.await?);
         *place = Some(Arc::clone(&server));
         drop(place);
+        self.tidying.begin("mcp-idle", self, Self::tidy);
         self.make_room();
         Ok(server)
     }
@@ -266,6 +263,18 @@ impl Servers {
             let Some((_, key)) = idle.max() else { return };
             kept.remove(&key);
         }
+    }
+
+    fn tidy(&self) {
+        let mut old = Vec::new();
+        self.lock().retain(|_, slot| {
+            let is_old = idle(slot).is_some_and(|idle| idle > IDLE);
+            if is_old {
+                old.push(Arc::clone(slot));
+            }
+            !is_old
+        });
+        drop(old);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Slot>> {
@@ -302,22 +311,5 @@ fn idle(slot: &Slot) -> Option<Duration> {
         Some(server) if server.is_well() => server.idle(),
         // One that is gone, or never came.
         _ => Some(Duration::MAX),
-    }
-}
-
-fn tidy(servers: &Weak<Servers>) {
-    loop {
-        std::thread::sleep(IDLE / 12);
-        let Some(servers) = servers.upgrade() else { return };
-        let mut old = Vec::new();
-        servers.lock().retain(|_, slot| {
-            let is_old = idle(slot).is_some_and(|idle| idle > IDLE);
-            if is_old {
-                old.push(Arc::clone(slot));
-            }
-            !is_old
-        });
-        drop(servers);
-        drop(old);
     }
 }
