@@ -46,6 +46,8 @@ pub(crate) struct Global {
 }
 
 #[derive(Subcommand, Debug)]
+// What belongs to one verb is only made when that verb is typed.
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Make a new package that works
     Init(commands::init::InitArgs),

@@ -65,6 +65,8 @@ impl State {
             .busy_timeout(PATIENCE)
             .foreign_keys(false)
             .synchronous(SqliteSynchronous::Normal)
+            // A process that ends leaves the journal to the next, which reads it; so it is kept short.
+            .pragma("wal_autocheckpoint", "64")
             .disable_statement_logging();
         let opened = options.connect().await;
         let mut connection = opened.map_err(|error| StateError::opening(path, error))?;

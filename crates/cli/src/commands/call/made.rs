@@ -119,14 +119,16 @@ impl Ready {
         ask: Ask,
         printer: Printer,
     ) -> Result<Self, Failure> {
-        let launcher = walls::Starting::begin();
+        let launcher = walls::launcher()?;
         let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
         let found = tools::at(&wanted.from, loading, home, printer)?;
         let settings = settings(home)?;
         let runtime = owner::runtime()?;
         let records = owner::records(home, &runtime)?;
         let vault = owner::vault(home, ask)?;
-        let host = Host::new(settings, launcher.finish()?, vault, records);
+        // What is committed is kept; to close the database as well would take longer than the call.
+        std::mem::forget(Arc::clone(&records));
+        let host = Host::new(settings, launcher, vault, records);
         Ok(Self { runtime, host, found })
     }
 }
