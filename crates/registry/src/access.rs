@@ -159,6 +159,9 @@ impl Checked for NewPublisher {
             if text.len() > 1_000 {
                 return Err(Fault::Long(field));
             }
+            if text.contains(char::is_control) {
+                return Err(Fault::Control(field));
+            }
         }
         // An issuer swears for everybody who uses it: without a claim anybody could publish.
         let says_something = |pattern: &String| pattern.chars().any(|c| c != '*');
@@ -263,6 +266,7 @@ mod tests {
             (r#""repository":"acme/tools","ref":"refs/tags/*""#, ""),
             (r#""repository":"acme/tools","ref":"refs/tags/*""#, r#""repository":"*""#),
             ("\"registry\"", "\"\""),
+            ("i.example", "i.example/\\u0000"),
             ("\"acme\"", "\"a b\""),
             ("\"audience\"", "\"audiences\""),
         ] {

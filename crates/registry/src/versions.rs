@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::Provenance;
 use crate::channel::State;
-use crate::read::{Checked, Fault};
+use crate::read::{Checked, Fault, check_reason};
 
 /// The versions of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -112,17 +112,8 @@ pub struct Yank {
     pub reason: String,
 }
 
-impl Yank {
-    /// The longest reason, in characters.
-    pub const LONGEST: usize = 1_000;
-}
-
 impl Checked for Yank {
     fn check(&self) -> Result<(), Fault> {
-        if self.reason.chars().count() > Self::LONGEST {
-            Err(Fault::Long("reason"))
-        } else {
-            Ok(())
-        }
+        check_reason(&self.reason)
     }
 }

@@ -32,6 +32,7 @@ embedded! {
     reading::the_highest_version_is_described,
     refusals::every_refusal_is_in_the_error_model,
     refusals::hostile_packages_are_refused_and_nothing_is_kept,
+    refusals::text_that_not_every_database_keeps_is_refused,
     refusals::tokens_are_bound,
     changes::a_version_never_has_two_contents,
     changes::one_id_has_one_dialect_and_no_twins,

@@ -20,7 +20,7 @@ pub(crate) fn alone(name: &str, document: &Value) -> Vec<u8> {
     archive(&[(name, document.to_string().as_bytes())])
 }
 
-fn weather(version: &str) -> Value {
+pub(crate) fn weather(version: &str) -> Value {
     json!({
         "name": "com.example/weather", "description": "Tells the weather of a place.",
         "title": "Weather", "version": version,

@@ -31,6 +31,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     reading::the_highest_version_is_described(fresh().await).await;
     refusals::every_refusal_is_in_the_error_model(fresh().await).await;
     refusals::hostile_packages_are_refused_and_nothing_is_kept(fresh().await).await;
+    refusals::text_that_not_every_database_keeps_is_refused(fresh().await).await;
     refusals::tokens_are_bound(fresh().await).await;
     changes::a_version_never_has_two_contents(fresh().await).await;
     changes::one_id_has_one_dialect_and_no_twins(fresh().await).await;
