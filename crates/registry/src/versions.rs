@@ -39,6 +39,12 @@ pub struct Version {
     /// Why it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yank_reason: Option<String>,
+    /// When it was, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yanked_at: Option<u64>,
+    /// The id of the token it was taken back with; those are told who may publish or review it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yanked_by: Option<String>,
     /// What its signatures came to when it was published.
     pub signature: String,
     /// Where it stands; others than ours do not say.

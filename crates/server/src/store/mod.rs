@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `error` | why the database refuses |
 //! | `schema` | the tables, version by version |
-//! | [`versions`] | publishing, yanking, and what is known of a version |
+//! | [`versions`] | publishing, and what is known of a version |
+//! | [`yanks`] | taking back a version, and offering it again |
 //! | [`feed`] | what has changed since |
 //! | [`doors`] | what other worlds are told |
 //! | [`tokens`] | who may do what |
@@ -32,6 +33,7 @@ pub mod rows;
 mod schema;
 pub mod tokens;
 pub mod versions;
+pub mod yanks;
 
 use std::fs::OpenOptions;
 use std::path::Path;

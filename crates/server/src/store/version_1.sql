@@ -40,6 +40,9 @@ CREATE TABLE versions (
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,
     yank_reason TEXT,
+    -- The id of the token it was taken back with, and that token's role.
+    yanked_by TEXT,
+    yanked_as TEXT,
     -- stable, beta, quarantine or rejected.
     channel TEXT NOT NULL,
     -- What the reviewer said last.

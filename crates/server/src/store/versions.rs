@@ -1,4 +1,4 @@
-//! Publishing, yanking, and what is known of a version.
+//! Publishing, and what is known of a version.
 
 use bytes::Bytes;
 use registry::{Channel, Outcome, State, Version, Versions, identity};
@@ -129,7 +129,6 @@ pub enum Which<'w> {
 
 const PUBLISH: &str = "publish a version";
 const FIND: &str = "look for a version";
-const YANK: &str = "take back a version";
 
 impl Store {
     /// Publishes a version, in one step. The same bytes again change nothing; whoever comes second with
@@ -212,37 +211,6 @@ impl Store {
         Ok((Outcome::Published, new.channel))
     }
 
-    /// Takes back a version, or offers it again: then there is no reason. When it is so already nothing changes.
-    pub async fn yank(
-        &self,
-        id: &str,
-        version: &str,
-        reason: Option<&str>,
-        now: u64,
-    ) -> Result<(), FindError> {
-        let mut change = self.change(YANK).await?;
-        let connection = &mut *change.transaction;
-        let number = next(connection, YANK).await?;
-        let done = sqlx::query(
-            "UPDATE versions SET yanked_at = $1, yank_reason = $2, updated_at = $5 \
-             WHERE package = $3 AND version = $4",
-        )
-        .bind(reason.map(|_| stored(now)))
-        .bind(reason)
-        .bind(id)
-        .bind(version)
-        .bind(stored(now))
-        .execute(&mut *connection)
-        .await
-        .map_err(StoreError::query(YANK))?;
-        if done.rows_affected() == 0 {
-            return Err(FindError::NoVersion);
-        }
-        settle(connection, id, number, YANK).await?;
-        commit(change, YANK).await?;
-        Ok(())
-    }
-
     /// The id and the namespace of the package that is meant by an id, with or without the prefix, or by a name.
     pub async fn resolve(&self, asked: &str) -> Result<(String, String), FindError> {
         // An id comes before a name, so nobody takes an id away by giving its name to another tool.
@@ -320,6 +288,9 @@ impl Store {
     pub async fn versions(&self, id: &str) -> Result<Versions, FindError> {
         let mut all = self.versions_hidden(id).await?;
         all.versions.retain(|version| version.channel.is_offered());
+        for version in &mut all.versions {
+            version.yanked_by = None;
+        }
         // What nobody may see is not there.
         if all.versions.is_empty() { Err(FindError::NoPackage) } else { Ok(all) }
     }
@@ -334,7 +305,7 @@ impl Store {
             .ok_or(FindError::NoPackage)?;
         let rows = sqlx::query(
             "SELECT version, digest, size, published_at, yanked_at, yank_reason, signature, channel, \
-             review_reason, provenance FROM versions WHERE package = $1",
+             review_reason, provenance, yanked_by FROM versions WHERE package = $1",
         )
         .bind(id)
         .fetch_all(&self.pool)
@@ -364,6 +335,8 @@ fn version_of(row: &sqlx::any::AnyRow) -> Result<Version, sqlx::Error> {
         published_at: read(row.try_get(3)?),
         yanked: yanked_at.is_some(),
         yank_reason: row.try_get(5)?,
+        yanked_at: yanked_at.map(read),
+        yanked_by: row.try_get(10)?,
         signature: row.try_get(6)?,
         channel: state(row, 7)?,
         review_reason: row.try_get(8)?,

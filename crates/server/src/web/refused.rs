@@ -229,6 +229,9 @@ impl Refused {
             ChangeError::OwnVersion => {
                 Self::forbidden("whoever published a version does not approve it")
             }
+            ChangeError::Held => Self::forbidden(
+                "an administrator took this version back; only an administrator offers it again",
+            ),
             ChangeError::Namespace(namespace) => Self::namespace(namespace),
             ChangeError::TooManyOwners => Self::new(
                 StatusCode::CONFLICT,

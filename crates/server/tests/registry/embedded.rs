@@ -37,6 +37,7 @@ embedded! {
     changes::a_version_never_has_two_contents,
     changes::one_id_has_one_dialect_and_no_twins,
     changes::what_is_yanked_is_hidden_and_still_downloaded,
+    changes::what_an_administrator_takes_back_stays_so,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
     lasting::what_was_answered_is_old_when_anything_changes,

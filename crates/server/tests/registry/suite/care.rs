@@ -233,7 +233,8 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     }
     world.publish(mcpkg("acme.one", "1.1.0", "")).await;
     let path = "/v1/tools/acme.two/versions/1.0.0/yank";
-    world.send(axum::http::Method::POST, path, &world.token, r#"{"reason":"old"}"#).await;
+    let admin = world.token_for("*", server::token::Role::Admin, None).await;
+    world.send(axum::http::Method::POST, path, &admin, r#"{"reason":"old"}"#).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let publishing = {
         let (is_over, registry) = (Arc::clone(&is_over), Arc::clone(&world.registry));
@@ -287,6 +288,11 @@ pub(crate) async fn a_backup_comes_back(world: World) {
             get("/v1/tools/acme.two/versions").await.json()["versions"][0]["yankReason"],
             "old"
         );
+        let again = Request::delete(path)
+            .header("authorization", format!("Bearer {}", world.token))
+            .body(Body::empty())
+            .unwrap();
+        ask(&registry, again).await.refuses(403, "FORBIDDEN");
         let request = Request::post("/v1/tools")
             .header("authorization", format!("Bearer {}", world.token))
             .body(Body::from(mcpkg("acme.one", "1.2.0", "")))

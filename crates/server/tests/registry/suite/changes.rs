@@ -8,6 +8,7 @@ use axum::http::{Method, Request};
 use bytes::Bytes;
 use package::digest::Digest;
 use serde_json::json;
+use server::token::Role;
 
 use super::packages::{archive, bundle, mcpkg};
 use super::world::{World, ask};
@@ -113,6 +114,44 @@ pub(crate) async fn what_is_yanked_is_hidden_and_still_downloaded(world: World) 
         .send(Method::POST, "/v1/tools/no.body/versions/1.0.0/yank", &world.token, "")
         .await
         .refuses(404, "TOOL_NOT_FOUND");
+}
+
+/// It is known who took back a version; what an administrator took back is not offered again by its publisher.
+pub(crate) async fn what_an_administrator_takes_back_stays_so(world: World) {
+    let publisher = world.token_for("acme", Role::Publish, None).await;
+    let admin = world.token_for("*", Role::Admin, None).await;
+    let bytes = mcpkg("acme.pdf.read", "1.0.0", "");
+    assert_eq!(world.send(Method::POST, "/v1/tools", &publisher, bytes).await.status, 201);
+    let versions = "/v1/tools/acme.pdf.read/versions";
+    let change = async |method: Method, token: &str| {
+        let reason = json!({"reason": "mines coins"}).to_string();
+        world.send(method, &format!("{versions}/1.0.0/yank"), token, reason).await
+    };
+    let told = async |token: &str| world.get_as(token, versions).await.json()["versions"][0].clone();
+    // Its publisher may take it back and offer it again.
+    for method in [Method::POST, Method::POST, Method::DELETE, Method::DELETE] {
+        assert_eq!(change(method, &publisher).await.status, 204);
+    }
+    assert_eq!(told(&publisher).await.get("yankedBy"), None);
+    assert_eq!(change(Method::POST, &admin).await.status, 204);
+    let by = server::token::Secret::shown(&admin).id();
+    let seen = told(&publisher).await;
+    assert_eq!((&seen["yankedBy"], &seen["yankReason"]), (&json!(by), &json!("mines coins")));
+    assert!(seen["yankedAt"].as_u64() >= seen["publishedAt"].as_u64(), "{seen}");
+    let public = world.get(versions).await.json()["versions"][0].clone();
+    assert_eq!((public.get("yankedBy"), &public["yanked"]), (None, &json!(true)));
+    // Neither again nor by taking it back once more as if it were its own doing.
+    for method in [Method::DELETE, Method::POST, Method::PUT, Method::DELETE] {
+        let refused = change(method, &publisher).await;
+        refused.refuses(403, "FORBIDDEN");
+        let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(said.contains("administrator"), "{said}");
+    }
+    assert_eq!(told(&publisher).await["yankedBy"], json!(by));
+    assert_eq!(change(Method::DELETE, &admin).await.status, 204);
+    assert_eq!(world.get("/v1/tools/acme.pdf.read").await.json()["version"], "1.0.0");
+    assert_eq!(change(Method::POST, &publisher).await.status, 204);
+    assert_eq!(change(Method::DELETE, &publisher).await.status, 204);
 }
 
 pub(crate) async fn another_replica_finds_what_is_published(world: World) {
