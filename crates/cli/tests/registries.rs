@@ -331,7 +331,7 @@ fn watching_registry() -> (String, std::sync::mpsc::Receiver<Option<String>>) {
 }
 
 #[test]
-fn the_token_of_the_environment_is_for_the_one_registry_that_is_meant() {
+fn the_token_of_the_environment_is_for_the_registry_that_is_named() {
     let desk = Desk::new();
     let ((one, told_one), (two, told_two)) = (watching_registry(), watching_registry());
     desk.done(&["registry", "add", "one", &one]);
@@ -356,4 +356,13 @@ fn the_token_of_the_environment_is_for_the_one_registry_that_is_meant() {
     search(&[], Some(&one));
     assert_eq!(told_one.recv().unwrap(), environment);
     assert!(told_two.try_recv().is_err(), "nobody else was asked");
+    // What the environment names belongs together: another registry is not shown the token, whoever names it.
+    search(&["--registry", "one"], Some(&two));
+    assert_eq!(told_one.recv().unwrap(), None);
+    search(&["--registry", "one"], Some(&format!("{one}/")));
+    assert_eq!(told_one.recv().unwrap(), environment);
+    // Nor is one that is merely listed, be it the only one.
+    desk.done(&["registry", "rm", "two"]);
+    search(&[], None);
+    assert_eq!(told_one.recv().unwrap(), None);
 }
