@@ -51,6 +51,17 @@ pub struct ServerQuery {
     pub namespace: Option<String>,
 }
 
+impl ServerQuery {
+    /// Whether the database may look through all servers before it has found enough.
+    fn is_scan(&self) -> bool {
+        let is_narrow = self.search.is_some()
+            || self.updated_since.is_some()
+            || self.namespace.is_some()
+            || matches!(self.version, AskedVersion::Exactly(_));
+        is_narrow && self.name.is_none()
+    }
+}
+
 /// Which versions are asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AskedVersion {
@@ -134,6 +145,7 @@ impl Store {
             asked.push(" AND v.yanked_at IS NULL");
         }
         asked.push(" ORDER BY p.server_name, v.version LIMIT ").push_bind(i64::from(limit));
+        let _turn = if query.is_scan() { Some(self.scan(SERVERS).await?) } else { None };
         let rows = asked.query().fetch_all(&self.pool).await.map_err(StoreError::query(SERVERS))?;
         rows.iter().map(|row| server_of(row).map_err(StoreError::query(SERVERS))).collect()
     }
@@ -157,6 +169,7 @@ impl Store {
             " ORDER BY (SELECT MIN(w.published_at) FROM versions w WHERE w.package = p.id), p.id LIMIT ",
         );
         asked.push_bind(i64::from(limit));
+        let _turn = self.scan(ENTRIES).await?;
         let rows = asked.query().fetch_all(&self.pool).await.map_err(StoreError::query(ENTRIES))?;
         rows.iter().map(|row| entry_of(row).map_err(StoreError::query(ENTRIES))).collect()
     }
@@ -182,6 +195,7 @@ impl Store {
         }
         let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
         asked.push(" ORDER BY v.package LIMIT ").push_bind(limit);
+        let _turn = self.scan(ENTRIES).await?;
         let mut rows = asked.query().fetch(&self.pool);
         let (mut entries, mut length) = (Vec::new(), 0);
         while let Some(row) = rows.try_next().await.map_err(StoreError::query(ENTRIES))? {

@@ -42,7 +42,7 @@ use std::time::Duration;
 use sqlx::any::AnyPoolOptions;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Any, AnyConnection, AnyPool, Connection, PgConnection, Transaction};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 pub use error::StoreError;
 
@@ -52,6 +52,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LAST_TRY: Duration = Duration::from_secs(2);
 /// The most connections to a database.
 const CONNECTIONS: u32 = 16;
+/// How many of them look through whole tables at once; the others are for what is found at once.
+const SCANS: usize = 4;
 
 /// The database of a registry.
 pub struct Store {
@@ -61,6 +63,8 @@ pub struct Store {
     listening: Option<PgConnectOptions>,
     /// `SQLite` has one writer at a time: those of this process wait here, in order, and not by asking again and again.
     writing: Mutex<()>,
+    /// One for each question that looks through whole tables.
+    scanning: Semaphore,
 }
 
 /// Without the address, which may hold a password.
@@ -158,7 +162,7 @@ impl Store {
             }
         };
         schema::bring_up(&pool, engine).await?;
-        Ok(Self { pool, engine, listening, writing: Mutex::new(()) })
+        Ok(Self { pool, engine, listening, writing: Mutex::new(()), scanning: Semaphore::new(SCANS) })
     }
 
     /// The connections there are now.
@@ -186,6 +190,14 @@ impl Store {
     /// Lets go of all connections. Without it nothing is lost.
     pub async fn close(&self) {
         self.pool.close().await;
+    }
+
+    /// A turn for a question that looks through whole tables: whoever asks many of them keeps nobody else from asking.
+    async fn scan(&self, doing: &'static str) -> Result<SemaphorePermit<'_>, StoreError> {
+        let turn = tokio::time::timeout(PATIENCE, self.scanning.acquire()).await;
+        turn.ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| StoreError::query(doing)(sqlx::Error::PoolTimedOut))
     }
 
     /// Begins a change.
@@ -240,5 +252,36 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     match options.open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::doors::{AskedVersion, ServerQuery};
+    use super::*;
+
+    #[tokio::test]
+    async fn those_who_look_through_everything_keep_nobody_else_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::file(&folder.path().join("registry.db")).await.unwrap();
+        let busy = store.scanning.acquire_many(u32::try_from(SCANS).unwrap()).await.unwrap();
+        let soon = Duration::from_millis(200);
+        let plain = ServerQuery::default();
+        let named = ServerQuery { name: Some("a/b".to_owned()), ..ServerQuery::default() };
+        for quick in [&plain, &named] {
+            assert!(tokio::time::timeout(PATIENCE, store.servers(quick, 1)).await.is_ok());
+        }
+        let search = ServerQuery { search: Some("x".to_owned()), ..plain.clone() };
+        let since = ServerQuery { updated_since: Some(1), ..plain.clone() };
+        let version =
+            ServerQuery { version: AskedVersion::Exactly("1.0.0".to_owned()), ..plain.clone() };
+        let namespace = ServerQuery { namespace: Some("acme".to_owned()), ..plain };
+        for slow in [search, since, version, namespace] {
+            let waits = tokio::time::timeout(soon, store.servers(&slow, 1)).await;
+            assert!(waits.is_err(), "{slow:?}");
+        }
+        assert!(tokio::time::timeout(soon, store.listed(None, 1)).await.is_err());
+        drop(busy);
+        assert!(store.listed(None, 1).await.unwrap().is_empty());
     }
 }
