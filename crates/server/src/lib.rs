@@ -15,6 +15,7 @@
 //! | [`rate`] | how often somebody has asked |
 //! | [`identity`] | identities that an issuer has sworn |
 //! | `kept` | what was answered before, in memory |
+//! | `ready` | whether the stores answer, asked seldom |
 //! | [`service`] | a registry as one thing |
 //! | [`access`] | tokens, owners, reviews and publishers of a registry |
 //! | [`metrics`] | what is counted while it runs |
@@ -31,6 +32,7 @@ pub mod identity;
 mod kept;
 pub mod metrics;
 pub mod rate;
+mod ready;
 pub mod service;
 pub mod settings;
 pub mod store;

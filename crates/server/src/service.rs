@@ -17,6 +17,7 @@ use crate::identity::keys::{Asking, Keys};
 use crate::kept::{Kept, LARGEST};
 use crate::metrics::Metrics;
 use crate::rate::Rates;
+use crate::ready::{Readiness, Unready};
 use crate::settings::{Counting, Quarantine, Reading};
 use crate::store::listen::Ear;
 use crate::store::tokens::Token;
@@ -131,6 +132,8 @@ pub struct Registry {
     pub(crate) rates: Rates,
     /// What was answered before.
     pub(crate) kept: Kept,
+    /// Whether its stores answered a moment ago.
+    readiness: Readiness,
 }
 
 /// Why something is not published or taken back.
@@ -187,7 +190,13 @@ impl Registry {
             keys,
             rates,
             kept,
+            readiness: Readiness::default(),
         })
+    }
+
+    /// Whether it can do its work: its stores answer, or did a moment ago.
+    pub(crate) async fn check_ready(&self) -> Result<(), Unready> {
+        self.readiness.check(&self.store, &self.blobs).await
     }
 
     /// Says that it is closing: whoever asks whether it is ready is told so.
