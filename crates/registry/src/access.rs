@@ -163,10 +163,8 @@ impl Checked for NewPublisher {
                 return Err(Fault::Control(field));
             }
         }
-        // An issuer swears for everybody who uses it: without a claim anybody could publish.
-        let says_something = |pattern: &String| pattern.chars().any(|c| c != '*');
-        if !self.claims.values().any(says_something) {
-            return Err(Fault::Empty("claims"));
+        if !self.claims.iter().any(|(name, pattern)| names_somebody(name, pattern)) {
+            return Err(Fault::Anybody);
         }
         if self.claims.len() > 20 || self.claims.iter().any(|(k, v)| k.len() + v.len() > 1_000) {
             return Err(Fault::Long("claims"));
@@ -176,6 +174,37 @@ impl Checked for NewPublisher {
         }
         check_namespace(&self.namespace)
     }
+}
+
+/// The claims by which build services and directories say whom they swear for. What else they say (a branch, an
+/// environment, a workflow that others may use) anybody can have sworn of their own builds.
+pub const NAMING: [&str; 16] = [
+    "sub",
+    "repository",
+    "repository_id",
+    "repository_owner",
+    "repository_owner_id",
+    "project_path",
+    "project_id",
+    "namespace_path",
+    "namespace_id",
+    "user_id",
+    "user_login",
+    "email",
+    "organization_id",
+    "organization_slug",
+    "client_id",
+    "azp",
+];
+
+/// Whether a claim leaves no more than one owner. An issuer swears for everybody who uses it: what begins like an
+/// owner may be another one, so the name of the owner must be written out, up to the slash behind it.
+fn names_somebody(name: &str, pattern: &str) -> bool {
+    let is_whole = match pattern.split_once('*') {
+        None => !pattern.trim().is_empty(),
+        Some((owner, _)) => owner.rsplit_once('/').is_some_and(|(owner, _)| !owner.is_empty()),
+    };
+    is_whole && NAMING.contains(&name)
 }
 
 /// A publisher that is trusted.
@@ -265,6 +294,7 @@ mod tests {
         for (from, to) in [
             (r#""repository":"acme/tools","ref":"refs/tags/*""#, ""),
             (r#""repository":"acme/tools","ref":"refs/tags/*""#, r#""repository":"*""#),
+            (r#""repository":"acme/tools","#, ""),
             ("\"registry\"", "\"\""),
             ("i.example", "i.example/\\u0000"),
             ("\"acme\"", "\"a b\""),
@@ -273,6 +303,33 @@ mod tests {
             let changed = RULE.replace(from, to);
             assert_ne!(changed, RULE);
             assert!(read(&changed).is_err(), "{changed}");
+        }
+    }
+
+    #[test]
+    fn a_rule_names_somebody_in_particular() {
+        for (claim, pattern, names) in [
+            ("repository", "acme/tools", true),
+            ("repository", "acme/*", true),
+            ("repository", "acme/to*", true),
+            ("sub", "repo:acme/tools:ref:refs/tags/*", true),
+            ("sub", "repo:acme/*", true),
+            ("repository_owner", "acme", true),
+            ("repository_owner_id", "4711", true),
+            ("project_path", "acme/group/*", true),
+            ("repository", "*", false),
+            ("repository", "*/tools", false),
+            ("repository", "acme*", false),
+            ("repository", "/*", false),
+            ("sub", "repo:*", false),
+            ("sub", "", false),
+            ("repository_owner", "acme*", false),
+            ("email", "*@acme.example", false),
+            ("ref", "refs/heads/main", false),
+            ("environment", "production", false),
+            ("job_workflow_ref", "acme/flows/.github/workflows/publish.yml@v1", false),
+        ] {
+            assert_eq!(names_somebody(claim, pattern), names, "{claim}={pattern}");
         }
     }
 

@@ -32,6 +32,8 @@ pub enum Fault {
     Name(String),
     /// This is no address.
     Address(String),
+    /// The claims leave it open whom of an issuer's users is meant.
+    Anybody,
 }
 
 /// Why bytes are not what they should be.
@@ -58,6 +60,12 @@ impl fmt::Display for Fault {
             Fault::Path(path) => write!(out, "`{path}` is no path a file may have"),
             Fault::Content(path) => write!(out, "the content of `{path}` is not in its encoding"),
             Fault::Name(name) => write!(out, "`{name}` cannot be a name, or stands there twice"),
+            Fault::Anybody => write!(
+                out,
+                "`claims` name nobody in particular, so any user of the issuer could publish: one of {} \
+                 is needed, with its owner written out, such as `acme/*`",
+                crate::access::NAMING.join(", ")
+            ),
             Fault::Address(text) => write!(out, "`{text}` is no address"),
         }
     }

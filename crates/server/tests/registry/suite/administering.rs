@@ -81,11 +81,16 @@ pub(crate) async fn tokens_are_made_listed_and_revoked_over_http(world: World) {
         ("algorithms", json!(["none"])),
         ("claims", json!({})),
         ("claims", json!({"repository": "*"})),
+        ("claims", json!({"ref": "refs/heads/main"})),
+        ("claims", json!({"sub": "repo:*", "ref": "refs/heads/main"})),
         ("audience", json!("")),
     ] {
         let mut bad = rule.clone();
         bad[name] = value;
-        trust(&admin, &bad).await.refuses(400, "INVALID_REQUEST");
+        let refused = trust(&admin, &bad).await;
+        refused.refuses(400, "INVALID_REQUEST");
+        let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(name != "claims" || said.contains("nobody in particular"), "{said}");
     }
     let listed = world.get_as(&admin, "/v1/publishers").await.json();
     assert_eq!(listed["publishers"].as_array().unwrap().len(), 1);
