@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use super::CareError;
 use crate::blobs::{BlobError, Blobs, Listed};
 use crate::store::Store;
+use crate::store::each::Read;
 use crate::store::inspect::Named;
 use crate::store::removals::BATCH;
 
@@ -102,7 +103,11 @@ pub async fn check(
     }
     let mut last: Named = (String::new(), String::new());
     loop {
-        let names = store.named_after(&last).await?;
+        let Read { rows: names, unread } = store.named_after(&last).await?;
+        for _ in 0..unread {
+            let message = "its names cannot be read".to_owned();
+            found(&mut checked, Kind::Row, "a version".to_owned(), message);
+        }
         let Some(end) = names.last().cloned() else { break };
         for named in names {
             checked.versions += 1;

@@ -1,10 +1,12 @@
 //! What other worlds are told: servers, well-known entries, capabilities.
 
-use futures_util::TryStreamExt;
+use std::ops::ControlFlow;
+
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
 use sqlx::{Any, AssertSqlSafe, Row};
 
+use super::each::Read;
 use super::{Store, StoreError, read, stored};
 
 /// A version of a server of the MCP world.
@@ -98,7 +100,7 @@ impl Store {
         &self,
         query: &ServerQuery,
         limit: u32,
-    ) -> Result<Vec<ServerRow>, StoreError> {
+    ) -> Result<Read<ServerRow>, StoreError> {
         let mut asked = Words::new(
             "SELECT p.server_name, p.id, p.dialect, v.version, v.digest, v.server, v.published_at, \
              v.updated_at, v.yanked_at, v.yank_reason, p.latest FROM ",
@@ -146,8 +148,7 @@ impl Store {
         }
         asked.push(" ORDER BY p.server_name, v.version LIMIT ").push_bind(i64::from(limit));
         let _turn = if query.is_scan() { Some(self.scan(SERVERS).await?) } else { None };
-        let rows = asked.query().fetch_all(&self.pool).await.map_err(StoreError::query(SERVERS))?;
-        rows.iter().map(|row| server_of(row).map_err(StoreError::query(SERVERS))).collect()
+        self.each(asked.query(), SERVERS, server_of).await
     }
 
     /// The install-manifests, those that were published first before others; of a namespace where one is named.
@@ -170,8 +171,7 @@ impl Store {
         );
         asked.push_bind(i64::from(limit));
         let _turn = self.scan(ENTRIES).await?;
-        let rows = asked.query().fetch_all(&self.pool).await.map_err(StoreError::query(ENTRIES))?;
-        rows.iter().map(|row| entry_of(row).map_err(StoreError::query(ENTRIES))).collect()
+        Ok(self.each(asked.query(), ENTRIES, entry_of).await?.rows)
     }
 
     /// Capabilities by id, after this one, until there are so many or they have so many bytes; and whether there
@@ -196,17 +196,19 @@ impl Store {
         let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
         asked.push(" ORDER BY v.package LIMIT ").push_bind(limit);
         let _turn = self.scan(ENTRIES).await?;
-        let mut rows = asked.query().fetch(&self.pool);
-        let (mut entries, mut length) = (Vec::new(), 0);
-        while let Some(row) = rows.try_next().await.map_err(StoreError::query(ENTRIES))? {
-            let entry = entry_of(&row).map_err(StoreError::query(ENTRIES))?;
+        let (mut entries, mut length, mut is_full) = (Vec::new(), 0, false);
+        let keep = |entry: Entry| {
             length += entry.text.len();
             if entries.len() >= most || (length > bytes && !entries.is_empty()) {
-                return Ok((entries, true));
+                is_full = true;
+                return ControlFlow::Break(());
             }
             entries.push(entry);
-        }
-        Ok((entries, false))
+            ControlFlow::Continue(())
+        };
+        let unread = self.each_while(asked.query(), ENTRIES, entry_of, keep).await?;
+        let has_more = is_full || entries.len() + unread > most;
+        Ok((entries, has_more))
     }
 
     /// The number of the last change.

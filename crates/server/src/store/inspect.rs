@@ -4,6 +4,7 @@ use registry::{Describe, Found, Provenance, State};
 use serde_json::{Map, Value};
 use sqlx::Row;
 
+use super::each::Read;
 use super::{Engine, Store, StoreError, read};
 
 /// How many names are read at once.
@@ -25,20 +26,16 @@ pub struct Looked {
 
 impl Store {
     /// The names of some versions, in order, after the one of these names.
-    pub async fn named_after(&self, last: &Named) -> Result<Vec<Named>, StoreError> {
-        let rows = sqlx::query(
+    pub async fn named_after(&self, last: &Named) -> Result<Read<Named>, StoreError> {
+        let asked = sqlx::query(
             "SELECT package, version FROM versions WHERE package > $1 OR (package = $2 AND version > $3) \
              ORDER BY package, version LIMIT $4",
         )
         .bind(&last.0)
         .bind(&last.0)
         .bind(&last.1)
-        .bind(PAGE)
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query(LOOK))?;
-        let names = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        names.collect::<Result<_, sqlx::Error>>().map_err(StoreError::query(LOOK))
+        .bind(PAGE);
+        self.each(asked, LOOK, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await
     }
 
     /// Looks at the row of one version. A database that does not answer is no fault of the row.
@@ -157,11 +154,8 @@ impl Store {
             (unowned, "its owners belong to no package"),
             (unreviewed, "what was said of it is of no version"),
         ] {
-            let ids: Vec<String> = sqlx::query_scalar(asked)
-                .fetch_all(&self.pool)
-                .await
-                .map_err(StoreError::query(LOOK))?;
-            found.extend(ids.into_iter().map(|id| (id, why.to_owned())));
+            let ids = self.each(sqlx::query(asked), LOOK, |row| row.try_get::<String, _>(0)).await?;
+            found.extend(ids.rows.into_iter().map(|id| (id, why.to_owned())));
         }
         Ok(found)
     }

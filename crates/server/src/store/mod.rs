@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `error` | why the database refuses |
 //! | `schema` | the tables, version by version |
+//! | [`each`] | rows read one by one |
 //! | [`versions`] | publishing, and what is known of a version |
 //! | [`yanks`] | taking back a version, and offering it again |
 //! | [`feed`] | what has changed since |
@@ -21,6 +22,7 @@
 //! | [`inspect`] | row by row, for a check |
 
 pub mod doors;
+pub mod each;
 mod error;
 pub mod feed;
 pub mod inspect;
@@ -37,6 +39,7 @@ pub mod yanks;
 
 use std::fs::OpenOptions;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use sqlx::any::AnyPoolOptions;
@@ -65,6 +68,8 @@ pub struct Store {
     writing: Mutex<()>,
     /// One for each question that looks through whole tables.
     scanning: Semaphore,
+    /// How often a row could not be read.
+    unread: AtomicU64,
 }
 
 /// Without the address, which may hold a password.
@@ -162,7 +167,8 @@ impl Store {
             }
         };
         schema::bring_up(&pool, engine).await?;
-        Ok(Self { pool, engine, listening, writing: Mutex::new(()), scanning: Semaphore::new(SCANS) })
+        let (writing, scanning) = (Mutex::new(()), Semaphore::new(SCANS));
+        Ok(Self { pool, engine, listening, writing, scanning, unread: AtomicU64::new(0) })
     }
 
     /// The connections there are now.

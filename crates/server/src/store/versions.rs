@@ -303,18 +303,12 @@ impl Store {
             .await
             .map_err(StoreError::query(FIND))?
             .ok_or(FindError::NoPackage)?;
-        let rows = sqlx::query(
+        let asked = sqlx::query(
             "SELECT version, digest, size, published_at, yanked_at, yank_reason, signature, channel, \
              review_reason, provenance, yanked_by FROM versions WHERE package = $1",
         )
-        .bind(id)
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query(FIND))?;
-        let mut versions = Vec::with_capacity(rows.len());
-        for row in rows {
-            versions.push(version_of(&row).map_err(StoreError::query(FIND))?);
-        }
+        .bind(id);
+        let mut versions = self.each(asked, FIND, version_of).await?.rows;
         versions.sort_by_key(|version| std::cmp::Reverse(order(&version.version)));
         Ok(Versions {
             id: id.to_owned(),

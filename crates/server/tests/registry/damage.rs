@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use crate::suite::packages::{bundle, mcpkg};
-use crate::suite::shelf;
 use crate::suite::world::World;
-use axum::http::StatusCode;
+use crate::suite::{doors, shelf};
+use axum::http::{Method, StatusCode};
+use server::care::backup::backup;
+use server::care::restore::restore;
+use server::token::Role;
 use server::{Blobs, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -72,6 +75,84 @@ async fn a_damaged_row_is_left_out_and_counted() {
     }
     let replica = world.replica().await;
     assert_eq!((replica.catalog.list(0, 10).total, replica.catalog.damaged()), (1, 2));
+}
+
+/// A text that is no text, in one row of each list: the others are answered, and what was left out is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_cannot_be_read_breaks_no_list() {
+    let (world, folder) = fresh().await;
+    let admin = world.token_for("*", Role::Admin, None).await;
+    for number in 0..5 {
+        let mut server = doors::weather("1.0.0");
+        server["name"] = format!("com.example/weather{number}").into();
+        let answer = world.publish(doors::alone("server.json", &server)).await;
+        assert_eq!(answer.status, StatusCode::CREATED);
+        world.token_for(&format!("team{number}"), Role::Read, None).await;
+    }
+    for version in ["1.0.0", "1.1.0", "1.2.0"] {
+        world.publish(mcpkg("acme.pdf.read", version, "")).await;
+        let path = format!("/v1/tools/acme.pdf.read/versions/{version}/review");
+        for channel in ["beta", "stable"] {
+            let said = serde_json::json!({"channel": channel, "reason": channel}).to_string();
+            world.send(Method::POST, &path, &admin, said).await;
+        }
+    }
+    for owner in ["one", "two"] {
+        let path = format!("/v1/tools/acme.pdf.read/owners/{owner}");
+        assert_eq!(world.send(Method::PUT, &path, &world.token, "").await.status, StatusCode::OK);
+    }
+    let length = async |path: &str, list: &str| {
+        let answer = world.get_as(&admin, path).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {answer:?}");
+        answer.json()[list].as_array().unwrap().len()
+    };
+    let lists = async || {
+        let reviews = "/v1/tools/acme.pdf.read/versions/1.1.0/review";
+        (
+            length("/v0.1/servers", "servers").await,
+            length("/v1/tokens", "tokens").await,
+            length("/v1/tools/acme.pdf.read/versions", "versions").await,
+            length(reviews, "reviews").await,
+            length("/v1/tools/acme.pdf.read/owners", "owners").await,
+        )
+    };
+    assert_eq!(lists().await, (5, 7, 3, 2, 2));
+    let whole = backup(&world.registry.store, &world.blobs, &folder.join("whole.tar")).await;
+    let whole = whole.unwrap();
+    for change in [
+        "UPDATE versions SET server = CAST(x'ff7b' AS TEXT) WHERE package = 'tool:com.example/weather2'",
+        "UPDATE tokens SET namespace = CAST(x'ff' AS TEXT) WHERE namespace = 'team3'",
+        "UPDATE versions SET signature = CAST(x'ff' AS TEXT) WHERE version = '1.1.0'",
+        "UPDATE reviews SET reason = CAST(x'ff' AS TEXT) WHERE version = '1.1.0' AND reason = 'beta'",
+        "UPDATE owners SET namespace = CAST(x'ff' AS TEXT) WHERE namespace = 'one'",
+    ] {
+        world.sql(change).await;
+    }
+    assert_eq!(lists().await, (4, 6, 2, 1, 1));
+    // What is behind it is reached page by page too.
+    let (mut cursor, mut seen) = (String::new(), 0);
+    loop {
+        let page = world.get(&format!("/v0.1/servers?limit=2&cursor={cursor}")).await.json();
+        seen += page["servers"].as_array().unwrap().len();
+        match page["metadata"]["nextCursor"].as_str() {
+            Some(next) => next.clone_into(&mut cursor),
+            None => break,
+        }
+    }
+    assert_eq!(seen, 4);
+    let metrics = String::from_utf8(world.get("/metrics").await.body.to_vec()).unwrap();
+    assert!(!metrics.contains("haft_catalog_damaged 0"), "{metrics}");
+    // A package that cannot be read takes its versions along: without it they could not come back.
+    world.sql("UPDATE packages SET dialect = CAST(x'ff' AS TEXT) WHERE id LIKE '%weather4'").await;
+    let file = folder.join("rest.tar");
+    let kept = backup(&world.registry.store, &world.blobs, &file).await.unwrap();
+    assert_eq!((kept.damaged.len(), kept.rows), (7, whole.rows - 7), "{:#?}", kept.damaged);
+    for named in ["versions row", "tokens row", "reviews row", "owners row", "packages row"] {
+        assert!(kept.damaged.iter().any(|what| what.starts_with(named)), "{:#?}", kept.damaged);
+    }
+    let fresh = Store::file(&folder.join("fresh.db")).await.unwrap();
+    let blobs = Blobs::folder(&folder.join("fresh-blobs")).unwrap();
+    assert_eq!(restore(&fresh, &blobs, &file).await.unwrap().rows, kept.rows);
 }
 
 #[tokio::test(flavor = "multi_thread")]
