@@ -14,6 +14,7 @@
 //! | [`settings`] | what the operator sets |
 //! | [`rate`] | how often somebody has asked |
 //! | [`identity`] | identities that an issuer has sworn |
+//! | `memory` | memory that is given out by the piece |
 //! | `kept` | what was answered before, in memory |
 //! | `ready` | whether the stores answer, asked seldom |
 //! | [`service`] | a registry as one thing |
@@ -30,6 +31,7 @@ pub mod doors;
 pub mod hub;
 pub mod identity;
 mod kept;
+mod memory;
 pub mod metrics;
 pub mod rate;
 mod ready;

@@ -8,13 +8,14 @@ use bytes::Bytes;
 use package::digest::Digest;
 use package::limits::Limits;
 use registry::{Channel, Outcome, Published, State};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, Semaphore};
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
 use crate::hub::{FormError, HubForm, next_version};
 use crate::identity::keys::{Asking, Keys};
 use crate::kept::{Kept, LARGEST};
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::rate::Rates;
 use crate::ready::{Readiness, Unready};
@@ -35,6 +36,8 @@ const REMOVED_BETWEEN: usize = 10;
 
 /// How many bundles are made side by side.
 const BUNDLES: usize = 2;
+/// How many of the largest bundles there is memory for, in the making and while they are sent.
+const SENDING: usize = 8;
 
 /// Where it is written what became of each request.
 pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
@@ -53,6 +56,8 @@ pub struct Settings {
     pub patience: Duration,
     /// What a package may hold.
     pub limits: Limits,
+    /// The most bytes of all files together of which a bundle is made.
+    pub bundle_bytes: u64,
     /// Who may read.
     pub reading: Reading,
     /// Whose versions wait for a reviewer.
@@ -78,6 +83,7 @@ impl std::fmt::Debug for Settings {
             .field("uploads", &self.uploads)
             .field("patience", &self.patience)
             .field("limits", &self.limits)
+            .field("bundle_bytes", &self.bundle_bytes)
             .field("reading", &self.reading)
             .field("quarantine", &self.quarantine)
             .field("rates", &self.rates)
@@ -95,6 +101,8 @@ impl Default for Settings {
             uploads: 4,
             patience: Duration::from_mins(5),
             limits: Limits::DEFAULT,
+            // Written as text it still is one that clients take.
+            bundle_bytes: 64 << 20,
             reading: Reading::default(),
             quarantine: Quarantine::default(),
             rates: crate::settings::Limits::default(),
@@ -122,10 +130,14 @@ pub struct Registry {
     pub metrics: Metrics,
     /// Whether it is closing: it still answers, but asks for nothing more.
     pub(crate) closing: AtomicBool,
-    /// One for each upload that may be in memory.
+    /// One for each upload that may be looked at.
     pub(crate) uploading: Arc<Semaphore>,
+    /// What uploads may take while they arrive and are looked at.
+    pub(crate) arriving: Memory,
     /// One for each bundle that may be in the making.
     pub(crate) bundling: Arc<Semaphore>,
+    /// What bundles may take until they are sent.
+    pub(crate) sending: Memory,
     /// The keys of issuers of identities.
     pub(crate) keys: Keys,
     /// Who has asked how often.
@@ -171,7 +183,10 @@ impl Registry {
     /// A registry on these stores, loaded and ready.
     pub async fn open(store: Store, blobs: Blobs, settings: Settings) -> Result<Self, StoreError> {
         let uploading = Arc::new(Semaphore::new(settings.uploads));
+        let arriving = Memory::new(settings.uploads.saturating_mul(settings.upload_bytes));
         let bundling = Arc::new(Semaphore::new(BUNDLES));
+        let bundle = usize::try_from(settings.bundle_bytes).unwrap_or(usize::MAX / SENDING);
+        let sending = Memory::new(bundle.saturating_mul(SENDING));
         let catalog = Catalog::default();
         catalog.refresh(&store).await?;
         let rates = Rates::new(&settings.rates);
@@ -186,7 +201,9 @@ impl Registry {
             metrics,
             closing,
             uploading,
+            arriving,
             bundling,
+            sending,
             keys,
             rates,
             kept,
@@ -301,7 +318,7 @@ impl Registry {
         bytes: Bytes,
         id: Option<String>,
         channel: Channel,
-        room: Option<OwnedSemaphorePermit>,
+        room: impl Send + 'static,
     ) -> Result<Published, ChangeError> {
         let limits = self.settings.limits;
         // Work goes on when whoever sent it hangs up, and so the room is taken until it is done.

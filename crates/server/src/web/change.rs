@@ -17,6 +17,7 @@ use super::refused::{Refused, clip};
 use super::review;
 use super::text::Parameters;
 use crate::hub::HubForm;
+use crate::memory::{Memory, NoMemory, Share};
 use crate::service::Registry;
 use crate::token::Action;
 use crate::upload::LONGEST_ID;
@@ -46,20 +47,24 @@ pub(super) async fn publish(
         return Err(Refused::invalid("the id is too long"));
     }
     let channel = caller::channel(&parameters)?;
-    let room = Arc::clone(&registry.uploading).acquire_owned();
-    let room = tokio::time::timeout(TURN, room)
-        .await
-        .map_err(|_| Refused::unavailable("too much is being published; come again"))?
-        .map_err(|_| Refused::unavailable("the registry is closing"))?;
     let (parts, body) = request.into_parts();
-    let bytes = whole(&registry, body, registry.settings.upload_bytes).await?;
+    // A turn is for what has arrived: whoever sends slowly keeps nobody from theirs.
+    let mut share = registry.arriving.share();
+    let most = registry.settings.upload_bytes;
+    let bytes = whole_in(&registry, body, most, &mut share).await?;
+    let turn = Arc::clone(&registry.uploading).acquire_owned();
+    let turn = tokio::time::timeout(TURN, turn)
+        .await
+        .map_err(|_| too_much())?
+        .map_err(|_| Refused::unavailable("the registry is closing"))?;
+    let room = (turn, share);
     let sent = if is_form(&parts.headers) {
         of_form(Request::from_parts(parts, Body::from(bytes))).await?
     } else {
         Sent::Package(bytes)
     };
     let published = match sent {
-        Sent::Package(bytes) => registry.publish(&token, bytes, id, channel, Some(room)).await,
+        Sent::Package(bytes) => registry.publish(&token, bytes, id, channel, room).await,
         Sent::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel).await,
     };
     let published = published.map_err(|error| Refused::change(error, "", None))?;
@@ -107,20 +112,30 @@ pub(super) async fn read<T: serde::de::DeserializeOwned + registry::read::Checke
         .map_err(|error| Refused::invalid(format!("the body is not {what}: {error}")))
 }
 
-/// A body, all of it, unless it is too large or takes too long.
+/// A small body, all of it, unless it is too large or takes too long.
 async fn whole(registry: &Registry, body: Body, most: usize) -> Result<Bytes, Refused> {
+    whole_in(registry, body, most, &mut Memory::new(most).share()).await
+}
+
+/// The same of a large one, in memory that others wait for.
+async fn whole_in(
+    registry: &Registry,
+    body: Body,
+    most: usize,
+    share: &mut Share,
+) -> Result<Bytes, Refused> {
     if body.size_hint().lower() > most as u64 {
         return Err(Refused::too_large(most));
     }
-    let read = collect(body, most);
+    let read = collect(body, most, share);
     match tokio::time::timeout(registry.settings.patience, read).await {
         Ok(read) => read,
         Err(_) => Err(too_slow()),
     }
 }
 
-/// Takes a body in as it comes. Who sends nothing for a while is not waited for: others wait for the room.
-async fn collect(mut body: Body, most: usize) -> Result<Bytes, Refused> {
+/// Takes a body in as it comes. Who sends nothing for a while is not waited for: others wait for the memory.
+async fn collect(mut body: Body, most: usize, share: &mut Share) -> Result<Bytes, Refused> {
     let mut bytes = bytes::BytesMut::new();
     loop {
         let piece = match tokio::time::timeout(SILENCE, body.frame()).await {
@@ -132,8 +147,13 @@ async fn collect(mut body: Body, most: usize) -> Result<Bytes, Refused> {
         if bytes.len() + piece.len() > most {
             return Err(Refused::too_large(most));
         }
+        share.hold(bytes.len() + piece.len()).await.map_err(|NoMemory| too_much())?;
         bytes.extend_from_slice(&piece);
     }
+}
+
+fn too_much() -> Refused {
+    Refused::unavailable("too much is being published; come again")
 }
 
 fn too_slow() -> Refused {

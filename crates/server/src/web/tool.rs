@@ -9,7 +9,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use package::archive::{Archive, Trailer};
+use package::contents::Contents;
 use package::digest::Digest;
 use registry::{Bundle, Describe, EntryPoint, ErrorCode};
 
@@ -23,6 +25,7 @@ use super::review;
 use super::text::Parameters;
 use crate::blobs::BlobError;
 use crate::catalog::View;
+use crate::memory::{NoMemory, Share};
 use crate::service::Registry;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, Known, Which};
@@ -121,6 +124,8 @@ async fn versions(
 const LATEST: &str = "latest";
 /// How long somebody waits for a turn.
 const TURN: Duration = Duration::from_secs(30);
+/// How much of a bundle is sent at once.
+const PIECE: usize = 64 << 10;
 
 /// A version never changes; whether it is offered does, and so does which is the highest.
 fn keep(asked: &str, known: &Known) -> Keep {
@@ -153,27 +158,59 @@ async fn bundle(
             .detail("runtime", known.runtime.as_str()));
     }
     let tag = format!("W/\"bundle-{}\"", known.digest);
-    let text = if answer::has(headers, &tag) || method == Method::HEAD {
-        String::new()
+    let body = if answer::has(headers, &tag) || method == Method::HEAD {
+        Body::empty()
     } else {
         let room = Arc::clone(&registry.bundling).acquire_owned();
         let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
-        let room = room.ok_or_else(|| Refused::unavailable("too many bundles are being made"))?;
+        let room = room.ok_or_else(busy)?;
         let bytes = registry.blobs.get(digest_of(known)?).await?;
-        let (limits, described) = (registry.settings.limits, known.describe.clone());
+        let unreadable = || Refused::internal("the package cannot be read any more");
+        let limits = registry.settings.limits;
+        let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits);
+        let archive = archive.map_err(|_| unreadable())?;
+        let size = archive.paths().iter().filter_map(|path| archive.size(path)).sum::<u64>();
+        let most = registry.settings.bundle_bytes;
+        if size > most {
+            let message = format!(
+                "`{}` {} unpacks to {size} bytes and a bundle holds at most {most}; download its package instead",
+                known.id, known.version
+            );
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return Err(Refused::new(status, ErrorCode::InvalidRequest, message)
+                .detail("limit", most)
+                .detail("size", size));
+        }
+        // Each file once as it is and once as JSON, where six letters may stand for one.
+        let mut share = registry.sending.share();
+        let taken = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(7);
+        share.hold(taken).await.map_err(|NoMemory| busy())?;
+        let described = known.describe.clone();
         let made = tokio::task::spawn_blocking(move || {
             let _room = room;
             let describe: Describe = serde_json::from_slice(&described).ok()?;
-            let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
             let bundle = Bundle::new(describe, &archive).ok()?;
-            serde_json::to_string(&bundle).ok()
+            Some((serde_json::to_string(&bundle).ok()?, share))
         });
-        let made = made.await.ok().flatten();
-        made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?
+        let (text, share) = made.await.ok().flatten().ok_or_else(unreadable)?;
+        in_pieces(text.into(), share)
     };
-    let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
+    let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, body));
     answer::mark_yanked(&mut response, known.yanked.as_deref());
     Ok(response)
+}
+
+fn busy() -> Refused {
+    Refused::unavailable("too many bundles are being made")
+}
+
+/// A body whose memory is held until its last piece is sent.
+fn in_pieces(text: Bytes, share: Share) -> Body {
+    let pieces = futures_util::stream::unfold((text, share), |(mut text, share)| async {
+        let piece = text.split_to(PIECE.min(text.len()));
+        (!piece.is_empty()).then(|| (Ok::<_, std::convert::Infallible>(piece), (text, share)))
+    });
+    Body::from_stream(pieces)
 }
 
 /// The manifest of a version, as its author wrote it.

@@ -26,6 +26,7 @@ macro_rules! embedded {
 embedded! {
     reading::what_is_published_is_found_described_and_downloaded,
     reading::a_bundle_holds_what_was_published,
+    reading::a_bundle_has_bounds,
     reading::a_served_bundle_is_one_that_we_read_ourselves,
     reading::pages_are_brought_within_bounds,
     reading::parts_of_a_package_can_be_had,

@@ -332,6 +332,31 @@ async fn whoever_is_slow_or_silent_is_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_sends_slowly_keeps_nobody_from_publishing() {
+    let served = served(|settings| {
+        settings.uploads = 2;
+        settings.patience = Duration::from_secs(60);
+    })
+    .await;
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        stream.write_all(&served.post("Content-Length: 900000\r\n", b"PK")).await.unwrap();
+        slow.push(stream);
+    }
+    let package = mcpkg("acme.pdf.read", "1.0.0", "");
+    let start = Instant::now();
+    let fields = format!("Content-Length: {}\r\n", package.len());
+    let answer = served.ask(served.post(&fields, &package)).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    // They are not cut off for it either.
+    let mut first = slow.swap_remove(0);
+    first.write_all(&[0; 900_000 - 2]).await.unwrap();
+    Raw::read(&read_all(&mut first).await).refuses(400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_takes_nothing_of_an_answer_is_cut_off() {
     let served = served(|settings| settings.upload_bytes = 64 << 20).await;
     // It does not compress, so the answer is larger than what the system takes in by itself.

@@ -25,6 +25,7 @@ use world::World;
 pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     reading::what_is_published_is_found_described_and_downloaded(fresh().await).await;
     reading::a_bundle_holds_what_was_published(fresh().await).await;
+    reading::a_bundle_has_bounds(fresh().await).await;
     reading::a_served_bundle_is_one_that_we_read_ourselves(fresh().await).await;
     reading::pages_are_brought_within_bounds(fresh().await).await;
     reading::parts_of_a_package_can_be_had(fresh().await).await;

@@ -127,6 +127,26 @@ pub(crate) async fn a_bundle_holds_what_was_published(world: World) {
     assert_eq!(world.ask(request).await.status, 201);
 }
 
+/// What unpacks to more than a bundle may hold is refused before it is unpacked; its package can still be had.
+pub(crate) async fn a_bundle_has_bounds(mut world: World) {
+    world.set(|settings| settings.bundle_bytes = 300_000).await;
+    for (name, size) in [("post.small", 290_000), ("post.large", 310_000)] {
+        let mut sent = bundle(&format!("tool:{name}"), name, "1.0.0");
+        // It packs to next to nothing.
+        sent["files"][0]["content"] = "x".repeat(size).into();
+        assert_eq!(world.publish(sent.to_string()).await.status, 201);
+    }
+    let path = |name: &str, part: &str| format!("/v1/tools/{name}/versions/1.0.0/{part}");
+    let small = world.get(&path("post.small", "bundle")).await;
+    assert_eq!((small.status.as_u16(), small.json()["files"].as_array().unwrap().len()), (200, 3));
+    let refused = world.get(&path("post.large", "bundle")).await;
+    refused.refuses(422, "INVALID_REQUEST");
+    let error = &refused.json()["error"];
+    assert_eq!(error["details"]["limit"], 300_000);
+    assert!(error["message"].as_str().unwrap().contains("download its package"), "{error}");
+    assert_eq!(world.get(&path("post.large", "package")).await.status, 200);
+}
+
 pub(crate) async fn a_served_bundle_is_one_that_we_read_ourselves(world: World) {
     use package::contents::Contents;
     use package::limits::Limits;
