@@ -151,27 +151,34 @@ impl Store {
         self.each(asked.query(), SERVERS, server_of).await
     }
 
-    /// The install-manifests, those that were published first before others; of a namespace where one is named.
+    /// The install-manifests, those that were published first before others, after the one of this id; of a namespace
+    /// where one is named.
     pub async fn listed(
         &self,
         namespace: Option<&str>,
+        after: &str,
         limit: u32,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Read<Entry>, StoreError> {
+        // Of several that have one id in different namespaces, the one that was there first comes first.
         let mut asked = Words::new(
-            "SELECT p.id, v.version, v.digest, v.listed, v.updated_at FROM packages p \
-             JOIN versions v ON v.package = p.id AND v.version = p.latest \
+            "SELECT id, version, digest, listed, updated_at FROM (\
+             SELECT p.id, v.version, v.digest, v.listed, v.updated_at, \
+             (SELECT MIN(w.published_at) FROM versions w WHERE w.package = p.id) AS first \
+             FROM packages p JOIN versions v ON v.package = p.id AND v.version = p.latest \
              WHERE p.dialect = 'install-manifest' AND v.listed IS NOT NULL",
         );
         if let Some(namespace) = namespace {
             asked.push(" AND p.namespace = ").push_bind(namespace.to_owned());
         }
-        // Of several that have one id in different namespaces, the one that was there first comes first.
-        asked.push(
-            " ORDER BY (SELECT MIN(w.published_at) FROM versions w WHERE w.package = p.id), p.id LIMIT ",
-        );
+        asked.push(") AS told WHERE ");
+        asked.push_bind(after.to_owned()).push(" = '' OR first > ");
+        let first = "(SELECT MIN(w.published_at) FROM versions w WHERE w.package = ";
+        asked.push(first).push_bind(after.to_owned()).push(") OR (first = ");
+        asked.push(first).push_bind(after.to_owned()).push(") AND id > ");
+        asked.push_bind(after.to_owned()).push(") ORDER BY first, id LIMIT ");
         asked.push_bind(i64::from(limit));
         let _turn = self.scan(ENTRIES).await?;
-        Ok(self.each(asked.query(), ENTRIES, entry_of).await?.rows)
+        self.each(asked.query(), ENTRIES, entry_of).await
     }
 
     /// Capabilities by id, after this one, until there are so many or they have so many bytes; and whether there

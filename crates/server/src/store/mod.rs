@@ -286,8 +286,8 @@ mod tests {
             let waits = tokio::time::timeout(soon, store.servers(&slow, 1)).await;
             assert!(waits.is_err(), "{slow:?}");
         }
-        assert!(tokio::time::timeout(soon, store.listed(None, 1)).await.is_err());
+        assert!(tokio::time::timeout(soon, store.listed(None, "", 1)).await.is_err());
         drop(busy);
-        assert!(store.listed(None, 1).await.unwrap().is_empty());
+        assert!(store.listed(None, "", 1).await.unwrap().rows.is_empty());
     }
 }
