@@ -64,6 +64,7 @@ async fn served(change: impl FnOnce(&mut Settings)) -> Served {
     let patience = Patience {
         head: Duration::from_millis(400),
         stalled: Duration::from_millis(400),
+        idle: Duration::from_millis(400),
         ..Patience::default()
     };
     let app = router(Arc::clone(&world.registry));
@@ -382,6 +383,63 @@ async fn whoever_takes_nothing_of_an_answer_is_cut_off() {
         .await
         .expect("it is closed");
     assert!(taken.len() < 16 << 20, "all {} bytes were sent", taken.len());
+    served.still_answers().await;
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// What a client of HTTP/2 begins with: how much of each answer it takes, and one request.
+fn http2(window: u32, path: &str) -> Vec<u8> {
+    let settings = [&[0, 4][..], &window.to_be_bytes()].concat();
+    let length = u8::try_from(path.len()).unwrap();
+    // GET, http, the path, the host.
+    let head = [&[0x82, 0x86, 0x04, length], path.as_bytes(), &[0x01, 1, b'x']].concat();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    [preface, frame(4, 0, 0, &settings), frame(1, 0x5, 1, &head)].concat()
+}
+
+/// Answers pings, and nothing else, until it is cut off; what kinds of frames came on the first stream.
+async fn stay(stream: &mut TcpStream) -> Vec<u8> {
+    let mut kinds = Vec::new();
+    let staying = async {
+        let mut head = [0; 9];
+        while stream.read_exact(&mut head).await.is_ok() {
+            let length = usize::from(head[1]) << 8 | usize::from(head[2]);
+            let mut payload = vec![0; length];
+            if stream.read_exact(&mut payload).await.is_err() {
+                return;
+            }
+            if (head[3], head[4]) == (6, 0) && stream.write_all(&frame(6, 1, 0, &payload)).await.is_err() {
+                return;
+            }
+            if head[8] == 1 {
+                kinds.push(head[3]);
+            }
+        }
+    };
+    let _cut_off = tokio::time::timeout(Duration::from_secs(8), staying).await.expect("it is cut off");
+    kinds
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_takes_nothing_over_http_2_or_asks_nothing_more_is_cut_off() {
+    const HEADERS: u8 = 1;
+    const DATA: u8 = 0;
+    let served = served(|_| {}).await;
+    for (window, expected) in [(0, &[HEADERS][..]), (65_535, &[HEADERS, DATA])] {
+        let start = Instant::now();
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        stream.write_all(&http2(window, "/v1/tools")).await.unwrap();
+        let mut kinds = stay(&mut stream).await;
+        kinds.dedup();
+        assert_eq!(kinds, expected, "a window of {window}");
+        let took = start.elapsed();
+        assert!(took > Duration::from_millis(400), "{took:?} is too short for anybody");
+    }
     served.still_answers().await;
 }
 
