@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
@@ -62,6 +62,10 @@ pub enum BlobError {
     Missing(Digest),
     /// What is there is something else.
     Damaged(Digest),
+    /// The files belong to another registry.
+    OtherRegistry,
+    /// No registry has said yet that the files are its own.
+    NoRegistry,
     /// The store refuses.
     Store(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -79,6 +83,12 @@ impl fmt::Display for BlobError {
             BlobError::Damaged(digest) => {
                 write!(out, "the package file sha256:{digest} is damaged")
             }
+            BlobError::OtherRegistry => {
+                out.write_str("the package files belong to another registry than the database")
+            }
+            BlobError::NoRegistry => {
+                out.write_str("no registry was ever served from these package files")
+            }
             BlobError::Store(_) => out.write_str("failed to reach the package files"),
         }
     }
@@ -88,7 +98,11 @@ impl std::error::Error for BlobError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             BlobError::Open(source) | BlobError::Store(source) => Some(&**source),
-            BlobError::Address(_) | BlobError::Missing(_) | BlobError::Damaged(_) => None,
+            BlobError::Address(_)
+            | BlobError::Missing(_)
+            | BlobError::Damaged(_)
+            | BlobError::OtherRegistry
+            | BlobError::NoRegistry => None,
         }
     }
 }
@@ -142,6 +156,35 @@ impl Blobs {
             .build()
             .map_err(|error| BlobError::Open(error.into()))?;
         Ok(Self { store: Arc::new(store), prefix: Key::from(prefix), folder: None })
+    }
+
+    /// Binds the files to the registry of this id, or sees that they are bound to it.
+    pub async fn bind(&self, registry: &str) -> Result<(), BlobError> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let marker = Bytes::from(registry.to_owned());
+        match self.store.put_opts(&self.marker(), marker.into(), options).await {
+            Ok(_) => Ok(()),
+            Err(Failure::AlreadyExists { .. }) => self.check_bound(registry).await,
+            Err(error) => Err(BlobError::Store(error.into())),
+        }
+    }
+
+    /// Binds the files to the registry of this id, whosever they were. The other is refused from then on.
+    pub async fn take_over(&self, registry: &str) -> Result<(), BlobError> {
+        let marker = Bytes::from(registry.to_owned());
+        let put = self.store.put(&self.marker(), marker.into()).await;
+        put.map(drop).map_err(|error| BlobError::Store(error.into()))
+    }
+
+    /// Whether the files are bound to the registry of this id.
+    pub async fn check_bound(&self, registry: &str) -> Result<(), BlobError> {
+        let failed = |error| match error {
+            Failure::NotFound { .. } => BlobError::NoRegistry,
+            other => BlobError::Store(other.into()),
+        };
+        let marker = self.store.get(&self.marker()).await.map_err(failed)?;
+        let marker = marker.bytes().await.map_err(failed)?;
+        if marker == registry { Ok(()) } else { Err(BlobError::OtherRegistry) }
     }
 
     /// Keeps bytes, durably, under their digest.
@@ -209,8 +252,9 @@ impl Blobs {
     /// Everything that lies there, as it is found.
     pub fn list(&self) -> BoxStream<'static, Result<Listed, BlobError>> {
         let prefix = self.prefix.clone();
-        let found = self.store.list(Some(&self.prefix));
+        let (found, marker) = (self.store.list(Some(&self.prefix)), self.marker());
         found
+            .try_filter(move |found| std::future::ready(found.location != marker))
             .map(move |found| match found {
                 Ok(found) => Ok(listed(&prefix, &found)),
                 Err(error) => Err(BlobError::Store(error.into())),
@@ -255,6 +299,11 @@ impl Blobs {
             Ok(_) | Err(Failure::NotFound { .. }) => Ok(()),
             Err(error) => Err(BlobError::Store(error.into())),
         }
+    }
+
+    /// Where it is written whose the files are.
+    fn marker(&self) -> Key {
+        self.prefix.clone().join("haft-registry")
     }
 
     /// Where a blob is; no folder holds them all.

@@ -4,9 +4,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-use crate::blobs::Blobs;
-use crate::store::Store;
-
 /// How long an answer is good.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
@@ -24,16 +21,15 @@ pub(crate) enum Unready {
 pub(crate) struct Readiness(Mutex<Option<(Instant, Result<(), Unready>)>>);
 
 impl Readiness {
-    /// Whether both stores answer, or did a moment ago.
-    pub(crate) async fn check(&self, store: &Store, blobs: &Blobs) -> Result<(), Unready> {
-        self.fresh(GOOD_FOR, async || {
-            store.check_alive().await.map_err(|_| Unready::Database)?;
-            blobs.check_alive().await.map_err(|_| Unready::Blobs)
-        })
-        .await
+    /// What is found now, or was a moment ago.
+    pub(crate) async fn fresh(
+        &self,
+        look: impl AsyncFnOnce() -> Result<(), Unready>,
+    ) -> Result<(), Unready> {
+        self.found_within(GOOD_FOR, look).await
     }
 
-    async fn fresh(
+    async fn found_within(
         &self,
         good_for: Duration,
         look: impl AsyncFnOnce() -> Result<(), Unready>,
@@ -58,7 +54,7 @@ mod tests {
     async fn many_who_ask_are_one_who_looks() {
         let (readiness, looked) = (Readiness::default(), AtomicUsize::new(0));
         let look = |good_for| {
-            readiness.fresh(good_for, async || {
+            readiness.found_within(good_for, async || {
                 looked.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
                 Err(Unready::Blobs)
@@ -74,7 +70,7 @@ mod tests {
         // Whoever hangs up half-way leaves nothing that is taken for an answer.
         let given_up = tokio::time::timeout(
             Duration::from_millis(10),
-            readiness.fresh(Duration::ZERO, async || std::future::pending().await),
+            readiness.found_within(Duration::ZERO, async || std::future::pending().await),
         );
         assert!(given_up.await.is_err());
         let _unready = look(Duration::ZERO).await;

@@ -1,5 +1,6 @@
 //! A registry: its stores and what can be found in them, as one thing.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use package::digest::Digest;
 use package::limits::Limits;
 use registry::{Channel, Outcome, Published, State};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OnceCell, Semaphore};
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
@@ -33,6 +34,9 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
 const REMOVED_BETWEEN: usize = 10;
+
+/// How long the place of the package files may take to say whose they are before it is taken to be away.
+const FIRST_LOOK: Duration = Duration::from_secs(3);
 
 /// How many bundles are made side by side.
 const BUNDLES: usize = 2;
@@ -76,8 +80,8 @@ pub struct Settings {
     pub counting: Counting,
 }
 
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Settings")
             .field("upload_bytes", &self.upload_bytes)
             .field("uploads", &self.uploads)
@@ -146,6 +150,35 @@ pub struct Registry {
     pub(crate) kept: Kept,
     /// Whether its stores answered a moment ago.
     readiness: Readiness,
+    /// Set when the package files were seen to be its own.
+    bound: OnceCell<()>,
+}
+
+/// Why a registry is not opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The database refuses.
+    Store(StoreError),
+    /// The store of files refuses, or is that of another registry.
+    Blob(BlobError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Store(error) => error.fmt(out),
+            OpenError::Blob(error) => error.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Store(error) => error.source(),
+            OpenError::Blob(error) => error.source(),
+        }
+    }
 }
 
 /// Why something is not published or taken back.
@@ -180,15 +213,21 @@ pub enum ChangeError {
 }
 
 impl Registry {
-    /// A registry on these stores, loaded and ready.
-    pub async fn open(store: Store, blobs: Blobs, settings: Settings) -> Result<Self, StoreError> {
+    /// A registry on these stores, loaded and ready. They must belong together.
+    pub async fn open(store: Store, blobs: Blobs, settings: Settings) -> Result<Self, OpenError> {
+        let bound = match tokio::time::timeout(FIRST_LOOK, blobs.bind(store.id())).await {
+            Ok(Ok(())) => OnceCell::new_with(Some(())),
+            // One that is away may come back: then it is looked at before anything is put there.
+            Err(_) | Ok(Err(BlobError::Store(_))) => OnceCell::new(),
+            Ok(Err(error)) => return Err(OpenError::Blob(error)),
+        };
         let uploading = Arc::new(Semaphore::new(settings.uploads));
         let arriving = Memory::new(settings.uploads.saturating_mul(settings.upload_bytes));
         let bundling = Arc::new(Semaphore::new(BUNDLES));
         let bundle = usize::try_from(settings.bundle_bytes).unwrap_or(usize::MAX / SENDING);
         let sending = Memory::new(bundle.saturating_mul(SENDING));
         let catalog = Catalog::default();
-        catalog.refresh(&store).await?;
+        catalog.refresh(&store).await.map_err(OpenError::Store)?;
         let rates = Rates::new(&settings.rates);
         let keys = Keys::new(settings.asking);
         let (metrics, closing) = (Metrics::default(), AtomicBool::new(false));
@@ -208,12 +247,23 @@ impl Registry {
             rates,
             kept,
             readiness: Readiness::default(),
+            bound,
         })
     }
 
     /// Whether it can do its work: its stores answer, or did a moment ago.
     pub(crate) async fn check_ready(&self) -> Result<(), Unready> {
-        self.readiness.check(&self.store, &self.blobs).await
+        let look = async || {
+            self.store.check_alive().await.map_err(|_| Unready::Database)?;
+            self.check_bound().await.map_err(|_| Unready::Blobs)?;
+            self.blobs.check_alive().await.map_err(|_| Unready::Blobs)
+        };
+        self.readiness.fresh(look).await
+    }
+
+    /// Whether the package files are this registry's own; looked at until it was seen once.
+    async fn check_bound(&self) -> Result<(), BlobError> {
+        self.bound.get_or_try_init(|| self.blobs.bind(self.store.id())).await.map(drop)
     }
 
     /// Says that it is closing: whoever asks whether it is ready is told so.
@@ -396,6 +446,7 @@ impl Registry {
         new: &NewVersion,
         bytes: Bytes,
     ) -> Result<(Outcome, State), ChangeError> {
+        self.check_bound().await.map_err(ChangeError::Blob)?;
         for _ in 0..REMOVED_BETWEEN {
             self.blobs.put(upload.digest, bytes.clone()).await.map_err(ChangeError::Blob)?;
             return match self.store.publish(new).await {

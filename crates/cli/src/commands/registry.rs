@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use server::blobs::BlobError;
+use server::service::OpenError;
 use server::settings::{Counting, Limits, Quarantine, Reading};
 use server::{Registry, Settings};
 use tokio::net::TcpListener;
@@ -232,7 +234,12 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
             ..args.access.settings()
         };
         let opened = Registry::open(store, blobs, settings).await;
-        let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
+        let registry = Arc::new(opened.map_err(|error| match error {
+            OpenError::Blob(BlobError::OtherRegistry) => {
+                Failure::of(Exit::Denied, &error).hint(care::OTHERS)
+            }
+            _ => Failure::of(Exit::Unavailable, &error),
+        })?);
         let (listener, address) = listen(args.listen).await?;
         let watching = match args.metrics_listen {
             Some(address) => Some(listen(address).await?),

@@ -5,7 +5,7 @@
 
 use futures_util::StreamExt;
 
-use super::CareError;
+use super::{CareError, check_together};
 use crate::blobs::{BlobError, Blobs, Listed};
 use crate::store::Store;
 use crate::store::each::Read;
@@ -80,6 +80,7 @@ pub async fn check(
     blobs: &Blobs,
     mut tell: impl FnMut(Finding),
 ) -> Result<Checked, CareError> {
+    check_together(store, blobs).await?;
     let mut checked = Checked::default();
     let mut found = |checked: &mut Checked, kind: Kind, what: String, message: String| {
         if kind.is_damage() {

@@ -28,12 +28,30 @@ pub struct Restored {
     pub missing: Vec<String>,
 }
 
+/// What becomes of package files that belong to another registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// Nothing: they are refused.
+    Refuse,
+    /// They belong to this one from now on, and the other is refused.
+    TakeOver,
+}
+
 /// Restores a backup into a registry in which nothing is.
-pub async fn restore(store: &Store, blobs: &Blobs, from: &Path) -> Result<Restored, CareError> {
+pub async fn restore(
+    store: &Store,
+    blobs: &Blobs,
+    from: &Path,
+    others: Others,
+) -> Result<Restored, CareError> {
     if let Some(table) = store.first_with_rows().await? {
         return Err(CareError::NotEmpty(table));
     }
     let source = Source::open(from)?;
+    match others {
+        Others::Refuse => blobs.bind(store.id()).await?,
+        Others::TakeOver => blobs.take_over(store.id()).await?,
+    }
     let mut restored = Restored::default();
     let mut head: Option<Head> = None;
     let mut rows = None;

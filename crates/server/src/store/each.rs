@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
-use sqlx::{Any, Row};
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
+use sqlx::{Any, Row};
 
 use super::{Store, StoreError};
 

@@ -154,7 +154,8 @@ impl Store {
             (unowned, "its owners belong to no package"),
             (unreviewed, "what was said of it is of no version"),
         ] {
-            let ids = self.each(sqlx::query(asked), LOOK, |row| row.try_get::<String, _>(0)).await?;
+            let ids =
+                self.each(sqlx::query(asked), LOOK, |row| row.try_get::<String, _>(0)).await?;
             found.extend(ids.rows.into_iter().map(|id| (id, why.to_owned())));
         }
         Ok(found)

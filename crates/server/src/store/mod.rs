@@ -61,6 +61,7 @@ const SCANS: usize = 4;
 /// The database of a registry.
 pub struct Store {
     pool: AnyPool,
+    id: String,
     engine: Engine,
     /// How whoever listens connects.
     listening: Option<PgConnectOptions>,
@@ -168,7 +169,8 @@ impl Store {
         };
         schema::bring_up(&pool, engine).await?;
         let (writing, scanning) = (Mutex::new(()), Semaphore::new(SCANS));
-        Ok(Self { pool, engine, listening, writing, scanning, unread: AtomicU64::new(0) })
+        let (id, unread) = (schema::id(&pool).await?, AtomicU64::new(0));
+        Ok(Self { pool, id, engine, listening, writing, scanning, unread })
     }
 
     /// The connections there are now.
@@ -176,14 +178,9 @@ impl Store {
         Connections { open: self.pool.size(), idle: self.pool.num_idle() }
     }
 
-    /// Whether any version is known.
-    pub async fn has_versions(&self) -> Result<bool, StoreError> {
-        let doing = "look for a version";
-        let found: Option<i64> = sqlx::query_scalar("SELECT size FROM versions LIMIT 1")
-            .fetch_optional(&self.pool)
-            .await
-            .map_err(StoreError::query(doing))?;
-        Ok(found.is_some())
+    /// What the registry is called, by which its package files are known to be its own.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// Whether the database answers.

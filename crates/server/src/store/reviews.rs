@@ -65,10 +65,8 @@ impl Store {
             "SELECT v.package, v.version, v.digest, p.namespace, v.publisher, v.published_at {from} \
              ORDER BY v.published_at, v.package, v.version LIMIT $2 OFFSET $3"
         ));
-        let asked = sqlx::query(asked)
-            .bind(scope.name())
-            .bind(i64::from(limit))
-            .bind(i64::from(offset));
+        let asked =
+            sqlx::query(asked).bind(scope.name()).bind(i64::from(limit)).bind(i64::from(offset));
         let waiting = self.each(asked, READ, waiting_of).await?.rows;
         Ok(WaitingList { waiting, total: read(total) })
     }

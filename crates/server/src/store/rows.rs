@@ -107,7 +107,9 @@ impl Store {
                 // Without its package a row could never be written back, and neither could all the others.
                 match (table.name, values.get("id"), values.get("package")) {
                     ("packages", Some(Value::String(id)), _) => drop(packages.insert(id.clone())),
-                    ("versions" | "owners", _, Some(Value::String(id))) if !packages.contains(id) => {
+                    ("versions" | "owners", _, Some(Value::String(id)))
+                        if !packages.contains(id) =>
+                    {
                         let why = "its package cannot be read".to_owned();
                         unread.push(Unread { row: called, why });
                         continue;

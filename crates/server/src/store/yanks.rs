@@ -30,13 +30,14 @@ impl Store {
         let mut change = self.change(YANK).await?;
         let connection = &mut *change.transaction;
         let number = next(connection, YANK).await?;
-        let held: Option<Option<String>> =
-            sqlx::query_scalar("SELECT yanked_as FROM versions WHERE package = $1 AND version = $2")
-                .bind(id)
-                .bind(version)
-                .fetch_optional(&mut *connection)
-                .await
-                .map_err(StoreError::query(YANK))?;
+        let held: Option<Option<String>> = sqlx::query_scalar(
+            "SELECT yanked_as FROM versions WHERE package = $1 AND version = $2",
+        )
+        .bind(id)
+        .bind(version)
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(StoreError::query(YANK))?;
         let held = held.ok_or(FindError::NoVersion)?;
         // From `next` on nobody else changes anything, so it is still so below.
         if by.role == Role::Publish && held.is_some_and(|role| role != Role::Publish.name()) {

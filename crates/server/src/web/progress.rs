@@ -207,7 +207,8 @@ mod tests {
     #[tokio::test]
     async fn what_we_have_not_brought_yet_is_not_waited_for_by_us() {
         let progress = Progress::default();
-        let silent = Body::from_stream(futures_util::stream::pending::<Result<Bytes, axum::Error>>());
+        let silent =
+            Body::from_stream(futures_util::stream::pending::<Result<Bytes, axum::Error>>());
         let mut body = progress.begins().answered(silent);
         let polled = futures_util::poll!(std::pin::pin!(body.frame()));
         assert!(polled.is_pending());

@@ -175,6 +175,9 @@ impl From<BlobError> for Refused {
         watch::note_cause(&error);
         match error {
             BlobError::Missing(_) | BlobError::Damaged(_) => Refused::internal(&error.to_string()),
+            BlobError::OtherRegistry | BlobError::NoRegistry => {
+                Refused::unavailable(&error.to_string())
+            }
             BlobError::Address(_) | BlobError::Open(_) | BlobError::Store(_) => {
                 Refused::unavailable("the place of the packages does not answer")
             }

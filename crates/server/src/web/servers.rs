@@ -22,8 +22,8 @@ use super::refused::Refused;
 use super::text::{Parameters, decode};
 use crate::service::Registry;
 use crate::store::StoreError;
-use crate::store::each::Read;
 use crate::store::doors::{AskedVersion, ServerQuery, ServerRow};
+use crate::store::each::Read;
 
 /// How many servers are on a page: unless said otherwise, and at most.
 const PAGE: (u32, u32) = (30, 100);

@@ -7,7 +7,7 @@ use crate::suite::world::World;
 use crate::suite::{doors, shelf};
 use axum::http::{Method, StatusCode};
 use server::care::backup::backup;
-use server::care::restore::restore;
+use server::care::restore::{Others, restore};
 use server::token::Role;
 use server::{Blobs, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -152,7 +152,7 @@ async fn a_row_that_cannot_be_read_breaks_no_list() {
     }
     let fresh = Store::file(&folder.join("fresh.db")).await.unwrap();
     let blobs = Blobs::folder(&folder.join("fresh-blobs")).unwrap();
-    assert_eq!(restore(&fresh, &blobs, &file).await.unwrap().rows, kept.rows);
+    assert_eq!(restore(&fresh, &blobs, &file, Others::Refuse).await.unwrap().rows, kept.rows);
 }
 
 #[tokio::test(flavor = "multi_thread")]

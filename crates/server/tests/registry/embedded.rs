@@ -62,6 +62,7 @@ embedded! {
     care::a_publish_keeps_its_file_whatever_gc_does,
     care::publishes_and_gc_at_the_same_moment_lose_nothing,
     care::a_backup_comes_back,
+    care::files_belong_to_one_registry,
     care::a_backup_holds_every_table,
     care::a_file_that_two_versions_have_is_kept_once,
     care::what_is_no_backup_is_refused,

@@ -413,7 +413,9 @@ async fn stay(stream: &mut TcpStream) -> Vec<u8> {
             if stream.read_exact(&mut payload).await.is_err() {
                 return;
             }
-            if (head[3], head[4]) == (6, 0) && stream.write_all(&frame(6, 1, 0, &payload)).await.is_err() {
+            if (head[3], head[4]) == (6, 0)
+                && stream.write_all(&frame(6, 1, 0, &payload)).await.is_err()
+            {
                 return;
             }
             if head[8] == 1 {
@@ -421,7 +423,8 @@ async fn stay(stream: &mut TcpStream) -> Vec<u8> {
             }
         }
     };
-    let _cut_off = tokio::time::timeout(Duration::from_secs(8), staying).await.expect("it is cut off");
+    let _cut_off =
+        tokio::time::timeout(Duration::from_secs(8), staying).await.expect("it is cut off");
     kinds
 }
 

@@ -9,11 +9,13 @@ use axum::http::{Method, Request};
 use bytes::Bytes;
 use package::digest::Digest;
 use serde_json::json;
+use server::blobs::BlobError;
 use server::care::CareError;
 use server::care::backup::backup;
 use server::care::check::{Checked, Finding, Kind, check};
 use server::care::gc::{Collected, Mode, collect};
-use server::care::restore::restore;
+use server::care::restore::{Others, restore};
+use server::service::OpenError;
 use server::settings::Quarantine;
 use server::store::removals::Removal;
 use server::token::Role;
@@ -233,8 +235,8 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     }
     world.publish(mcpkg("acme.one", "1.1.0", "")).await;
     let path = "/v1/tools/acme.two/versions/1.0.0/yank";
-    let admin = world.token_for("*", server::token::Role::Admin, None).await;
-    world.send(axum::http::Method::POST, path, &admin, r#"{"reason":"old"}"#).await;
+    let admin = world.token_for("*", Role::Admin, None).await;
+    world.send(Method::POST, path, &admin, r#"{"reason":"old"}"#).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let publishing = {
         let (is_over, registry) = (Arc::clone(&is_over), Arc::clone(&world.registry));
@@ -261,13 +263,13 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     assert!(kept.files >= 4 && kept.damaged.is_empty(), "{kept:?}");
     assert!(matches!(backup(store, &world.blobs, &file).await, Err(CareError::Exists(_))));
     assert!(matches!(backup(store, &world.blobs, &tree).await, Err(CareError::Exists(_))));
-    let refused = restore(store, &world.blobs, &file).await;
+    let refused = restore(store, &world.blobs, &file, Others::Refuse).await;
     assert!(matches!(refused, Err(CareError::NotEmpty(_))), "{refused:?}");
     for (number, from) in [&file, &tree].into_iter().enumerate() {
         let database = folder.path().join(format!("{number}.db"));
         let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
         let fresh = Store::file(&database).await.unwrap();
-        let restored = restore(&fresh, &blobs, from).await.unwrap();
+        let restored = restore(&fresh, &blobs, from, Others::Refuse).await.unwrap();
         assert!(restored.missing.is_empty() && restored.files >= 4, "{restored:?}");
         let mut findings = Vec::new();
         let whole = check(&fresh, &blobs, |finding| findings.push(finding)).await.unwrap();
@@ -302,6 +304,46 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     }
 }
 
+/// Files and a database that do not belong together are neither served nor cleaned up.
+pub(crate) async fn files_belong_to_one_registry(world: World) {
+    let is_others = |error: &CareError| matches!(error, CareError::Blob(BlobError::OtherRegistry));
+    let folder = tempfile::tempdir().unwrap();
+    let digest = publish(&world, "acme.one", "one").await;
+    let file = folder.path().join("registry.tar");
+    let own = &world.registry.store;
+    backup(own, &world.blobs, &file).await.unwrap();
+    let open = async |database: &str| {
+        let store = Store::open(database).await.unwrap();
+        server::Registry::open(store, world.blobs.clone(), server::Settings::default()).await
+    };
+    let gc =
+        async |store: &Store| collect(store, &world.blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+    // An empty database, as somebody makes it who forgets to name the right one.
+    let place = folder.path().join("other.db").display().to_string();
+    let other = Store::open(&place).await.unwrap();
+    let refused = open(&place).await.unwrap_err();
+    assert!(matches!(refused, OpenError::Blob(BlobError::OtherRegistry)), "{refused}");
+    assert!(is_others(&gc(&other).await.unwrap_err()));
+    assert!(is_others(&check(&other, &world.blobs, |_| {}).await.unwrap_err()));
+    let into = folder.path().join("other.tar");
+    assert!(is_others(&backup(&other, &world.blobs, &into).await.unwrap_err()));
+    assert!(!into.exists());
+    let again = restore(&other, &world.blobs, &file, Others::Refuse).await;
+    assert!(is_others(&again.unwrap_err()));
+    assert!(world.blobs.get(digest).await.is_ok(), "nothing was removed");
+    // Whoever restores beside files that were kept says so; the database they belonged to is refused from then on.
+    assert_eq!(restore(&other, &world.blobs, &file, Others::TakeOver).await.unwrap().files, 1);
+    assert_eq!(gc(&other).await.unwrap().removed, 0);
+    assert!(open(&place).await.is_ok());
+    assert!(is_others(&gc(own).await.unwrap_err()));
+    assert!(open(&world.database).await.is_err());
+    // Files of which nobody has said whose they are are not cleaned up either.
+    let blobs = Blobs::folder(&folder.path().join("nobodys")).unwrap();
+    blobs.put(digest, world.blobs.get(digest).await.unwrap()).await.unwrap();
+    let nobodys = collect(own, &blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+    assert!(matches!(nobodys, Err(CareError::Blob(BlobError::NoRegistry))), "{nobodys:?}");
+}
+
 /// A backup that was cut off, changed, or is none is refused, and nothing of it is in the registry.
 pub(crate) async fn what_is_no_backup_is_refused(world: World) {
     let folder = tempfile::tempdir().unwrap();
@@ -331,7 +373,7 @@ pub(crate) async fn what_is_no_backup_is_refused(world: World) {
     ] {
         let path = folder.path().join("bad.tar");
         std::fs::write(&path, bytes).unwrap();
-        let refused = restore(&fresh, &blobs, &path).await;
+        let refused = restore(&fresh, &blobs, &path, Others::Refuse).await;
         assert!(refused.is_err(), "{what}");
         if what == "from the future" {
             assert!(matches!(refused, Err(CareError::Newer { found: 9, .. })), "{refused:?}");
@@ -344,7 +386,7 @@ pub(crate) async fn what_is_no_backup_is_refused(world: World) {
     let kept = backup(&world.registry.store, &world.blobs, &file).await.unwrap();
     assert!(kept.damaged.len() == 1 && kept.damaged[0].contains(&lost.to_string()), "{kept:?}");
     let fresh_blobs = Blobs::folder(&folder.path().join("fresh-blobs")).unwrap();
-    let restored = restore(&fresh, &fresh_blobs, &file).await.unwrap();
+    let restored = restore(&fresh, &fresh_blobs, &file, Others::Refuse).await.unwrap();
     assert_eq!(restored.missing, [lost.to_string()]);
     fresh_blobs.verify(whole).await.unwrap();
 }
@@ -413,7 +455,7 @@ pub(crate) async fn a_backup_holds_every_table(mut world: World) {
     backup(&world.registry.store, &world.blobs, &file).await.unwrap();
     let fresh = Store::file(&folder.path().join("fresh.db")).await.unwrap();
     let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
-    restore(&fresh, &blobs, &file).await.unwrap();
+    restore(&fresh, &blobs, &file, Others::Refuse).await.unwrap();
     assert_eq!(rows(&fresh).await, before);
     let mut findings = Vec::new();
     let whole = check(&fresh, &blobs, |finding| findings.push(finding)).await.unwrap();
@@ -502,7 +544,7 @@ pub(crate) async fn a_file_that_two_versions_have_is_kept_once(world: World) {
         assert_eq!((kept.files, kept.bytes), (1, bytes.len() as u64), "{kept:?}");
         let fresh = Store::file(&folder.path().join(format!("{number}.db"))).await.unwrap();
         let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
-        assert_eq!(restore(&fresh, &blobs, &into).await.unwrap().files, 1);
+        assert_eq!(restore(&fresh, &blobs, &into, Others::Refuse).await.unwrap().files, 1);
         assert_eq!(rows(&fresh).await, rows(&world.registry.store).await);
     }
 }

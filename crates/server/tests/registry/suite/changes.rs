@@ -127,7 +127,8 @@ pub(crate) async fn what_an_administrator_takes_back_stays_so(world: World) {
         let reason = json!({"reason": "mines coins"}).to_string();
         world.send(method, &format!("{versions}/1.0.0/yank"), token, reason).await
     };
-    let told = async |token: &str| world.get_as(token, versions).await.json()["versions"][0].clone();
+    let told =
+        async |token: &str| world.get_as(token, versions).await.json()["versions"][0].clone();
     // Its publisher may take it back and offer it again.
     for method in [Method::POST, Method::POST, Method::DELETE, Method::DELETE] {
         assert_eq!(change(method, &publisher).await.status, 204);

@@ -58,6 +58,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     care::a_publish_keeps_its_file_whatever_gc_does(fresh().await).await;
     care::publishes_and_gc_at_the_same_moment_lose_nothing(fresh().await).await;
     care::a_backup_comes_back(fresh().await).await;
+    care::files_belong_to_one_registry(fresh().await).await;
     care::a_backup_holds_every_table(fresh().await).await;
     care::a_file_that_two_versions_have_is_kept_once(fresh().await).await;
     care::what_is_no_backup_is_refused(fresh().await).await;
