@@ -515,3 +515,30 @@ async fn a_client_says_nothing_about_its_address_that_is_believed() {
         served.ask(get("/v1/tools", fields)).await.refuses(401);
     }
 }
+
+/// Whoever is on this machine is not counted, so nobody comes to be there by saying so.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_on_this_machine_because_a_header_says_so() {
+    let served = served(|settings| {
+        settings.rates = Limits { reads: 3, changes: 3, failures: 3 };
+        settings.proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    for claim in [
+        "X-Forwarded-For: ::1",
+        "X-Forwarded-For: ::ffff:127.0.0.1",
+        "X-Forwarded-For: localhost",
+        "Forwarded: for=127.0.0.1",
+        "X-Forwarded-For: ",
+        // The trusted proxy has written the last one, whatever stands before it.
+        "X-Forwarded-For: 127.0.0.1, 192.0.2.50",
+        "X-Forwarded-For: 192.0.2.60\r\nX-Forwarded-For: 127.0.0.1, 192.0.2.50",
+    ] {
+        let mut statuses = Vec::new();
+        for _ in 0..4 {
+            statuses.push(served.ask(get("/v1/tools", &format!("{claim}\r\n"))).await.status);
+        }
+        assert_eq!(statuses.last(), Some(&429), "{claim}: {statuses:?}");
+    }
+    assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200);
+}
