@@ -106,7 +106,9 @@ impl Store {
                 };
                 // Without its package a row could never be written back, and neither could all the others.
                 match (table.name, values.get("id"), values.get("package")) {
-                    ("packages", Some(Value::String(id)), _) => drop(packages.insert(id.clone())),
+                    ("packages", Some(Value::String(id)), _) => {
+                        packages.insert(id.clone());
+                    }
                     ("versions" | "owners", _, Some(Value::String(id)))
                         if !packages.contains(id) =>
                     {

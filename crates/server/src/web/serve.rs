@@ -123,8 +123,7 @@ pub async fn serve_with(
             // Of the older protocol `Guarded` sees enough.
             let asked = (request.version() == Version::HTTP_2).then(|| seen.begins());
             async move {
-                let answer = tower::ServiceExt::oneshot(app, request.map(Body::new)).await;
-                let answer = answer.map_err(|never: Infallible| match never {})?;
+                let Ok(answer) = tower::ServiceExt::oneshot(app, request.map(Body::new)).await;
                 Ok::<_, Infallible>(match asked {
                     Some(asked) => answer.map(|body| asked.answered(body)),
                     None => answer,

@@ -206,7 +206,7 @@ fn busy() -> Refused {
 
 /// A body whose memory is held until its last piece is sent.
 fn in_pieces(text: Bytes, share: Share) -> Body {
-    let pieces = futures_util::stream::unfold((text, share), |(mut text, share)| async {
+    let pieces = futures_util::stream::unfold((text, share), |(mut text, share)| async move {
         let piece = text.split_to(PIECE.min(text.len()));
         (!piece.is_empty()).then(|| (Ok::<_, std::convert::Infallible>(piece), (text, share)))
     });
