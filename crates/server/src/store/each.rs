@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// The ids that a question finds and that are not among those that can be read.
-    pub(super) async fn unreadable(
+    pub(super) async fn ids_unread(
         &self,
         ids: Query<'_, Any, AnyArguments>,
         doing: &'static str,

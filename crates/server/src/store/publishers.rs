@@ -39,7 +39,7 @@ impl Store {
     /// The ids of rules that cannot be read; nobody is trusted by them.
     pub async fn unreadable_publishers(&self) -> Result<Vec<String>, StoreError> {
         let readable = self.publishers().await?.into_iter().map(|rule| rule.id).collect();
-        self.unreadable(sqlx::query("SELECT id FROM publishers ORDER BY id"), READ, readable).await
+        self.ids_unread(sqlx::query("SELECT id FROM publishers ORDER BY id"), READ, readable).await
     }
 
     /// The rules of an issuer.

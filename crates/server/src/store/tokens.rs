@@ -127,7 +127,7 @@ impl Store {
     /// The ids of tokens that cannot be read.
     pub async fn unreadable_tokens(&self) -> Result<Vec<String>, StoreError> {
         let readable = self.tokens().await?.into_iter().map(|token| token.id).collect();
-        self.unreadable(sqlx::query("SELECT id FROM tokens ORDER BY id"), FIND, readable).await
+        self.ids_unread(sqlx::query("SELECT id FROM tokens ORDER BY id"), FIND, readable).await
     }
 
     /// Revokes the token of this id; says whether there is one. When it was revoked before, that stays so.

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use futures_util::StreamExt;
 use package::archive::{Archive, Trailer};
 use package::contents::Contents;
 use package::digest::Digest;
@@ -210,7 +211,8 @@ fn in_pieces(text: Bytes, share: Share) -> Body {
         let piece = text.split_to(PIECE.min(text.len()));
         (!piece.is_empty()).then(|| (Ok::<_, std::convert::Infallible>(piece), (text, share)))
     });
-    Body::from_stream(pieces)
+    // Whoever compresses it asks once more after the end.
+    Body::from_stream(pieces.fuse())
 }
 
 /// The manifest of a version, as its author wrote it.

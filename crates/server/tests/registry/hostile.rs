@@ -342,7 +342,7 @@ async fn whoever_sends_slowly_keeps_nobody_from_publishing() {
     let mut slow = Vec::new();
     for _ in 0..20 {
         let mut stream = TcpStream::connect(served.address).await.unwrap();
-        stream.write_all(&served.post("Content-Length: 900000\r\n", b"PK")).await.unwrap();
+        stream.write_all(&served.post("Content-Length: 400000\r\n", b"PK")).await.unwrap();
         slow.push(stream);
     }
     let package = mcpkg("acme.pdf.read", "1.0.0", "");
@@ -353,7 +353,7 @@ async fn whoever_sends_slowly_keeps_nobody_from_publishing() {
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     // They are not cut off for it either.
     let mut first = slow.swap_remove(0);
-    first.write_all(&[0; 900_000 - 2]).await.unwrap();
+    first.write_all(&[0; 400_000 - 2]).await.unwrap();
     Raw::read(&read_all(&mut first).await).refuses(400);
 }
 
