@@ -159,8 +159,8 @@ async fn bundle(
             .detail("runtime", known.runtime.as_str()));
     }
     let tag = format!("W/\"bundle-{}\"", known.digest);
-    let body = if answer::has(headers, &tag) || method == Method::HEAD {
-        Body::empty()
+    let (body, length) = if answer::has(headers, &tag) || method == Method::HEAD {
+        (Body::empty(), None)
     } else {
         let room = Arc::clone(&registry.bundling).acquire_owned();
         let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
@@ -194,9 +194,13 @@ async fn bundle(
             Some((serde_json::to_string(&bundle).ok()?, share))
         });
         let (text, share) = made.await.ok().flatten().ok_or_else(unreadable)?;
-        in_pieces(text.into(), share)
+        let length = text.len();
+        (in_pieces(text.into(), share), Some(length))
     };
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, body));
+    if let Some(length) = length {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
     answer::mark_yanked(&mut response, known.yanked.as_deref());
     Ok(response)
 }

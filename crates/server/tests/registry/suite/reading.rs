@@ -139,6 +139,7 @@ pub(crate) async fn a_bundle_has_bounds(mut world: World) {
     let path = |name: &str, part: &str| format!("/v1/tools/{name}/versions/1.0.0/{part}");
     let small = world.get(&path("post.small", "bundle")).await;
     assert_eq!((small.status.as_u16(), small.json()["files"].as_array().unwrap().len()), (200, 3));
+    assert_eq!(small.header("content-length"), small.body.len().to_string());
     let refused = world.get(&path("post.large", "bundle")).await;
     refused.refuses(422, "INVALID_REQUEST");
     let error = &refused.json()["error"];
