@@ -465,6 +465,7 @@ pub async fn make_token(
     scope: Scope,
     role: Role,
     lifetime: Option<Duration>,
+        signers: describe.signature.as_ref().map_or_else(String::new, |found| found.keys.join(" ")),
 ) -> Result<(crate::token::Secret, Token), MakeTokenError> {
     let secret = crate::token::Secret::generate().map_err(MakeTokenError::Randomness)?;
     let created_at = now();

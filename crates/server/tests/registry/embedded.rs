@@ -83,3 +83,4 @@ embedded! {
     pages::people_are_told_in_words_and_programs_in_the_model,
     pages::hostile_text_is_only_text,
 }
+    pages::a_publisher_is_shown_with_its_keys_builds_and_owners,

@@ -14,7 +14,8 @@
 //! | `assets` | style, script and icon |
 //! | `frame` | what all pages have around them, their headers, and errors for people |
 //! | `chosen` | what somebody looks for |
-//! | `find` | home, results, suggestions, namespaces |
+//! | `find` | home, results, suggestions |
+//! | `namespace` | the page of a namespace: its tools, keys and builds |
 //! | `tool` | the page of a tool and of each version |
 
 mod assets;
@@ -28,6 +29,7 @@ mod inside;
 mod link;
 mod markdown;
 mod sample;
+mod namespace;
 mod schema;
 mod tool;
 mod words;
@@ -61,7 +63,7 @@ pub(super) fn routes(registry: &Arc<Registry>) -> Router<Arc<Registry>> {
         .route("/search", get(find::results))
         .route("/suggest", get(find::suggest))
         .route("/tools/{*rest}", get(tool::show))
-        .route("/namespaces/{name}", get(find::namespace))
+        .route("/namespaces/{name}", get(namespace::show))
         .route("/assets/{name}", get(assets::get))
         .with_state(Arc::new(pages))
 }

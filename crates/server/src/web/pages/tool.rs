@@ -194,7 +194,8 @@ impl View {
         let heading = short(heading, 120);
         let none = Chosen { page: 1, ..Chosen::default() };
         let about = describe.description.as_ref().filter(|about| **about != describe.summary);
-        let provider = describe.provider.as_ref();
+        // Who calls themselves what they are called is told once.
+        let provider = describe.provider.as_ref().filter(|name| **name != namespace);
         let keys = describe.signature.as_ref().map(|signature| signature.keys.clone());
         let kind = shown(Facet::Kind, describe.kind.as_deref().unwrap_or("tool"));
         ToolPage {
