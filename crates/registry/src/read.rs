@@ -30,6 +30,8 @@ pub enum Fault {
     Name(String),
     /// This is no address.
     Address(String),
+    /// This number cannot be, or does not fit the rest.
+    Number(&'static str),
 }
 
 /// Why bytes are not what they should be.
@@ -56,6 +58,9 @@ impl fmt::Display for Fault {
             Fault::Content(path) => write!(out, "the content of `{path}` is not in its encoding"),
             Fault::Name(name) => write!(out, "`{name}` cannot be a name, or stands there twice"),
             Fault::Address(text) => write!(out, "`{text}` is no address"),
+            Fault::Number(field) => {
+                write!(out, "`{field}` cannot be that, or does not fit the rest")
+            }
         }
     }
 }

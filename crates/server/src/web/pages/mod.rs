@@ -10,6 +10,7 @@
 //! | `sample` | an input to begin with |
 //! | `words` | what a tool may do, in plain words |
 //! | `how` | how it is put to use, client by client |
+//! | `tested` | its tests, and what is reported of them |
 //! | `inside` | what is inside a version, read from its file and kept |
 //! | `assets` | style, script and icon |
 //! | `frame` | what all pages have around them, their headers, and errors for people |
@@ -28,9 +29,10 @@ pub(crate) mod inert;
 mod inside;
 mod link;
 mod markdown;
-mod sample;
 mod namespace;
+mod sample;
 mod schema;
+mod tested;
 mod tool;
 mod words;
 
@@ -39,7 +41,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 
-pub(super) use frame::for_browsers;
+pub(super) use frame::{for_browsers, is_browser};
 
 use crate::service::Registry;
 
