@@ -15,6 +15,8 @@ use super::frame::{Frame, page};
 use super::inert::short;
 use super::{Pages, link};
 use crate::catalog::{Answers, Catalog};
+use crate::kept::Counts;
+use crate::service::Registry;
 use crate::web::refused::Refused;
 
 /// How many suggestions are made while somebody types.
@@ -98,6 +100,7 @@ struct Results {
     paging: Option<Paging>,
 }
 
+/// Where the pages beside this one are.
 #[derive(Debug)]
 pub(super) struct Paging {
     pub(super) page: usize,
@@ -236,21 +239,36 @@ fn label(facet: Facet) -> &'static str {
     FACETS.iter().find(|(known, _)| *known == facet).map_or("", |(_, label)| *label)
 }
 
-/// The filters that are offered, with what each would find.
-fn groups(pages: &Pages, chosen: &Chosen) -> Result<Vec<Group>, Refused> {
+/// How many of what is looked for have which value. All that is found is counted, whatever the page, so it is counted
+/// once as long as nothing changes.
+fn counts(registry: &Registry, chosen: &Chosen) -> Result<Arc<Counts>, Refused> {
+    // Taken first: what is counted after it may be newer, never older.
+    let turn = registry.catalog.turn();
+    let asked = chosen.on_page(1);
+    if let Some(counts) = registry.kept.counts(turn, &asked) {
+        return Ok(counts);
+    }
     let query = chosen.query(LastWord::Whole)?;
     let facets = FACETS.map(|(facet, _)| facet);
-    let counts = pages.registry.catalog.counts(&query, &facets, VALUES);
-    let tags = counts.get(2).cloned().unwrap_or_default();
+    let counts = Arc::new(registry.catalog.counts(&query, &facets, VALUES));
+    registry.kept.keep_counts(turn, &asked, Arc::clone(&counts));
+    Ok(counts)
+}
+
+/// The filters that are offered, with what each would find.
+fn groups(pages: &Pages, chosen: &Chosen) -> Result<Vec<Group>, Refused> {
+    let counts = counts(&pages.registry, chosen)?;
+    let place = FACETS.iter().position(|(facet, _)| *facet == Facet::Tag);
+    let tags = place.and_then(|place| counts.get(place)).map_or(&[][..], Vec::as_slice);
     let mut groups = Vec::new();
-    for ((facet, name), counts) in FACETS.iter().zip(counts) {
+    for ((facet, name), counts) in FACETS.iter().zip(&*counts) {
         // Every tag is a capability too; it is offered once.
         let is_new = |count: &search::FacetCount| {
             *facet != Facet::Capability
                 || chosen.has(*facet, &count.value)
                 || !tags.iter().any(|tag| tag.value == count.value)
         };
-        let offered = counts.into_iter().filter(is_new).map(|count| Value {
+        let offered = counts.iter().filter(|count| is_new(count)).map(|count| Value {
             name: short(&shown(*facet, &count.value), SHORT),
             address: chosen.toggled(*facet, &count.value),
             count: grouped(count.count),
