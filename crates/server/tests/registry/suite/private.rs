@@ -23,6 +23,9 @@ const READ: [&str; 9] = [
     "/v1/tools/acme.pdf.read/owners",
 ];
 
+/// What a browser accepts.
+const HTML: &str = "text/html,*/*;q=0.8";
+
 async fn private(mut world: World) -> World {
     world.publish(mcpkg("acme.pdf.read", "1.0.0", "")).await;
     world.publish(bundle("tool:post.mail", "post.mail", "1.0.0").to_string()).await;
@@ -82,7 +85,6 @@ pub(crate) async fn a_browser_shows_a_token_as_its_password(world: World) {
         }
         world.ask(request.body(Body::empty()).unwrap()).await
     };
-    const HTML: &str = "text/html,*/*;q=0.8";
     for path in [
         "/",
         "/search?q=pdf",

@@ -85,7 +85,7 @@ pub(crate) async fn a_report_of_anything_else_is_refused(world: World) {
     other.refuses(400, "INVALID_REQUEST");
     assert_eq!(other.json()["error"]["details"]["sha256"], "5f".repeat(32));
     for bad in [
-        "".to_owned(),
+        String::new(),
         "[]".to_owned(),
         "{}".to_owned(),
         "not JSON".to_owned(),
