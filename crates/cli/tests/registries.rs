@@ -109,6 +109,13 @@ fn a_folder_is_tested_signed_and_published_in_one_go() {
     assert_eq!((&again["outcome"], &again["tests"]["passed"]), (&"unchanged".into(), &1.into()));
     desk.done(&["registry", "get", "demo.text.stats", "-o", "got.mcpkg"]);
     desk.done(&["verify", "got.mcpkg"]);
+    // The registry was told how its tests went, of exactly the bytes it has.
+    let told = served.get("/v1/tools/demo.text.stats");
+    let report = &told["tests"]["reported"];
+    assert_eq!((&report["passed"], &report["failed"]), (&1.into(), &0.into()), "{told}");
+    assert_eq!((&report["sha256"], &report["sandbox"]), (&told["sha256"], &"L3".into()));
+    assert_eq!(report["cases"][0]["path"], "tests/stats.test.json");
+    assert!(report["ranBy"].as_str().unwrap().starts_with("haft "), "{report}");
     desk.refused(&["publish", "got.mcpkg", "--no-test"], 2, "about a folder");
     desk.done(&["publish", "got.mcpkg"]);
 

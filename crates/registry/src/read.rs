@@ -34,6 +34,8 @@ pub enum Fault {
     Address(String),
     /// The claims leave it open whom of an issuer's users is meant.
     Anybody,
+    /// This number cannot be, or does not fit the rest.
+    Number(&'static str),
 }
 
 /// Why bytes are not what they should be.
@@ -67,6 +69,9 @@ impl fmt::Display for Fault {
                 crate::access::NAMING.join(", ")
             ),
             Fault::Address(text) => write!(out, "`{text}` is no address"),
+            Fault::Number(field) => {
+                write!(out, "`{field}` cannot be that, or does not fit the rest")
+            }
         }
     }
 }

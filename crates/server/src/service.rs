@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use package::digest::Digest;
 use package::limits::Limits;
-use registry::{Channel, Outcome, Published, State};
+use registry::{Channel, Outcome, Published, State, TestReport};
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
 use crate::blobs::{BlobError, Blobs};
@@ -178,6 +178,27 @@ impl std::error::Error for OpenError {
             OpenError::Store(error) => error.source(),
             OpenError::Blob(error) => error.source(),
         }
+    }
+}
+
+/// A package as it is sent to be published.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Its file, or a bundle.
+    pub bytes: Bytes,
+    /// The id of a manifest that has none of its own.
+    pub id: Option<String>,
+    /// What its publisher reports of its tests.
+    pub report: Option<TestReport>,
+}
+
+impl Sent {
+    fn read(self, limits: &Limits) -> Result<Upload, UploadError> {
+        let mut upload = Upload::read(Vec::from(self.bytes), self.id.as_deref(), limits)?;
+        if let Some(report) = self.report {
+            upload.report(report)?;
+        }
+        Ok(upload)
     }
 }
 
@@ -365,14 +386,13 @@ impl Registry {
     pub async fn publish(
         &self,
         token: &Token,
-        bytes: Bytes,
-        id: Option<String>,
+        sent: Sent,
         channel: Channel,
         room: impl Send + 'static,
     ) -> Result<Published, ChangeError> {
         let limits = self.settings.limits;
         // Work goes on when whoever sent it hangs up, and so the room is taken until it is done.
-        let work = move || (Upload::read(Vec::from(bytes), id.as_deref(), &limits), room);
+        let work = move || (sent.read(&limits), room);
         let (read, _room) =
             tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
         self.publish_read(token, read.map_err(ChangeError::Upload)?, channel).await
@@ -528,6 +548,7 @@ fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
             .signature
             .as_ref()
             .map_or_else(String::new, |found| found.state.clone()),
+        signers: describe.signature.as_ref().map_or_else(String::new, |found| found.keys.join(" ")),
         publisher: token.id.clone(),
         published_at: now(),
         channel,

@@ -15,6 +15,7 @@
 //! | [`tokens`] | who may do what |
 //! | [`owners`] | who else may publish a package |
 //! | [`reviews`] | what waits for a reviewer, and what was said of it |
+//! | [`namespaces`] | who publishes in a namespace, and with what |
 //! | [`publishers`] | whose identities are trusted |
 //! | [`listen`] | hearing of changes at once |
 //! | [`removals`] | package files that no version has |
@@ -27,6 +28,7 @@ mod error;
 pub mod feed;
 pub mod inspect;
 pub mod listen;
+pub mod namespaces;
 pub mod owners;
 pub mod publishers;
 pub mod removals;

@@ -21,6 +21,7 @@ CREATE TABLE packages (
 );
 
 CREATE INDEX packages_by_dialect ON packages (dialect, changed);
+CREATE INDEX packages_by_namespace ON packages (namespace, changed);
 
 CREATE TABLE versions (
     package TEXT NOT NULL REFERENCES packages (id),
@@ -36,6 +37,8 @@ CREATE TABLE versions (
     entry {bytes} NOT NULL,
     runtime TEXT NOT NULL,
     signature TEXT NOT NULL,
+    -- The keys that have signed every file, with spaces between them.
+    signers TEXT NOT NULL,
     publisher TEXT NOT NULL,
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,

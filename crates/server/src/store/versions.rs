@@ -39,6 +39,8 @@ pub struct NewVersion {
     pub runtime: String,
     /// What its signatures come to.
     pub signature: String,
+    /// The keys that have signed every file, with spaces between them.
+    pub signers: String,
     /// The id of the token it is published with.
     pub publisher: String,
     /// When, in milliseconds since 1970.
@@ -179,9 +181,9 @@ impl Store {
         sqlx::query(
             "INSERT INTO versions (package, version, digest, size, manifest_path, manifest, describe, \
              found, entry, runtime, signature, publisher, published_at, channel, provenance, \
-             updated_at, server, server_words, listed, capability) \
+             updated_at, server, server_words, listed, capability, signers) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
-             $19, $20)",
+             $19, $20, $21)",
         )
         .bind(&new.id)
         .bind(&new.version)
@@ -203,6 +205,7 @@ impl Store {
         .bind(new.doors.server_words.as_deref())
         .bind(new.doors.listed.as_deref())
         .bind(new.doors.capability.as_deref())
+        .bind(&new.signers)
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(PUBLISH))?;

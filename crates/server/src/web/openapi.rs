@@ -13,7 +13,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use package::digest::Digest;
 use registry::mcp::Problem;
-use registry::{Bundle, Describe, ErrorBody, Page, Providers, Published, Tags, Versions, Yank};
+use registry::{
+    Bundle, Describe, ErrorBody, Page, Providers, Published, Tags, TestReport, Versions, Yank,
+};
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -353,13 +355,17 @@ fn publish(path: &'static str, name: &'static str) -> Operation {
         parameters: &["as", "channel"],
         body: Some(|shapes| {
             let bundle = shapes.read.subschema_for::<Bundle>();
+            let report = shapes.read.subschema_for::<TestReport>();
             let binary = json!({"type": "string", "contentMediaType": "application/zip"});
             json!({"required": true, "content": {
                 answer::PACKAGE: {"schema": binary},
                 "application/json": {"schema": bundle},
                 "multipart/form-data": {"schema": {
                     "type": "object",
-                    "properties": {"package": {"type": "string", "contentMediaType": "application/octet-stream"}},
+                    "properties": {
+                        "package": {"type": "string", "contentMediaType": "application/octet-stream"},
+                        "report": report,
+                    },
                     "required": ["package"],
                 }},
             }})

@@ -59,8 +59,8 @@ impl Refused {
         Self::new(StatusCode::NOT_FOUND, ErrorCode::VersionNotFound, message)
     }
 
-    pub(super) fn too_large(most: usize) -> Self {
-        let message = format!("the body has more than {most} bytes");
+    pub(super) fn too_large(what: &str, most: usize) -> Self {
+        let message = format!("the {what} has more than {most} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::InvalidRequest, message)
             .detail("limit", most)
     }
@@ -196,7 +196,9 @@ impl From<UploadError> for Refused {
                 Some(code) => refused.detail("refusal", code.name()),
                 None => refused,
             },
+            UploadError::ReportOfOther(digest) => refused.detail("sha256", digest),
             UploadError::Unknown
+            | UploadError::ReportOfNoTest(_)
             | UploadError::NotOne(_)
             | UploadError::Broken(_)
             | UploadError::NoId

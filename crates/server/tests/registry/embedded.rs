@@ -3,7 +3,7 @@
 use crate::suite::world::World;
 use crate::suite::{
     administering, care, changes, client, doors, hub, identities, lasting, pages, private, reading,
-    refusals, reviewing, together, watching,
+    refusals, reviewing, tested, together, watching,
 };
 use server::Blobs;
 
@@ -44,7 +44,10 @@ embedded! {
     lasting::what_was_answered_is_old_when_anything_changes,
     lasting::a_row_that_cannot_be_read_hides_no_other,
     lasting::what_no_client_reads_is_not_published,
+    tested::a_report_is_kept_with_the_version_and_told_as_a_claim,
+    tested::a_report_of_anything_else_is_refused,
     private::without_a_token_nothing_is_read,
+    private::a_browser_shows_a_token_as_its_password,
     private::a_token_for_one_namespace_sees_no_other,
     administering::tokens_are_made_listed_and_revoked_over_http,
     administering::owners_publish_and_add_no_others,
@@ -85,5 +88,6 @@ embedded! {
     pages::every_page_is_shown,
     pages::what_pages_are_made_with_is_kept_for_ever,
     pages::people_are_told_in_words_and_programs_in_the_model,
+    pages::a_publisher_is_shown_with_its_keys_builds_and_owners,
     pages::hostile_text_is_only_text,
 }

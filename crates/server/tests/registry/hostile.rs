@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::suite::packages::{bundle, mcpkg};
 use crate::suite::world::World;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use server::settings::{Limits, Reading};
 use server::web::{Patience, router, serve_with};
@@ -500,6 +502,31 @@ async fn whoever_asks_too_often_waits() {
     for status in [401, 401, 429] {
         served.ask(exchange("192.0.2.10")).await.refuses(status);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_guesses_the_password_of_a_browser_waits() {
+    let served = served(|settings| {
+        settings.rates = Limits { failures: 2, ..Limits::default() };
+        settings.reading = Reading::Tokens;
+        settings.proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let shown = |password: &str| {
+        let password = STANDARD.encode(format!("ann:{password}"));
+        format!(
+            "Accept: text/html\r\nX-Forwarded-For: 192.0.2.1\r\nAuthorization: Basic {password}\r\n"
+        )
+    };
+    // Every browser comes without one first, which is no guess.
+    for _ in 0..5 {
+        let stranger = served.ask(get("/", "X-Forwarded-For: 192.0.2.1\r\n")).await;
+        assert_eq!(stranger.status, 401);
+    }
+    for status in [401, 401, 429, 429] {
+        assert_eq!(served.ask(get("/", &shown("haft_guess"))).await.status, status);
+    }
+    assert_eq!(served.ask(get("/", &shown(&served.world.token))).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

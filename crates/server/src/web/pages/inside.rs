@@ -17,6 +17,7 @@ use super::inert::short;
 use super::markdown;
 use crate::service::Registry;
 use crate::store::versions::{FindError, Known};
+use crate::upload::plain;
 
 /// What a README is called, best first; an agent skill has its text in the last.
 const READMES: [&str; 5] = ["readme.md", "readme.markdown", "readme.txt", "readme", "skill.md"];
@@ -62,6 +63,8 @@ pub(super) struct Readme {
 /// A test that the package carries.
 #[derive(Debug)]
 pub(super) struct Case {
+    /// The path of its file.
+    pub(super) path: String,
     pub(super) name: String,
     pub(super) about: String,
     pub(super) checks: usize,
@@ -206,13 +209,14 @@ fn readme(contents: &dyn Contents, paths: &[&str]) -> Option<Readme> {
 }
 
 fn case(contents: &dyn Contents, path: &str) -> Option<Case> {
-    let plain = path.trim_start_matches("./");
+    let plain = plain(path);
     if contents.size(plain)? > TESTS.1 {
         return None;
     }
     let value: Value = serde_json::from_slice(&contents.read(plain).ok()?).ok()?;
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     Some(Case {
+        path: plain.to_owned(),
         name: short(&text("name").unwrap_or_else(|| plain.to_owned()), 80),
         about: short(&text("description").unwrap_or_default(), 300),
         checks: value.get("assertions").and_then(Value::as_array).map_or(0, Vec::len)

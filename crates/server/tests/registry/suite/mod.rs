@@ -15,6 +15,7 @@ pub(crate) mod reading;
 pub(crate) mod refusals;
 pub(crate) mod reviewing;
 pub(crate) mod shelf;
+pub(crate) mod tested;
 pub(crate) mod together;
 pub(crate) mod watching;
 pub(crate) mod world;
@@ -43,7 +44,10 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     lasting::what_was_answered_is_old_when_anything_changes(fresh().await).await;
     lasting::a_row_that_cannot_be_read_hides_no_other(fresh().await).await;
     lasting::what_no_client_reads_is_not_published(fresh().await).await;
+    tested::a_report_is_kept_with_the_version_and_told_as_a_claim(fresh().await).await;
+    tested::a_report_of_anything_else_is_refused(fresh().await).await;
     private::without_a_token_nothing_is_read(fresh().await).await;
+    private::a_browser_shows_a_token_as_its_password(fresh().await).await;
     private::a_token_for_one_namespace_sees_no_other(fresh().await).await;
     administering::tokens_are_made_listed_and_revoked_over_http(fresh().await).await;
     administering::owners_publish_and_add_no_others(fresh().await).await;
@@ -81,5 +85,6 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     pages::every_page_is_shown(fresh().await).await;
     pages::what_pages_are_made_with_is_kept_for_ever(fresh().await).await;
     pages::people_are_told_in_words_and_programs_in_the_model(fresh().await).await;
+    pages::a_publisher_is_shown_with_its_keys_builds_and_owners(fresh().await).await;
     pages::hostile_text_is_only_text(fresh().await).await;
 }
