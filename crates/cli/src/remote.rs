@@ -257,6 +257,10 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
     match error {
         FindError::Nowhere => Failure::new(Exit::NotFound, format!("no registry has `{id}`"))
             .hint("`haft search` finds what there is"),
+        FindError::NoVersion(name) => {
+            Failure::new(Exit::NotFound, format!("`{name}` does not offer `{id}`"))
+                .hint("it has other versions, or has taken them back")
+        }
         FindError::InSeveral(_) => {
             let message = format!("`{id}` is in several registries: {error}");
             Failure::new(Exit::Conflict, message)

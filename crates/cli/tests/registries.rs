@@ -192,6 +192,10 @@ fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     desk.done(&["registry", "get", "demo.text.stats", "--registry", "second"]);
     desk.done(&["registry", "get", "demo.units.convert"]);
     desk.refused(&["registry", "get", "demo.nothing"], 3, "no registry has");
+    desk.refused(&["registry", "get", "demo.units.convert@9.0.0"], 3, "`second` does not offer");
+    // Who has taken it back still has it: the other one does not take its place.
+    desk.done(&["yank", "demo.text.stats@1.0.0", "--registry", "first"]);
+    desk.refused(&["registry", "get", "demo.text.stats"], 5, "--registry NAME");
     // One that is gone is told of; what it may have is not guessed.
     drop(one);
     let found = desk.done(&["search", "units", "--json"]);

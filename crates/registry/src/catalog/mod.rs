@@ -102,17 +102,12 @@ impl Catalog {
         Ok(Page { results, total: page.total as u64 })
     }
 
-    /// Says what a tool is; none where there is no such tool or version.
-    pub async fn find(
-        &self,
-        id: &str,
-        version: Option<&str>,
-    ) -> Result<Option<&Package>, FetchError> {
+    /// Says what a tool is, in the one version that a catalog has of it; none where there is no such tool.
+    pub async fn find(&self, id: &str) -> Result<Option<&Package>, FetchError> {
         let packages = &self.loaded().await?.packages;
         let by_id = packages.get(id).or_else(|| packages.get(&identity::with_prefix(id)));
         let by_name = || packages.values().find(|package| identity::name(package) == id);
-        let found = by_id.or_else(by_name);
-        Ok(found.filter(|package| version.is_none_or(|version| package.semver() == version)))
+        Ok(by_id.or_else(by_name))
     }
 
     async fn loaded(&self) -> Result<&Loaded, FetchError> {
