@@ -9,7 +9,7 @@
 //! | `blobs/ab/ab…` | the package files, each under its digest |
 //! | `end.json` | the [`Tail`]: how many files there are, and which were missing; without it a backup was cut off |
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -95,6 +95,8 @@ impl Sink {
         let mut unfinished = tempfile::Builder::new();
         unfinished.prefix(".haft-backup-");
         if is_folder {
+            #[cfg(unix)]
+            unfinished.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
             let folder = unfinished.tempdir_in(beside).map_err(failed(beside))?;
             Ok(Self::Folder { folder, into })
         } else {
@@ -137,11 +139,18 @@ impl Sink {
             Sink::Folder { folder, .. } => {
                 let path = folder.path().join(path);
                 let mut write = || {
-                    if let Some(parent) = path.parent() {
-                        std::fs::create_dir_all(parent)?;
+                    let (mut folders, mut options) = (DirBuilder::new(), OpenOptions::new());
+                    folders.recursive(true);
+                    options.write(true).create(true).truncate(true);
+                    #[cfg(unix)]
+                    {
+                        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+                        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
                     }
-                    let mut file =
-                        OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+                    if let Some(parent) = path.parent() {
+                        folders.create(parent)?;
+                    }
+                    let mut file = options.open(&path)?;
                     std::io::copy(from, &mut file)?;
                     file.sync_all()
                 };

@@ -258,6 +258,9 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     is_over.store(true, Ordering::Release);
     publishing.await.unwrap();
     assert!(kept.files >= 4 && kept.damaged.is_empty(), "{kept:?}");
+    for path in [&file, &tree] {
+        check_private(path);
+    }
     assert!(matches!(backup(store, &world.blobs, &file).await, Err(CareError::Exists(_))));
     assert!(matches!(backup(store, &world.blobs, &tree).await, Err(CareError::Exists(_))));
     let refused = restore(store, &world.blobs, &file).await;
@@ -293,6 +296,16 @@ pub(crate) async fn a_backup_comes_back(world: World) {
             .unwrap();
         assert_eq!(ask(&registry, request).await.status, 201);
         assert_eq!(get("/v1/tools/acme.one").await.json()["version"], "1.2.0");
+    }
+}
+
+/// It holds hashes of tokens and packages of private registries: nobody else on the machine reads any of it.
+fn check_private(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = path.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{} has the mode {mode:o}", path.display());
+    for entry in path.read_dir().into_iter().flatten() {
+        check_private(&entry.unwrap().path());
     }
 }
 
