@@ -60,7 +60,9 @@ pub(super) async fn publish(
     };
     let published = match sent {
         Sent::Package(bytes) => registry.publish(&token, bytes, id, channel, Some(room)).await,
-        Sent::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel).await,
+        Sent::Tool(form) => {
+            registry.publish_form(&token, Arc::new(*form), channel, Some(room)).await
+        }
     };
     let published = published.map_err(|error| Refused::change(error, "", None))?;
     let status = match published.outcome {

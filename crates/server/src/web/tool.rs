@@ -159,16 +159,22 @@ async fn bundle(
         let room = Arc::clone(&registry.bundling).acquire_owned();
         let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
         let room = room.ok_or_else(|| Refused::unavailable("too many bundles are being made"))?;
-        let bytes = registry.blobs.get(digest_of(known)?).await?;
+        let (digest, blobs) = (digest_of(known)?, registry.blobs.clone());
         let (limits, described) = (registry.settings.limits, known.describe.clone());
-        let made = tokio::task::spawn_blocking(move || {
-            let _room = room;
-            let describe: Describe = serde_json::from_slice(&described).ok()?;
-            let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
-            let bundle = Bundle::new(describe, &archive).ok()?;
-            serde_json::to_string(&bundle).ok()
+        // It is made to its end when whoever asked hangs up, and so the room is taken until then.
+        let made = tokio::spawn(async move {
+            let bytes = blobs.get(digest).await?;
+            let made = tokio::task::spawn_blocking(move || {
+                let _room = room;
+                let describe: Describe = serde_json::from_slice(&described).ok()?;
+                let archive =
+                    Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
+                let bundle = Bundle::new(describe, &archive).ok()?;
+                serde_json::to_string(&bundle).ok()
+            });
+            Ok::<_, BlobError>(made.await.ok().flatten())
         });
-        let made = made.await.ok().flatten();
+        let made = made.await.ok().transpose()?.flatten();
         made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?
     };
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
