@@ -133,13 +133,12 @@ fn check_host(request: &Request) -> Result<(), Refused> {
 /// From where somebody asks; none who is on this machine.
 pub(super) fn from(registry: &Registry, request: &Request) -> Option<std::net::IpAddr> {
     let peer = request.extensions().get::<Peer>()?.0.ip();
-    let proxies = &registry.settings.proxies;
-    // What a header says is never this machine: anybody can write it.
+    // Who asks for others is not this machine, and nor is what a header says: anybody can write it. A proxy that
+    // nobody has named is counted as one, so that it opens no door for all behind it.
     let is_told =
         ["x-forwarded-for", "forwarded"].iter().any(|name| request.headers().contains_key(*name));
-    let is_proxy = is_told && proxies.iter().any(|network| network.contains(&peer));
-    let is_here = peer.is_loopback() && !is_proxy;
-    (!is_here).then(|| address::of(peer, request.headers(), proxies))
+    let is_here = peer.is_loopback() && !is_told;
+    (!is_here).then(|| address::of(peer, request.headers(), &registry.settings.proxies))
 }
 
 /// What is answered to one is kept by nobody for others.

@@ -429,3 +429,19 @@ async fn a_client_says_nothing_about_its_address_that_is_believed() {
         served.ask(get("/v1/tools", fields)).await.refuses(401);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_on_this_machine_that_nobody_named_opens_no_door() {
+    let served = served(|settings| {
+        settings.rates = Limits { reads: 3, changes: 3, failures: 2 };
+    })
+    .await;
+    for (number, name) in
+        ["X-Forwarded-For: ", "Forwarded: for="].into_iter().cycle().take(3).enumerate()
+    {
+        let told = format!("{name}192.0.2.{number}\r\n");
+        assert_eq!(served.ask(get("/v1/tools", &told)).await.status, 200);
+    }
+    served.ask(get("/v1/tools", "X-Forwarded-For: 192.0.2.9\r\n")).await.refuses(429);
+    assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200, "this machine is not counted");
+}
