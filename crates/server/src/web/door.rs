@@ -74,13 +74,19 @@ async fn let_in(registry: &Registry, request: &mut Request) -> Result<(), Refuse
     let is_exchange = request.uri().path() == EXCHANGE;
     let is_reading = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
     let must_show = registry.settings.reading == Reading::Tokens && !is_exchange;
-    let token = if must_show || caller::shows_token(request.headers()) {
+    let shows_token = caller::shows_token(request.headers());
+    let token = if must_show || shows_token {
+        // Each look-up costs the database a question. Whoever has guessed too often pays for them as for reads.
+        if let Some(who) = from.as_ref().filter(|_| shows_token)
+            && registry.rates.failures.check(who, now).is_err()
+        {
+            registry.rates.reads.take(who, now).map_err(Refused::too_often)?;
+        }
         match caller::token(registry, request.headers()).await {
             Ok(token) => Some(token),
             Err(refused) => {
-                // Whoever shows a token that is good is let in, whatever others do at the same address.
-                let is_counted =
-                    refused.is_unauthorized() && caller::shows_token(request.headers());
+                // Whoever shows a token that is good is let in, though others have guessed at the same address.
+                let is_counted = refused.is_unauthorized() && shows_token;
                 if let Some(who) = from.as_ref().filter(|_| is_counted) {
                     registry.rates.failures.take(who, now).map_err(Refused::too_often)?;
                 }

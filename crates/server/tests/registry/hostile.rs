@@ -445,3 +445,27 @@ async fn a_proxy_on_this_machine_that_nobody_named_opens_no_door() {
     served.ask(get("/v1/tools", "X-Forwarded-For: 192.0.2.9\r\n")).await.refuses(429);
     assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200, "this machine is not counted");
 }
+
+/// The tokens are away: whoever is not refused by then has asked the database.
+#[tokio::test(flavor = "multi_thread")]
+async fn guessing_costs_the_database_no_more_than_reading() {
+    let served = served(|settings| {
+        settings.rates = Limits { reads: 2, changes: 3, failures: 1 };
+        settings.proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let guess = |token: &str, from: &str| {
+        format!("Authorization: Bearer {token}\r\nX-Forwarded-For: {from}\r\n")
+    };
+    let likely = format!("haft_{}", "0".repeat(64));
+    for status in [401, 429, 429] {
+        served.ask(get("/v1/tools", &guess(&likely, "192.0.2.1"))).await.refuses(status);
+    }
+    served.world.sql("ALTER TABLE tokens RENAME TO away").await;
+    served.ask(get("/v1/tools", &guess(&likely, "192.0.2.1"))).await.refuses(429);
+    served.ask(get("/v1/tools", &guess(&likely, "192.0.2.2"))).await.refuses(503);
+    for unlikely in ["x", "haft_", &likely[1..], &format!("{likely}0"), &likely.to_uppercase()] {
+        let fields = format!("Authorization: Bearer {unlikely}\r\n");
+        served.ask(get("/v1/tools", &fields)).await.refuses(401);
+    }
+}
