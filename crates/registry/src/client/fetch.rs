@@ -138,6 +138,8 @@ impl Fetcher {
         if response.status == StatusCode::NOT_MODIFIED
             && let Some(kept) = kept
         {
+            // A cache on the way may leave out what has not changed.
+            let yanked = yanked.or_else(|| kept.yanked.clone());
             if kept.yanked != yanked {
                 let now = Kept { yanked: yanked.clone(), ..kept.clone() };
                 let _kept_next_time = self.cache.keep_answer(&key, &now);

@@ -73,7 +73,7 @@ pub(super) async fn route(
         Part::Bundle(_) => bundle(&registry, headers, keep, &known, &method).await,
         Part::Package(_) => download(&registry, headers, keep, &known, &method).await,
         Part::Manifest(_) => manifest(&registry, headers, keep, &known).await,
-        _ => Ok(describe(headers, &known, keep)),
+        _ => Ok(describe(headers, &known)),
     }
 }
 
@@ -122,16 +122,20 @@ const LATEST: &str = "latest";
 /// How long somebody waits for a turn.
 const TURN: Duration = Duration::from_secs(30);
 
-/// A version never changes; whether it is offered does, and so does which is the highest.
+/// The files of a version never change; whether it is offered does, and so does which is the highest.
 fn keep(asked: &str, known: &Known) -> Keep {
     let is_so_for_ever = known.channel.is_offered() && known.yanked.is_none() && asked != LATEST;
     if is_so_for_ever { Keep::Forever } else { Keep::Checked }
 }
 
-fn describe(headers: &HeaderMap, known: &Known, keep: Keep) -> Response {
-    let tag = format!("W/\"describe-{}\"", known.digest);
+/// What a version is never changes either, but this is where everybody learns that it was taken back: no cache
+/// between may answer without asking, and what it has is old when that changes.
+fn describe(headers: &HeaderMap, known: &Known) -> Response {
+    let yanked = known.yanked.as_deref().map(|reason| Digest::of(reason.as_bytes()));
+    let yanked = yanked.map_or_else(String::new, |reason| format!("-yanked-{reason}"));
+    let tag = format!("W/\"describe-{}{yanked}\"", known.digest);
     let text = || answer::json(StatusCode::OK, known.describe.clone());
-    let mut response = answer::kept(headers, &tag, keep, text);
+    let mut response = answer::kept(headers, &tag, Keep::Checked, text);
     answer::mark_yanked(&mut response, known.yanked.as_deref());
     response
 }

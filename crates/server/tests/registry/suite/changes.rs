@@ -84,10 +84,22 @@ pub(crate) async fn what_is_yanked_is_hidden_and_still_downloaded(world: World) 
     let send = async |method, version: &str, body: &str| {
         world.send(method, &yank(version), &world.token, body.to_owned()).await
     };
+    // Who has kept the description has an old one as soon as it is yanked, and again when it is not.
+    let described = "/v1/tools/acme.pdf.read/versions/1.1.0";
+    let mut tag = world.get(described).await.header("etag").to_owned();
+    let mut is_new = async || {
+        let answer = world.get_with(described, ("if-none-match", &tag)).await;
+        answer.header("etag").clone_into(&mut tag);
+        (answer.status.as_u16(), answer.header("haft-yanked").to_owned())
+    };
+    assert_eq!(is_new().await, (304, String::new()));
     assert_eq!(
         send(Method::POST, "1.1.0", r#"{"reason":"leaks\nmemory – really"}"#).await.status,
         204
     );
+    let told = "leaks%0Amemory %E2%80%93 really".to_owned();
+    assert_eq!(is_new().await, (200, told.clone()));
+    assert_eq!(is_new().await, (304, told));
     assert_eq!(world.get("/v1/tools/acme.pdf.read").await.json()["version"], "1.0.0");
     assert_eq!(world.get("/v1/tools/search?q=pdf").await.json()["results"][0]["version"], "1.0.0");
     let versions = world.get("/v1/tools/acme.pdf.read/versions").await.json();
@@ -105,6 +117,7 @@ pub(crate) async fn what_is_yanked_is_hidden_and_still_downloaded(world: World) 
     assert_eq!(world.publish(mcpkg("acme.pdf.read", "1.1.0", "")).await.status, 200);
     world.publish(mcpkg("acme.pdf.read", "1.1.0", "other")).await.refuses(409, "CONFLICT");
     assert_eq!(send(Method::DELETE, "1.1.0", "").await.status, 204);
+    assert_eq!(is_new().await, (200, String::new()));
     assert_eq!(world.get("/v1/tools/acme.pdf.read").await.json()["version"], "1.1.0");
     send(Method::POST, "9.9.9", "").await.refuses(404, "VERSION_NOT_FOUND");
     send(Method::POST, "1.1.0", "{\"reason\":1}").await.refuses(400, "INVALID_REQUEST");
