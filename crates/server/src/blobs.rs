@@ -1,7 +1,8 @@
 //! The files of packages, by their digest.
 //!
 //! A blob is written once: the store itself refuses to write it again, and what is there is looked at before
-//! it counts. When [`Blobs::put`] has returned, the bytes outlive the end of any process and a power cut.
+//! it counts. Only what is damaged is written over, by bytes that have its digest. When [`Blobs::put`] has
+//! returned, the bytes outlive the end of any process and a power cut.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -147,9 +148,8 @@ impl Blobs {
     /// Keeps bytes, durably, under their digest.
     pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<(), BlobError> {
         for _ in 0..REMOVED_BETWEEN {
-            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-            match self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await {
-                Ok(_) => return Ok(()),
+            match self.write(digest, &bytes, PutMode::Create).await {
+                Ok(()) => return Ok(()),
                 Err(Failure::AlreadyExists { .. }) => {}
                 Err(error) => return Err(BlobError::Store(error.into())),
             }
@@ -157,10 +157,19 @@ impl Blobs {
             // removed that meanwhile, it is put there again.
             match self.verify(digest).await {
                 Err(BlobError::Missing(_)) => {}
+                Err(BlobError::Damaged(_)) if Digest::of(&bytes) == digest => {
+                    let mended = self.write(digest, &bytes, PutMode::Overwrite).await;
+                    return mended.map_err(|error| BlobError::Store(error.into()));
+                }
                 looked => return looked.map(drop),
             }
         }
         Err(BlobError::Missing(digest))
+    }
+
+    async fn write(&self, digest: Digest, bytes: &Bytes, mode: PutMode) -> Result<(), Failure> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await.map(drop)
     }
 
     /// Reads a blob whole; what is not of its digest is refused.

@@ -87,6 +87,14 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     assert!(second.damaged >= 7, "{second:?}");
     // What is whole is served all the while.
     assert_eq!(world.get("/v1/tools/acme.whole/versions/1.0.0/package").await.status, 200);
+    // Files come back with the same bytes, and with no others.
+    let other = Bytes::from_static(b"something else again");
+    assert!(world.blobs.put(digest("damaged"), other).await.is_err());
+    for name in ["missing", "damaged"] {
+        let bytes = mcpkg(&format!("acme.{name}"), "1.0.0", name);
+        assert_eq!(world.publish(bytes).await.status, 200);
+        world.blobs.verify(digest(name)).await.unwrap();
+    }
 }
 
 /// What no version has goes, after its grace and no sooner.
