@@ -60,6 +60,17 @@ pub(crate) async fn one_id_has_one_dialect_and_no_twins(world: World) {
         .refuses(409, "CONFLICT");
     assert_eq!(world.publish(bundle("tool:c", "c", "1.0.0").to_string()).await.status, 201);
     world.publish(bundle("tool:c", "d", "1.1.0").to_string()).await.refuses(409, "CONFLICT");
+    // What nobody sees, and letters that look like others, make no other name.
+    for twin in ["\u{e0041}", "\u{180e}", "\u{3164}", "\u{fe0f}", "\u{2800}", "\u{200b}", "\u{435}"]
+    {
+        let name = format!("acme.pdf.write{twin}");
+        let sent = bundle(&format!("tool:{name}"), &name, "1.0.0").to_string();
+        world.publish(sent).await.refuses(400, "INVALID_REQUEST");
+    }
+    for name in ["\u{447}\u{438}\u{442}\u{430}\u{442}\u{44c}", "acme.\u{65e5}\u{672c}"] {
+        let sent = bundle(&format!("tool:{name}"), name, "1.0.0").to_string();
+        assert_eq!(world.publish(sent).await.status, 201, "{name}");
+    }
     // A tools.json has no id of its own.
     let tools = br#"{"tools":[{"name":"a","description":"Does a","command":["./tools/bin/a"],"schema":{"type":"object"}}]}"#;
     let bytes = archive(&[("tools.json", tools), ("tools/bin/a", b"#!/bin/sh\n")]);
