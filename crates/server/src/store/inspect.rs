@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use sqlx::Row;
 
 use super::{Engine, Store, StoreError, read};
+use crate::stored::read_manifest;
 
 /// How many names are read at once.
 const PAGE: i64 = 500;
@@ -97,14 +98,10 @@ impl Store {
                 }
             }
         }
-        if let Some(bytes) = noted(&mut faults, row.try_get::<Vec<u8>, _>(5)) {
-            let options = manifest::document::Options {
-                fallback_id: Some(package),
-                ..manifest::document::Options::default()
-            };
-            if manifest::document::read(&bytes, &options).is_err() {
-                faults.push("its manifest cannot be read".to_owned());
-            }
+        if let Some(bytes) = noted(&mut faults, row.try_get::<Vec<u8>, _>(5))
+            && read_manifest(&bytes, package).is_none()
+        {
+            faults.push("its manifest cannot be read".to_owned());
         }
         if let Some(name) = noted(&mut faults, row.try_get::<String, _>(6))
             && State::named(&name).is_none()

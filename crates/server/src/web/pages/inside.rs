@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use manifest::document::{Options, read};
 use manifest::model::Package;
 use package::archive::{Archive, Trailer};
 use package::contents::Contents;
@@ -18,6 +17,7 @@ use super::inert::short;
 use super::markdown;
 use crate::service::Registry;
 use crate::store::versions::{FindError, Known};
+use crate::stored::read_manifest;
 
 /// What a README is called, best first; an agent skill has its text in the last.
 const READMES: [&str; 5] = ["readme.md", "readme.markdown", "readme.txt", "readme", "skill.md"];
@@ -155,11 +155,7 @@ impl Cache {
 }
 
 fn look(manifest: &[u8], name: &str, bytes: Option<Vec<u8>>, limits: &Limits) -> Inside {
-    let options = Options { fallback_id: Some(name), ..Options::default() };
-    let package = match read(manifest, &options) {
-        Ok((_, mut packages)) if packages.len() == 1 => packages.pop(),
-        _ => None,
-    };
+    let package = read_manifest(manifest, name);
     let archive = bytes.and_then(|bytes| Archive::from_bytes(bytes, Trailer::Refused, limits).ok());
     let files = archive.map(|archive| files(&archive, package.as_ref()));
     let readme = files.as_ref().and_then(|files| files.readme.as_ref());

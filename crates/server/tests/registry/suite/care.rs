@@ -25,7 +25,7 @@ use super::world::{World, ask};
 
 const AT_ONCE: Duration = Duration::ZERO;
 
-async fn checked(world: &World) -> (Checked, Vec<Finding>) {
+pub(crate) async fn checked(world: &World) -> (Checked, Vec<Finding>) {
     let mut findings = Vec::new();
     let done = check(&world.registry.store, &world.blobs, |finding| findings.push(finding)).await;
     (done.unwrap(), findings)
