@@ -173,10 +173,8 @@ impl<'h> Known<'h> {
     fn source(&self, listed: &Listed, how: Meant) -> Result<Source, Failure> {
         let place = match listed.kind {
             Kind::Registry => return Ok(Source::Registry(Box::new(self.remote(listed, how)?))),
-            Kind::WellKnown => Place::WellKnown(self.fetcher(listed, None)?),
-            Kind::Catalog if listed.url.contains("://") => {
-                Place::Address(self.fetcher(listed, None)?)
-            }
+            Kind::WellKnown => Place::WellKnown(self.lister(listed)?),
+            Kind::Catalog if listed.has_address() => Place::Address(self.lister(listed)?),
             Kind::Catalog => Place::File(listed.url.clone().into()),
             Kind::Folder => Place::Folder(listed.url.clone().into()),
         };
@@ -186,6 +184,12 @@ impl<'h> Known<'h> {
     fn remote(&self, listed: &Listed, how: Meant) -> Result<Remote, Failure> {
         let token = self.token(listed, how)?;
         Ok(Remote::new(&listed.name, self.fetcher(listed, token.as_ref())?))
+    }
+
+    /// What fetches a catalog. The token of the environment is for registries, never for whoever lists something.
+    fn lister(&self, listed: &Listed) -> Result<Fetcher, Failure> {
+        let token = self.token(listed, Meant::AmongOthers)?;
+        self.fetcher(listed, token.as_ref())
     }
 
     fn fetcher(&self, listed: &Listed, token: Option<&Token>) -> Result<Fetcher, Failure> {

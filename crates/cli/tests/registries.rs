@@ -221,6 +221,24 @@ fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     desk.refused(&["registry", "get", "demo.echo"], 2, "a catalog");
 }
 
+#[test]
+fn the_catalog_of_a_private_registry_is_read_with_a_token() {
+    let desk = Desk::with_alice();
+    let served = Served::at(&desk.path("served"), &["--private"]);
+    join(&desk, &served, "team", "served");
+    let greet = repository().join("examples/capability/greet");
+    desk.done(&["publish", greet.to_str().unwrap(), "--registry", "team", "--no-test"]);
+    desk.done(&["registry", "add", "listed", &format!("{}/v1/catalog.json", served.url)]);
+    let search = ["search", "greet", "--registry", "listed", "--json"];
+    fails(&desk.haft(&search), 4, "token");
+    let kept = desk.haft_with(&["registry", "login", "listed"], Some(&token_of(&desk, "served")));
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    assert_eq!(desk.done(&search).json()["results"][0]["name"], "demo.greet");
+    let folder = repository().join("examples");
+    desk.done(&["registry", "add", "here", folder.to_str().unwrap()]);
+    desk.refused(&["registry", "login", "here"], 2, "needs no token");
+}
+
 /// Answers one description, then sends a package byte by byte for ever.
 fn slow_registry(bytes: Vec<u8>, describe: String, stall_after: Option<usize>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
