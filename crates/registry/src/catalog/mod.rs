@@ -89,7 +89,8 @@ impl Catalog {
     pub async fn search(&self, question: &Question) -> Result<Page, FetchError> {
         let loaded = self.loaded().await?;
         let mut query = Query::new(&question.words);
-        for (name, value) in &question.filters {
+        // What somebody lists is offered; only registries of ours know channels.
+        for (name, value) in question.filters.iter().filter(|(name, _)| name != "channel") {
             let facet = facet(name).ok_or_else(|| {
                 FetchError::Catalog(format!("`{name}` is nothing to be filtered by"))
             })?;

@@ -121,6 +121,9 @@ fn a_folder_is_a_catalog_of_what_is_in_it() {
     };
     let page = wait(catalog.search(&question)).unwrap();
     assert!(page.total >= 3, "{page:?}");
+    let mut in_beta = question.clone();
+    in_beta.filters.push(("channel".to_owned(), "beta".to_owned()));
+    assert_eq!(wait(catalog.search(&in_beta)).unwrap(), page, "a catalog has no channels");
     let nowhere = Catalog::new("n", Place::Folder("no/such/folder".into()));
     assert!(wait(nowhere.packages()).is_err());
 }
