@@ -115,6 +115,8 @@ pub struct Yank {
 impl Yank {
     /// The longest reason, in characters.
     pub const LONGEST: usize = 1_000;
+    /// What stands in the header for a reason that nobody gave.
+    pub const NO_REASON: &str = "yes";
 }
 
 impl Checked for Yank {

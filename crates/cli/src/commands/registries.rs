@@ -286,7 +286,8 @@ pub(super) fn get(
     })?;
     let describe = &fetched.described.describe;
     if let Some(reason) = &fetched.described.yanked {
-        printer.warn(&format!("this version was taken back: {}", line(reason)));
+        let why = if reason.is_empty() { String::new() } else { format!(": {}", line(reason)) };
+        printer.warn(&format!("this version was taken back{why}"));
     }
     let path = args.output.clone().unwrap_or_else(|| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' };

@@ -20,6 +20,7 @@ use super::token::Token;
 use crate::channel::Channel;
 use crate::error::ErrorBody;
 use crate::link;
+use crate::versions::Yank;
 
 /// Says that a version was taken back, and why.
 const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
@@ -260,9 +261,12 @@ pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> F
     FetchError::Refused { status: status.as_u16(), said, again: again.map(|time| time.as_secs()) }
 }
 
-/// Why the version that an answer is about was taken back.
+/// Why the version that an answer is about was taken back; nothing where no reason was given.
 fn yanked(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(YANKED)?.to_str().ok()?;
+    if text == Yank::NO_REASON {
+        return Some(String::new());
+    }
     let reason = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
     Some(clip(&reason, limits::LINE / 4))
 }

@@ -120,7 +120,19 @@ pub(crate) async fn what_is_yanked_is_hidden_and_still_downloaded(world: World) 
     assert_eq!(package.status, 200);
     assert_eq!(package.header("haft-yanked"), "leaks%0Amemory %E2%80%93 really");
     assert!(!package.header("cache-control").contains("immutable"));
+    // A head that is too long for proxies would make it unreachable.
+    let long = "\u{8a71}".repeat(1_000);
+    send(Method::DELETE, "1.1.0", "").await;
+    send(Method::POST, "1.1.0", &format!(r#"{{"reason":"{long}"}}"#)).await;
+    let package = world.get("/v1/tools/acme.pdf.read/versions/1.1.0/package").await;
+    let told = package.header("haft-yanked");
+    assert!(told.len() < 1_100 && told.starts_with("%E8%A9%B1%E8"), "{told}");
+    assert!(told.ends_with("%E8%A9%B1%E2%80%A6"), "{told}");
+    let versions = world.get("/v1/tools/acme.pdf.read/versions").await.json();
+    assert_eq!(versions["versions"][0]["yankReason"], long);
     send(Method::POST, "1.0.0", "").await;
+    let described = world.get("/v1/tools/acme.pdf.read/versions/1.0.0").await;
+    assert_eq!(described.header("haft-yanked"), "yes", "there is no reason");
     world.get("/v1/tools/acme.pdf.read").await.refuses(404, "VERSION_NOT_FOUND");
     assert_eq!(world.get("/v1/tools/search?q=pdf").await.json()["total"], 0);
     assert_eq!(world.get("/v1/tools").await.json()["total"], 0);
