@@ -17,6 +17,7 @@ use std::fmt;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use egress::http::{Url, is_here};
+use futures_util::future::join_all;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use package::digest::Digest;
 use registry::{NewPublisher, Provenance, Publisher};
@@ -196,20 +197,27 @@ pub async fn check(
     // Each place that a rule has keys at is asked for the rules that name it.
     let places: std::collections::BTreeSet<Option<&str>> =
         rules.iter().map(|rule| rule.keys.as_deref()).collect();
-    let mut why = IdentityError::Algorithm;
-    for place in places {
-        let key = keys.find(&issuer, place, header.kid.as_deref(), header.alg).await;
+    let (issuer, header) = (&issuer, &header);
+    let asked = places.into_iter().map(|place| async move {
+        let key = keys.find(issuer, place, header.kid.as_deref(), header.alg).await;
         let read = key.map_err(of_keys);
-        let read = read.and_then(|key| signed(identity, &key, header.alg, &issuer, now));
+        (place, read.and_then(|key| signed(identity, &key, header.alg, issuer, now)))
+    });
+    let (mut claims, mut vouched) = (None, Vec::new());
+    let mut why = IdentityError::Algorithm;
+    for (place, read) in join_all(asked).await {
         match read {
-            Ok(claims) => {
-                let here = rules.iter().filter(|rule| rule.keys.as_deref() == place);
-                return sworn(identity, &issuer, &claims, here, namespace);
+            Ok(said) => {
+                claims = Some(said);
+                vouched.extend(rules.iter().filter(|rule| rule.keys.as_deref() == place));
             }
+            // Whoever does not answer may have the key that the others do not.
+            Err(_) if matches!(why, IdentityError::Keys(_)) => {}
             Err(error) => why = error,
         }
     }
-    Err(why)
+    let claims = claims.ok_or(why)?;
+    sworn(identity, issuer, &claims, vouched.into_iter(), namespace)
 }
 
 /// What an identity is good for, whose signature and time are right.
