@@ -110,7 +110,7 @@ pub async fn serve_with(
         let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {
             let app = app.clone();
             spoken.store(true, Ordering::Relaxed);
-            request.extensions_mut().insert(Peer(peer));
+            request.extensions_mut().insert(Peer(address));
             async move {
                 let answer = tower::ServiceExt::oneshot(app, request.map(Body::new)).await;
                 answer.map_err(|never: Infallible| match never {})

@@ -54,13 +54,17 @@ impl Raw {
 }
 
 async fn served(change: impl FnOnce(&mut Settings)) -> Served {
+    served_at("127.0.0.1:0", change).await
+}
+
+async fn served_at(place: &str, change: impl FnOnce(&mut Settings)) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("registry.db").display().to_string();
     let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
     let mut world = World::new(database, blobs, folder).await;
     world.set(change).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind(place).await.unwrap();
+    let address = ([127, 0, 0, 1], listener.local_addr().unwrap().port()).into();
     let patience = Patience {
         head: Duration::from_millis(400),
         stalled: Duration::from_millis(400),
@@ -467,5 +471,17 @@ async fn guessing_costs_the_database_no_more_than_reading() {
     for unlikely in ["x", "haft_", &likely[1..], &format!("{likely}0"), &likely.to_uppercase()] {
         let fields = format!("Authorization: Bearer {unlikely}\r\n");
         served.ask(get("/v1/tools", &fields)).await.refuses(401);
+    }
+}
+
+/// A socket of IPv6 sees those of IPv4 by another spelling of their address.
+#[tokio::test(flavor = "multi_thread")]
+async fn this_machine_is_not_counted_however_its_address_is_written() {
+    let settings = |settings: &mut Settings| {
+        settings.rates = Limits { reads: 1, changes: 1, failures: 1 };
+    };
+    let served = served_at("[::]:0", settings).await;
+    for _ in 0..3 {
+        assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200);
     }
 }
