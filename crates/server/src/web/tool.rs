@@ -70,7 +70,7 @@ pub(super) async fn route(
     let known = known.map_err(|error| not_found(error, &asked))?;
     let keep = keep(version.unwrap_or(LATEST), &known);
     match &asked.part {
-        Part::Bundle(_) => bundle(&registry, headers, keep, &known, &method).await,
+        Part::Bundle(_) => bundle(&registry, headers, keep, &known).await,
         Part::Package(_) => download(&registry, headers, keep, &known, &method).await,
         Part::Manifest(_) => manifest(&registry, headers, keep, &known).await,
         _ => Ok(describe(headers, &known)),
@@ -140,12 +140,22 @@ fn describe(headers: &HeaderMap, known: &Known) -> Response {
     response
 }
 
+/// Nothing but its tag, where a client has it already: then nothing is read.
+fn unchanged(headers: &HeaderMap, tag: &str, keep: Keep, known: &Known) -> Option<Response> {
+    if !answer::has(headers, tag) {
+        return None;
+    }
+    let mut response = answer::kept(headers, tag, keep, Response::default);
+    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    Some(response)
+}
+
+/// Whoever asks for the head alone has it made too, since it tells how long it is.
 async fn bundle(
     registry: &Registry,
     headers: &HeaderMap,
     keep: Keep,
     known: &Known,
-    method: &Method,
 ) -> Result<Response, Refused> {
     if known.runtime != EntryPoint::NODE {
         let message = format!(
@@ -157,30 +167,28 @@ async fn bundle(
             .detail("runtime", known.runtime.as_str()));
     }
     let tag = format!("W/\"bundle-{}\"", known.digest);
-    let text = if answer::has(headers, &tag) || method == Method::HEAD {
-        String::new()
-    } else {
-        let room = Arc::clone(&registry.bundling).acquire_owned();
-        let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
-        let room = room.ok_or_else(|| Refused::unavailable("too many bundles are being made"))?;
-        let (digest, blobs) = (digest_of(known)?, registry.blobs.clone());
-        let (limits, described) = (registry.settings.limits, known.describe.clone());
-        // It is made to its end when whoever asked hangs up, and so the room is taken until then.
-        let made = tokio::spawn(async move {
-            let bytes = blobs.get(digest).await?;
-            let made = tokio::task::spawn_blocking(move || {
-                let _room = room;
-                let describe: Describe = serde_json::from_slice(&described).ok()?;
-                let archive =
-                    Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
-                let bundle = Bundle::new(describe, &archive).ok()?;
-                serde_json::to_string(&bundle).ok()
-            });
-            Ok::<_, BlobError>(made.await.ok().flatten())
+    if let Some(response) = unchanged(headers, &tag, keep, known) {
+        return Ok(response);
+    }
+    let room = Arc::clone(&registry.bundling).acquire_owned();
+    let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
+    let room = room.ok_or_else(|| Refused::unavailable("too many bundles are being made"))?;
+    let (digest, blobs) = (digest_of(known)?, registry.blobs.clone());
+    let (limits, described) = (registry.settings.limits, known.describe.clone());
+    // It is made to its end when whoever asked hangs up, and so the room is taken until then.
+    let made = tokio::spawn(async move {
+        let bytes = blobs.get(digest).await?;
+        let made = tokio::task::spawn_blocking(move || {
+            let _room = room;
+            let describe: Describe = serde_json::from_slice(&described).ok()?;
+            let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
+            let bundle = Bundle::new(describe, &archive).ok()?;
+            serde_json::to_string(&bundle).ok()
         });
-        let made = made.await.ok().transpose()?.flatten();
-        made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?
-    };
+        Ok::<_, BlobError>(made.await.ok().flatten())
+    });
+    let made = made.await.ok().transpose()?.flatten();
+    let text = made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?;
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
     answer::mark_yanked(&mut response, known.yanked.as_deref());
     Ok(response)
@@ -210,6 +218,9 @@ async fn download(
 ) -> Result<Response, Refused> {
     let digest = digest_of(known)?;
     let tag = format!("\"{digest}\"");
+    if let Some(response) = unchanged(headers, &tag, keep, known) {
+        return Ok(response);
+    }
     let (part, status) = match range::read(headers, known.size, &tag) {
         range::Asked::Whole => (0..known.size, StatusCode::OK),
         range::Asked::Part(part) => (part, StatusCode::PARTIAL_CONTENT),
@@ -260,16 +271,13 @@ async fn download(
             into.insert(name, value);
         }
     }
-    if into.get(header::ETAG).is_some() && status == StatusCode::PARTIAL_CONTENT {
+    if status == StatusCode::PARTIAL_CONTENT {
         let range = format!("bytes {}-{}/{}", part.start, part.end - 1, known.size);
         if let Ok(range) = HeaderValue::from_str(&range) {
             into.insert(header::CONTENT_RANGE, range);
         }
     }
-    if response.status() != StatusCode::NOT_MODIFIED {
-        let length = HeaderValue::from(part.end - part.start);
-        response.headers_mut().insert(header::CONTENT_LENGTH, length);
-    }
+    into.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
     Ok(response)
 }
 

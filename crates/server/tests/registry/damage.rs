@@ -39,6 +39,9 @@ async fn a_damaged_or_missing_file_is_told_and_the_others_are_served() {
     world.get("/v1/tools/one.x/versions/1.0.0/bundle").await.refuses(500, "INTERNAL_ERROR");
     world.get("/v1/tools/two.x/versions/1.0.0/bundle").await.refuses(500, "INTERNAL_ERROR");
     world.get("/v1/tools/two.x/versions/1.0.0/package").await.refuses(500, "INTERNAL_ERROR");
+    let tag = format!("\"{}\"", digests[1]);
+    let known = world.get_with("/v1/tools/two.x/versions/1.0.0/package", ("if-none-match", &tag));
+    assert_eq!(known.await.status, StatusCode::NOT_MODIFIED, "who has it needs no file");
     assert_eq!(world.get("/v1/tools/three.x/versions/1.0.0/bundle").await.status, StatusCode::OK);
     // Publishing the same bytes again mends it, whether it was damaged or gone.
     for name in ["one.x", "two.x"] {
