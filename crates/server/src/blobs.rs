@@ -27,6 +27,9 @@ const PERSISTENCE: Duration = Duration::from_secs(10);
 /// How often a blob may be removed between finding it and looking at it.
 const REMOVED_BETWEEN: usize = 10;
 
+/// How many folders a file is in: `sha256/ab` in that of the store.
+const SHELVES: usize = 3;
+
 /// Where the files of packages are: a folder, or a bucket.
 #[derive(Clone, Debug)]
 pub struct Blobs {
@@ -161,7 +164,10 @@ impl Blobs {
                     let mended = self.write(digest, &bytes, PutMode::Overwrite).await;
                     return mended.map_err(|error| BlobError::Store(error.into()));
                 }
-                looked => return looked.map(drop),
+                looked => {
+                    looked?;
+                    return self.make_durable(digest).await;
+                }
             }
         }
         Err(BlobError::Missing(digest))
@@ -170,6 +176,18 @@ impl Blobs {
     async fn write(&self, digest: Digest, bytes: &Bytes, mode: PutMode) -> Result<(), Failure> {
         let options = PutOptions { mode, ..PutOptions::default() };
         self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await.map(drop)
+    }
+
+    /// Whoever put a file there may have been killed before its name was on the disk; it is when this has returned.
+    async fn make_durable(&self, digest: Digest) -> Result<(), BlobError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let file = folder.join(self.key(digest).as_ref());
+        let sync = move || {
+            let names = file.ancestors().skip(1).take(SHELVES);
+            names.into_iter().try_for_each(|folder| std::fs::File::open(folder)?.sync_all())
+        };
+        let synced = tokio::task::spawn_blocking(sync).await.map_err(std::io::Error::from);
+        synced.flatten().map_err(|error| BlobError::Store(error.into()))
     }
 
     /// Reads a blob whole; what is not of its digest is refused.
