@@ -250,7 +250,7 @@ impl Registry {
         let no_randomness = |error| AccessError::Make(MakeTokenError::Randomness(error));
         let secret = Secret::generate().map_err(no_randomness)?;
         let created_at = now();
-        let token = token_for(&secret, namespace, provenance, created_at);
+        let token = token_for(&secret, &namespace, provenance, created_at);
         let identity = Identity { hash: &hash, expires_at };
         if self.store.keep_token_for(&secret, &token, &identity).await? {
             Ok((secret, token))
@@ -291,11 +291,11 @@ pub async fn trust_publisher(
     Ok(publisher)
 }
 
-fn token_for(secret: &Secret, namespace: String, provenance: Provenance, created_at: u64) -> Token {
+fn token_for(secret: &Secret, namespace: &str, provenance: Provenance, created_at: u64) -> Token {
     let life = u64::try_from(GIVEN_FOR.as_millis()).unwrap_or(0);
     Token {
         id: secret.id(),
-        scope: Scope::Namespace(namespace),
+        scope: Scope::named(namespace),
         role: Role::Publish,
         created_at,
         expires_at: Some(created_at + life),

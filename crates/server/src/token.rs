@@ -5,6 +5,7 @@
 use std::fmt;
 
 use package::digest::Digest;
+use registry::access::EVERYBODY;
 
 /// What every token begins with, so that people and programs that look for leaked secrets know it.
 const PREFIX: &str = "haft_";
@@ -131,20 +132,17 @@ impl Role {
 }
 
 impl Scope {
-    /// What is written for everybody's names.
-    const ALL: &'static str = "*";
-
     /// Its name.
     pub fn name(&self) -> &str {
         match self {
-            Scope::All => Self::ALL,
+            Scope::All => EVERYBODY,
             Scope::Namespace(namespace) => namespace,
         }
     }
 
     /// The scope of that name.
     pub fn named(name: &str) -> Self {
-        if name == Self::ALL { Scope::All } else { Scope::Namespace(name.to_owned()) }
+        if name == EVERYBODY { Scope::All } else { Scope::Namespace(name.to_owned()) }
     }
 
     /// Whether these names are among them.

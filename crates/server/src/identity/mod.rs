@@ -24,6 +24,7 @@ use registry::{NewPublisher, Provenance, Publisher};
 use serde_json::{Map, Value};
 
 use crate::store::{Store, StoreError};
+use crate::token::Scope;
 use keys::{Keys, KeysError};
 
 /// The longest identity that is looked at, in bytes.
@@ -236,8 +237,7 @@ fn sworn<'r>(
     let mut names: Vec<String> = for_us
         .iter()
         .filter(|rule| claims::fit(claims, &rule.claims))
-        .map(|rule| rule.namespace.clone())
-        .filter(|name| namespace.is_none_or(|wanted| wanted == name))
+        .filter_map(|rule| given(&rule.namespace, namespace))
         .collect();
     names.sort();
     names.dedup();
@@ -253,6 +253,12 @@ fn sworn<'r>(
         hash: hash(identity, claims, issuer),
         expires_at: (end + LEEWAY) * 1_000,
     })
+}
+
+/// Whose names a rule gives: all that it says, or as many of them as are wanted.
+fn given(ruled: &str, wanted: Option<&str>) -> Option<String> {
+    let Some(wanted) = wanted else { return Some(ruled.to_owned()) };
+    Scope::named(ruled).holds(&Scope::named(wanted)).then(|| wanted.to_owned())
 }
 
 fn of_keys(error: KeysError) -> IdentityError {

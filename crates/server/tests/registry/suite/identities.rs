@@ -248,6 +248,21 @@ pub(crate) async fn rules_of_one_issuer_do_not_shadow_one_another(mut world: Wor
     trust(&world, &ruled("acme/tools", "tools", Some(issuer.named("good/keys")))).await;
     let answer = exchange(&world, &issuer.identity(&json!({}))).await;
     assert_eq!(answer.json()["error"]["details"]["namespaces"], json!(["acme", "tools"]));
+    // A rule for everybody's names gives those of one namespace too.
+    trust(&world, &ruled("all/tools", "*", None)).await;
+    let named = async |namespace: &str| {
+        let identity = issuer.identity(&json!({"claims": {"repository": "all/tools"}}));
+        let body = json!({"identity": identity, "namespace": namespace}).to_string();
+        let request = axum::http::Request::post("/v1/tokens/exchange");
+        world.ask(request.body(body.into()).unwrap()).await
+    };
+    let given = named("one").await.json();
+    let token = given["token"].as_str().unwrap();
+    for (id, status) in [("one.x", 201), ("two.x", 403)] {
+        let answer = world.send(Method::POST, "/v1/tools", token, mcpkg(id, "1.0.0", "")).await;
+        assert_eq!(answer.status, status, "{id}");
+    }
+    named("a b").await.refuses(400, "INVALID_REQUEST");
 }
 
 pub(crate) async fn keys_are_kept_and_changed(mut world: World) {
