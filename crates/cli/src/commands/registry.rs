@@ -200,11 +200,12 @@ pub(crate) fn run(
     }
 }
 
-async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+/// Listens where this flag says.
+async fn listen(flag: &str, at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let busy = |error| {
         Failure::new(Exit::Unavailable, format!("failed to listen at {at}"))
             .cause(error)
-            .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
+            .hint(format!("{flag} ADDR:PORT names another place; port 0 is any that is free"))
     };
     let listener = TcpListener::bind(at).await.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
@@ -233,9 +234,9 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         };
         let opened = Registry::open(store, blobs, settings).await;
         let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
-        let (listener, address) = listen(args.listen).await?;
+        let (listener, address) = listen("--listen", args.listen).await?;
         let watching = match args.metrics_listen {
-            Some(address) => Some(listen(address).await?),
+            Some(address) => Some(listen("--metrics-listen", address).await?),
             None => None,
         };
         let metrics = watching.as_ref().map(|(_, address)| format!("http://{address}/metrics"));
