@@ -271,8 +271,8 @@ fn of_keys(error: KeysError) -> IdentityError {
 /// The issuer an identity names, believed or not.
 fn said_issuer(identity: &str) -> Option<String> {
     let mut parts = identity.split('.');
-    let (_, claims, signature) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() || signature.is_empty() && claims.is_empty() {
+    let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() {
         return None;
     }
     let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;

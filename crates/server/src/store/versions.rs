@@ -119,8 +119,6 @@ impl From<StoreError> for FindError {
 /// Which version is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'w> {
-    /// The highest that is offered to everybody and was not taken back.
-    Highest,
     /// The highest that is offered in this channel and was not taken back.
     HighestIn(Channel),
     /// This one, taken back or not.
@@ -278,15 +276,15 @@ impl Store {
             .bind(version)
             .fetch_optional(&self.pool)
             .await,
-            Which::Highest | Which::HighestIn(_) => {
-                sqlx::query(match which {
-                    Which::HighestIn(Channel::Beta) => {
+            Which::HighestIn(channel) => {
+                sqlx::query(match channel {
+                    Channel::Beta => {
                         "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
                          v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
                          JOIN versions v ON v.package = p.id AND v.version = p.latest_beta \
                          WHERE p.id = $1"
                     }
-                    _ => {
+                    Channel::Stable => {
                         "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
                          v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
                          JOIN versions v ON v.package = p.id AND v.version = p.latest \
