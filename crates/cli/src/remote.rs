@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use egress::http::SetupError;
+use egress::http::{SetupError, Url, is_here};
 use registry::catalog::{Catalog, Place};
 use registry::client::cache::{Cache, MOST};
 use registry::client::list::{Kind, is_name};
@@ -275,13 +275,6 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
     }
 }
 
-/// Whether an address is one of this machine.
-fn is_here(address: &str) -> bool {
-    ["http://127.0.0.1", "http://localhost", "http://[::1]"]
-        .iter()
-        .any(|here| address.starts_with(here))
-}
-
 /// What to say of a registry that did not do what it was asked.
 pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
     let exit = match error.kind() {
@@ -319,7 +312,7 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             "`haft registry token new` makes one, where the registry runs; it is read from {login}"
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
-        FetchError::Unreachable(_) if is_here(registry) => {
+        FetchError::Unreachable(_) if Url::parse(registry).is_ok_and(|url| is_here(&url)) => {
             failure.hint("`haft registry serve` serves one on this machine")
         }
         FetchError::Offline(_) => failure.hint("leave --offline out to ask the registry"),

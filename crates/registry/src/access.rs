@@ -200,6 +200,14 @@ pub struct Publisher {
     pub created_at: u64,
 }
 
+impl Publisher {
+    /// A rule that is kept.
+    pub fn new(id: String, rule: NewPublisher, created_at: u64) -> Self {
+        let NewPublisher { issuer, keys, audience, claims, algorithms, namespace } = rule;
+        Self { id, issuer, keys, audience, claims, algorithms, namespace, created_at }
+    }
+}
+
 impl Checked for Publisher {
     fn check(&self) -> Result<(), Fault> {
         Ok(())

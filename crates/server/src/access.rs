@@ -270,19 +270,11 @@ pub async fn trust_publisher(
 ) -> Result<Publisher, AccessError> {
     identity::check_rule(&rule).map_err(AccessError::Rule)?;
     let text = serde_json::to_string(&rule).unwrap_or_default();
-    let publisher = Publisher {
-        // The same rule has the same id, so that saying it twice keeps it once.
-        id: package::digest::Digest::of(text.as_bytes()).to_string()[..12].to_owned(),
-        issuer: rule.issuer,
-        keys: rule.keys,
-        audience: rule.audience,
-        claims: rule.claims,
-        algorithms: rule.algorithms,
-        namespace: rule.namespace,
-        created_at: now(),
-    };
-    store.keep_publisher(&publisher).await?;
-    Ok(publisher)
+    // The same rule has the same id, so that saying it twice keeps it once.
+    let id = package::digest::Digest::of(text.as_bytes()).to_string()[..12].to_owned();
+    let created_at = now();
+    store.keep_publisher(&id, &rule, created_at).await?;
+    Ok(Publisher::new(id, rule, created_at))
 }
 
 fn token_for(secret: &Secret, namespace: &str, provenance: Provenance, created_at: u64) -> Token {
