@@ -441,20 +441,25 @@ pub(super) async fn settle(
         let text = |column: usize| row.try_get(column).map_err(StoreError::query(doing));
         offered.push((text(0)?, text(1)?));
     }
-    let highest = |is_meant: &dyn Fn(&str) -> bool| {
-        let versions = offered.iter().filter(|(_, channel)| is_meant(channel));
-        versions.map(|(version, _)| version).max_by_key(|version| order(version)).cloned()
-    };
-    let latest = highest(&|channel| channel == State::Stable.name());
+    let (latest, latest_beta) = highest(&offered);
     sqlx::query("UPDATE packages SET latest = $1, latest_beta = $2, changed = $3 WHERE id = $4")
         .bind(latest)
-        .bind(highest(&|_| true))
+        .bind(latest_beta)
         .bind(number)
         .bind(id)
         .execute(connection)
         .await
         .map_err(StoreError::query(doing))?;
     Ok(())
+}
+
+/// The highest of the versions that are offered, each with its channel: of those that are stable, and of all.
+pub(super) fn highest(offered: &[(String, String)]) -> (Option<String>, Option<String>) {
+    let highest = |is_meant: &dyn Fn(&str) -> bool| {
+        let versions = offered.iter().filter(|(_, channel)| is_meant(channel));
+        versions.map(|(version, _)| version).max_by_key(|version| order(version)).cloned()
+    };
+    (highest(&|channel| channel == State::Stable.name()), highest(&|_| true))
 }
 
 pub(super) async fn commit(change: Changing<'_>, doing: &'static str) -> Result<(), StoreError> {

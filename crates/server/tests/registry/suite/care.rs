@@ -54,12 +54,14 @@ async fn put(world: &World, text: &'static str) -> Digest {
 /// Every damage is named, and hides no other.
 pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     let mut digests = Vec::new();
-    for name in ["whole", "missing", "damaged", "describe", "entry", "found", "digest", "latest"] {
+    let names = ["whole", "missing", "damaged", "describe", "entry", "found", "digest", "latest"];
+    for name in names.into_iter().chain(["none", "low"]) {
         digests.push((name, publish(&world, &format!("acme.{name}"), name).await));
     }
+    world.publish(mcpkg("acme.low", "1.10.0", "")).await;
     let digest = |name: &str| digests.iter().find(|(known, _)| *known == name).unwrap().1;
     let (first, findings) = checked(&world).await;
-    assert_eq!((first.versions, first.files, first.damaged, findings.len()), (8, 8, 0, 0));
+    assert_eq!((first.versions, first.files, first.damaged, findings.len()), (11, 11, 0, 0));
     assert!(first.bytes > 0);
     world.blobs.remove(digest("missing")).await.unwrap();
     world.blobs.remove(digest("damaged")).await.unwrap();
@@ -71,6 +73,8 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     world.sql("UPDATE versions SET found = REPLACE(found, 'acme', 'other') WHERE package = 'tool:acme.found'").await;
     world.sql("UPDATE versions SET digest = 'none' WHERE package = 'tool:acme.digest'").await;
     world.sql("UPDATE packages SET latest = '9.9.9' WHERE id = 'tool:acme.latest'").await;
+    world.sql("UPDATE packages SET latest = NULL WHERE id = 'tool:acme.none'").await;
+    world.sql("UPDATE packages SET latest = '1.0.0' WHERE id = 'tool:acme.low'").await;
     let (second, findings) = checked(&world).await;
     let found = |kind: Kind, what: &str| {
         let is_it = |finding: &&Finding| finding.kind == kind && finding.what == what;
@@ -82,7 +86,9 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     for name in ["describe", "entry", "found", "digest"] {
         found(Kind::Row, &format!("tool:acme.{name}@1.0.0"));
     }
-    found(Kind::Row, "tool:acme.latest");
+    for name in ["latest", "none", "low"] {
+        found(Kind::Row, &format!("tool:acme.{name}"));
+    }
     assert!(!findings.iter().any(|finding| finding.what.contains("whole")), "{findings:#?}");
     assert!(second.damaged >= 7, "{second:?}");
     // What is whole is served all the while.
@@ -489,7 +495,7 @@ pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
         ("acme.server@1.0.0", "its server.json cannot be read"),
         ("acme.listed@1.0.0", "its entry cannot be read"),
         ("acme.capability@1.0.0", "its capability cannot be read"),
-        ("acme.ahead", "its highest beta version is none that is offered"),
+        ("acme.ahead", "its highest beta version is not the one that it says"),
         ("publisher ", "it cannot be read"),
         ("nobody", "what was said of it is of no version"),
     ] {
