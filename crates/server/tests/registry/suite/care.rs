@@ -526,4 +526,14 @@ pub(crate) async fn a_file_that_two_versions_have_is_kept_once(world: World) {
         assert_eq!(restore(&fresh, &blobs, &into).await.unwrap().files, 1);
         assert_eq!(rows(&fresh).await, rows(&world.registry.store).await);
     }
+    // One that is missing is named once too.
+    let digest = Digest::of(&bytes);
+    world.blobs.remove(digest).await.unwrap();
+    let into = folder.path().join("without.tar");
+    let kept = backup(&world.registry.store, &world.blobs, &into).await.unwrap();
+    assert_eq!((kept.files, kept.damaged.len()), (0, 1), "{kept:?}");
+    let fresh = Store::file(&folder.path().join("without.db")).await.unwrap();
+    let blobs = Blobs::folder(&folder.path().join("blobs-without")).unwrap();
+    let restored = restore(&fresh, &blobs, &into).await.unwrap();
+    assert_eq!(restored.missing, [digest.to_string()]);
 }
