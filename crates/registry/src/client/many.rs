@@ -48,7 +48,7 @@ pub struct Results {
     pub total: u64,
     /// Who did not answer, and why.
     pub failed: Vec<(String, FetchError)>,
-    /// What catalogs passed over.
+    /// What was passed over, by catalogs or here.
     pub warnings: Vec<(String, String)>,
 }
 
@@ -163,15 +163,22 @@ impl Client {
             // One alone pages by itself, as deep as it likes.
             [only] => vec![only.page(question).await],
             several => {
-                let count = (question.offset + question.limit).min(limits::DEEPEST);
+                let count = question.offset.saturating_add(question.limit).min(limits::DEEPEST);
                 join_all(several.iter().map(|source| source.best(question, count))).await
             }
         };
+        let is_deep = self.sources.len() > 1
+            && question.offset.saturating_add(question.limit) > limits::DEEPEST;
         let mut answered = Vec::new();
         for (source, page) in self.sources.iter().zip(pages) {
             let name = source.name().to_owned();
             match page {
                 Ok(page) => {
+                    if is_deep && page.total > limits::DEEPEST as u64 {
+                        let most = limits::DEEPEST;
+                        let text = format!("beside others only its first {most} are looked at");
+                        results.warnings.push((name.clone(), text));
+                    }
                     results.total += page.total;
                     answered.push((name, page.results));
                 }

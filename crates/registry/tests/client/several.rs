@@ -57,6 +57,21 @@ fn what_each_finds_best_comes_first_and_priorities_decide_among_equals() {
 }
 
 #[test]
+fn whoever_is_not_looked_through_to_the_end_is_told_of() {
+    let many: Vec<String> = (0..1_200).map(|number| format!("demo.t{number}")).collect();
+    let many: Vec<&'static str> = many.into_iter().map(|id| &*id.leak()).collect();
+    let (desk, large, small) = (Desk::new(), registry(many.leak()), registry(&["a"]));
+    let both = client(&desk, &[("large", &large), ("small", &small)]);
+    let warned = |offset| {
+        let question = Question { words: "x".to_owned(), offset, limit: 50, ..Question::default() };
+        let results = wait(both.search(&question)).unwrap();
+        results.warnings.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(warned(900), [""; 0]);
+    assert_eq!(warned(1_150), ["large"]);
+}
+
+#[test]
 fn one_alone_pages_by_itself() {
     let (desk, one) = (Desk::new(), registry(&["a", "b", "c"]));
     let client = client(&desk, &[("only", &one)]);
