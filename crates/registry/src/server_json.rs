@@ -47,7 +47,7 @@ pub fn of_package(package: &Package, manifest: &[u8]) -> Option<Told> {
         return None;
     }
     let text = |key: &str| server.get(key).and_then(Value::as_str).unwrap_or_default();
-    let words = format!("{name} {}", text("description")).to_lowercase();
+    let words = format!("{name} {} {}", text("title"), text("description")).to_lowercase();
     Some(Told { name, server, words })
 }
 
