@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use egress::http::SetupError;
+use egress::http::{SetupError, Url, is_here};
 use registry::catalog::{Catalog, Place};
 use registry::client::cache::{Cache, MOST};
 use registry::client::list::{Kind, is_name};
@@ -178,10 +178,8 @@ impl<'h> Known<'h> {
     fn source(&self, listed: &Listed, how: Environment) -> Result<Source, Failure> {
         let place = match listed.kind {
             Kind::Registry => return Ok(Source::Registry(Box::new(self.remote(listed, how)?))),
-            Kind::WellKnown => Place::WellKnown(self.fetcher(listed, None)?),
-            Kind::Catalog if listed.url.contains("://") => {
-                Place::Address(self.fetcher(listed, None)?)
-            }
+            Kind::WellKnown => Place::WellKnown(self.lister(listed)?),
+            Kind::Catalog if listed.has_address() => Place::Address(self.lister(listed)?),
             Kind::Catalog => Place::File(listed.url.clone().into()),
             Kind::Folder => Place::Folder(listed.url.clone().into()),
         };
@@ -191,6 +189,12 @@ impl<'h> Known<'h> {
     fn remote(&self, listed: &Listed, how: Environment) -> Result<Remote, Failure> {
         let token = self.token(listed, how)?;
         Ok(Remote::new(&listed.name, self.fetcher(listed, token.as_ref())?))
+    }
+
+    /// What fetches a catalog. The token of the environment is for registries, never for whoever lists something.
+    fn lister(&self, listed: &Listed) -> Result<Fetcher, Failure> {
+        let token = self.token(listed, Meant::AmongOthers)?;
+        self.fetcher(listed, token.as_ref())
     }
 
     fn fetcher(&self, listed: &Listed, token: Option<&Token>) -> Result<Fetcher, Failure> {
@@ -262,6 +266,10 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
     match error {
         FindError::Nowhere => Failure::new(Exit::NotFound, format!("no registry has `{id}`"))
             .hint("`haft search` finds what there is"),
+        FindError::NoVersion(name) => {
+            Failure::new(Exit::NotFound, format!("`{name}` does not offer `{id}`"))
+                .hint("it has other versions, or has taken them back")
+        }
         FindError::InSeveral(_) => {
             let message = format!("`{id}` is in several registries: {error}");
             Failure::new(Exit::Conflict, message)
@@ -270,13 +278,6 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
         FindError::Failed(name, cause) => failed(name, cause),
         FindError::NoRegistries => none_named(),
     }
-}
-
-/// Whether an address is one of this machine.
-fn is_here(address: &str) -> bool {
-    ["http://127.0.0.1", "http://localhost", "http://[::1]"]
-        .iter()
-        .any(|here| address.starts_with(here))
 }
 
 /// What to say of a registry that did not do what it was asked.
@@ -319,7 +320,7 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             "`haft registry token new` makes one, where the registry runs; it is read from {login}"
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
-        FetchError::Unreachable(_) if is_here(registry) => {
+        FetchError::Unreachable(_) if Url::parse(registry).is_ok_and(|url| is_here(&url)) => {
             failure.hint("`haft registry serve` serves one on this machine")
         }
         FetchError::Offline(_) => failure.hint("leave --offline out to ask the registry"),

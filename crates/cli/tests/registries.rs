@@ -199,6 +199,10 @@ fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     desk.done(&["registry", "get", "demo.text.stats", "--registry", "second"]);
     desk.done(&["registry", "get", "demo.units.convert"]);
     desk.refused(&["registry", "get", "demo.nothing"], 3, "no registry has");
+    desk.refused(&["registry", "get", "demo.units.convert@9.0.0"], 3, "`second` does not offer");
+    // Who has taken it back still has it: the other one does not take its place.
+    desk.done(&["yank", "demo.text.stats@1.0.0", "--registry", "first"]);
+    desk.refused(&["registry", "get", "demo.text.stats"], 5, "--registry NAME");
     // One that is gone is told of; what it may have is not guessed.
     drop(one);
     let found = desk.done(&["search", "units", "--json"]);
@@ -222,6 +226,24 @@ fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     assert!(found["results"].as_array().unwrap().iter().any(|one| one["name"] == "demo.echo"));
     desk.refused(&["publish", "text-stats"], 2, "no registry is named");
     desk.refused(&["registry", "get", "demo.echo"], 2, "a catalog");
+}
+
+#[test]
+fn the_catalog_of_a_private_registry_is_read_with_a_token() {
+    let desk = Desk::with_alice();
+    let served = Served::at(&desk.path("served"), &["--private"]);
+    join(&desk, &served, "team", "served");
+    let greet = repository().join("examples/capability/greet");
+    desk.done(&["publish", greet.to_str().unwrap(), "--registry", "team", "--no-test"]);
+    desk.done(&["registry", "add", "listed", &format!("{}/v1/catalog.json", served.url)]);
+    let search = ["search", "greet", "--registry", "listed", "--json"];
+    fails(&desk.haft(&search), 4, "token");
+    let kept = desk.haft_with(&["registry", "login", "listed"], Some(&token_of(&desk, "served")));
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    assert_eq!(desk.done(&search).json()["results"][0]["name"], "demo.greet");
+    let folder = repository().join("examples");
+    desk.done(&["registry", "add", "here", folder.to_str().unwrap()]);
+    desk.refused(&["registry", "login", "here"], 2, "needs no token");
 }
 
 /// Answers one description, then sends a package byte by byte for ever.

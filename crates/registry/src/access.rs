@@ -9,6 +9,8 @@ use crate::read::{Checked, Fault};
 
 /// The longest name of a namespace, in bytes.
 pub const LONGEST_NAMESPACE: usize = 256;
+/// What is written for everybody's names.
+pub const EVERYBODY: &str = "*";
 
 /// Where a version was built, as the issuer of an identity has sworn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +48,7 @@ pub struct NewToken {
 
 impl Checked for NewToken {
     fn check(&self) -> Result<(), Fault> {
-        check_namespace(&self.namespace)
+        check_scope(&self.namespace)
     }
 }
 
@@ -172,7 +174,7 @@ impl Checked for NewPublisher {
         if self.algorithms.is_empty() {
             return Err(Fault::Empty("algorithms"));
         }
-        check_namespace(&self.namespace)
+        check_scope(&self.namespace)
     }
 }
 
@@ -230,6 +232,14 @@ pub struct Publisher {
     pub created_at: u64,
 }
 
+impl Publisher {
+    /// A rule that is kept.
+    pub fn new(id: String, rule: NewPublisher, created_at: u64) -> Self {
+        let NewPublisher { issuer, keys, audience, claims, algorithms, namespace } = rule;
+        Self { id, issuer, keys, audience, claims, algorithms, namespace, created_at }
+    }
+}
+
 impl Checked for Publisher {
     fn check(&self) -> Result<(), Fault> {
         Ok(())
@@ -268,16 +278,28 @@ impl std::fmt::Debug for Exchange {
 
 impl Checked for Exchange {
     fn check(&self) -> Result<(), Fault> {
-        if self.identity.trim().is_empty() { Err(Fault::Empty("identity")) } else { Ok(()) }
+        if self.identity.trim().is_empty() {
+            return Err(Fault::Empty("identity"));
+        }
+        self.namespace.as_deref().map_or(Ok(()), check_scope)
     }
 }
 
 /// Whether something can be the name of a namespace.
 pub fn check_namespace(name: &str) -> Result<(), Fault> {
-    if name.trim().is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err(Fault::Empty("namespace"));
+    match name {
+        "" => Err(Fault::Empty("namespace")),
+        _ if name.len() > LONGEST_NAMESPACE => Err(Fault::Long("namespace")),
+        _ if name == EVERYBODY || name.contains(|c: char| c.is_control() || c.is_whitespace()) => {
+            Err(Fault::Name(name.to_owned()))
+        }
+        _ => Ok(()),
     }
-    if name.len() > LONGEST_NAMESPACE { Err(Fault::Long("namespace")) } else { Ok(()) }
+}
+
+/// Whether something says whose names are meant: those of a namespace, or everybody's.
+pub fn check_scope(name: &str) -> Result<(), Fault> {
+    if name == EVERYBODY { Ok(()) } else { check_namespace(name) }
 }
 
 #[cfg(test)]
@@ -331,6 +353,17 @@ mod tests {
         ] {
             assert_eq!(names_somebody(claim, pattern), names, "{claim}={pattern}");
         }
+    }
+
+    #[test]
+    fn everybodys_names_are_no_namespace() {
+        assert_eq!(check_namespace("acme"), Ok(()));
+        assert_eq!(check_namespace(""), Err(Fault::Empty("namespace")));
+        for name in ["*", "a b", " ", "a\u{0}"] {
+            assert_eq!(check_namespace(name), Err(Fault::Name(name.to_owned())));
+        }
+        assert_eq!((check_scope("*"), check_scope("acme")), (Ok(()), Ok(())));
+        assert!(check_scope("a b").is_err());
     }
 
     #[test]

@@ -19,6 +19,7 @@
 //! | [`mcp`] | what a registry of the MCP world answers |
 //! | [`import`] | what others hold, made into packages |
 //! | [`mod@read`] | bytes from outside, read strictly |
+//! | `link` | where a list goes on |
 //! | [`client`] | registries asked from somewhere else |
 //! | [`catalog`] | tools that somebody lists without running a registry |
 
@@ -32,6 +33,7 @@ pub mod error;
 pub mod find;
 pub mod identity;
 pub mod import;
+mod link;
 pub mod mcp;
 pub mod of_package;
 pub mod read;

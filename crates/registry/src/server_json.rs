@@ -49,7 +49,7 @@ pub fn of_package(package: &Package, manifest: &[u8]) -> Option<Told> {
     let text = |key: &str| server.get(key).and_then(Value::as_str).unwrap_or_default();
     // Nobody looks for what is not seen, and not every database keeps it.
     let seen = |c: char| if c.is_control() { ' ' } else { c };
-    let words = format!("{name} {}", text("description")).to_lowercase();
+    let words = format!("{name} {} {}", text("title"), text("description")).to_lowercase();
     let words = words.chars().map(seen).collect();
     Some(Told { name, server, words })
 }

@@ -118,6 +118,11 @@ pub struct Yank {
     pub reason: String,
 }
 
+impl Yank {
+    /// What stands in the header for a reason that nobody gave.
+    pub const NO_REASON: &str = "yes";
+}
+
 impl Checked for Yank {
     fn check(&self) -> Result<(), Fault> {
         check_reason(&self.reason)

@@ -1,7 +1,8 @@
 //! The files of packages, by their digest.
 //!
 //! A blob is written once: the store itself refuses to write it again, and what is there is looked at before
-//! it counts. When [`Blobs::put`] has returned, the bytes outlive the end of any process and a power cut.
+//! it counts. Only what is damaged is written over, by bytes that have its digest. When [`Blobs::put`] has
+//! returned, the bytes outlive the end of any process and a power cut.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,9 @@ const PERSISTENCE: Duration = Duration::from_secs(10);
 
 /// How often a blob may be removed between finding it and looking at it.
 const REMOVED_BETWEEN: usize = 10;
+
+/// How many folders a file is in: `sha256/ab` in that of the store.
+const SHELVES: usize = 3;
 
 /// Where the files of packages are: a folder, or a bucket.
 #[derive(Clone, Debug)]
@@ -190,9 +194,8 @@ impl Blobs {
     /// Keeps bytes, durably, under their digest.
     pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<(), BlobError> {
         for _ in 0..REMOVED_BETWEEN {
-            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-            match self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await {
-                Ok(_) => return Ok(()),
+            match self.write(digest, &bytes, PutMode::Create).await {
+                Ok(()) => return Ok(()),
                 Err(Failure::AlreadyExists { .. }) => {}
                 Err(error) => return Err(BlobError::Store(error.into())),
             }
@@ -200,10 +203,34 @@ impl Blobs {
             // removed that meanwhile, it is put there again.
             match self.verify(digest).await {
                 Err(BlobError::Missing(_)) => {}
-                looked => return looked.map(drop),
+                Err(BlobError::Damaged(_)) if Digest::of(&bytes) == digest => {
+                    let mended = self.write(digest, &bytes, PutMode::Overwrite).await;
+                    return mended.map_err(|error| BlobError::Store(error.into()));
+                }
+                looked => {
+                    looked?;
+                    return self.make_durable(digest).await;
+                }
             }
         }
         Err(BlobError::Missing(digest))
+    }
+
+    async fn write(&self, digest: Digest, bytes: &Bytes, mode: PutMode) -> Result<(), Failure> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await.map(drop)
+    }
+
+    /// Whoever put a file there may have been killed before its name was on the disk; it is when this has returned.
+    async fn make_durable(&self, digest: Digest) -> Result<(), BlobError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let file = folder.join(self.key(digest).as_ref());
+        let sync = move || {
+            let names = file.ancestors().skip(1).take(SHELVES);
+            names.into_iter().try_for_each(|folder| std::fs::File::open(folder)?.sync_all())
+        };
+        let synced = tokio::task::spawn_blocking(sync).await.map_err(std::io::Error::from);
+        synced.flatten().map_err(|error| BlobError::Store(error.into()))
     }
 
     /// Reads a blob whole; what is not of its digest is refused.

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`token`] | what somebody shows to be let in |
 //! | [`blobs`] | the files of packages, by their digest |
+//! | `stored` | the manifest of a version, read as it is kept |
 //! | [`store`] | what is known: packages, versions, tokens |
 //! | [`doors`] | what other worlds are told of a version |
 //! | [`hub`] | a tool as the hub of the Jumith world takes it |
@@ -38,6 +39,7 @@ mod ready;
 pub mod service;
 pub mod settings;
 pub mod store;
+mod stored;
 pub mod token;
 pub mod upload;
 pub mod web;

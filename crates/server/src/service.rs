@@ -404,6 +404,7 @@ impl Registry {
         token: &Token,
         form: Arc<HubForm>,
         channel: Channel,
+        room: impl Send + 'static,
     ) -> Result<Published, ChangeError> {
         let id = form.id().map_err(ChangeError::Form)?;
         for _ in 0..ATTEMPTS {
@@ -415,8 +416,9 @@ impl Registry {
             };
             let version = next_version(known.iter().map(|known| known.version.as_str()));
             let (limits, form) = (self.settings.limits, Arc::clone(&form));
-            let work = move || form.upload(&version, &limits);
-            let read =
+            let work = move || (form.upload(&version, &limits), room);
+            let read;
+            (read, room) =
                 tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
             match self.publish_read(token, read.map_err(ChangeError::Form)?, channel).await {
                 Err(ChangeError::Conflict(PublishError::OtherBytes(_))) => {}

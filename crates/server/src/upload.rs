@@ -11,6 +11,7 @@ use manifest::document::{MAX_MANIFEST, Options, read};
 use manifest::finding::{Finding, Severity};
 use manifest::folder::check_with_folder;
 use manifest::model::{Entry, Package};
+use manifest::shape::{is_unseen, mixes_alphabets};
 use package::archive::{Archive, Trailer};
 use package::bundle::{Bundle, BundleError, DESCRIPTION};
 use package::contents::{Around, Contents, find_manifest, listing};
@@ -291,9 +292,9 @@ fn check_names(describe: &Describe) -> Result<(), UploadError> {
         if plain.is_empty() {
             return Err(UploadError::NoId);
         }
-        let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && !is_hidden(c);
+        let is_strange = plain.contains(|c: char| c.is_whitespace() || is_unseen(c));
         let has_dots = plain.split('/').any(|part| ["", ".", ".."].contains(&part));
-        if name.len() > LONGEST_ID || !plain.chars().all(is_plain) || has_dots {
+        if name.len() > LONGEST_ID || is_strange || has_dots || mixes_alphabets(plain) {
             return Err(UploadError::Name(what, name.chars().take(80).collect()));
         }
     }
@@ -307,11 +308,6 @@ fn check_names(describe: &Describe) -> Result<(), UploadError> {
         return Err(UploadError::Name("summary, tags, secrets or provider of", name));
     }
     Ok(())
-}
-
-/// Characters that are not seen, or that turn the order of others around.
-fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn told(path: &str, finding: &Finding) -> Told {

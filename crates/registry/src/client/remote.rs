@@ -122,7 +122,7 @@ impl Remote {
             }
         };
         let most = self.fetcher.settings.limits.describe;
-        let (describe, Answer { body, yanked }): (Describe, _) =
+        let (describe, Answer { body, yanked, .. }): (Describe, _) =
             self.read(url, most, "description").await?;
         bounds::check_describe(&describe, id, version)?;
         if version.is_none() {

@@ -36,9 +36,9 @@ pub async fn backup(store: &Store, blobs: &Blobs, into: &Path) -> Result<Kept, C
     let mut sink = Sink::new(into)?;
     let mut kept = Kept::default();
     let temporary = "a temporary file";
-    let mut rows = tempfile::tempfile().map_err(failed(temporary))?;
+    let mut rows = sink.scratch()?;
     // One line for each version: several may have the same file, which is kept once.
-    let mut names = tempfile::tempfile().map_err(failed(temporary))?;
+    let mut names = sink.scratch()?;
     let mut hasher = Hasher::default();
     {
         let mut rows = BufWriter::new(&mut rows);

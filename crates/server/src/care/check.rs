@@ -103,6 +103,7 @@ pub async fn check(
         found(&mut checked, Kind::Row, format!("publisher {rule}"), "it cannot be read".to_owned());
     }
     let mut last: Named = (String::new(), String::new());
+    let mut package = String::new();
     loop {
         let Read { rows: names, unread } = store.named_after(&last).await?;
         for _ in 0..unread {
@@ -111,6 +112,12 @@ pub async fn check(
         }
         let Some(end) = names.last().cloned() else { break };
         for named in names {
+            if named.0 != package {
+                named.0.clone_into(&mut package);
+                for why in store.look_at_highest(&package).await? {
+                    found(&mut checked, Kind::Row, package.clone(), why);
+                }
+            }
             checked.versions += 1;
             let what = format!("{}@{}", named.0, named.1);
             let looked = store.look_at(&named).await?;

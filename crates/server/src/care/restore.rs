@@ -3,6 +3,7 @@
 //! Package files come first, each looked at; then all rows appear in one step. Whoever is killed before that step
 //! leaves an empty registry and can begin again.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
 
@@ -96,12 +97,15 @@ pub async fn restore(
     let mut rows = rows.into_file();
     let temporary = "a temporary file";
     rows.rewind().map_err(failed(temporary))?;
+    let missing: HashSet<&str> = tail.missing.iter().map(String::as_str).collect();
+    let mut seen = HashSet::new();
     for line in BufReader::new(&rows).lines() {
         let line = line.map_err(failed(temporary))?;
-        let Some(digest) = digest_of(&line) else { continue };
+        // Several versions may have the same file.
+        let Some(digest) = digest_of(&line).filter(|digest| seen.insert(*digest)) else { continue };
         match blobs.size(digest).await {
             Ok(_) => {}
-            Err(BlobError::Missing(_)) if tail.missing.contains(&digest.to_string()) => {
+            Err(BlobError::Missing(_)) if missing.contains(digest.to_string().as_str()) => {
                 restored.missing.push(digest.to_string());
             }
             Err(BlobError::Missing(_)) => {

@@ -11,18 +11,23 @@ const READ: &str = "look for trusted publishers";
 
 impl Store {
     /// Keeps a rule; the same rule again changes nothing.
-    pub async fn keep_publisher(&self, publisher: &Publisher) -> Result<(), StoreError> {
-        let rule = serde_json::to_string(&rule_of(publisher)).unwrap_or_default();
+    pub async fn keep_publisher(
+        &self,
+        id: &str,
+        rule: &NewPublisher,
+        created_at: u64,
+    ) -> Result<(), StoreError> {
+        let text = serde_json::to_string(rule).unwrap_or_default();
         let mut change = self.change(KEEP).await?;
         sqlx::query(
             "INSERT INTO publishers (id, issuer, namespace, rule, created_at) \
              VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
         )
-        .bind(&publisher.id)
-        .bind(&publisher.issuer)
-        .bind(&publisher.namespace)
-        .bind(rule)
-        .bind(stored(publisher.created_at))
+        .bind(id)
+        .bind(&rule.issuer)
+        .bind(&rule.namespace)
+        .bind(text)
+        .bind(stored(created_at))
         .execute(&mut *change.transaction)
         .await
         .map_err(StoreError::query(KEEP))?;
@@ -61,30 +66,10 @@ impl Store {
     }
 }
 
-fn rule_of(publisher: &Publisher) -> NewPublisher {
-    NewPublisher {
-        issuer: publisher.issuer.clone(),
-        keys: publisher.keys.clone(),
-        audience: publisher.audience.clone(),
-        claims: publisher.claims.clone(),
-        algorithms: publisher.algorithms.clone(),
-        namespace: publisher.namespace.clone(),
-    }
-}
-
 /// A row that cannot be read trusts nobody.
 fn publisher_of(row: &AnyRow) -> Result<Publisher, sqlx::Error> {
     let rule: String = row.try_get(1)?;
     let rule: NewPublisher =
         registry::read(rule.as_bytes()).map_err(|error| sqlx::Error::Decode(error.into()))?;
-    Ok(Publisher {
-        id: row.try_get(0)?,
-        issuer: rule.issuer,
-        keys: rule.keys,
-        audience: rule.audience,
-        claims: rule.claims,
-        algorithms: rule.algorithms,
-        namespace: rule.namespace,
-        created_at: read(row.try_get(2)?),
-    })
+    Ok(Publisher::new(row.try_get(0)?, rule, read(row.try_get(2)?)))
 }

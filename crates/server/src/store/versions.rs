@@ -121,8 +121,6 @@ impl From<StoreError> for FindError {
 /// Which version is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'w> {
-    /// The highest that is offered to everybody and was not taken back.
-    Highest,
     /// The highest that is offered in this channel and was not taken back.
     HighestIn(Channel),
     /// This one, taken back or not.
@@ -249,15 +247,15 @@ impl Store {
             .bind(version)
             .fetch_optional(&self.pool)
             .await,
-            Which::Highest | Which::HighestIn(_) => {
-                sqlx::query(match which {
-                    Which::HighestIn(Channel::Beta) => {
+            Which::HighestIn(channel) => {
+                sqlx::query(match channel {
+                    Channel::Beta => {
                         "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
                          v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
                          JOIN versions v ON v.package = p.id AND v.version = p.latest_beta \
                          WHERE p.id = $1"
                     }
-                    _ => {
+                    Channel::Stable => {
                         "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
                          v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
                          JOIN versions v ON v.package = p.id AND v.version = p.latest \
@@ -413,20 +411,25 @@ pub(super) async fn settle(
         let text = |column: usize| row.try_get(column).map_err(StoreError::query(doing));
         offered.push((text(0)?, text(1)?));
     }
-    let highest = |is_meant: &dyn Fn(&str) -> bool| {
-        let versions = offered.iter().filter(|(_, channel)| is_meant(channel));
-        versions.map(|(version, _)| version).max_by_key(|version| order(version)).cloned()
-    };
-    let latest = highest(&|channel| channel == State::Stable.name());
+    let (latest, latest_beta) = highest(&offered);
     sqlx::query("UPDATE packages SET latest = $1, latest_beta = $2, changed = $3 WHERE id = $4")
         .bind(latest)
-        .bind(highest(&|_| true))
+        .bind(latest_beta)
         .bind(number)
         .bind(id)
         .execute(connection)
         .await
         .map_err(StoreError::query(doing))?;
     Ok(())
+}
+
+/// The highest of the versions that are offered, each with its channel: of those that are stable, and of all.
+pub(super) fn highest(offered: &[(String, String)]) -> (Option<String>, Option<String>) {
+    let highest = |is_meant: &dyn Fn(&str) -> bool| {
+        let versions = offered.iter().filter(|(_, channel)| is_meant(channel));
+        versions.map(|(version, _)| version).max_by_key(|version| order(version)).cloned()
+    };
+    (highest(&|channel| channel == State::Stable.name()), highest(&|_| true))
 }
 
 pub(super) async fn commit(change: Changing<'_>, doing: &'static str) -> Result<(), StoreError> {

@@ -15,9 +15,6 @@ use crate::settings::Reading;
 use crate::store::tokens::Token;
 use crate::token::{Scope, Secret};
 
-/// The longest token that is looked at.
-const LONGEST: usize = 256;
-
 /// Who asks, as far as is known. Every request has one before anything is answered.
 #[derive(Clone, Debug)]
 pub(super) struct Caller(pub(super) Option<Token>);
@@ -52,12 +49,15 @@ pub(super) async fn token(
         }
         _ => None,
     };
-    let token = token.filter(|token| token.len() <= LONGEST);
     let token =
         token.ok_or_else(|| Refused::no_token("show a token as `Authorization: Bearer`"))?;
-    let secret = Secret::shown(&token);
+    // What cannot be a token is not looked for.
+    let found = match Secret::shown(&token) {
+        Some(secret) => registry.store.token(&secret).await?,
+        None => None,
+    };
     // Whether a token is unknown, has ended or was revoked is nobody's business but its owner's.
-    match registry.store.token(&secret).await? {
+    match found {
         Some(token) if token.is_good(now()) => {
             watch::note_caller(&token.id);
             Ok(token)

@@ -70,7 +70,7 @@ pub(super) async fn publish(
             let sent = Sent { bytes, id, report: report.map(|report| *report) };
             registry.publish(&token, sent, channel, room).await
         }
-        Form::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel).await,
+        Form::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel, room).await,
     };
     let published = published.map_err(|error| Refused::change(error, "", None))?;
     let status = match published.outcome {

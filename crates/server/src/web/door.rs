@@ -83,13 +83,20 @@ async fn let_in(registry: &Registry, request: &mut Request) -> Result<(), Refuse
     let is_reading = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
     let must_show = registry.settings.reading == Reading::Tokens && !is_exchange;
     let showing = if must_show && is_reading { Showing::BearerOrPassword } else { Showing::Bearer };
-    let token = if must_show || caller::shows_token(request.headers()) {
+    let shows_token = caller::shows_token(request.headers());
+    let token = if must_show || shows_token {
+        let is_guess = request.headers().contains_key(header::AUTHORIZATION);
+        // Each look-up costs the database a question. Whoever has guessed too often pays for them as for reads.
+        if let Some(who) = from.as_ref().filter(|_| is_guess)
+            && registry.rates.failures.check(who, now).is_err()
+        {
+            registry.rates.reads.take(who, now).map_err(Refused::too_often)?;
+        }
         match caller::token(registry, request.headers(), showing).await {
             Ok(token) => Some(token),
             Err(refused) => {
-                // Whoever shows a token that is good is let in, whatever others do at the same address.
-                let is_counted = refused.is_unauthorized()
-                    && request.headers().contains_key(header::AUTHORIZATION);
+                // Whoever shows a token that is good is let in, though others have guessed at the same address.
+                let is_counted = refused.is_unauthorized() && is_guess;
                 if let Some(who) = from.as_ref().filter(|_| is_counted) {
                     registry.rates.failures.take(who, now).map_err(Refused::too_often)?;
                 }
@@ -141,14 +148,13 @@ fn check_host(request: &Request) -> Result<(), Refused> {
 
 /// From where somebody asks; none who is on this machine.
 pub(super) fn from(registry: &Registry, request: &Request) -> Option<std::net::IpAddr> {
-    let peer = request.extensions().get::<Peer>()?.0.ip();
-    let proxies = &registry.settings.proxies;
-    // What a header says is never this machine: anybody can write it.
+    let peer = request.extensions().get::<Peer>()?.0;
+    // Who asks for others is not this machine, and nor is what a header says: anybody can write it. A proxy that
+    // nobody has named is counted as one, so that it opens no door for all behind it.
     let is_told =
         ["x-forwarded-for", "forwarded"].iter().any(|name| request.headers().contains_key(*name));
-    let is_proxy = is_told && proxies.iter().any(|network| network.contains(&peer));
-    let is_here = peer.is_loopback() && !is_proxy;
-    (!is_here).then(|| address::of(peer, request.headers(), proxies))
+    let is_here = peer.is_loopback() && !is_told;
+    (!is_here).then(|| address::of(peer, request.headers(), &registry.settings.proxies))
 }
 
 /// What is answered to one is kept by nobody for others.

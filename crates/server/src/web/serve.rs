@@ -119,7 +119,7 @@ pub async fn serve_with(
         let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {
             let app = app.clone();
             spoken.store(true, Ordering::Relaxed);
-            request.extensions_mut().insert(Peer(peer));
+            request.extensions_mut().insert(Peer(address));
             // Of the older protocol `Guarded` sees enough.
             let asked = (request.version() == Version::HTTP_2).then(|| seen.begins());
             async move {

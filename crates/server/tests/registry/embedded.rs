@@ -54,6 +54,7 @@ embedded! {
     identities::an_identity_is_exchanged_once_and_told_with_the_version,
     identities::identities_that_are_not_good_are_refused,
     identities::issuers_that_lie_or_are_slow_are_not_waited_for,
+    identities::rules_of_one_issuer_do_not_shadow_one_another,
     identities::keys_are_kept_and_changed,
     reviewing::what_waits_is_seen_by_its_publisher_and_reviewers_alone,
     reviewing::what_is_approved_is_offered_in_its_channel,

@@ -56,13 +56,17 @@ impl Raw {
 }
 
 async fn served(change: impl FnOnce(&mut Settings)) -> Served {
+    served_at("127.0.0.1:0", change).await
+}
+
+async fn served_at(place: &str, change: impl FnOnce(&mut Settings)) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("registry.db").display().to_string();
     let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
     let mut world = World::new(database, blobs, folder).await;
     world.set(change).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind(place).await.unwrap();
+    let address = ([127, 0, 0, 1], listener.local_addr().unwrap().port()).into();
     let patience = Patience {
         head: Duration::from_millis(400),
         stalled: Duration::from_millis(400),
@@ -568,4 +572,56 @@ async fn nobody_is_on_this_machine_because_a_header_says_so() {
         assert_eq!(statuses.last(), Some(&429), "{claim}: {statuses:?}");
     }
     assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_on_this_machine_that_nobody_named_opens_no_door() {
+    let served = served(|settings| {
+        settings.rates = Limits { reads: 3, changes: 3, failures: 2 };
+    })
+    .await;
+    for (number, name) in
+        ["X-Forwarded-For: ", "Forwarded: for="].into_iter().cycle().take(3).enumerate()
+    {
+        let told = format!("{name}192.0.2.{number}\r\n");
+        assert_eq!(served.ask(get("/v1/tools", &told)).await.status, 200);
+    }
+    served.ask(get("/v1/tools", "X-Forwarded-For: 192.0.2.9\r\n")).await.refuses(429);
+    assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200, "this machine is not counted");
+}
+
+/// The tokens are away: whoever is not refused by then has asked the database.
+#[tokio::test(flavor = "multi_thread")]
+async fn guessing_costs_the_database_no_more_than_reading() {
+    let served = served(|settings| {
+        settings.rates = Limits { reads: 2, changes: 3, failures: 1 };
+        settings.proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let guess = |token: &str, from: &str| {
+        format!("Authorization: Bearer {token}\r\nX-Forwarded-For: {from}\r\n")
+    };
+    let likely = format!("haft_{}", "0".repeat(64));
+    for status in [401, 429, 429] {
+        served.ask(get("/v1/tools", &guess(&likely, "192.0.2.1"))).await.refuses(status);
+    }
+    served.world.sql("ALTER TABLE tokens RENAME TO away").await;
+    served.ask(get("/v1/tools", &guess(&likely, "192.0.2.1"))).await.refuses(429);
+    served.ask(get("/v1/tools", &guess(&likely, "192.0.2.2"))).await.refuses(503);
+    for unlikely in ["x", "haft_", &likely[1..], &format!("{likely}0"), &likely.to_uppercase()] {
+        let fields = format!("Authorization: Bearer {unlikely}\r\n");
+        served.ask(get("/v1/tools", &fields)).await.refuses(401);
+    }
+}
+
+/// A socket of IPv6 sees those of IPv4 by another spelling of their address.
+#[tokio::test(flavor = "multi_thread")]
+async fn this_machine_is_not_counted_however_its_address_is_written() {
+    let settings = |settings: &mut Settings| {
+        settings.rates = Limits { reads: 1, changes: 1, failures: 1 };
+    };
+    let served = served_at("[::]:0", settings).await;
+    for _ in 0..3 {
+        assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200);
+    }
 }

@@ -49,7 +49,7 @@ use crate::service::Registry;
 #[derive(Debug)]
 struct Pages {
     registry: Arc<Registry>,
-    inside: inside::Cache,
+    inside: Arc<inside::Cache>,
     counted: find::Counted,
 }
 
@@ -57,7 +57,7 @@ struct Pages {
 pub(super) fn routes(registry: &Arc<Registry>) -> Router<Arc<Registry>> {
     let pages = Pages {
         registry: Arc::clone(registry),
-        inside: inside::Cache::default(),
+        inside: Arc::default(),
         counted: find::Counted::default(),
     };
     Router::new()

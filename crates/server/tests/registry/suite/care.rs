@@ -27,7 +27,7 @@ use super::world::{World, ask};
 
 const AT_ONCE: Duration = Duration::ZERO;
 
-async fn checked(world: &World) -> (Checked, Vec<Finding>) {
+pub(crate) async fn checked(world: &World) -> (Checked, Vec<Finding>) {
     let mut findings = Vec::new();
     let done = check(&world.registry.store, &world.blobs, |finding| findings.push(finding)).await;
     (done.unwrap(), findings)
@@ -56,12 +56,14 @@ async fn put(world: &World, text: &'static str) -> Digest {
 /// Every damage is named, and hides no other.
 pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     let mut digests = Vec::new();
-    for name in ["whole", "missing", "damaged", "describe", "entry", "found", "digest", "latest"] {
+    let names = ["whole", "missing", "damaged", "describe", "entry", "found", "digest", "latest"];
+    for name in names.into_iter().chain(["none", "low"]) {
         digests.push((name, publish(&world, &format!("acme.{name}"), name).await));
     }
+    world.publish(mcpkg("acme.low", "1.10.0", "")).await;
     let digest = |name: &str| digests.iter().find(|(known, _)| *known == name).unwrap().1;
     let (first, findings) = checked(&world).await;
-    assert_eq!((first.versions, first.files, first.damaged, findings.len()), (8, 8, 0, 0));
+    assert_eq!((first.versions, first.files, first.damaged, findings.len()), (11, 11, 0, 0));
     assert!(first.bytes > 0);
     world.blobs.remove(digest("missing")).await.unwrap();
     world.blobs.remove(digest("damaged")).await.unwrap();
@@ -73,6 +75,8 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     world.sql("UPDATE versions SET found = REPLACE(found, 'acme', 'other') WHERE package = 'tool:acme.found'").await;
     world.sql("UPDATE versions SET digest = 'none' WHERE package = 'tool:acme.digest'").await;
     world.sql("UPDATE packages SET latest = '9.9.9' WHERE id = 'tool:acme.latest'").await;
+    world.sql("UPDATE packages SET latest = NULL WHERE id = 'tool:acme.none'").await;
+    world.sql("UPDATE packages SET latest = '1.0.0' WHERE id = 'tool:acme.low'").await;
     let (second, findings) = checked(&world).await;
     let found = |kind: Kind, what: &str| {
         let is_it = |finding: &&Finding| finding.kind == kind && finding.what == what;
@@ -84,11 +88,21 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     for name in ["describe", "entry", "found", "digest"] {
         found(Kind::Row, &format!("tool:acme.{name}@1.0.0"));
     }
-    found(Kind::Row, "tool:acme.latest");
+    for name in ["latest", "none", "low"] {
+        found(Kind::Row, &format!("tool:acme.{name}"));
+    }
     assert!(!findings.iter().any(|finding| finding.what.contains("whole")), "{findings:#?}");
     assert!(second.damaged >= 7, "{second:?}");
     // What is whole is served all the while.
     assert_eq!(world.get("/v1/tools/acme.whole/versions/1.0.0/package").await.status, 200);
+    // Files come back with the same bytes, and with no others.
+    let other = Bytes::from_static(b"something else again");
+    assert!(world.blobs.put(digest("damaged"), other).await.is_err());
+    for name in ["missing", "damaged"] {
+        let bytes = mcpkg(&format!("acme.{name}"), "1.0.0", name);
+        assert_eq!(world.publish(bytes).await.status, 200);
+        world.blobs.verify(digest(name)).await.unwrap();
+    }
 }
 
 /// What no version has goes, after its grace and no sooner.
@@ -261,6 +275,9 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     is_over.store(true, Ordering::Release);
     publishing.await.unwrap();
     assert!(kept.files >= 4 && kept.damaged.is_empty(), "{kept:?}");
+    for path in [&file, &tree] {
+        check_private(path);
+    }
     assert!(matches!(backup(store, &world.blobs, &file).await, Err(CareError::Exists(_))));
     assert!(matches!(backup(store, &world.blobs, &tree).await, Err(CareError::Exists(_))));
     let refused = restore(store, &world.blobs, &file, Others::Refuse).await;
@@ -342,6 +359,16 @@ pub(crate) async fn files_belong_to_one_registry(world: World) {
     blobs.put(digest, world.blobs.get(digest).await.unwrap()).await.unwrap();
     let nobodys = collect(own, &blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
     assert!(matches!(nobodys, Err(CareError::Blob(BlobError::NoRegistry))), "{nobodys:?}");
+}
+
+/// It holds hashes of tokens and packages of private registries: nobody else on the machine reads any of it.
+fn check_private(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = path.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{} has the mode {mode:o}", path.display());
+    for entry in path.read_dir().into_iter().flatten() {
+        check_private(&entry.unwrap().path());
+    }
 }
 
 /// A backup that was cut off, changed, or is none is refused, and nothing of it is in the registry.
@@ -516,7 +543,7 @@ pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
         ("acme.server@1.0.0", "its server.json cannot be read"),
         ("acme.listed@1.0.0", "its entry cannot be read"),
         ("acme.capability@1.0.0", "its capability cannot be read"),
-        ("acme.ahead", "its highest beta version is none that is offered"),
+        ("acme.ahead", "its highest beta version is not the one that it says"),
         ("publisher ", "it cannot be read"),
         ("nobody", "what was said of it is of no version"),
     ] {
@@ -547,4 +574,14 @@ pub(crate) async fn a_file_that_two_versions_have_is_kept_once(world: World) {
         assert_eq!(restore(&fresh, &blobs, &into, Others::Refuse).await.unwrap().files, 1);
         assert_eq!(rows(&fresh).await, rows(&world.registry.store).await);
     }
+    // One that is missing is named once too.
+    let digest = Digest::of(&bytes);
+    world.blobs.remove(digest).await.unwrap();
+    let into = folder.path().join("without.tar");
+    let kept = backup(&world.registry.store, &world.blobs, &into).await.unwrap();
+    assert_eq!((kept.files, kept.damaged.len()), (0, 1), "{kept:?}");
+    let fresh = Store::file(&folder.path().join("without.db")).await.unwrap();
+    let blobs = Blobs::folder(&folder.path().join("blobs-without")).unwrap();
+    let restored = restore(&fresh, &blobs, &into, Others::Refuse).await.unwrap();
+    assert_eq!(restored.missing, [digest.to_string()]);
 }

@@ -171,6 +171,7 @@ pub(crate) async fn servers_are_paged_searched_and_followed(world: World) {
         let mut other = weather("1.0.0");
         other["name"] = format!("org.example/other{number}_x").into();
         other["description"] = "Counts sheep".into();
+        other["title"] = "Good Night".into();
         publish(&world, alone("server.json", &other)).await;
     }
     let (mut cursor, mut seen) = (String::new(), Vec::new());
@@ -193,6 +194,7 @@ pub(crate) async fn servers_are_paged_searched_and_followed(world: World) {
         get(&world, &format!("/v0.1/servers?{query}")).await.json()["metadata"]["count"].clone()
     };
     assert_eq!(count("version=latest").await, 5);
+    assert_eq!(count("search=good%20night").await, 4, "by their titles");
     assert_eq!(count("version=1.1.0").await, 1);
     assert_eq!(count("search=WEATHER").await, 3);
     assert_eq!(count("search=sheep&version=latest").await, 4, "the description counts too");

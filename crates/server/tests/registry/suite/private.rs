@@ -67,9 +67,10 @@ pub(crate) async fn without_a_token_nothing_is_read(world: World) {
     }
     let ended = world.token_for("*", Role::Read, Some(std::time::Duration::ZERO)).await;
     world.get_as(&ended, "/v1/tools").await.refuses(401, "UNAUTHORIZED");
-    let describe = world.get_as(&world.token, "/v1/tools/acme.pdf.read/versions/1.0.0").await;
-    assert_eq!(describe.header("cache-control"), "private, max-age=31536000, immutable");
-    assert!(describe.headers.get_all("vary").iter().any(|value| value == "authorization"));
+    let path = "/v1/tools/acme.pdf.read/versions/1.0.0/package";
+    let package = world.get_as(&world.token, path).await;
+    assert_eq!(package.header("cache-control"), "private, max-age=31536000, immutable");
+    assert!(package.headers.get_all("vary").iter().any(|value| value == "authorization"));
 }
 
 pub(crate) async fn a_browser_shows_a_token_as_its_password(world: World) {

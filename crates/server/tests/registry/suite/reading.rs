@@ -66,11 +66,16 @@ pub(crate) async fn what_is_published_is_found_described_and_downloaded(world: W
     assert_eq!(package.header("etag"), format!("\"{digest}\""));
     let known = world.get_with(path, ("if-none-match", package.header("etag"))).await;
     assert_eq!((known.status.as_u16(), known.body.len()), (304, 0));
+    // A part of what somebody has is nothing either.
+    let part = Request::get(path).header("range", "bytes=0-3");
+    let part = part.header("if-none-match", package.header("etag")).body(Body::empty()).unwrap();
+    let part = world.ask(part).await;
+    assert_eq!((part.status.as_u16(), part.header("content-range")), (304, ""));
     let head = world.ask(Request::head(path).body(Body::empty()).unwrap()).await;
     assert_eq!((head.status.as_u16(), head.body.len()), (200, 0));
     assert_eq!(head.header("content-length"), bytes.len().to_string());
     let described = world.get("/v1/tools/acme.pdf.read/versions/1.0.0").await;
-    assert!(described.header("cache-control").contains("immutable"));
+    assert_eq!(described.header("cache-control"), "no-cache", "a yank must reach everybody");
     let known = world
         .get_with("/v1/tools/acme.pdf.read", ("if-none-match", described.header("etag")))
         .await;
@@ -91,6 +96,9 @@ pub(crate) async fn a_bundle_holds_what_was_published(world: World) {
     let described = world.get("/v1/tools/tool:post.send").await.json();
     let answer = world.get("/v1/tools/tool:post.send/versions/2.0.0/bundle").await;
     let got = answer.json();
+    let head = Request::head("/v1/tools/tool:post.send/versions/2.0.0/bundle");
+    let head = world.ask(head.body(Body::empty()).unwrap()).await;
+    assert_eq!(head.header("content-length"), answer.body.len().to_string());
     assert_eq!(got["manifest"], described);
     assert_eq!(got["sha256"], described["sha256"]);
     for (member, value) in sent["manifest"].as_object().unwrap() {
