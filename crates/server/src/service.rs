@@ -404,7 +404,7 @@ impl Registry {
         token: &Token,
         form: Arc<HubForm>,
         channel: Channel,
-        room: impl Send + 'static,
+        mut room: impl Send + 'static,
     ) -> Result<Published, ChangeError> {
         let id = form.id().map_err(ChangeError::Form)?;
         for _ in 0..ATTEMPTS {

@@ -364,7 +364,7 @@ fn publish(path: &'static str, name: &'static str) -> Operation {
             json!({"required": true, "content": {
                 answer::PACKAGE: {"schema": binary},
                 "application/json": {"schema": bundle},
-                "multipart/form-data": {"schema": form(&report)},
+                "multipart/form-data": {"schema": form(report.as_value())},
             }})
         }),
         token: true,
