@@ -169,7 +169,7 @@ mod tests {
     const PATIENCE: Patience = Patience {
         head: Duration::from_secs(1),
         stalled: Duration::from_secs(30),
-        idle: Duration::from_secs(60),
+        idle: Duration::from_mins(1),
         connections: 1,
         connections_each: 1,
     };
