@@ -193,7 +193,7 @@ impl<'h> Known<'h> {
 
     /// What fetches a catalog. The token of the environment is for registries, never for whoever lists something.
     fn lister(&self, listed: &Listed) -> Result<Fetcher, Failure> {
-        let token = self.token(listed, Meant::AmongOthers)?;
+        let token = self.token(listed, Environment::NotMeant)?;
         self.fetcher(listed, token.as_ref())
     }
 

@@ -171,7 +171,7 @@ pub(crate) async fn what_an_administrator_takes_back_stays_so(world: World) {
     }
     assert_eq!(told(&publisher).await.get("yankedBy"), None);
     assert_eq!(change(Method::POST, &admin).await.status, 204);
-    let by = server::token::Secret::shown(&admin).id();
+    let by = server::token::Secret::shown(&admin).unwrap().id();
     let seen = told(&publisher).await;
     assert_eq!((&seen["yankedBy"], &seen["yankReason"]), (&json!(by), &json!("mines coins")));
     assert!(seen["yankedAt"].as_u64() >= seen["publishedAt"].as_u64(), "{seen}");

@@ -7,7 +7,7 @@ use axum::http::Request;
 use package::digest::Digest;
 use serde_json::{Value, json};
 use server::care::backup::backup;
-use server::care::restore::restore;
+use server::care::restore::{Others, restore};
 use server::{Blobs, Store};
 
 use super::hub::form;
@@ -66,7 +66,7 @@ pub(crate) async fn a_report_is_kept_with_the_version_and_told_as_a_claim(world:
     backup(&world.registry.store, &world.blobs, &file).await.unwrap();
     let store = Store::file(&folder.path().join("other.db")).await.unwrap();
     let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
-    restore(&store, &blobs, &file).await.unwrap();
+    restore(&store, &blobs, &file, Others::Refuse).await.unwrap();
     let restored = server::Registry::open(store, blobs, server::Settings::default()).await.unwrap();
     let path = "/v1/tools/acme.pdf.read/versions/1.0.0";
     let request = Request::get(path).body(Body::empty()).unwrap();
