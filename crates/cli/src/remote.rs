@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use egress::http::SetupError;
+use egress::http::{SetupError, Url, is_here};
 use registry::catalog::{Catalog, Place};
 use registry::client::cache::{Cache, MOST};
 use registry::client::list::{Kind, is_name};
@@ -21,7 +21,7 @@ use crate::{owner, shell};
 
 /// Names the registry where no flag does.
 const ADDRESS: &str = "REGISTRY_BASE_URL";
-/// Holds the token of the one registry that a command is about.
+/// Holds a token for the registry of [`ADDRESS`], or, where that is not set, for the one that a flag names.
 const TOKEN: &str = "HAFT_TOKEN";
 /// Who the tokens in the vault belong to.
 const TOKEN_OWNER: &str = "haft:registry";
@@ -52,11 +52,13 @@ pub(crate) struct Offline {
     offline: bool,
 }
 
-/// Whether a registry is the only one that a command is about: then the token of the environment is meant for it.
+/// Whether the token of the environment is meant for a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meant {
-    Alone,
-    AmongOthers,
+enum Environment {
+    /// The registry was named together with it, or by the flag where the environment names none.
+    Meant,
+    /// It is for another, or nobody said for which: whoever is only listed might be anybody.
+    NotMeant,
 }
 
 /// The registries of a home.
@@ -90,18 +92,17 @@ impl<'h> Known<'h> {
 
     /// The registries that are meant, in the order of their priorities.
     pub(crate) fn client(&self, which: &Which) -> Result<Client, Failure> {
-        let meant = self.meant(which)?;
+        let (meant, environment) = self.meant(which)?;
         if meant.is_empty() {
             return Err(none_named());
         }
-        let how = if meant.len() == 1 { Meant::Alone } else { Meant::AmongOthers };
-        let sources: Result<_, _> = meant.iter().map(|one| self.source(one, how)).collect();
+        let sources: Result<_, _> = meant.iter().map(|one| self.source(one, environment)).collect();
         Ok(Client::new(sources?))
     }
 
     /// The one registry that is meant, which a change needs.
     pub(crate) fn one(&self, which: &Which) -> Result<Remote, Failure> {
-        let mut meant = self.meant(which)?;
+        let (mut meant, environment) = self.meant(which)?;
         if which.registry.is_none() {
             // Nothing is ever published in a folder.
             meant.retain(|one| one.kind == Kind::Registry);
@@ -112,7 +113,7 @@ impl<'h> Known<'h> {
                 let message = format!("`{}` is a {}, no registry", one.name, one.kind.name());
                 Err(Failure::invalid(message))
             }
-            [one] => self.remote(one, Meant::Alone),
+            [one] => self.remote(one, environment),
             several => {
                 let names: Vec<_> = several.iter().map(|one| one.name.as_str()).collect();
                 let message = format!("there are {} registries, and one is meant", names.len());
@@ -124,14 +125,18 @@ impl<'h> Known<'h> {
     }
 
     /// Of the flag, else of the environment, else all.
-    fn meant(&self, which: &Which) -> Result<Vec<Listed>, Failure> {
-        if let Some(text) = &which.registry {
-            return Ok(vec![self.named(text)?]);
-        }
+    fn meant(&self, which: &Which) -> Result<(Vec<Listed>, Environment), Failure> {
         let variable = std::env::var(ADDRESS).ok().filter(|text| !text.is_empty());
-        match variable {
-            Some(text) => Ok(vec![self.at(&text)?]),
-            None => Ok(self.list.iter().cloned().collect()),
+        match (&which.registry, variable) {
+            (Some(text), variable) => {
+                let named = self.named(text)?;
+                let is_there = |base: String| self.at(&base).is_ok_and(|at| at.url == named.url);
+                let is_meant = variable.is_none_or(is_there);
+                let how = if is_meant { Environment::Meant } else { Environment::NotMeant };
+                Ok((vec![named], how))
+            }
+            (None, Some(text)) => Ok((vec![self.at(&text)?], Environment::Meant)),
+            (None, None) => Ok((self.list.iter().cloned().collect(), Environment::NotMeant)),
         }
     }
 
@@ -170,22 +175,26 @@ impl<'h> Known<'h> {
         }))
     }
 
-    fn source(&self, listed: &Listed, how: Meant) -> Result<Source, Failure> {
+    fn source(&self, listed: &Listed, how: Environment) -> Result<Source, Failure> {
         let place = match listed.kind {
             Kind::Registry => return Ok(Source::Registry(Box::new(self.remote(listed, how)?))),
-            Kind::WellKnown => Place::WellKnown(self.fetcher(listed, None)?),
-            Kind::Catalog if listed.url.contains("://") => {
-                Place::Address(self.fetcher(listed, None)?)
-            }
+            Kind::WellKnown => Place::WellKnown(self.lister(listed)?),
+            Kind::Catalog if listed.has_address() => Place::Address(self.lister(listed)?),
             Kind::Catalog => Place::File(listed.url.clone().into()),
             Kind::Folder => Place::Folder(listed.url.clone().into()),
         };
         Ok(Source::Catalog(Box::new(Catalog::new(&listed.name, place))))
     }
 
-    fn remote(&self, listed: &Listed, how: Meant) -> Result<Remote, Failure> {
+    fn remote(&self, listed: &Listed, how: Environment) -> Result<Remote, Failure> {
         let token = self.token(listed, how)?;
         Ok(Remote::new(&listed.name, self.fetcher(listed, token.as_ref())?))
+    }
+
+    /// What fetches a catalog. The token of the environment is for registries, never for whoever lists something.
+    fn lister(&self, listed: &Listed) -> Result<Fetcher, Failure> {
+        let token = self.token(listed, Environment::NotMeant)?;
+        self.fetcher(listed, token.as_ref())
     }
 
     fn fetcher(&self, listed: &Listed, token: Option<&Token>) -> Result<Fetcher, Failure> {
@@ -195,11 +204,11 @@ impl<'h> Known<'h> {
             .map_err(|error: SetupError| Failure::of(Exit::Unavailable, &error))
     }
 
-    /// The token of the environment, which is for the one registry that a command is about, else that of the vault,
-    /// which is for that address alone.
-    fn token(&self, listed: &Listed, how: Meant) -> Result<Option<Token>, Failure> {
-        let variable =
-            std::env::var(TOKEN).ok().filter(|token| how == Meant::Alone && !token.is_empty());
+    /// The token of the environment where it is meant for this registry, else that of the vault, which is for that
+    /// address alone.
+    fn token(&self, listed: &Listed, how: Environment) -> Result<Option<Token>, Failure> {
+        let is_shown = |token: &String| how == Environment::Meant && !token.is_empty();
+        let variable = std::env::var(TOKEN).ok().filter(is_shown);
         let no_token = |where_: &str| Failure::invalid(format!("what {where_} holds is no token"));
         if let Some(text) = variable {
             return Token::parse(&text).map(Some).map_err(|error| no_token(TOKEN).cause(error));
@@ -257,6 +266,10 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
     match error {
         FindError::Nowhere => Failure::new(Exit::NotFound, format!("no registry has `{id}`"))
             .hint("`haft search` finds what there is"),
+        FindError::NoVersion(name) => {
+            Failure::new(Exit::NotFound, format!("`{name}` does not offer `{id}`"))
+                .hint("it has other versions, or has taken them back")
+        }
         FindError::InSeveral(_) => {
             let message = format!("`{id}` is in several registries: {error}");
             Failure::new(Exit::Conflict, message)
@@ -265,13 +278,6 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
         FindError::Failed(name, cause) => failed(name, cause),
         FindError::NoRegistries => none_named(),
     }
-}
-
-/// Whether an address is one of this machine.
-fn is_here(address: &str) -> bool {
-    ["http://127.0.0.1", "http://localhost", "http://[::1]"]
-        .iter()
-        .any(|here| address.starts_with(here))
 }
 
 /// What to say of a registry that did not do what it was asked.
@@ -305,13 +311,16 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
         });
         failure = failure.details(details.collect::<Vec<_>>());
     }
-    let login = format!("{TOKEN}, or `haft registry login NAME` for one that you have added");
+    let login = format!(
+        "{TOKEN}, which is for the address in {ADDRESS}, else for the one that --registry names; \
+         or `haft registry login NAME` keeps one for a registry that you have added"
+    );
     match error {
         FetchError::NoToken => failure.hint(format!(
             "`haft registry token new` makes one, where the registry runs; it is read from {login}"
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
-        FetchError::Unreachable(_) if is_here(registry) => {
+        FetchError::Unreachable(_) if Url::parse(registry).is_ok_and(|url| is_here(&url)) => {
             failure.hint("`haft registry serve` serves one on this machine")
         }
         FetchError::Offline(_) => failure.hint("leave --offline out to ask the registry"),

@@ -109,6 +109,13 @@ fn a_folder_is_tested_signed_and_published_in_one_go() {
     assert_eq!((&again["outcome"], &again["tests"]["passed"]), (&"unchanged".into(), &1.into()));
     desk.done(&["registry", "get", "demo.text.stats", "-o", "got.mcpkg"]);
     desk.done(&["verify", "got.mcpkg"]);
+    // The registry was told how its tests went, of exactly the bytes it has.
+    let told = served.get("/v1/tools/demo.text.stats");
+    let report = &told["tests"]["reported"];
+    assert_eq!((&report["passed"], &report["failed"]), (&1.into(), &0.into()), "{told}");
+    assert_eq!((&report["sha256"], &report["sandbox"]), (&told["sha256"], &"L3".into()));
+    assert_eq!(report["cases"][0]["path"], "tests/stats.test.json");
+    assert!(report["ranBy"].as_str().unwrap().starts_with("haft "), "{report}");
     desk.refused(&["publish", "got.mcpkg", "--no-test"], 2, "about a folder");
     desk.done(&["publish", "got.mcpkg"]);
 
@@ -192,6 +199,10 @@ fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     desk.done(&["registry", "get", "demo.text.stats", "--registry", "second"]);
     desk.done(&["registry", "get", "demo.units.convert"]);
     desk.refused(&["registry", "get", "demo.nothing"], 3, "no registry has");
+    desk.refused(&["registry", "get", "demo.units.convert@9.0.0"], 3, "`second` does not offer");
+    // Who has taken it back still has it: the other one does not take its place.
+    desk.done(&["yank", "demo.text.stats@1.0.0", "--registry", "first"]);
+    desk.refused(&["registry", "get", "demo.text.stats"], 5, "--registry NAME");
     // One that is gone is told of; what it may have is not guessed.
     drop(one);
     let found = desk.done(&["search", "units", "--json"]);
@@ -215,6 +226,24 @@ fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     assert!(found["results"].as_array().unwrap().iter().any(|one| one["name"] == "demo.echo"));
     desk.refused(&["publish", "text-stats"], 2, "no registry is named");
     desk.refused(&["registry", "get", "demo.echo"], 2, "a catalog");
+}
+
+#[test]
+fn the_catalog_of_a_private_registry_is_read_with_a_token() {
+    let desk = Desk::with_alice();
+    let served = Served::at(&desk.path("served"), &["--private"]);
+    join(&desk, &served, "team", "served");
+    let greet = repository().join("examples/capability/greet");
+    desk.done(&["publish", greet.to_str().unwrap(), "--registry", "team", "--no-test"]);
+    desk.done(&["registry", "add", "listed", &format!("{}/v1/catalog.json", served.url)]);
+    let search = ["search", "greet", "--registry", "listed", "--json"];
+    fails(&desk.haft(&search), 4, "token");
+    let kept = desk.haft_with(&["registry", "login", "listed"], Some(&token_of(&desk, "served")));
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    assert_eq!(desk.done(&search).json()["results"][0]["name"], "demo.greet");
+    let folder = repository().join("examples");
+    desk.done(&["registry", "add", "here", folder.to_str().unwrap()]);
+    desk.refused(&["registry", "login", "here"], 2, "needs no token");
 }
 
 /// Answers one description, then sends a package byte by byte for ever.
@@ -331,7 +360,7 @@ fn watching_registry() -> (String, std::sync::mpsc::Receiver<Option<String>>) {
 }
 
 #[test]
-fn the_token_of_the_environment_is_for_the_one_registry_that_is_meant() {
+fn the_token_of_the_environment_is_for_the_registry_that_is_named() {
     let desk = Desk::new();
     let ((one, told_one), (two, told_two)) = (watching_registry(), watching_registry());
     desk.done(&["registry", "add", "one", &one]);
@@ -356,4 +385,13 @@ fn the_token_of_the_environment_is_for_the_one_registry_that_is_meant() {
     search(&[], Some(&one));
     assert_eq!(told_one.recv().unwrap(), environment);
     assert!(told_two.try_recv().is_err(), "nobody else was asked");
+    // What the environment names belongs together: another registry is not shown the token, whoever names it.
+    search(&["--registry", "one"], Some(&two));
+    assert_eq!(told_one.recv().unwrap(), None);
+    search(&["--registry", "one"], Some(&format!("{one}/")));
+    assert_eq!(told_one.recv().unwrap(), environment);
+    // Nor is one that is merely listed, be it the only one.
+    desk.done(&["registry", "rm", "two"]);
+    search(&[], None);
+    assert_eq!(told_one.recv().unwrap(), None);
 }

@@ -251,7 +251,7 @@ fn what_cannot_be_a_registry_is_refused_before_anything_is_sent() {
     let desk = Desk::new();
     desk.refused(&["search", "x", "--registry", "ftp://x"], 2, "no address of a registry");
     desk.refused(&["search", "x", "--registry", "http://127.0.0.1:1"], 6, "failed to reach");
-    desk.refused(&["registry", "serve", "--database", "mysql://x"], 6, "no database");
+    desk.refused(&["registry", "serve", "--database", "mysql://x"], 2, "no database");
     desk.echo();
     desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
     let far =
@@ -303,6 +303,8 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
         desk.refused(&[&["registry", "serve"], more].concat(), code, words);
     };
     serve(&["--listen", &served.address], 6, "hint: --listen ADDR:PORT names another place");
+    let metrics = ["--listen", "127.0.0.1:0", "--metrics-listen", &served.address];
+    serve(&metrics, 6, "hint: --metrics-listen ADDR:PORT names another place");
     serve(&["--listen", "7071"], 2, "for example 127.0.0.1:7070");
     for nobody in ["--quarantine=", "--quarantine=acme,", "--quarantine=a b", "--quarantine=*"] {
         serve(&[nobody], 2, "write names with commas between");
@@ -312,8 +314,9 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
     serve(&["--database", "garbage.db"], 6, "file is not a database");
     desk.refused(&["registry", "check", "--database", "garbage.db"], 6, "file is not a database");
     desk.refused(&["registry", "add", "x", "127.0.0.1:7070"], 2, "hint: an address begins with");
-    serve(&["--blobs", "s3://"], 6, "is no place for packages");
-    serve(&["--blobs", "s3:///prefix"], 6, "is no place for packages");
+    for place in ["s3://", "s3:///prefix", "ftp://host/x"] {
+        serve(&["--blobs", place], 2, "is no place for packages");
+    }
 
     let all = token(&desk, "*", "publish");
     let ask = |token: &str, words: &[&str]| {

@@ -37,9 +37,7 @@ impl Opened {
     }
 
     fn get(&self, path: &str) -> Value {
-        let address = format!("{}{path}", self.url());
-        let answer = Command::new("curl").args(["-s", &address]).output().unwrap();
-        serde_json::from_slice(&answer.stdout).unwrap()
+        self.served.get(path)
     }
 
     fn import(&self, desk: &Desk, source: &str, more: &[&str]) -> Ran {
@@ -152,18 +150,12 @@ fn one_registry_is_imported_into_another_through_its_mcp_door() {
     assert_eq!(servers(&whole), servers(&there));
 }
 
-#[test]
-fn an_import_that_is_broken_off_says_where_to_go_on() {
-    let desk = Desk::new();
-    let served = Opened::start(&desk, "home", &[]);
+/// Answers with these, one after the other, each as `STATUS\r\nHEADERS\r\n\r\nBODY`.
+fn answering(answers: Vec<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let page = json!({"servers": [{"server": weather("one", "1.0.0")}, 7], "metadata": {"nextCursor": "page 2"}});
     std::thread::spawn(move || {
-        for answer in [
-            format!("200 OK\r\n\r\n{page}"),
-            "403 Forbidden\r\n\r\n{\"detail\":\"not\\u001b you\"}".to_owned(),
-        ] {
+        for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
             let mut head = [0; 4096];
             let _asked = stream.read(&mut head).unwrap();
@@ -175,6 +167,44 @@ fn an_import_that_is_broken_off_says_where_to_go_on() {
             stream.write_all(head.as_bytes()).unwrap();
         }
     });
+    url
+}
+
+#[test]
+fn a_catalog_is_imported_to_its_last_page() {
+    let desk = Desk::new();
+    let served = Opened::start(&desk, "home", &[]);
+    let catalog = repository().join("examples/capability/catalog/manifest.base.json");
+    let catalog: Value = serde_json::from_slice(&std::fs::read(catalog).unwrap()).unwrap();
+    let page = |id: &str, next: &str| {
+        let mut entry = catalog["capabilities"][0].clone();
+        entry["id"] = id.into();
+        let link =
+            if next.is_empty() { next.to_owned() } else { format!("\r\nLink: <{next}>; rel=next") };
+        format!("200 OK{link}\r\n\r\n{}", json!({"version": "0.1", "capabilities": [entry]}))
+    };
+    let whole = [page("demo.one", "/catalog.json?after=one"), page("demo.two", "")];
+    let url = answering(whole.into());
+    let ran = served.import(&desk, &format!("{url}/catalog.json"), &["--json"]);
+    assert_eq!(counts(&ran.json()), [2, 0, 0, 0], "{}", ran.stderr);
+    let url = answering(vec![page("demo.one", "http://127.0.0.1:1/")]);
+    let ran = served.import(&desk, &format!("{url}/catalog.json"), &["--json"]);
+    assert_eq!(counts(&ran.json()), [0, 1, 0, 1], "what is elsewhere is told: {}", ran.stderr);
+    let url = answering(vec![page("demo.one", "/catalog.json")]);
+    let ran = served.import(&desk, &format!("{url}/catalog.json"), &["--json"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(ran.stderr.contains("in a circle"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_import_that_is_broken_off_says_where_to_go_on() {
+    let desk = Desk::new();
+    let served = Opened::start(&desk, "home", &[]);
+    let page = json!({"servers": [{"server": weather("one", "1.0.0")}, 7], "metadata": {"nextCursor": "page 2"}});
+    let url = answering(vec![
+        format!("200 OK\r\n\r\n{page}"),
+        "403 Forbidden\r\n\r\n{\"detail\":\"not\\u001b you\"}".to_owned(),
+    ]);
     let ran = served.import(&desk, &url, &["--json"]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
     let report: Value = serde_json::from_str(ran.stdout.lines().next().unwrap_or_default())

@@ -4,7 +4,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::shape::is_hidden;
+use crate::shape::is_unseen;
 
 /// The longest path, in bytes.
 pub const MAX_PATH: usize = 1024;
@@ -104,7 +104,7 @@ fn check_as_written(path: &str) -> Result<(), PathFault> {
     if path.len() > MAX_PATH {
         return Err(PathFault::TooLong);
     }
-    if path.chars().any(|character| is_hidden(character) || is_blank(character)) {
+    if path.contains(is_unseen) {
         return Err(PathFault::Hidden);
     }
     if path.contains(['<', '>', '"', '|', '?', '*']) {
@@ -117,13 +117,6 @@ fn check_as_written(path: &str) -> Result<(), PathFault> {
         check_segment(segment)?;
     }
     Ok(())
-}
-
-/// Whether a character shows nothing by itself: fillers, joiners and choosers of a form.
-fn is_blank(character: char) -> bool {
-    matches!(u32::from(character),
-        0x034f | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f | 0x2800 | 0x3164
-        | 0xfe00..=0xfe0f | 0xffa0 | 0xe0100..=0xe01ef)
 }
 
 fn check_segment(segment: &str) -> Result<(), PathFault> {

@@ -9,6 +9,8 @@ use crate::read::{Checked, Fault};
 
 /// The longest name of a namespace, in bytes.
 pub const LONGEST_NAMESPACE: usize = 256;
+/// What is written for everybody's names.
+pub const EVERYBODY: &str = "*";
 
 /// Where a version was built, as the issuer of an identity has sworn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +48,7 @@ pub struct NewToken {
 
 impl Checked for NewToken {
     fn check(&self) -> Result<(), Fault> {
-        check_namespace(&self.namespace)
+        check_scope(&self.namespace)
     }
 }
 
@@ -159,11 +161,12 @@ impl Checked for NewPublisher {
             if text.len() > 1_000 {
                 return Err(Fault::Long(field));
             }
+            if text.contains(char::is_control) {
+                return Err(Fault::Control(field));
+            }
         }
-        // An issuer swears for everybody who uses it: without a claim anybody could publish.
-        let says_something = |pattern: &String| pattern.chars().any(|c| c != '*');
-        if !self.claims.values().any(says_something) {
-            return Err(Fault::Empty("claims"));
+        if !self.claims.iter().any(|(name, pattern)| names_somebody(name, pattern)) {
+            return Err(Fault::Anybody);
         }
         if self.claims.len() > 20 || self.claims.iter().any(|(k, v)| k.len() + v.len() > 1_000) {
             return Err(Fault::Long("claims"));
@@ -171,8 +174,39 @@ impl Checked for NewPublisher {
         if self.algorithms.is_empty() {
             return Err(Fault::Empty("algorithms"));
         }
-        check_namespace(&self.namespace)
+        check_scope(&self.namespace)
     }
+}
+
+/// The claims by which build services and directories say whom they swear for. What else they say (a branch, an
+/// environment, a workflow that others may use) anybody can have sworn of their own builds.
+pub const NAMING: [&str; 16] = [
+    "sub",
+    "repository",
+    "repository_id",
+    "repository_owner",
+    "repository_owner_id",
+    "project_path",
+    "project_id",
+    "namespace_path",
+    "namespace_id",
+    "user_id",
+    "user_login",
+    "email",
+    "organization_id",
+    "organization_slug",
+    "client_id",
+    "azp",
+];
+
+/// Whether a claim leaves no more than one owner. An issuer swears for everybody who uses it: what begins like an
+/// owner may be another one, so the name of the owner must be written out, up to the slash behind it.
+fn names_somebody(name: &str, pattern: &str) -> bool {
+    let is_whole = match pattern.split_once('*') {
+        None => !pattern.trim().is_empty(),
+        Some((owner, _)) => owner.rsplit_once('/').is_some_and(|(owner, _)| !owner.is_empty()),
+    };
+    is_whole && NAMING.contains(&name)
 }
 
 /// A publisher that is trusted.
@@ -196,6 +230,14 @@ pub struct Publisher {
     pub namespace: String,
     /// When it was added, in milliseconds since 1970.
     pub created_at: u64,
+}
+
+impl Publisher {
+    /// A rule that is kept.
+    pub fn new(id: String, rule: NewPublisher, created_at: u64) -> Self {
+        let NewPublisher { issuer, keys, audience, claims, algorithms, namespace } = rule;
+        Self { id, issuer, keys, audience, claims, algorithms, namespace, created_at }
+    }
 }
 
 impl Checked for Publisher {
@@ -236,16 +278,28 @@ impl std::fmt::Debug for Exchange {
 
 impl Checked for Exchange {
     fn check(&self) -> Result<(), Fault> {
-        if self.identity.trim().is_empty() { Err(Fault::Empty("identity")) } else { Ok(()) }
+        if self.identity.trim().is_empty() {
+            return Err(Fault::Empty("identity"));
+        }
+        self.namespace.as_deref().map_or(Ok(()), check_scope)
     }
 }
 
 /// Whether something can be the name of a namespace.
 pub fn check_namespace(name: &str) -> Result<(), Fault> {
-    if name.trim().is_empty() || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err(Fault::Empty("namespace"));
+    match name {
+        "" => Err(Fault::Empty("namespace")),
+        _ if name.len() > LONGEST_NAMESPACE => Err(Fault::Long("namespace")),
+        _ if name == EVERYBODY || name.contains(|c: char| c.is_control() || c.is_whitespace()) => {
+            Err(Fault::Name(name.to_owned()))
+        }
+        _ => Ok(()),
     }
-    if name.len() > LONGEST_NAMESPACE { Err(Fault::Long("namespace")) } else { Ok(()) }
+}
+
+/// Whether something says whose names are meant: those of a namespace, or everybody's.
+pub fn check_scope(name: &str) -> Result<(), Fault> {
+    if name == EVERYBODY { Ok(()) } else { check_namespace(name) }
 }
 
 #[cfg(test)]
@@ -262,7 +316,9 @@ mod tests {
         for (from, to) in [
             (r#""repository":"acme/tools","ref":"refs/tags/*""#, ""),
             (r#""repository":"acme/tools","ref":"refs/tags/*""#, r#""repository":"*""#),
+            (r#""repository":"acme/tools","#, ""),
             ("\"registry\"", "\"\""),
+            ("i.example", "i.example/\\u0000"),
             ("\"acme\"", "\"a b\""),
             ("\"audience\"", "\"audiences\""),
         ] {
@@ -270,6 +326,44 @@ mod tests {
             assert_ne!(changed, RULE);
             assert!(read(&changed).is_err(), "{changed}");
         }
+    }
+
+    #[test]
+    fn a_rule_names_somebody_in_particular() {
+        for (claim, pattern, names) in [
+            ("repository", "acme/tools", true),
+            ("repository", "acme/*", true),
+            ("repository", "acme/to*", true),
+            ("sub", "repo:acme/tools:ref:refs/tags/*", true),
+            ("sub", "repo:acme/*", true),
+            ("repository_owner", "acme", true),
+            ("repository_owner_id", "4711", true),
+            ("project_path", "acme/group/*", true),
+            ("repository", "*", false),
+            ("repository", "*/tools", false),
+            ("repository", "acme*", false),
+            ("repository", "/*", false),
+            ("sub", "repo:*", false),
+            ("sub", "", false),
+            ("repository_owner", "acme*", false),
+            ("email", "*@acme.example", false),
+            ("ref", "refs/heads/main", false),
+            ("environment", "production", false),
+            ("job_workflow_ref", "acme/flows/.github/workflows/publish.yml@v1", false),
+        ] {
+            assert_eq!(names_somebody(claim, pattern), names, "{claim}={pattern}");
+        }
+    }
+
+    #[test]
+    fn everybodys_names_are_no_namespace() {
+        assert_eq!(check_namespace("acme"), Ok(()));
+        assert_eq!(check_namespace(""), Err(Fault::Empty("namespace")));
+        for name in ["*", "a b", " ", "a\u{0}"] {
+            assert_eq!(check_namespace(name), Err(Fault::Name(name.to_owned())));
+        }
+        assert_eq!((check_scope("*"), check_scope("acme")), (Ok(()), Ok(())));
+        assert!(check_scope("a b").is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::read::{Checked, Fault};
+use crate::read::{Checked, Fault, check_reason};
 
 /// What somebody asks for: versions that are offered so far along, or farther.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -93,16 +93,9 @@ pub struct Decision {
     pub reason: String,
 }
 
-impl Decision {
-    /// The longest reason, in characters.
-    pub const LONGEST: usize = 1_000;
-}
-
 impl Checked for Decision {
     fn check(&self) -> Result<(), Fault> {
-        if self.reason.chars().count() > Self::LONGEST {
-            return Err(Fault::Long("reason"));
-        }
+        check_reason(&self.reason)?;
         if self.channel.is_none() && self.reason.trim().is_empty() {
             return Err(Fault::Empty("reason"));
         }

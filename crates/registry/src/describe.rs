@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::access::Provenance;
 use crate::read::{Checked, Fault};
+use crate::tested::Tests;
 
 /// What is said of one version. It never changes once it is published.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +70,9 @@ pub struct Describe {
     /// Where it was built, when that was proved to the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
+    /// How its tests went, and who says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<Tests>,
 }
 
 /// What runs a tool.

@@ -10,6 +10,7 @@
 //! | [`describe`](mod@describe) | what is said of one version |
 //! | [`of_package`] | the same, made from a package of any dialect |
 //! | [`find`] | results of a search, the listing, tags and providers |
+//! | [`tested`] | how the tests of a version went, and who says so |
 //! | [`versions`] | the versions of a tool; what publishing and yanking answer |
 //! | [`bundle`] | a version with its files |
 //! | [`channel`] | how far along a version is offered, and what a reviewer says of it |
@@ -18,6 +19,7 @@
 //! | [`mcp`] | what a registry of the MCP world answers |
 //! | [`import`] | what others hold, made into packages |
 //! | [`mod@read`] | bytes from outside, read strictly |
+//! | `link` | where a list goes on |
 //! | [`client`] | registries asked from somewhere else |
 //! | [`catalog`] | tools that somebody lists without running a registry |
 
@@ -31,10 +33,12 @@ pub mod error;
 pub mod find;
 pub mod identity;
 pub mod import;
+mod link;
 pub mod mcp;
 pub mod of_package;
 pub mod read;
 pub mod server_json;
+pub mod tested;
 pub mod versions;
 
 pub use access::{
@@ -47,4 +51,5 @@ pub use describe::{Describe, EntryPoint, Schemas, Signature};
 pub use error::{ErrorBody, ErrorCode};
 pub use find::{Counted, Found, Page, Providers, Tags};
 pub use read::{Unreadable, read};
+pub use tested::{TestReport, TestedCase, Tests};
 pub use versions::{Outcome, Published, Version, Versions, Yank};

@@ -35,6 +35,7 @@ impl Describe {
             license: package.license.clone(),
             signature: None,
             provenance: None,
+            tests: None,
         }
     }
 }

@@ -18,6 +18,8 @@ pub enum Fault {
     Empty(&'static str),
     /// This is too long.
     Long(&'static str),
+    /// This holds a character that is not seen and steers whatever shows it.
+    Control(&'static str),
     /// This is no semantic version.
     Version(String),
     /// This is no SHA-256.
@@ -30,6 +32,10 @@ pub enum Fault {
     Name(String),
     /// This is no address.
     Address(String),
+    /// The claims leave it open whom of an issuer's users is meant.
+    Anybody,
+    /// This number cannot be, or does not fit the rest.
+    Number(&'static str),
 }
 
 /// Why bytes are not what they should be.
@@ -50,12 +56,22 @@ impl fmt::Display for Fault {
         match self {
             Fault::Empty(field) => write!(out, "`{field}` is empty"),
             Fault::Long(field) => write!(out, "`{field}` is too long"),
+            Fault::Control(field) => write!(out, "`{field}` holds a control character"),
             Fault::Version(version) => write!(out, "`{version}` is no semantic version"),
             Fault::Digest(field) => write!(out, "`{field}` is no SHA-256"),
             Fault::Path(path) => write!(out, "`{path}` is no path a file may have"),
             Fault::Content(path) => write!(out, "the content of `{path}` is not in its encoding"),
             Fault::Name(name) => write!(out, "`{name}` cannot be a name, or stands there twice"),
+            Fault::Anybody => write!(
+                out,
+                "`claims` name nobody in particular, so any user of the issuer could publish: one of {} \
+                 is needed, with its owner written out, such as `acme/*`",
+                crate::access::NAMING.join(", ")
+            ),
             Fault::Address(text) => write!(out, "`{text}` is no address"),
+            Fault::Number(field) => {
+                write!(out, "`{field}` cannot be that, or does not fit the rest")
+            }
         }
     }
 }
@@ -71,6 +87,20 @@ impl fmt::Display for Unreadable {
 }
 
 impl std::error::Error for Unreadable {}
+
+/// The longest reason that somebody gives, in characters.
+const LONGEST_REASON: usize = 1_000;
+
+/// Whether a text can be a reason: others are shown it, and not every database keeps a NUL.
+pub(crate) fn check_reason(reason: &str) -> Result<(), Fault> {
+    if reason.chars().count() > LONGEST_REASON {
+        return Err(Fault::Long("reason"));
+    }
+    if reason.chars().any(|c| c.is_control() && !"\n\t".contains(c)) {
+        return Err(Fault::Control("reason"));
+    }
+    Ok(())
+}
 
 /// Reads a value of the wire. Members that are not known are passed over, one that stands twice is refused.
 pub fn read<T: DeserializeOwned + Checked>(bytes: &[u8]) -> Result<T, Unreadable> {
@@ -128,5 +158,11 @@ mod tests {
         assert!(read::<Yank>(br#"{"reasons":"x"}"#).is_err());
         let long = format!(r#"{{"reason":"{}"}}"#, "x".repeat(1_001));
         assert_eq!(read::<Yank>(long.as_bytes()), Err(Unreadable::Value(Fault::Long("reason"))));
+        for control in ["\\u0000", "\\u001b[2J", "\\r", "\\u009b"] {
+            let text = format!(r#"{{"reason":"a{control}b"}}"#);
+            let fault = Err(Unreadable::Value(Fault::Control("reason")));
+            assert_eq!(read::<Yank>(text.as_bytes()), fault, "{text}");
+        }
+        assert!(read::<Yank>(br#"{"reason":"one line\n\tand another"}"#).is_ok());
     }
 }

@@ -47,7 +47,10 @@ pub fn of_package(package: &Package, manifest: &[u8]) -> Option<Told> {
         return None;
     }
     let text = |key: &str| server.get(key).and_then(Value::as_str).unwrap_or_default();
-    let words = format!("{name} {}", text("description")).to_lowercase();
+    // Nobody looks for what is not seen, and not every database keeps it.
+    let seen = |c: char| if c.is_control() { ' ' } else { c };
+    let words = format!("{name} {} {}", text("title"), text("description")).to_lowercase();
+    let words = words.chars().map(seen).collect();
     Some(Told { name, server, words })
 }
 

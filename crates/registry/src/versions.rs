@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::Provenance;
 use crate::channel::State;
-use crate::read::{Checked, Fault};
+use crate::read::{Checked, Fault, check_reason};
 
 /// The versions of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +39,12 @@ pub struct Version {
     /// Why it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yank_reason: Option<String>,
+    /// When it was, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yanked_at: Option<u64>,
+    /// The id of the token it was taken back with; those are told who may publish or review it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yanked_by: Option<String>,
     /// What its signatures came to when it was published.
     pub signature: String,
     /// Where it stands; others than ours do not say.
@@ -113,16 +119,12 @@ pub struct Yank {
 }
 
 impl Yank {
-    /// The longest reason, in characters.
-    pub const LONGEST: usize = 1_000;
+    /// What stands in the header for a reason that nobody gave.
+    pub const NO_REASON: &str = "yes";
 }
 
 impl Checked for Yank {
     fn check(&self) -> Result<(), Fault> {
-        if self.reason.chars().count() > Self::LONGEST {
-            Err(Fault::Long("reason"))
-        } else {
-            Ok(())
-        }
+        check_reason(&self.reason)
     }
 }

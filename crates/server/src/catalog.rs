@@ -223,11 +223,6 @@ impl Catalog {
         Answers { rows: rows.map(|row| Arc::clone(&row.found)).collect(), total: page.total }
     }
 
-    /// Some of all tools that are offered to everybody, by id.
-    pub fn list(&self, offset: usize, limit: usize) -> Answers {
-        self.list_in(&View::ALL, offset, limit)
-    }
-
     /// Some of all tools that somebody sees, by id.
     pub fn list_in(&self, view: &View, offset: usize, limit: usize) -> Answers {
         let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
@@ -262,22 +257,13 @@ impl Catalog {
         self.index.snapshot()
     }
 
-    /// All tags of what is offered to everybody, most frequent first; those that differ in case alone are one.
-    pub fn tags(&self) -> Vec<Counted> {
-        self.tags_in(&Scope::All)
-    }
-
-    /// The same among the names of a scope.
+    /// All tags of what is offered to everybody among the names of a scope, most frequent first; those that differ in
+    /// case alone are one.
     pub fn tags_in(&self, scope: &Scope) -> Vec<Counted> {
         self.counted(scope, shelf::Counts::tags)
     }
 
-    /// Everybody who provides tools that are offered to everybody, most frequent first.
-    pub fn providers(&self) -> Vec<Counted> {
-        self.providers_in(&Scope::All)
-    }
-
-    /// The same among the names of a scope.
+    /// Everybody who provides such tools, most frequent first.
     pub fn providers_in(&self, scope: &Scope) -> Vec<Counted> {
         self.counted(scope, shelf::Counts::providers)
     }

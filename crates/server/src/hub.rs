@@ -5,7 +5,6 @@
 
 use std::fmt;
 
-use manifest::document::{Options, read};
 use manifest::path::check_path;
 use package::archive::{Archive, Trailer};
 use package::limits::Limits;
@@ -14,6 +13,7 @@ use package::write::{Packed, Writer};
 use registry::identity::PREFIX;
 use serde_json::{Value, json};
 
+use crate::stored::{PYTHON, read_manifest};
 use crate::upload::{Upload, UploadError};
 
 /// The longest description, in characters.
@@ -112,7 +112,7 @@ impl HubForm {
         }
         let file = self.file_name.as_str();
         let runtime = match file.rsplit_once('.').map(|(_, kind)| kind.to_ascii_lowercase()) {
-            Some(kind) if kind == "py" => "python",
+            Some(kind) if kind == "py" => PYTHON,
             Some(kind) if ["js", "mjs", "cjs"].contains(&kind.as_str()) => "node",
             _ => return Err(FormError::Kind),
         };
@@ -123,18 +123,9 @@ impl HubForm {
         let bytes = self.packed(&manifest).map_err(FormError::Upload)?;
         let archive = Archive::from_bytes(bytes.clone(), Trailer::Refused, limits)
             .map_err(|error| FormError::Upload(error.into()))?;
-        // The dialect knows Node alone, so the rest of the manifest is looked at as that of such a tool.
-        let as_node = self.manifest(&id, version, "node").to_string();
-        let (_, mut packages) = read(as_node.as_bytes(), &Options::default())
-            .map_err(|_| FormError::Upload(UploadError::Invalid(Vec::new())))?;
-        let mut package = packages.remove(0);
-        if runtime == "python" {
-            for way in &mut package.implementations {
-                way.language = Some(runtime.to_owned());
-                way.runtime = Some(runtime.to_owned());
-            }
-        }
         let text = manifest.to_string().into_bytes();
+        let package = read_manifest(&text, &id)
+            .ok_or_else(|| FormError::Upload(UploadError::Invalid(Vec::new())))?;
         let mut upload = Upload::of_package(bytes, &archive, &package, MANIFEST.to_owned(), text)
             .map_err(FormError::Upload)?;
         runtime.clone_into(&mut upload.describe.entry.runtime);

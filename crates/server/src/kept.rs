@@ -10,11 +10,14 @@ use bytes::Bytes;
 use package::digest::Digest;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use search::FacetCount;
 
 use crate::store::versions::Known;
 
 /// The most bytes of answers to searches.
 const ANSWERS: u64 = 16 << 20;
+/// The most bytes of counts, which are made of all that a search finds.
+const COUNTS: u64 = 8 << 20;
 /// The most bytes of descriptions.
 const VERSIONS: u64 = 16 << 20;
 /// The most bytes of package files.
@@ -30,9 +33,13 @@ const ENTRY: u64 = 256;
 #[derive(Debug)]
 pub(crate) struct Kept {
     answers: Cache<Box<str>, Of<Answer>, Weight>,
+    counts: Cache<Box<str>, Of<Arc<Counts>>, Weight>,
     versions: Cache<Box<str>, Of<Arc<Known>>, Weight>,
     files: Cache<Digest, Bytes, Weight>,
 }
+
+/// How many of what is found have which value, facet by facet.
+pub(crate) type Counts = Vec<Vec<FacetCount>>;
 
 /// An answer, ready to be sent.
 #[derive(Clone, Debug)]
@@ -59,6 +66,14 @@ impl Weighter<Box<str>, Of<Answer>> for Weight {
     }
 }
 
+impl Weighter<Box<str>, Of<Arc<Counts>>> for Weight {
+    fn weight(&self, key: &Box<str>, one: &Of<Arc<Counts>>) -> u64 {
+        let values = one.value.iter().flatten();
+        let each = values.map(|one| (size_of::<FacetCount>() + one.value.len()) as u64);
+        ENTRY + key.len() as u64 + each.sum::<u64>()
+    }
+}
+
 impl Weighter<Box<str>, Of<Arc<Known>>> for Weight {
     fn weight(&self, key: &Box<str>, one: &Of<Arc<Known>>) -> u64 {
         ENTRY * 2 + key.len() as u64 + one.value.describe.len() as u64
@@ -75,6 +90,7 @@ impl Default for Kept {
     fn default() -> Self {
         Self {
             answers: Cache::with_weighter(4_000, ANSWERS, Weight),
+            counts: Cache::with_weighter(1_000, COUNTS, Weight),
             versions: Cache::with_weighter(8_000, VERSIONS, Weight),
             files: Cache::with_weighter(1_000, FILES, Weight),
         }
@@ -90,6 +106,17 @@ impl Kept {
     pub(crate) fn keep_answer(&self, turn: u64, asked: &str, value: Answer) {
         if asked.len() <= LONGEST {
             self.answers.insert(asked.into(), Of { turn, value });
+        }
+    }
+
+    /// What was counted in this turn.
+    pub(crate) fn counts(&self, turn: u64, asked: &str) -> Option<Arc<Counts>> {
+        self.counts.get(asked).filter(|one| one.turn == turn).map(|one| one.value)
+    }
+
+    pub(crate) fn keep_counts(&self, turn: u64, asked: &str, value: Arc<Counts>) {
+        if asked.len() <= LONGEST {
+            self.counts.insert(asked.into(), Of { turn, value });
         }
     }
 
@@ -134,6 +161,10 @@ mod tests {
         kept.keep_answer(2, "q=a", answer("second"));
         kept.keep_answer(1, "q=a", answer("first"));
         assert!(kept.answer(2, "q=a").is_none_or(|one| one.text == "second"));
+        let count = FacetCount { value: "tool".to_owned(), count: 3 };
+        kept.keep_counts(1, "q=a", Arc::new(vec![vec![count]]));
+        assert_eq!(kept.counts(1, "q=a").map(|counts| counts[0][0].count), Some(3));
+        assert!(kept.counts(2, "q=a").is_none() && kept.counts(1, "q=b").is_none());
     }
 
     #[test]

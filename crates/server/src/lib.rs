@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`token`] | what somebody shows to be let in |
 //! | [`blobs`] | the files of packages, by their digest |
+//! | `stored` | the manifest of a version, read as it is kept |
 //! | [`store`] | what is known: packages, versions, tokens |
 //! | [`doors`] | what other worlds are told of a version |
 //! | [`hub`] | a tool as the hub of the Jumith world takes it |
@@ -14,7 +15,9 @@
 //! | [`settings`] | what the operator sets |
 //! | [`rate`] | how often somebody has asked |
 //! | [`identity`] | identities that an issuer has sworn |
+//! | `memory` | memory that is given out by the piece |
 //! | `kept` | what was answered before, in memory |
+//! | `ready` | whether the stores answer, asked seldom |
 //! | [`service`] | a registry as one thing |
 //! | [`access`] | tokens, owners, reviews and publishers of a registry |
 //! | [`metrics`] | what is counted while it runs |
@@ -29,11 +32,14 @@ pub mod doors;
 pub mod hub;
 pub mod identity;
 mod kept;
+mod memory;
 pub mod metrics;
 pub mod rate;
+mod ready;
 pub mod service;
 pub mod settings;
 pub mod store;
+mod stored;
 pub mod token;
 pub mod upload;
 pub mod web;

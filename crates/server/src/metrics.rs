@@ -232,7 +232,7 @@ impl Metrics {
     pub(crate) async fn text(&self, registry: &Registry) -> String {
         let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         self.tools.set(count(registry.catalog.len() as u64));
-        self.damaged.set(count(registry.catalog.damaged()));
+        self.damaged.set(count(registry.catalog.damaged() + registry.store.unread()));
         self.feed.set(registry.catalog.last().await);
         let behind = now().saturating_sub(self.current_at.load(Ordering::Relaxed));
         self.behind.set(Duration::from_millis(behind).as_secs_f64());

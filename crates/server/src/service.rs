@@ -1,5 +1,6 @@
 //! A registry: its stores and what can be found in them, as one thing.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,20 +8,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use package::digest::Digest;
 use package::limits::Limits;
-use registry::{Channel, Outcome, Published, State};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use registry::{Channel, Outcome, Published, State, TestReport};
+use tokio::sync::{Notify, OnceCell, Semaphore};
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
 use crate::hub::{FormError, HubForm, next_version};
 use crate::identity::keys::{Asking, Keys};
 use crate::kept::{Kept, LARGEST};
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::rate::Rates;
+use crate::ready::{Readiness, Unready};
 use crate::settings::{Counting, Quarantine, Reading};
 use crate::store::listen::Ear;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, Known, NewVersion, PublishError, Which};
+use crate::store::yanks::Yanked;
 use crate::store::{Store, StoreError};
 use crate::token::{Action, Role, Scope};
 use crate::upload::{Upload, UploadError};
@@ -31,8 +35,13 @@ const POLL: Duration = Duration::from_millis(500);
 /// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
 const REMOVED_BETWEEN: usize = 10;
 
+/// How long the place of the package files may take to say whose they are before it is taken to be away.
+const FIRST_LOOK: Duration = Duration::from_secs(3);
+
 /// How many bundles are made side by side.
 const BUNDLES: usize = 2;
+/// How many of the largest bundles there is memory for, in the making and while they are sent.
+const SENDING: usize = 8;
 
 /// Where it is written what became of each request.
 pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
@@ -51,6 +60,8 @@ pub struct Settings {
     pub patience: Duration,
     /// What a package may hold.
     pub limits: Limits,
+    /// The most bytes of all files together of which a bundle is made.
+    pub bundle_bytes: u64,
     /// Who may read.
     pub reading: Reading,
     /// Whose versions wait for a reviewer.
@@ -69,13 +80,14 @@ pub struct Settings {
     pub counting: Counting,
 }
 
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Settings")
             .field("upload_bytes", &self.upload_bytes)
             .field("uploads", &self.uploads)
             .field("patience", &self.patience)
             .field("limits", &self.limits)
+            .field("bundle_bytes", &self.bundle_bytes)
             .field("reading", &self.reading)
             .field("quarantine", &self.quarantine)
             .field("rates", &self.rates)
@@ -93,6 +105,8 @@ impl Default for Settings {
             uploads: 4,
             patience: Duration::from_mins(5),
             limits: Limits::DEFAULT,
+            // Written as text it still is one that clients take.
+            bundle_bytes: 64 << 20,
             reading: Reading::default(),
             quarantine: Quarantine::default(),
             rates: crate::settings::Limits::default(),
@@ -120,16 +134,72 @@ pub struct Registry {
     pub metrics: Metrics,
     /// Whether it is closing: it still answers, but asks for nothing more.
     pub(crate) closing: AtomicBool,
-    /// One for each upload that may be in memory.
+    /// One for each upload that may be looked at.
     pub(crate) uploading: Arc<Semaphore>,
+    /// What uploads may take while they arrive and are looked at.
+    pub(crate) arriving: Memory,
     /// One for each bundle that may be in the making.
     pub(crate) bundling: Arc<Semaphore>,
+    /// What bundles may take until they are sent.
+    pub(crate) sending: Memory,
     /// The keys of issuers of identities.
     pub(crate) keys: Keys,
     /// Who has asked how often.
     pub(crate) rates: Rates,
     /// What was answered before.
     pub(crate) kept: Kept,
+    /// Whether its stores answered a moment ago.
+    readiness: Readiness,
+    /// Set when the package files were seen to be its own.
+    bound: OnceCell<()>,
+}
+
+/// Why a registry is not opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The database refuses.
+    Store(StoreError),
+    /// The store of files refuses, or is that of another registry.
+    Blob(BlobError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Store(error) => error.fmt(out),
+            OpenError::Blob(error) => error.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Store(error) => error.source(),
+            OpenError::Blob(error) => error.source(),
+        }
+    }
+}
+
+/// A package as it is sent to be published.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Its file, or a bundle.
+    pub bytes: Bytes,
+    /// The id of a manifest that has none of its own.
+    pub id: Option<String>,
+    /// What its publisher reports of its tests.
+    pub report: Option<TestReport>,
+}
+
+impl Sent {
+    fn read(self, limits: &Limits) -> Result<Upload, UploadError> {
+        let mut upload = Upload::read(Vec::from(self.bytes), self.id.as_deref(), limits)?;
+        if let Some(report) = self.report {
+            upload.report(report)?;
+        }
+        Ok(upload)
+    }
 }
 
 /// Why something is not published or taken back.
@@ -141,6 +211,8 @@ pub enum ChangeError {
     Role(Action),
     /// Whoever published a version does not approve it.
     OwnVersion,
+    /// Whoever only publishes does not change what somebody who may do more took back.
+    Held,
     /// The token is not for this namespace.
     Namespace(String),
     /// The package has as many owners as it may.
@@ -162,12 +234,21 @@ pub enum ChangeError {
 }
 
 impl Registry {
-    /// A registry on these stores, loaded and ready.
-    pub async fn open(store: Store, blobs: Blobs, settings: Settings) -> Result<Self, StoreError> {
+    /// A registry on these stores, loaded and ready. They must belong together.
+    pub async fn open(store: Store, blobs: Blobs, settings: Settings) -> Result<Self, OpenError> {
+        let bound = match tokio::time::timeout(FIRST_LOOK, blobs.bind(store.id())).await {
+            Ok(Ok(())) => OnceCell::new_with(Some(())),
+            // One that is away may come back: then it is looked at before anything is put there.
+            Err(_) | Ok(Err(BlobError::Store(_))) => OnceCell::new(),
+            Ok(Err(error)) => return Err(OpenError::Blob(error)),
+        };
         let uploading = Arc::new(Semaphore::new(settings.uploads));
+        let arriving = Memory::new(settings.uploads.saturating_mul(settings.upload_bytes));
         let bundling = Arc::new(Semaphore::new(BUNDLES));
+        let bundle = usize::try_from(settings.bundle_bytes).unwrap_or(usize::MAX / SENDING);
+        let sending = Memory::new(bundle.saturating_mul(SENDING));
         let catalog = Catalog::default();
-        catalog.refresh(&store).await?;
+        catalog.refresh(&store).await.map_err(OpenError::Store)?;
         let rates = Rates::new(&settings.rates);
         let keys = Keys::new(settings.asking);
         let (metrics, closing) = (Metrics::default(), AtomicBool::new(false));
@@ -180,11 +261,30 @@ impl Registry {
             metrics,
             closing,
             uploading,
+            arriving,
             bundling,
+            sending,
             keys,
             rates,
             kept,
+            readiness: Readiness::default(),
+            bound,
         })
+    }
+
+    /// Whether it can do its work: its stores answer, or did a moment ago.
+    pub(crate) async fn check_ready(&self) -> Result<(), Unready> {
+        let look = async || {
+            self.store.check_alive().await.map_err(|_| Unready::Database)?;
+            self.check_bound().await.map_err(|_| Unready::Blobs)?;
+            self.blobs.check_alive().await.map_err(|_| Unready::Blobs)
+        };
+        self.readiness.fresh(look).await
+    }
+
+    /// Whether the package files are this registry's own; looked at until it was seen once.
+    async fn check_bound(&self) -> Result<(), BlobError> {
+        self.bound.get_or_try_init(|| self.blobs.bind(self.store.id())).await.map(drop)
     }
 
     /// Says that it is closing: whoever asks whether it is ready is told so.
@@ -286,14 +386,13 @@ impl Registry {
     pub async fn publish(
         &self,
         token: &Token,
-        bytes: Bytes,
-        id: Option<String>,
+        sent: Sent,
         channel: Channel,
-        room: Option<OwnedSemaphorePermit>,
+        room: impl Send + 'static,
     ) -> Result<Published, ChangeError> {
         let limits = self.settings.limits;
         // Work goes on when whoever sent it hangs up, and so the room is taken until it is done.
-        let work = move || (Upload::read(Vec::from(bytes), id.as_deref(), &limits), room);
+        let work = move || (sent.read(&limits), room);
         let (read, _room) =
             tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
         self.publish_read(token, read.map_err(ChangeError::Upload)?, channel).await
@@ -305,6 +404,7 @@ impl Registry {
         token: &Token,
         form: Arc<HubForm>,
         channel: Channel,
+        mut room: impl Send + 'static,
     ) -> Result<Published, ChangeError> {
         let id = form.id().map_err(ChangeError::Form)?;
         for _ in 0..ATTEMPTS {
@@ -316,8 +416,9 @@ impl Registry {
             };
             let version = next_version(known.iter().map(|known| known.version.as_str()));
             let (limits, form) = (self.settings.limits, Arc::clone(&form));
-            let work = move || form.upload(&version, &limits);
-            let read =
+            let work = move || (form.upload(&version, &limits), room);
+            let read;
+            (read, room) =
                 tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
             match self.publish_read(token, read.map_err(ChangeError::Form)?, channel).await {
                 Err(ChangeError::Conflict(PublishError::OtherBytes(_))) => {}
@@ -367,6 +468,7 @@ impl Registry {
         new: &NewVersion,
         bytes: Bytes,
     ) -> Result<(Outcome, State), ChangeError> {
+        self.check_bound().await.map_err(ChangeError::Blob)?;
         for _ in 0..REMOVED_BETWEEN {
             self.blobs.put(upload.digest, bytes.clone()).await.map_err(ChangeError::Blob)?;
             return match self.store.publish(new).await {
@@ -397,7 +499,10 @@ impl Registry {
         };
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
         self.check(token, Action::Publish, &id, [namespace.as_str()]).await?;
-        self.store.yank(&id, version, reason, now()).await.map_err(found)?;
+        let done = self.store.yank(&id, version, reason, token, now()).await.map_err(found)?;
+        if done == Yanked::Held {
+            return Err(ChangeError::Held);
+        }
         self.take_in().await;
         Ok(())
     }
@@ -445,6 +550,7 @@ fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
             .signature
             .as_ref()
             .map_or_else(String::new, |found| found.state.clone()),
+        signers: describe.signature.as_ref().map_or_else(String::new, |found| found.keys.join(" ")),
         publisher: token.id.clone(),
         published_at: now(),
         channel,

@@ -5,9 +5,12 @@
 use std::fmt;
 
 use package::digest::Digest;
+use registry::access::EVERYBODY;
 
 /// What every token begins with, so that people and programs that look for leaked secrets know it.
 const PREFIX: &str = "haft_";
+/// How many digits follow, two for each random byte.
+const DIGITS: usize = 64;
 
 /// A token itself. It is shown once and never again.
 #[derive(Clone, PartialEq, Eq)]
@@ -63,15 +66,17 @@ impl std::error::Error for NoRandomness {}
 impl Secret {
     /// A new token.
     pub fn generate() -> Result<Self, NoRandomness> {
-        let mut bytes = [0; 32];
+        let mut bytes = [0; DIGITS / 2];
         getrandom::fill(&mut bytes).map_err(|_| NoRandomness)?;
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self(format!("{PREFIX}{digits}")))
     }
 
-    /// A token that somebody shows.
-    pub fn shown(text: &str) -> Self {
-        Self(text.to_owned())
+    /// A token that somebody shows; none where it cannot be one of ours.
+    pub fn shown(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(PREFIX)?;
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        (digits.len() == DIGITS && digits.bytes().all(is_digit)).then(|| Self(text.to_owned()))
     }
 
     /// The token, for the one moment in which it is handed over.
@@ -127,20 +132,17 @@ impl Role {
 }
 
 impl Scope {
-    /// What is written for everybody's names.
-    const ALL: &'static str = "*";
-
     /// Its name.
     pub fn name(&self) -> &str {
         match self {
-            Scope::All => Self::ALL,
+            Scope::All => EVERYBODY,
             Scope::Namespace(namespace) => namespace,
         }
     }
 
     /// The scope of that name.
     pub fn named(name: &str) -> Self {
-        if name == Self::ALL { Scope::All } else { Scope::Namespace(name.to_owned()) }
+        if name == EVERYBODY { Scope::All } else { Scope::Namespace(name.to_owned()) }
     }
 
     /// Whether these names are among them.
@@ -168,10 +170,14 @@ mod tests {
     fn tokens_are_long_differ_and_do_not_show_themselves() {
         let (a, b) = (Secret::generate().unwrap(), Secret::generate().unwrap());
         assert_ne!(a, b);
-        assert_eq!(a.reveal().len(), PREFIX.len() + 64);
         assert_eq!(format!("{a:?}"), "Secret");
         assert!(!a.hash().contains(&a.reveal()[PREFIX.len()..]));
-        assert_eq!(Secret::shown(a.reveal()).hash(), a.hash());
+        assert_eq!(Secret::shown(a.reveal()), Some(a.clone()));
+        let (text, upper) = (a.reveal(), a.reveal().to_uppercase());
+        let long = format!("{text}0");
+        for other in ["", PREFIX, &text[1..], &text[..text.len() - 1], &long, &upper] {
+            assert_eq!(Secret::shown(other), None, "{other}");
+        }
     }
 
     #[test]

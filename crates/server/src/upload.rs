@@ -11,6 +11,7 @@ use manifest::document::{MAX_MANIFEST, Options, read};
 use manifest::finding::{Finding, Severity};
 use manifest::folder::check_with_folder;
 use manifest::model::{Entry, Package};
+use manifest::shape::{is_unseen, mixes_alphabets};
 use package::archive::{Archive, Trailer};
 use package::bundle::{Bundle, BundleError, DESCRIPTION};
 use package::contents::{Around, Contents, find_manifest, listing};
@@ -19,7 +20,7 @@ use package::limits::Limits;
 use package::pack::{PackError, Packing, Secrets, pack};
 use package::refusal::ReadError;
 use package::signature::{self, State};
-use registry::{Describe, EntryPoint, Found, Signature, identity};
+use registry::{Describe, EntryPoint, Found, Signature, TestReport, Tests, identity};
 
 /// The longest id and the longest name, in bytes.
 pub const LONGEST_ID: usize = 256;
@@ -51,6 +52,8 @@ pub struct Upload {
     pub entry: search::Entry,
     /// What other worlds are told of it.
     pub doors: Doors,
+    /// The paths of the tests that it carries.
+    pub tests: Vec<String>,
     /// What is worth mending, though it is no reason to refuse.
     pub warnings: Vec<String>,
 }
@@ -76,6 +79,10 @@ pub enum UploadError {
     Entry(search::EntryError),
     /// A bundle could not be packed.
     Pack(PackError),
+    /// The report of its tests is about the bytes of this digest, which are others.
+    ReportOfOther(String),
+    /// The report tells of a test that it does not carry.
+    ReportOfNoTest(String),
 }
 
 /// A finding, as it is told.
@@ -113,6 +120,12 @@ impl fmt::Display for UploadError {
             UploadError::Name(what, name) => write!(out, "the {what} `{name}` cannot be published"),
             UploadError::Entry(error) => write!(out, "it cannot be indexed: {error}"),
             UploadError::Pack(error) => write!(out, "the bundle cannot be packed: {error}"),
+            UploadError::ReportOfOther(_) => {
+                out.write_str("the report of tests is about other bytes than the package")
+            }
+            UploadError::ReportOfNoTest(path) => {
+                write!(out, "the report tells of `{path}`, which is no test of the package")
+            }
         }
     }
 }
@@ -178,6 +191,18 @@ impl Upload {
         Ok(Self { doors, warnings, ..read })
     }
 
+    /// Takes in what the publisher reports of its tests; a report of anything else is refused.
+    pub(crate) fn report(&mut self, report: TestReport) -> Result<(), UploadError> {
+        if report.sha256 != self.digest.to_string() {
+            return Err(UploadError::ReportOfOther(report.sha256));
+        }
+        if let Some(case) = report.cases.iter().find(|case| !self.tests.contains(&case.path)) {
+            return Err(UploadError::ReportOfNoTest(case.path.chars().take(200).collect()));
+        }
+        self.describe.tests = Some(Tests { reported: Some(report) });
+        Ok(())
+    }
+
     /// The same, for a package whose manifest was looked at already.
     pub(crate) fn of_package(
         bytes: Vec<u8>,
@@ -225,10 +250,16 @@ impl Upload {
             found: Found::from(&describe),
             describe,
             entry,
+            tests: package.tests.iter().map(|path| plain(path).to_owned()).collect(),
             warnings: Vec::new(),
             bytes,
         })
     }
+}
+
+/// The path of a test as the package has it.
+pub(crate) fn plain(path: &str) -> &str {
+    path.strip_prefix("./").unwrap_or(path)
 }
 
 /// The module that a package of another dialect has for Jumith clients, as it says beside its manifest.
@@ -261,9 +292,9 @@ fn check_names(describe: &Describe) -> Result<(), UploadError> {
         if plain.is_empty() {
             return Err(UploadError::NoId);
         }
-        let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && !is_hidden(c);
+        let is_strange = plain.contains(|c: char| c.is_whitespace() || is_unseen(c));
         let has_dots = plain.split('/').any(|part| ["", ".", ".."].contains(&part));
-        if name.len() > LONGEST_ID || !plain.chars().all(is_plain) || has_dots {
+        if name.len() > LONGEST_ID || is_strange || has_dots || mixes_alphabets(plain) {
             return Err(UploadError::Name(what, name.chars().take(80).collect()));
         }
     }
@@ -277,11 +308,6 @@ fn check_names(describe: &Describe) -> Result<(), UploadError> {
         return Err(UploadError::Name("summary, tags, secrets or provider of", name));
     }
     Ok(())
-}
-
-/// Characters that are not seen, or that turn the order of others around.
-fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn told(path: &str, finding: &Finding) -> Told {

@@ -5,17 +5,21 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use server::blobs::BlobError;
 use server::care::CareError;
 use server::care::backup::backup as make_backup;
 use server::care::check::{Finding, check as look};
 use server::care::gc::{Mode, collect};
-use server::care::restore::restore as bring_back;
+use server::care::restore::{Others, restore as bring_back};
 
 use super::stores::{StoreArgs, open, open_blobs, open_existing, open_existing_blobs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
 use crate::printer::{Printer, line};
+
+/// What to do about files of another registry.
+pub(super) const OTHERS: &str = "name the database and the files that belong together with --database and --blobs; after a restore beside files that were kept, `haft registry restore --take-over` makes them its own";
 
 #[derive(Args, Debug)]
 #[command(
@@ -61,6 +65,9 @@ pub(super) struct RestoreArgs {
     /// What `haft registry backup` made
     #[arg(value_name = "FILE|DIR")]
     from: PathBuf,
+    /// Make package files that belong to another registry this one's own; the other is refused from then on
+    #[arg(long)]
+    take_over: bool,
     #[command(flatten)]
     stores: StoreArgs,
 }
@@ -70,11 +77,16 @@ fn failed(error: &CareError) -> Failure {
         CareError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             Exit::NotFound
         }
+        CareError::Blob(BlobError::OtherRegistry | BlobError::NoRegistry) => Exit::Denied,
         CareError::Store(_) | CareError::Blob(_) | CareError::File { .. } => Exit::Unavailable,
         CareError::Exists(_) | CareError::NotEmpty(_) => Exit::Conflict,
         CareError::NoBackup(_) | CareError::Newer { .. } | CareError::Damaged(_) => Exit::Invalid,
     };
-    Failure::of(exit, error)
+    let failure = Failure::of(exit, error);
+    match error {
+        CareError::Blob(BlobError::OtherRegistry) => failure.hint(OTHERS),
+        _ => failure,
+    }
 }
 
 pub(super) fn check(args: &CheckArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
@@ -126,13 +138,6 @@ pub(super) fn gc(args: &GcArgs, home: &Home, json_wanted: bool, printer: Printer
     let collected = owner::runtime()?.block_on(async {
         let store = open_existing(&args.stores.database, home).await?;
         let blobs = open_existing_blobs(&args.stores.blobs, home)?;
-        // Of a database that was meant to be another one, no version has any file.
-        let has_versions = store.has_versions().await;
-        if !has_versions.map_err(|error| Failure::of(Exit::Unavailable, &error))? {
-            let message = "this database knows no version at all, so every file would be removed";
-            return Err(Failure::new(Exit::Denied, message)
-                .hint("name the database that belongs to the files with --database"));
-        }
         let tell = |digest: package::digest::Digest, size: u64| {
             if json_wanted {
                 files.push(json!({"sha256": digest.to_string(), "size": size}));
@@ -203,7 +208,8 @@ pub(super) fn restore(
     let restored = owner::runtime()?.block_on(async {
         let store = open(&args.stores.database, home).await?;
         let blobs = open_blobs(&args.stores.blobs, home)?;
-        bring_back(&store, &blobs, &args.from).await.map_err(|error| failed(&error))
+        let others = if args.take_over { Others::TakeOver } else { Others::Refuse };
+        bring_back(&store, &blobs, &args.from, others).await.map_err(|error| failed(&error))
     })?;
     if json_wanted {
         printer.json(&json!({

@@ -70,12 +70,9 @@ fn kind(name: &str) -> Result<Kind, String> {
 pub(super) fn add(args: &AddArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let failed = |error| remote::list_failure(&error);
     let kind = args.kind.unwrap_or_else(|| seen(&args.url));
-    let is_path = match kind {
-        Kind::Folder => true,
-        Kind::Catalog => !args.url.contains("://"),
-        Kind::Registry | Kind::WellKnown => false,
-    };
-    let url = if is_path {
+    let url = if kind.has_address(&args.url) {
+        args.url.clone()
+    } else {
         // It is meant from wherever a command is typed.
         let found = Path::new(&args.url).canonicalize().map_err(|error| {
             Failure::new(Exit::NotFound, format!("failed to find `{}`", args.url)).cause(error)
@@ -84,8 +81,6 @@ pub(super) fn add(args: &AddArgs, home: &Home, json_wanted: bool, printer: Print
             .into_os_string()
             .into_string()
             .map_err(|_| Failure::invalid(format!("the path of `{}` is no text", args.url)))?
-    } else {
-        args.url.clone()
     };
     let listed = Listed::new(&args.name, &url, kind, args.priority).map_err(failed)?;
     output::make_private_folder(home.path())?;
@@ -118,8 +113,7 @@ pub(super) fn list(home: &Home, ask: Ask, json_wanted: bool, printer: Printer) -
     let list = Registries::load(home.path()).map_err(|error| remote::list_failure(&error))?;
     let kept = tokens(home, ask)?;
     let has_token = |one: &Listed| {
-        one.kind == Kind::Registry
-            && remote::place(&one.url).is_ok_and(|place| kept.contains(&place))
+        one.has_address() && remote::place(&one.url).is_ok_and(|place| kept.contains(&place))
     };
     if json_wanted {
         let one = |one: &Listed| {
@@ -186,9 +180,8 @@ pub(super) fn login(
     printer: Printer,
 ) -> Outcome {
     let listed = listed(args, home)?;
-    if listed.kind != Kind::Registry {
-        let message =
-            format!("`{}` is a {}, which needs no token", listed.name, listed.kind.name());
+    if !listed.has_address() {
+        let message = format!("`{}` is on this machine and needs no token", listed.name);
         return Err(Failure::invalid(message));
     }
     if !remote::address(&listed.url)?.is_private_talk() {
@@ -232,7 +225,7 @@ pub(super) fn logout(
 
 /// Forgets the token of a registry; whether there was one.
 fn forget(listed: &Listed, home: &Home, ask: Ask) -> Result<bool, Failure> {
-    if !home.path().join("vault").exists() || listed.kind != Kind::Registry {
+    if !home.path().join("vault").exists() || !listed.has_address() {
         return Ok(false);
     }
     let removed = owner::vault(home, ask)?.remove(&remote::place(&listed.url)?);
@@ -293,7 +286,8 @@ pub(super) fn get(
     })?;
     let describe = &fetched.described.describe;
     if let Some(reason) = &fetched.described.yanked {
-        printer.warn(&format!("this version was taken back: {}", line(reason)));
+        let why = if reason.is_empty() { String::new() } else { format!(": {}", line(reason)) };
+        printer.warn(&format!("this version was taken back{why}"));
     }
     let path = args.output.clone().unwrap_or_else(|| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' };

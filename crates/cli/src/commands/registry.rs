@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use server::blobs::BlobError;
+use server::service::OpenError;
 use server::settings::{Counting, Limits, Quarantine, Reading};
 use server::{Registry, Settings};
 use tokio::net::TcpListener;
@@ -74,7 +76,7 @@ enum Verb {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Reading needs no token unless --private says so. Whoever is on this machine is not counted: name a proxy that is with --trusted-proxy. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070\n  haft registry serve --private --quarantine --trusted-proxy 10.0.0.0/8"
+    after_help = "Reading needs no token unless --private says so. Whoever is on this machine is not counted; name a proxy with --trusted-proxy, else all who come through it are counted as one. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070\n  haft registry serve --private --quarantine --trusted-proxy 10.0.0.0/8"
 )]
 struct ServeArgs {
     /// Where to listen
@@ -162,7 +164,7 @@ impl AccessArgs {
 
 /// A namespace whose packages wait. None at all, as of a variable that is empty, must not mean that nothing waits.
 fn quarantined(text: &str) -> Result<String, String> {
-    let is_name = text != "*" && registry::access::check_namespace(text).is_ok();
+    let is_name = registry::access::check_namespace(text).is_ok();
     let message = "write names with commas between, or leave them out for all namespaces";
     is_name.then(|| text.to_owned()).ok_or_else(|| message.to_owned())
 }
@@ -200,11 +202,12 @@ pub(crate) fn run(
     }
 }
 
-async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+/// Listens where this flag says.
+async fn listen(flag: &str, at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let busy = |error| {
         Failure::new(Exit::Unavailable, format!("failed to listen at {at}"))
             .cause(error)
-            .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
+            .hint(format!("{flag} ADDR:PORT names another place; port 0 is any that is free"))
     };
     let listener = TcpListener::bind(at).await.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
@@ -232,10 +235,15 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
             ..args.access.settings()
         };
         let opened = Registry::open(store, blobs, settings).await;
-        let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
-        let (listener, address) = listen(args.listen).await?;
+        let registry = Arc::new(opened.map_err(|error| match error {
+            OpenError::Blob(BlobError::OtherRegistry) => {
+                Failure::of(Exit::Denied, &error).hint(care::OTHERS)
+            }
+            _ => Failure::of(Exit::Unavailable, &error),
+        })?);
+        let (listener, address) = listen("--listen", args.listen).await?;
         let watching = match args.metrics_listen {
-            Some(address) => Some(listen(address).await?),
+            Some(address) => Some(listen("--metrics-listen", address).await?),
             None => None,
         };
         let metrics = watching.as_ref().map(|(_, address)| format!("http://{address}/metrics"));

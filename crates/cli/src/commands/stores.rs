@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use server::blobs::BlobError;
 use server::{Blobs, Store, StoreError};
 
 use crate::exit::{Exit, Failure};
@@ -113,7 +114,14 @@ pub(super) async fn open(args: &DatabaseArgs, home: &Home) -> Result<Store, Fail
     };
     let path = args.file(home)?;
     opened.map_err(|error| {
-        let mut failure = Failure::of(Exit::Unavailable, &error);
+        let exit = match &error {
+            // What was typed is wrong, and will not work later.
+            StoreError::Address(_) => Exit::Invalid,
+            StoreError::Open(_) | StoreError::Newer { .. } | StoreError::Query { .. } => {
+                Exit::Unavailable
+            }
+        };
+        let mut failure = Failure::of(exit, &error);
         if let (StoreError::Open(_), Some(path)) = (&error, path) {
             failure.message =
                 format!("failed to open `{}`, the registry's database", path.display());
@@ -155,7 +163,13 @@ pub(super) fn open_blobs(args: &BlobArgs, home: &Home) -> Result<Blobs, Failure>
         Some(place) => Blobs::open(place, &settings()),
         None => Blobs::folder(&folder(home)?.join("blobs")),
     };
-    opened.map_err(|error| Failure::of(Exit::Unavailable, &error))
+    opened.map_err(|error| {
+        let exit = match &error {
+            BlobError::Address(_) => Exit::Invalid,
+            _ => Exit::Unavailable,
+        };
+        Failure::of(exit, &error)
+    })
 }
 
 /// The folder of the registry in the home, which is for its owner alone.

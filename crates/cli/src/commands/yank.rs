@@ -2,6 +2,7 @@
 
 use clap::Args;
 use registry::Yank;
+use registry::read::Checked;
 use serde_json::json;
 
 use crate::ask::Ask;
@@ -47,10 +48,8 @@ pub(crate) fn run(
     printer: Printer,
 ) -> Outcome {
     let (id, version) = &args.version;
-    if args.reason.chars().count() > Yank::LONGEST {
-        let message = format!("a reason has at most {} characters", Yank::LONGEST);
-        return Err(Failure::invalid(message));
-    }
+    let yank = Yank { reason: args.reason.clone() };
+    yank.check().map_err(|fault| Failure::invalid(fault.to_string()))?;
     let remote = Known::new(home, ask)?.one(&args.which)?;
     let reason = (!args.undo).then_some(args.reason.as_str());
     let yanked = owner::runtime()?.block_on(remote.yank(id, version, reason));

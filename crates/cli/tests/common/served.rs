@@ -40,6 +40,13 @@ impl Served {
         Self { process, url, address }
     }
 
+    /// What it answers everybody, as JSON.
+    pub fn get(&self, path: &str) -> serde_json::Value {
+        let address = format!("{}{path}", self.url);
+        let answer = Command::new("curl").args(["-s", &address]).output().unwrap();
+        serde_json::from_slice(&answer.stdout).unwrap()
+    }
+
     /// Ends it in the middle of everything.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();

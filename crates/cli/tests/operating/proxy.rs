@@ -1,9 +1,11 @@
 //! Behind nginx, by the very lines that the documentation gives.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::process::{Served, ask, demanded, done, get, haft, package};
+use super::process::{Served, ask, demanded, done, get, haft, package, read_answer};
 
 struct Proxy(Child);
 
@@ -28,11 +30,14 @@ fn the_documented_lines_for_nginx_work() {
     let home = tempfile::tempdir().unwrap();
     let made = done(haft(home.path()).args(["registry", "token", "new", "--namespace", "acme"]));
     let token = made["token"].as_str().unwrap();
-    let mut command = haft(home.path());
-    command.args(["registry", "serve", "--listen", "127.0.0.1:0", "--json"]).stderr(Stdio::null());
-    let served = Served::start(command);
     let page =
         std::fs::read_to_string(crate::common::repository().join("docs/operating.md")).unwrap();
+    let unit = block(&page, "ini").replace("127.0.0.1:7070", "127.0.0.1:0");
+    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let mut command = haft(home.path());
+    command.args(start.split(' ').skip(1)).args(["--json", "--reads-per-minute", "60"]);
+    command.stderr(Stdio::null());
+    let served = Served::start(command);
     let port = testkit::ports::unused();
     let lines = block(&page, "nginx")
         .replace("127.0.0.1:7070", &served.address)
@@ -87,4 +92,11 @@ fn the_documented_lines_for_nginx_work() {
     for path in ["/metrics", "/readyz"] {
         assert_eq!(get(&address, path).unwrap().status, 404, "{path}");
     }
+    // Who asks too often is counted by the address that nginx tells, and takes nothing from others.
+    let asked = (0..61).map(|_| get(&address, "/v1/tags").unwrap().status);
+    assert!(asked.into_iter().any(|status| status == 429));
+    let mut other = TcpStream::connect(&address).unwrap();
+    let head = "Host: registry\r\nConnection: close\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n";
+    write!(other, "GET /v1/tags HTTP/1.1\r\n{head}").unwrap();
+    assert_eq!(read_answer(&mut other).unwrap().status, 200);
 }

@@ -401,14 +401,6 @@ fn is_date_time(text: &str) -> bool {
     matches!(rest, "Z" | "z") || is_offset(rest)
 }
 
-/// Control characters, and those that show nothing or turn the direction of the text.
-pub fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(u32::from(character),
-            0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff
-            | 0xfff9..=0xfffb | 0xe0000..=0xe007f)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

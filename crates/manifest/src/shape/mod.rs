@@ -8,12 +8,14 @@
 mod check;
 mod grammar;
 mod published;
+mod seen;
 mod suggest;
 
 pub(crate) use check::check_at;
 pub use check::{SchemaSite, Structure, check, clip};
-pub use grammar::{Format, Pattern, is_hidden, patterns};
+pub use grammar::{Format, Pattern, patterns};
 pub use published::json_schema;
+pub use seen::{is_hidden, is_unseen, mixes_alphabets};
 pub use suggest::suggest;
 
 use crate::concept::Concept;

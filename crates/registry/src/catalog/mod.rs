@@ -33,11 +33,13 @@ use crate::identity;
 
 /// How long a catalog may take to arrive.
 const WITHIN: Duration = Duration::from_secs(15);
+/// How many pages of a catalog are read.
+const PAGES: usize = 100;
 
 /// Where a catalog is.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// A document at an address.
+    /// A document at an address, and where it says that it goes on.
     Address(Fetcher),
     /// An index of install-manifests at an address.
     WellKnown(Fetcher),
@@ -87,7 +89,8 @@ impl Catalog {
     pub async fn search(&self, question: &Question) -> Result<Page, FetchError> {
         let loaded = self.loaded().await?;
         let mut query = Query::new(&question.words);
-        for (name, value) in &question.filters {
+        // What somebody lists is offered; only registries of ours know channels.
+        for (name, value) in question.filters.iter().filter(|(name, _)| name != "channel") {
             let facet = facet(name).ok_or_else(|| {
                 FetchError::Catalog(format!("`{name}` is nothing to be filtered by"))
             })?;
@@ -102,17 +105,12 @@ impl Catalog {
         Ok(Page { results, total: page.total as u64 })
     }
 
-    /// Says what a tool is; none where there is no such tool or version.
-    pub async fn find(
-        &self,
-        id: &str,
-        version: Option<&str>,
-    ) -> Result<Option<&Package>, FetchError> {
+    /// Says what a tool is, in the one version that a catalog has of it; none where there is no such tool.
+    pub async fn find(&self, id: &str) -> Result<Option<&Package>, FetchError> {
         let packages = &self.loaded().await?.packages;
         let by_id = packages.get(id).or_else(|| packages.get(&identity::with_prefix(id)));
         let by_name = || packages.values().find(|package| identity::name(package) == id);
-        let found = by_id.or_else(by_name);
-        Ok(found.filter(|package| version.is_none_or(|version| package.semver() == version)))
+        Ok(by_id.or_else(by_name))
     }
 
     async fn loaded(&self) -> Result<&Loaded, FetchError> {
@@ -123,9 +121,7 @@ impl Catalog {
         let listing = match &self.place {
             Place::Address(fetcher) => {
                 check_encrypted(fetcher)?;
-                let url = fetcher.address().url().clone();
-                let answer = fetcher.get(url, MAX_CATALOG as u64, WITHIN).await?;
-                read::capabilities(&answer.body).map_err(FetchError::Catalog)?
+                pages(fetcher).await?
             }
             Place::WellKnown(fetcher) => {
                 check_encrypted(fetcher)?;
@@ -166,6 +162,29 @@ impl Loaded {
         }
         Self { packages: known, index, warnings }
     }
+}
+
+/// A catalog at an address, page by page.
+async fn pages(fetcher: &Fetcher) -> Result<Listing, FetchError> {
+    let mut listing = Listing::default();
+    let mut url = fetcher.address().url().clone();
+    for _ in 0..PAGES {
+        let answer = fetcher.get(url.clone(), MAX_CATALOG as u64, WITHIN).await?;
+        let page = read::capabilities(&answer.body).map_err(FetchError::Catalog)?;
+        listing.packages.extend(page.packages);
+        page.warnings.into_iter().for_each(|warning| listing.warn(warning));
+        match answer.next {
+            None => return Ok(listing),
+            Some(next) if next.origin() != url.origin() => {
+                listing.warn(format!("it goes on at `{next}`, which is another place: not read"));
+                return Ok(listing);
+            }
+            Some(_) if listing.packages.len() >= read::MOST => break,
+            Some(next) => url = next,
+        }
+    }
+    listing.warn("it goes on, and more than this is not read".to_owned());
+    Ok(listing)
 }
 
 /// A catalog that anybody on the way could change is none.

@@ -78,7 +78,9 @@ pub(super) fn check_versions(versions: &Versions, id: &str) -> Result<(), FetchE
     let mut seen = HashSet::new();
     for one in &versions.versions {
         let reason = one.yank_reason.as_deref().unwrap_or_default();
-        if one.version.len() > limits::NAME || reason.len() > limits::LINE {
+        let by = one.yanked_by.as_deref().unwrap_or_default();
+        let has_long_name = [&one.version, by].iter().any(|name| name.len() > limits::NAME);
+        if has_long_name || reason.len() > limits::LINE {
             return Err(FetchError::TooMuch("list of versions"));
         }
         if !seen.insert(&one.version) {

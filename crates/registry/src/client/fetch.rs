@@ -19,6 +19,8 @@ use super::pace::{Pace, chance, retry_after};
 use super::token::Token;
 use crate::channel::Channel;
 use crate::error::ErrorBody;
+use crate::link;
+use crate::versions::Yank;
 
 /// Says that a version was taken back, and why.
 const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
@@ -26,6 +28,8 @@ const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
 const PRUNED_EVERY: u32 = 32;
 /// The longest tag that is kept and sent back.
 const LONGEST_TAG: usize = 1_024;
+/// The longest address at which an answer goes on.
+const LONGEST_LINK: usize = 4_096;
 
 /// Whether anybody is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +81,14 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// Why what it is about was taken back.
     pub yanked: Option<String>,
+    /// Where it goes on.
+    pub next: Option<Url>,
+}
+
+impl From<Kept> for Answer {
+    fn from(Kept { body, yanked, next, .. }: Kept) -> Self {
+        Self { body, yanked, next: next.and_then(|next| Url::parse(&next).ok()) }
+    }
 }
 
 /// Asks one registry, and keeps what it answers.
@@ -123,9 +135,8 @@ impl Fetcher {
         let kept = self.cache.answer(&key);
         if self.settings.reach == Reach::Offline {
             let kept = kept.filter(|kept| kept.body.len() as u64 <= most);
-            let Kept { body, yanked, .. } =
-                kept.ok_or_else(|| FetchError::Offline(format!("`{}`", clip(&key, 300))))?;
-            return Ok(Answer { body, yanked });
+            let kept = kept.ok_or_else(|| FetchError::Offline(format!("`{}`", clip(&key, 300))))?;
+            return Ok(kept.into());
         }
         let mut request = self.request(Method::GET, url, most, within);
         if let Some(tag) = kept.as_ref().and_then(|kept| kept.tag.as_deref())
@@ -135,14 +146,16 @@ impl Fetcher {
         }
         let response = self.send(&request, Again::Freely).await?;
         let yanked = yanked(&response.headers);
+        let next = link::next(&response.headers, &response.url);
         if response.status == StatusCode::NOT_MODIFIED
-            && let Some(kept) = kept
+            && let Some(mut kept) = kept
         {
-            if kept.yanked != yanked {
-                let now = Kept { yanked: yanked.clone(), ..kept.clone() };
-                let _kept_next_time = self.cache.keep_answer(&key, &now);
+            // What has not changed need not be told again.
+            if yanked.is_some() && kept.yanked != yanked {
+                kept.yanked = yanked;
+                let _kept_next_time = self.cache.keep_answer(&key, &kept);
             }
-            return Ok(Answer { body: kept.body, yanked });
+            return Ok(kept.into());
         }
         if response.status != StatusCode::OK {
             return Err(FetchError::Refused {
@@ -153,20 +166,21 @@ impl Fetcher {
         }
         let tag = response.header(&HeaderName::from_static("etag"));
         let tag = tag.filter(|tag| tag.len() <= LONGEST_TAG).map(str::to_owned);
-        let kept = Kept { tag, yanked, body: response.body };
+        let next = next.filter(|next| next.as_str().len() <= LONGEST_LINK).map(String::from);
+        let kept = Kept { tag, yanked, next, body: response.body };
         // Who cannot keep it has it all the same.
         let _kept_next_time = self.cache.keep_answer(&key, &kept);
         if chance().is_multiple_of(PRUNED_EVERY) {
             self.cache.prune(None);
         }
-        Ok(Answer { body: kept.body, yanked: kept.yanked })
+        Ok(kept.into())
     }
 
     /// Keeps what another address is known to answer, unless that is kept already.
     pub(super) fn note(&self, url: &Url, body: &[u8], yanked: Option<&str>) {
         if self.cache.answer(url.as_str()).is_none_or(|kept| kept.body != body) {
             let yanked = yanked.map(str::to_owned);
-            let kept = Kept { tag: None, yanked, body: body.to_vec() };
+            let kept = Kept { tag: None, yanked, next: None, body: body.to_vec() };
             let _kept_next_time = self.cache.keep_answer(url.as_str(), &kept);
         }
     }
@@ -247,9 +261,12 @@ pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> F
     FetchError::Refused { status: status.as_u16(), said, again: again.map(|time| time.as_secs()) }
 }
 
-/// Why the version that an answer is about was taken back.
+/// Why the version that an answer is about was taken back; nothing where no reason was given.
 fn yanked(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(YANKED)?.to_str().ok()?;
+    if text == Yank::NO_REASON {
+        return Some(String::new());
+    }
     let reason = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
     Some(clip(&reason, limits::LINE / 4))
 }

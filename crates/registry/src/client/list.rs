@@ -71,6 +71,15 @@ impl Kind {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
+
+    /// Whether what is of this kind and was named so is at an address, not on this machine.
+    pub fn has_address(self, url: &str) -> bool {
+        match self {
+            Kind::Registry | Kind::WellKnown => true,
+            Kind::Catalog => url.contains("://"),
+            Kind::Folder => false,
+        }
+    }
 }
 
 /// All registries that the owner has named.
@@ -143,18 +152,18 @@ impl Listed {
         if !is_name(name) {
             return Err(ListError::Name(name.to_owned()));
         }
-        let must_be_address = match kind {
-            Kind::Registry | Kind::WellKnown => true,
-            Kind::Catalog => url.contains("://"),
-            Kind::Folder => false,
-        };
-        let url = if must_be_address {
+        let url = if kind.has_address(url) {
             let parsed = Address::parse(url);
             parsed.map_err(|error| ListError::Address(url.to_owned(), error))?.to_string()
         } else {
             url.to_owned()
         };
         Ok(Self { name: name.to_owned(), url, kind, priority })
+    }
+
+    /// Whether it is at an address, not on this machine.
+    pub fn has_address(&self) -> bool {
+        self.kind.has_address(&self.url)
     }
 }
 

@@ -12,6 +12,7 @@ use super::error::{FetchError, Kind};
 use super::limits;
 use super::remote::{Described, Question, Remote};
 use crate::catalog::Catalog;
+use crate::error::ErrorCode;
 use crate::find::{Found, Page};
 
 /// Where tools are found.
@@ -47,7 +48,7 @@ pub struct Results {
     pub total: u64,
     /// Who did not answer, and why.
     pub failed: Vec<(String, FetchError)>,
-    /// What catalogs passed over.
+    /// What was passed over, by catalogs or here.
     pub warnings: Vec<(String, String)>,
 }
 
@@ -60,11 +61,20 @@ pub enum Place<'c> {
     Catalog(&'c Catalog, &'c Package),
 }
 
+/// What a source has of a tool.
+enum Has<'c> {
+    Version(Place<'c>),
+    /// The id is taken there all the same.
+    OtherVersions,
+}
+
 /// Why it is not known which tool is meant.
 #[derive(Debug)]
 pub enum FindError {
     /// Nobody has it.
     Nowhere,
+    /// The registry that has it does not offer this version, or none at all.
+    NoVersion(String),
     /// These registries have it.
     InSeveral(Vec<String>),
     /// This registry did not answer, so it may have it too.
@@ -77,6 +87,9 @@ impl fmt::Display for FindError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FindError::Nowhere => out.write_str("no registry has it"),
+            FindError::NoVersion(name) => {
+                write!(out, "`{name}` has it, but offers no such version")
+            }
             FindError::InSeveral(names) => {
                 write!(out, "it is found in {}", names.join(" and in "))
             }
@@ -150,15 +163,22 @@ impl Client {
             // One alone pages by itself, as deep as it likes.
             [only] => vec![only.page(question).await],
             several => {
-                let count = (question.offset + question.limit).min(limits::DEEPEST);
+                let count = question.offset.saturating_add(question.limit).min(limits::DEEPEST);
                 join_all(several.iter().map(|source| source.best(question, count))).await
             }
         };
+        let is_deep = self.sources.len() > 1
+            && question.offset.saturating_add(question.limit) > limits::DEEPEST;
         let mut answered = Vec::new();
         for (source, page) in self.sources.iter().zip(pages) {
             let name = source.name().to_owned();
             match page {
                 Ok(page) => {
+                    if is_deep && page.total > limits::DEEPEST as u64 {
+                        let most = limits::DEEPEST;
+                        let text = format!("beside others only its first {most} are looked at");
+                        results.warnings.push((name.clone(), text));
+                    }
                     results.total += page.total;
                     answered.push((name, page.results));
                 }
@@ -181,8 +201,9 @@ impl Client {
         Ok(results)
     }
 
-    /// Finds the one source that has a tool. Where one of several does not answer, it may have the tool too, so
-    /// nothing is guessed.
+    /// Finds the one source that has a tool. Whoever has the id in other versions has the tool too: otherwise a
+    /// stranger's registry would take over whatever ours has not published, or has taken back. Where one of several
+    /// does not answer, it may have the tool as well, so nothing is guessed.
     pub async fn find(&self, id: &str, version: Option<&str>) -> Result<Place<'_>, FindError> {
         if self.sources.is_empty() {
             return Err(FindError::NoRegistries);
@@ -190,28 +211,40 @@ impl Client {
         let asked = self.sources.iter().map(|source| async move {
             match source {
                 Source::Registry(remote) => match remote.describe(id, version).await {
-                    Ok(described) => Ok(Some(Place::Registry(remote, Box::new(described)))),
+                    Ok(described) => {
+                        Ok(Some(Has::Version(Place::Registry(remote, Box::new(described)))))
+                    }
+                    Err(error) if error.code() == Some(ErrorCode::VersionNotFound) => {
+                        Ok(Some(Has::OtherVersions))
+                    }
                     Err(error) if error.kind() == Kind::NotFound => Ok(None),
                     Err(error) => Err(error),
                 },
                 Source::Catalog(catalog) => {
-                    let found = catalog.find(id, version).await?;
-                    Ok(found.map(|package| Place::Catalog(catalog, package)))
+                    let found = catalog.find(id).await?;
+                    Ok(found.map(|package| match version {
+                        Some(version) if package.semver() != version => Has::OtherVersions,
+                        _ => Has::Version(Place::Catalog(catalog, package)),
+                    }))
                 }
             }
         });
-        let mut places = Vec::new();
-        for (source, place) in self.sources.iter().zip(join_all(asked).await) {
-            match place {
-                Ok(place) => places.extend(place.map(|place| (source.name(), place))),
+        let mut having = Vec::new();
+        for (source, has) in self.sources.iter().zip(join_all(asked).await) {
+            match has {
+                Ok(has) => having.extend(has.map(|has| (source.name(), has))),
                 Err(error) => return Err(FindError::Failed(source.name().to_owned(), error)),
             }
         }
-        if places.len() > 1 {
-            let names = places.iter().map(|(name, _)| format!("`{name}`")).collect();
+        if having.len() > 1 {
+            let names = having.iter().map(|(name, _)| format!("`{name}`")).collect();
             return Err(FindError::InSeveral(names));
         }
-        places.pop().map(|(_, place)| place).ok_or(FindError::Nowhere)
+        match having.pop() {
+            Some((_, Has::Version(place))) => Ok(place),
+            Some((name, Has::OtherVersions)) => Err(FindError::NoVersion(name.to_owned())),
+            None => Err(FindError::Nowhere),
+        }
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`remote`] | one registry |
 //! | [`office`] | what reviewers, owners and administrators ask of it |
 //! | `download` | a package file, in as many parts as it takes |
+//! | `form` | a package and the report of its tests, as one body |
 //! | [`many`] | several registries as one |
 //!
 //! Every connection goes through the gate of `egress`: nobody is dialled but whom the owner named. No redirect is
@@ -25,6 +26,7 @@ pub mod cache;
 mod download;
 pub mod error;
 pub mod fetch;
+mod form;
 pub mod limits;
 pub mod list;
 pub mod many;

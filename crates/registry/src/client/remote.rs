@@ -15,12 +15,14 @@ use super::bounds;
 use super::download;
 use super::error::FetchError;
 use super::fetch::{Again, Answer, Fetcher};
+use super::form::form;
 use super::limits;
 use crate::bundle::Bundle;
 use crate::channel::Channel;
 use crate::describe::{Describe, EntryPoint};
 use crate::find::Page;
 use crate::read::{Checked, Unreadable, read};
+use crate::tested::TestReport;
 use crate::versions::{Published, Versions, Yank};
 
 /// What is looked for.
@@ -120,7 +122,7 @@ impl Remote {
             }
         };
         let most = self.fetcher.settings.limits.describe;
-        let (describe, Answer { body, yanked }): (Describe, _) =
+        let (describe, Answer { body, yanked, .. }): (Describe, _) =
             self.read(url, most, "description").await?;
         bounds::check_describe(&describe, id, version)?;
         if version.is_none() {
@@ -225,6 +227,18 @@ impl Remote {
         id: Option<&str>,
         channel: Channel,
     ) -> Result<Published, FetchError> {
+        self.publish_tested(bytes, id, channel, None).await
+    }
+
+    /// The same, with a report of its tests where there is one. It is kept with the version, so it comes with the
+    /// publish that makes the version or not at all.
+    pub async fn publish_tested(
+        &self,
+        bytes: Vec<u8>,
+        id: Option<&str>,
+        channel: Channel,
+        report: Option<&TestReport>,
+    ) -> Result<Published, FetchError> {
         self.check_token()?;
         let is_archive = bytes.starts_with(b"PK");
         let digest = Digest::of(&bytes).to_string();
@@ -238,10 +252,15 @@ impl Remote {
         }
         let limits = self.fetcher.settings.limits;
         let mut request = self.fetcher.request(Method::POST, url, limits.describe, limits.transfer);
-        let kind = if is_archive { "application/zip" } else { "application/json" };
-        let name = HeaderName::from_static("content-type");
-        request.headers.insert(name, HeaderValue::from_static(kind));
-        request.body = Some(bytes);
+        let (kind, body) = match report {
+            Some(report) => form(&bytes, report),
+            None if is_archive => ("application/zip".to_owned(), bytes),
+            None => ("application/json".to_owned(), bytes),
+        };
+        if let Ok(kind) = HeaderValue::try_from(kind) {
+            request.headers.insert(HeaderName::from_static("content-type"), kind);
+        }
+        request.body = Some(body);
         let response = self.fetcher.send(&request, Again::Freely).await?;
         let published: Published =
             read(&response.body).map_err(|error| FetchError::Unreadable("answer", error))?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use egress::http::{Client, Method, Request, Response, SendError, Url};
 
+use crate::link;
 use crate::mcp::Page;
 use crate::read::{Unreadable, read};
 
@@ -160,9 +161,11 @@ impl Pages {
     }
 }
 
-/// The dump of a registry, from an address of its own.
-pub async fn dump(client: &Client, address: &Url) -> Result<Vec<u8>, PageError> {
-    Ok(ask(client, address, DUMP_BYTES, PAUSE.0).await?.body)
+/// The dump of a registry, or a page of a catalog, from an address of its own; and where it goes on.
+pub async fn dump(client: &Client, address: &Url) -> Result<(Vec<u8>, Option<Url>), PageError> {
+    let answer = ask(client, address, DUMP_BYTES, PAUSE.0).await?;
+    let next = link::next(&answer.headers, &answer.url);
+    Ok((answer.body, next))
 }
 
 /// Asks until there is an answer that will not be another one later.

@@ -66,6 +66,7 @@ fn any_bytes_are_what_was_kept_or_nothing() {
     let kept = registry::client::cache::Kept {
         tag: Some("\"x\"".to_owned()),
         yanked: None,
+        next: Some("https://x.example/?page=2".to_owned()),
         body: b"{\"a\":1}".to_vec(),
     };
     let bytes = kept.to_bytes("https://x.example/");

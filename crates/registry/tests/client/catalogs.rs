@@ -36,18 +36,60 @@ fn a_catalog_at_an_address_is_searched_and_kept() {
     let first = wait(catalog.packages()).unwrap().next().unwrap().clone();
     check_untrusted(&catalog);
     assert!(names(&catalog, &first.id).contains(&first.id));
-    assert!(wait(catalog.find(&first.id, None)).unwrap().is_some());
-    assert!(wait(catalog.find(&first.id, Some("9.9.9"))).unwrap().is_none());
-    assert!(wait(catalog.find("no.such", None)).unwrap().is_none());
+    assert!(wait(catalog.find(&first.id)).unwrap().is_some());
+    assert!(wait(catalog.find("no.such")).unwrap().is_none());
     assert_eq!(site.paths(), ["/catalog.json"], "it is read once");
     let desk = desk.offline();
     let kept = Catalog::new("c", Place::Address(desk.fetcher(&url, None)));
-    assert!(wait(kept.find(&first.id, None)).unwrap().is_some());
+    assert!(wait(kept.find(&first.id)).unwrap().is_some());
     let file = desk.folder.path().join("catalog.json");
     std::fs::write(&file, body).unwrap();
     let file = Catalog::new("f", Place::File(file));
     check_untrusted(&file);
-    assert!(wait(file.find(&first.id, None)).unwrap().is_some());
+    assert!(wait(file.find(&first.id)).unwrap().is_some());
+}
+
+#[test]
+fn a_catalog_is_read_to_its_end_at_one_place() {
+    let desk = Desk::new();
+    let whole: Value =
+        serde_json::from_slice(&example("capability/catalog/manifest.base.json")).unwrap();
+    let first = whole["capabilities"][0].clone();
+    let page = move |name: &str| {
+        let mut entry = first.clone();
+        entry["id"] = name.into();
+        Reply::json(&json!({"version": "0.1", "capabilities": [entry]}))
+    };
+    let site = StandIn::new(move |asked, _| {
+        if asked.header("if-none-match").is_some() {
+            return Reply::new(304, "");
+        }
+        let tagged = |name: &str| page(name).with("etag", "\"1\"");
+        match asked.path.as_str() {
+            "/catalog.json" => tagged("demo.one").with("link", "<?after=one>; rel=\"next\""),
+            "/catalog.json?after=one" => tagged("demo.two").with("link", "</two>; rel=next"),
+            "/two" => tagged("demo.three"),
+            "/astray.json" => tagged("demo.one").with("link", "<http://127.0.0.1:1/>; rel=next"),
+            "/circle.json" => tagged("demo.one").with("link", "</circle.json>; rel=next"),
+            other => panic!("{other}"),
+        }
+    });
+    let read = |desk: &Desk, path: &str| {
+        let fetcher = desk.fetcher(&format!("{}{path}", site.url), None);
+        let catalog = Catalog::new("c", Place::Address(fetcher));
+        let ids: Vec<_> = wait(catalog.packages()).unwrap().map(|one| one.id.clone()).collect();
+        (ids, wait(catalog.warnings()).unwrap().join("\n"))
+    };
+    let all = ["demo.one", "demo.three", "demo.two"].map(str::to_owned).to_vec();
+    assert_eq!(read(&desk, "/catalog.json"), (all.clone(), String::new()));
+    assert_eq!(read(&desk, "/catalog.json"), (all.clone(), String::new()), "nothing has changed");
+    let (ids, warnings) = read(&desk, "/astray.json");
+    assert_eq!(ids, ["demo.one"]);
+    assert!(warnings.contains("127.0.0.1:1"), "{warnings}");
+    let (ids, warnings) = read(&desk, "/circle.json");
+    assert_eq!(ids, ["demo.one"]);
+    assert!(warnings.contains("it goes on"), "{warnings}");
+    assert_eq!(read(&desk.offline(), "/catalog.json"), (all, String::new()), "it is kept whole");
 }
 
 #[test]
@@ -79,6 +121,9 @@ fn a_folder_is_a_catalog_of_what_is_in_it() {
     };
     let page = wait(catalog.search(&question)).unwrap();
     assert!(page.total >= 3, "{page:?}");
+    let mut in_beta = question.clone();
+    in_beta.filters.push(("channel".to_owned(), "beta".to_owned()));
+    assert_eq!(wait(catalog.search(&in_beta)).unwrap(), page, "a catalog has no channels");
     let nowhere = Catalog::new("n", Place::Folder("no/such/folder".into()));
     assert!(wait(nowhere.packages()).is_err());
 }

@@ -194,8 +194,9 @@ fn a_registry_that_keeps_other_bytes_than_were_published_is_told_of() {
 
 #[test]
 fn an_answer_that_did_not_change_is_not_sent_again() {
-    let registry = StandIn::new(|asked, _| match asked.header("if-none-match") {
-        Some("W/\"1\"") => Reply::new(304, "").with("haft-yanked", "loses%20data"),
+    let registry = StandIn::new(|asked, number| match asked.header("if-none-match") {
+        Some("W/\"1\"") if number == 1 => Reply::new(304, "").with("haft-yanked", "loses%20data"),
+        Some("W/\"1\"") => Reply::new(304, ""),
         _ => Reply::json(&Packed::new(1).describe).with("etag", "W/\"1\""),
     });
     let desk = Desk::new();
@@ -204,12 +205,18 @@ fn an_answer_that_did_not_change_is_not_sent_again() {
     assert_eq!(first.describe, again.describe);
     // It was taken back meanwhile, which offline is known too.
     assert_eq!((first.yanked.as_deref(), again.yanked.as_deref()), (None, Some("loses data")));
+    let without =
+        StandIn::new(|_, _| Reply::json(&Packed::new(1).describe).with("haft-yanked", "yes"));
+    let yanked = wait(desk.remote(&without.url).describe("demo.echo", None)).unwrap().yanked;
+    assert_eq!(yanked.as_deref(), Some(""), "it was taken back without a reason");
+    let third = wait(desk.remote(&registry.url).describe("demo.echo", None)).unwrap();
+    assert_eq!(third, again, "what does not change need not be told again");
     let (desk, url) = (desk.offline(), registry.url.clone());
     let kept = wait(desk.remote(&url).describe("demo.echo", None)).unwrap();
     assert_eq!(kept, again);
     let error = wait(desk.remote(&url).describe("demo.other", None)).unwrap_err();
     assert!(matches!(error, FetchError::Offline(_)), "{error}");
-    assert_eq!(registry.paths().len(), 2);
+    assert_eq!(registry.paths().len(), 3);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use package::digest::{Digest, Hasher};
 
-use super::CareError;
 use super::place::{Head, ROWS, Sink, Tail, failed};
+use super::{CareError, check_together};
 use crate::blobs::{BlobError, Blobs};
 use crate::service::now;
 use crate::store::Store;
@@ -32,12 +32,13 @@ pub struct Kept {
 
 /// Makes a backup in a new file, or in a new folder where the path ends in a slash or is an empty folder.
 pub async fn backup(store: &Store, blobs: &Blobs, into: &Path) -> Result<Kept, CareError> {
+    check_together(store, blobs).await?;
     let mut sink = Sink::new(into)?;
     let mut kept = Kept::default();
     let temporary = "a temporary file";
-    let mut rows = tempfile::tempfile().map_err(failed(temporary))?;
+    let mut rows = sink.scratch()?;
     // One line for each version: several may have the same file, which is kept once.
-    let mut names = tempfile::tempfile().map_err(failed(temporary))?;
+    let mut names = sink.scratch()?;
     let mut hasher = Hasher::default();
     {
         let mut rows = BufWriter::new(&mut rows);

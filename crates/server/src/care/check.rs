@@ -5,9 +5,10 @@
 
 use futures_util::StreamExt;
 
-use super::CareError;
+use super::{CareError, check_together};
 use crate::blobs::{BlobError, Blobs, Listed};
 use crate::store::Store;
+use crate::store::each::Read;
 use crate::store::inspect::Named;
 use crate::store::removals::BATCH;
 
@@ -79,6 +80,7 @@ pub async fn check(
     blobs: &Blobs,
     mut tell: impl FnMut(Finding),
 ) -> Result<Checked, CareError> {
+    check_together(store, blobs).await?;
     let mut checked = Checked::default();
     let mut found = |checked: &mut Checked, kind: Kind, what: String, message: String| {
         if kind.is_damage() {
@@ -101,10 +103,21 @@ pub async fn check(
         found(&mut checked, Kind::Row, format!("publisher {rule}"), "it cannot be read".to_owned());
     }
     let mut last: Named = (String::new(), String::new());
+    let mut package = String::new();
     loop {
-        let names = store.named_after(&last).await?;
+        let Read { rows: names, unread } = store.named_after(&last).await?;
+        for _ in 0..unread {
+            let message = "its names cannot be read".to_owned();
+            found(&mut checked, Kind::Row, "a version".to_owned(), message);
+        }
         let Some(end) = names.last().cloned() else { break };
         for named in names {
+            if named.0 != package {
+                named.0.clone_into(&mut package);
+                for why in store.look_at_highest(&package).await? {
+                    found(&mut checked, Kind::Row, package.clone(), why);
+                }
+            }
             checked.versions += 1;
             let what = format!("{}@{}", named.0, named.1);
             let looked = store.look_at(&named).await?;

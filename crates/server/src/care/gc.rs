@@ -53,6 +53,8 @@ pub async fn collect(
     mode: Mode,
     mut tell: impl FnMut(Digest, u64),
 ) -> Result<Collected, CareError> {
+    // Of another registry's database no version has any of these files.
+    blobs.check_bound(store.id()).await?;
     let mut collected = Collected::default();
     let before = now().saturating_sub(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
     let mut listing = blobs.list();

@@ -16,9 +16,9 @@ pub mod restore;
 
 use std::fmt;
 
-use crate::blobs::BlobError;
-use crate::store::StoreError;
+use crate::blobs::{BlobError, Blobs};
 use crate::store::rows::LoadError;
+use crate::store::{Store, StoreError};
 
 /// Why something is not done.
 #[derive(Debug)]
@@ -49,6 +49,14 @@ pub enum CareError {
     Damaged(String),
     /// There is something in the registry already, in this table.
     NotEmpty(&'static str),
+}
+
+/// Whether the files may be the registry's own: they are, or nobody has said whose they are.
+async fn check_together(store: &Store, blobs: &Blobs) -> Result<(), CareError> {
+    match blobs.check_bound(store.id()).await {
+        Ok(()) | Err(BlobError::NoRegistry) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl fmt::Display for CareError {

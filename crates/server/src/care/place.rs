@@ -9,7 +9,7 @@
 //! | `blobs/ab/ab…` | the package files, each under its digest |
 //! | `end.json` | the [`Tail`]: how many files there are, and which were missing; without it a backup was cut off |
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -86,21 +86,28 @@ impl Sink {
         if is_taken {
             return Err(CareError::Exists(into.display().to_string()));
         }
-        let beside = match into.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let into = into.to_owned();
+        let (beside, into) = (folder_of(into), into.to_owned());
         // Beside the place it goes to, so that it comes there in one step; for its owner alone, it holds hashes of tokens.
         let mut unfinished = tempfile::Builder::new();
         unfinished.prefix(".haft-backup-");
         if is_folder {
+            #[cfg(unix)]
+            unfinished.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
             let folder = unfinished.tempdir_in(beside).map_err(failed(beside))?;
             Ok(Self::Folder { folder, into })
         } else {
             let file = unfinished.tempfile_in(beside).map_err(failed(beside))?;
             Ok(Self::Tar { archive: tar::Builder::new(BufWriter::new(file)), into })
         }
+    }
+
+    /// A file without a name, where the backup is made: that is where there is room for it.
+    pub(super) fn scratch(&self) -> Result<File, CareError> {
+        let beside = match self {
+            Sink::Tar { into, .. } => folder_of(into),
+            Sink::Folder { folder, .. } => folder.path(),
+        };
+        tempfile::tempfile_in(beside).map_err(failed(beside))
     }
 
     pub(super) fn head(&mut self, head: &Head) -> Result<(), CareError> {
@@ -137,11 +144,18 @@ impl Sink {
             Sink::Folder { folder, .. } => {
                 let path = folder.path().join(path);
                 let mut write = || {
-                    if let Some(parent) = path.parent() {
-                        std::fs::create_dir_all(parent)?;
+                    let (mut folders, mut options) = (DirBuilder::new(), OpenOptions::new());
+                    folders.recursive(true);
+                    options.write(true).create(true).truncate(true);
+                    #[cfg(unix)]
+                    {
+                        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+                        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
                     }
-                    let mut file =
-                        OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+                    if let Some(parent) = path.parent() {
+                        folders.create(parent)?;
+                    }
+                    let mut file = options.open(&path)?;
                     std::io::copy(from, &mut file)?;
                     file.sync_all()
                 };
@@ -160,16 +174,17 @@ impl Sink {
                     file.flush()?;
                     file.as_file().sync_all()?;
                     file.persist_noclobber(&into).map_err(|error| error.error)?;
-                    sync_folder_of(&into)
+                    File::open(folder_of(&into))?.sync_all()
                 };
                 keep().map_err(failed(&into))
             }
             Sink::Folder { folder, into } => {
                 let keep = || {
+                    sync_folders(folder.path())?;
                     // An empty folder may be there; one with something in it refuses.
                     std::fs::rename(folder.path(), &into)?;
                     let _moved_away = folder.keep();
-                    sync_folder_of(&into)
+                    File::open(folder_of(&into))?.sync_all()
                 };
                 keep().map_err(failed(&into))
             }
@@ -177,9 +192,20 @@ impl Sink {
     }
 }
 
-fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+fn folder_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Makes durable which files are in a folder and in those inside.
+fn sync_folders(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    File::open(folder)?.sync_all()
 }
 
 /// A backup that is read: first its head, then its rows into a file of ours, then the package files.

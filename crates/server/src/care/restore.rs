@@ -3,6 +3,7 @@
 //! Package files come first, each looked at; then all rows appear in one step. Whoever is killed before that step
 //! leaves an empty registry and can begin again.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
 
@@ -28,12 +29,30 @@ pub struct Restored {
     pub missing: Vec<String>,
 }
 
+/// What becomes of package files that belong to another registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// Nothing: they are refused.
+    Refuse,
+    /// They belong to this one from now on, and the other is refused.
+    TakeOver,
+}
+
 /// Restores a backup into a registry in which nothing is.
-pub async fn restore(store: &Store, blobs: &Blobs, from: &Path) -> Result<Restored, CareError> {
+pub async fn restore(
+    store: &Store,
+    blobs: &Blobs,
+    from: &Path,
+    others: Others,
+) -> Result<Restored, CareError> {
     if let Some(table) = store.first_with_rows().await? {
         return Err(CareError::NotEmpty(table));
     }
     let source = Source::open(from)?;
+    match others {
+        Others::Refuse => blobs.bind(store.id()).await?,
+        Others::TakeOver => blobs.take_over(store.id()).await?,
+    }
     let mut restored = Restored::default();
     let mut head: Option<Head> = None;
     let mut rows = None;
@@ -78,12 +97,15 @@ pub async fn restore(store: &Store, blobs: &Blobs, from: &Path) -> Result<Restor
     let mut rows = rows.into_file();
     let temporary = "a temporary file";
     rows.rewind().map_err(failed(temporary))?;
+    let missing: HashSet<&str> = tail.missing.iter().map(String::as_str).collect();
+    let mut seen = HashSet::new();
     for line in BufReader::new(&rows).lines() {
         let line = line.map_err(failed(temporary))?;
-        let Some(digest) = digest_of(&line) else { continue };
+        // Several versions may have the same file.
+        let Some(digest) = digest_of(&line).filter(|digest| seen.insert(*digest)) else { continue };
         match blobs.size(digest).await {
             Ok(_) => {}
-            Err(BlobError::Missing(_)) if tail.missing.contains(&digest.to_string()) => {
+            Err(BlobError::Missing(_)) if missing.contains(digest.to_string().as_str()) => {
                 restored.missing.push(digest.to_string());
             }
             Err(BlobError::Missing(_)) => {

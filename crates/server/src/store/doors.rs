@@ -1,10 +1,12 @@
 //! What other worlds are told: servers, well-known entries, capabilities.
 
-use futures_util::TryStreamExt;
+use std::ops::ControlFlow;
+
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
 use sqlx::{Any, AssertSqlSafe, Row};
 
+use super::each::Read;
 use super::{Store, StoreError, read, stored};
 
 /// A version of a server of the MCP world.
@@ -51,6 +53,17 @@ pub struct ServerQuery {
     pub namespace: Option<String>,
 }
 
+impl ServerQuery {
+    /// Whether the database may look through all servers before it has found enough.
+    fn is_scan(&self) -> bool {
+        let is_narrow = self.search.is_some()
+            || self.updated_since.is_some()
+            || self.namespace.is_some()
+            || matches!(self.version, AskedVersion::Exactly(_));
+        is_narrow && self.name.is_none()
+    }
+}
+
 /// Which versions are asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AskedVersion {
@@ -87,7 +100,7 @@ impl Store {
         &self,
         query: &ServerQuery,
         limit: u32,
-    ) -> Result<Vec<ServerRow>, StoreError> {
+    ) -> Result<Read<ServerRow>, StoreError> {
         let mut asked = Words::new(
             "SELECT p.server_name, p.id, p.dialect, v.version, v.digest, v.server, v.published_at, \
              v.updated_at, v.yanked_at, v.yank_reason, p.latest FROM ",
@@ -134,31 +147,38 @@ impl Store {
             asked.push(" AND v.yanked_at IS NULL");
         }
         asked.push(" ORDER BY p.server_name, v.version LIMIT ").push_bind(i64::from(limit));
-        let rows = asked.query().fetch_all(&self.pool).await.map_err(StoreError::query(SERVERS))?;
-        rows.iter().map(|row| server_of(row).map_err(StoreError::query(SERVERS))).collect()
+        let _turn = if query.is_scan() { Some(self.scan(SERVERS).await?) } else { None };
+        self.each(asked.query(), SERVERS, server_of).await
     }
 
-    /// The install-manifests, those that were published first before others; of a namespace where one is named.
+    /// The install-manifests, those that were published first before others, after the one of this id; of a namespace
+    /// where one is named.
     pub async fn listed(
         &self,
         namespace: Option<&str>,
+        after: &str,
         limit: u32,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Read<Entry>, StoreError> {
+        // Of several that have one id in different namespaces, the one that was there first comes first.
         let mut asked = Words::new(
-            "SELECT p.id, v.version, v.digest, v.listed, v.updated_at FROM packages p \
-             JOIN versions v ON v.package = p.id AND v.version = p.latest \
+            "SELECT id, version, digest, listed, updated_at FROM (\
+             SELECT p.id, v.version, v.digest, v.listed, v.updated_at, \
+             (SELECT MIN(w.published_at) FROM versions w WHERE w.package = p.id) AS first \
+             FROM packages p JOIN versions v ON v.package = p.id AND v.version = p.latest \
              WHERE p.dialect = 'install-manifest' AND v.listed IS NOT NULL",
         );
         if let Some(namespace) = namespace {
             asked.push(" AND p.namespace = ").push_bind(namespace.to_owned());
         }
-        // Of several that have one id in different namespaces, the one that was there first comes first.
-        asked.push(
-            " ORDER BY (SELECT MIN(w.published_at) FROM versions w WHERE w.package = p.id), p.id LIMIT ",
-        );
+        asked.push(") AS told WHERE ");
+        asked.push_bind(after.to_owned()).push(" = '' OR first > ");
+        let first = "(SELECT MIN(w.published_at) FROM versions w WHERE w.package = ";
+        asked.push(first).push_bind(after.to_owned()).push(") OR (first = ");
+        asked.push(first).push_bind(after.to_owned()).push(") AND id > ");
+        asked.push_bind(after.to_owned()).push(") ORDER BY first, id LIMIT ");
         asked.push_bind(i64::from(limit));
-        let rows = asked.query().fetch_all(&self.pool).await.map_err(StoreError::query(ENTRIES))?;
-        rows.iter().map(|row| entry_of(row).map_err(StoreError::query(ENTRIES))).collect()
+        let _turn = self.scan(ENTRIES).await?;
+        self.each(asked.query(), ENTRIES, entry_of).await
     }
 
     /// Capabilities by id, after this one, until there are so many or they have so many bytes; and whether there
@@ -182,17 +202,20 @@ impl Store {
         }
         let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
         asked.push(" ORDER BY v.package LIMIT ").push_bind(limit);
-        let mut rows = asked.query().fetch(&self.pool);
-        let (mut entries, mut length) = (Vec::new(), 0);
-        while let Some(row) = rows.try_next().await.map_err(StoreError::query(ENTRIES))? {
-            let entry = entry_of(&row).map_err(StoreError::query(ENTRIES))?;
+        let _turn = self.scan(ENTRIES).await?;
+        let (mut entries, mut length, mut is_full) = (Vec::new(), 0, false);
+        let keep = |entry: Entry| {
             length += entry.text.len();
             if entries.len() >= most || (length > bytes && !entries.is_empty()) {
-                return Ok((entries, true));
+                is_full = true;
+                return ControlFlow::Break(());
             }
             entries.push(entry);
-        }
-        Ok((entries, false))
+            ControlFlow::Continue(())
+        };
+        let unread = self.each_while(asked.query(), ENTRIES, entry_of, keep).await?;
+        let has_more = is_full || entries.len() + unread > most;
+        Ok((entries, has_more))
     }
 
     /// The number of the last change.

@@ -2,6 +2,7 @@
 
 use sqlx::Row;
 
+use super::each::is_unreadable;
 use super::{Store, StoreError};
 
 /// A package that has changed, as it is now.
@@ -93,14 +94,6 @@ impl Store {
         let offered = Some(Offered { entry: Vec::new(), found: String::new() });
         Ok(Changed { id, number, namespace, offered, ahead: None })
     }
-}
-
-/// Whether it is the bytes of a row that are wrong, not the database.
-fn is_unreadable(error: &sqlx::Error) -> bool {
-    matches!(
-        error,
-        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } | sqlx::Error::AnyDriverError(_)
-    )
 }
 
 fn changed(row: &sqlx::any::AnyRow) -> Result<Changed, sqlx::Error> {

@@ -4,7 +4,10 @@ use registry::{Describe, Found, Provenance, State};
 use serde_json::{Map, Value};
 use sqlx::Row;
 
+use super::each::Read;
+use super::versions::highest;
 use super::{Engine, Store, StoreError, read};
+use crate::stored::read_manifest;
 
 /// How many names are read at once.
 const PAGE: i64 = 500;
@@ -25,20 +28,16 @@ pub struct Looked {
 
 impl Store {
     /// The names of some versions, in order, after the one of these names.
-    pub async fn named_after(&self, last: &Named) -> Result<Vec<Named>, StoreError> {
-        let rows = sqlx::query(
+    pub async fn named_after(&self, last: &Named) -> Result<Read<Named>, StoreError> {
+        let asked = sqlx::query(
             "SELECT package, version FROM versions WHERE package > $1 OR (package = $2 AND version > $3) \
              ORDER BY package, version LIMIT $4",
         )
         .bind(&last.0)
         .bind(&last.0)
         .bind(&last.1)
-        .bind(PAGE)
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query(LOOK))?;
-        let names = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        names.collect::<Result<_, sqlx::Error>>().map_err(StoreError::query(LOOK))
+        .bind(PAGE);
+        self.each(asked, LOOK, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await
     }
 
     /// Looks at the row of one version. A database that does not answer is no fault of the row.
@@ -97,14 +96,10 @@ impl Store {
                 }
             }
         }
-        if let Some(bytes) = noted(&mut faults, row.try_get::<Vec<u8>, _>(5)) {
-            let options = manifest::document::Options {
-                fallback_id: Some(package),
-                ..manifest::document::Options::default()
-            };
-            if manifest::document::read(&bytes, &options).is_err() {
-                faults.push("its manifest cannot be read".to_owned());
-            }
+        if let Some(bytes) = noted(&mut faults, row.try_get::<Vec<u8>, _>(5))
+            && read_manifest(&bytes, package).is_none()
+        {
+            faults.push("its manifest cannot be read".to_owned());
         }
         if let Some(name) = noted(&mut faults, row.try_get::<String, _>(6))
             && State::named(&name).is_none()
@@ -129,18 +124,43 @@ impl Store {
         Ok(Looked { file: digest.zip(size), faults })
     }
 
+    /// What is wrong with the highest versions that a package says it has.
+    pub async fn look_at_highest(&self, package: &str) -> Result<Vec<String>, StoreError> {
+        // In one statement, so that it is of one moment.
+        let asked = sqlx::query(
+            "SELECT p.latest, p.latest_beta, v.version, v.channel FROM packages p \
+             LEFT JOIN versions v ON v.package = p.id AND v.yanked_at IS NULL \
+             AND v.channel IN ('stable', 'beta') WHERE p.id = $1",
+        )
+        .bind(package)
+        .fetch_all(&self.pool)
+        .await;
+        let mut told: (Option<String>, Option<String>) = (None, None);
+        let mut offered = Vec::new();
+        let read = asked.and_then(|rows| {
+            for row in rows {
+                told = (row.try_get(0)?, row.try_get(1)?);
+                let version: (Option<String>, Option<String>) = (row.try_get(2)?, row.try_get(3)?);
+                offered.extend(version.0.zip(version.1));
+            }
+            Ok(())
+        });
+        if let Err(error) = read {
+            self.check_alive().await?;
+            return Ok(vec![unreadable(&error)]);
+        }
+        let (stable, all) = highest(&offered);
+        let wrong = [("version", stable != told.0), ("beta version", all != told.1)];
+        let wrong = wrong.into_iter().filter(|(_, is_wrong)| *is_wrong);
+        Ok(wrong
+            .map(|(what, _)| format!("its highest {what} is not the one that it says"))
+            .collect())
+    }
+
     /// Packages that contradict their versions, each with what is wrong.
     pub async fn look_at_packages(&self) -> Result<Vec<(String, String)>, StoreError> {
         let lone = "SELECT id FROM packages WHERE NOT EXISTS \
              (SELECT 1 FROM versions WHERE versions.package = packages.id) ORDER BY id";
-        let wrong = "SELECT id FROM packages WHERE latest IS NOT NULL AND NOT EXISTS \
-             (SELECT 1 FROM versions WHERE versions.package = packages.id \
-             AND versions.version = packages.latest AND versions.yanked_at IS NULL \
-             AND versions.channel = 'stable') ORDER BY id";
-        let ahead = "SELECT id FROM packages WHERE latest_beta IS NOT NULL AND NOT EXISTS \
-             (SELECT 1 FROM versions WHERE versions.package = packages.id \
-             AND versions.version = packages.latest_beta AND versions.yanked_at IS NULL \
-             AND versions.channel IN ('stable', 'beta')) ORDER BY id";
         let unowned = "SELECT DISTINCT package FROM owners WHERE NOT EXISTS \
              (SELECT 1 FROM packages WHERE packages.id = owners.package) ORDER BY package";
         let unreviewed = "SELECT DISTINCT package FROM reviews WHERE NOT EXISTS \
@@ -151,17 +171,13 @@ impl Store {
         let mut found = Vec::new();
         for (asked, why) in [
             (lone, "it has no version"),
-            (wrong, "its highest version is none that is offered"),
-            (ahead, "its highest beta version is none that is offered"),
             (lost, "its versions belong to no package"),
             (unowned, "its owners belong to no package"),
             (unreviewed, "what was said of it is of no version"),
         ] {
-            let ids: Vec<String> = sqlx::query_scalar(asked)
-                .fetch_all(&self.pool)
-                .await
-                .map_err(StoreError::query(LOOK))?;
-            found.extend(ids.into_iter().map(|id| (id, why.to_owned())));
+            let ids =
+                self.each(sqlx::query(asked), LOOK, |row| row.try_get::<String, _>(0)).await?;
+            found.extend(ids.rows.into_iter().map(|id| (id, why.to_owned())));
         }
         Ok(found)
     }

@@ -7,12 +7,15 @@
 //! |---|---|
 //! | `error` | why the database refuses |
 //! | `schema` | the tables, version by version |
-//! | [`versions`] | publishing, yanking, and what is known of a version |
+//! | [`each`] | rows read one by one |
+//! | [`versions`] | publishing, and what is known of a version |
+//! | [`yanks`] | taking back a version, and offering it again |
 //! | [`feed`] | what has changed since |
 //! | [`doors`] | what other worlds are told |
 //! | [`tokens`] | who may do what |
 //! | [`owners`] | who else may publish a package |
 //! | [`reviews`] | what waits for a reviewer, and what was said of it |
+//! | [`namespaces`] | who publishes in a namespace, and with what |
 //! | [`publishers`] | whose identities are trusted |
 //! | [`listen`] | hearing of changes at once |
 //! | [`removals`] | package files that no version has |
@@ -20,10 +23,12 @@
 //! | [`inspect`] | row by row, for a check |
 
 pub mod doors;
+pub mod each;
 mod error;
 pub mod feed;
 pub mod inspect;
 pub mod listen;
+pub mod namespaces;
 pub mod owners;
 pub mod publishers;
 pub mod removals;
@@ -32,15 +37,17 @@ pub mod rows;
 mod schema;
 pub mod tokens;
 pub mod versions;
+pub mod yanks;
 
 use std::fs::OpenOptions;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use sqlx::any::AnyPoolOptions;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Any, AnyConnection, AnyPool, Connection, PgConnection, Transaction};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 pub use error::StoreError;
 
@@ -50,15 +57,22 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LAST_TRY: Duration = Duration::from_secs(2);
 /// The most connections to a database.
 const CONNECTIONS: u32 = 16;
+/// How many of them look through whole tables at once; the others are for what is found at once.
+const SCANS: usize = 4;
 
 /// The database of a registry.
 pub struct Store {
     pool: AnyPool,
+    id: String,
     engine: Engine,
     /// How whoever listens connects.
     listening: Option<PgConnectOptions>,
     /// `SQLite` has one writer at a time: those of this process wait here, in order, and not by asking again and again.
     writing: Mutex<()>,
+    /// One for each question that looks through whole tables.
+    scanning: Semaphore,
+    /// How often a row could not be read.
+    unread: AtomicU64,
 }
 
 /// Without the address, which may hold a password.
@@ -156,7 +170,9 @@ impl Store {
             }
         };
         schema::bring_up(&pool, engine).await?;
-        Ok(Self { pool, engine, listening, writing: Mutex::new(()) })
+        let (writing, scanning) = (Mutex::new(()), Semaphore::new(SCANS));
+        let (id, unread) = (schema::id(&pool).await?, AtomicU64::new(0));
+        Ok(Self { pool, id, engine, listening, writing, scanning, unread })
     }
 
     /// The connections there are now.
@@ -164,14 +180,9 @@ impl Store {
         Connections { open: self.pool.size(), idle: self.pool.num_idle() }
     }
 
-    /// Whether any version is known.
-    pub async fn has_versions(&self) -> Result<bool, StoreError> {
-        let doing = "look for a version";
-        let found: Option<i64> = sqlx::query_scalar("SELECT size FROM versions LIMIT 1")
-            .fetch_optional(&self.pool)
-            .await
-            .map_err(StoreError::query(doing))?;
-        Ok(found.is_some())
+    /// What the registry is called, by which its package files are known to be its own.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// Whether the database answers.
@@ -184,6 +195,14 @@ impl Store {
     /// Lets go of all connections. Without it nothing is lost.
     pub async fn close(&self) {
         self.pool.close().await;
+    }
+
+    /// A turn for a question that looks through whole tables: whoever asks many of them keeps nobody else from asking.
+    async fn scan(&self, doing: &'static str) -> Result<SemaphorePermit<'_>, StoreError> {
+        let turn = tokio::time::timeout(PATIENCE, self.scanning.acquire()).await;
+        turn.ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| StoreError::query(doing)(sqlx::Error::PoolTimedOut))
     }
 
     /// Begins a change.
@@ -238,5 +257,36 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     match options.open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::doors::{AskedVersion, ServerQuery};
+    use super::*;
+
+    #[tokio::test]
+    async fn those_who_look_through_everything_keep_nobody_else_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::file(&folder.path().join("registry.db")).await.unwrap();
+        let busy = store.scanning.acquire_many(u32::try_from(SCANS).unwrap()).await.unwrap();
+        let soon = Duration::from_millis(200);
+        let plain = ServerQuery::default();
+        let named = ServerQuery { name: Some("a/b".to_owned()), ..ServerQuery::default() };
+        for quick in [&plain, &named] {
+            assert!(tokio::time::timeout(PATIENCE, store.servers(quick, 1)).await.is_ok());
+        }
+        let search = ServerQuery { search: Some("x".to_owned()), ..plain.clone() };
+        let since = ServerQuery { updated_since: Some(1), ..plain.clone() };
+        let version =
+            ServerQuery { version: AskedVersion::Exactly("1.0.0".to_owned()), ..plain.clone() };
+        let namespace = ServerQuery { namespace: Some("acme".to_owned()), ..plain };
+        for slow in [search, since, version, namespace] {
+            let waits = tokio::time::timeout(soon, store.servers(&slow, 1)).await;
+            assert!(waits.is_err(), "{slow:?}");
+        }
+        assert!(tokio::time::timeout(soon, store.listed(None, "", 1)).await.is_err());
+        drop(busy);
+        assert!(store.listed(None, "", 1).await.unwrap().rows.is_empty());
     }
 }

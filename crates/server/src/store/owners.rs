@@ -24,13 +24,8 @@ pub enum Changed {
 impl Store {
     /// The namespaces that own a package beside its own, by name.
     pub async fn owners(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        let rows =
-            sqlx::query("SELECT namespace FROM owners WHERE package = $1 ORDER BY namespace")
-                .bind(id)
-                .fetch_all(&self.pool)
-                .await
-                .map_err(StoreError::query(READ))?;
-        rows.iter().map(|row| row.try_get(0).map_err(StoreError::query(READ))).collect()
+        let asked = "SELECT namespace FROM owners WHERE package = $1 ORDER BY namespace";
+        Ok(self.each(sqlx::query(asked).bind(id), READ, |row| row.try_get(0)).await?.rows)
     }
 
     /// Whether a namespace owns a package beside its own.

@@ -11,52 +11,46 @@ const READ: &str = "look for trusted publishers";
 
 impl Store {
     /// Keeps a rule; the same rule again changes nothing.
-    pub async fn keep_publisher(&self, publisher: &Publisher) -> Result<(), StoreError> {
-        let rule = serde_json::to_string(&rule_of(publisher)).unwrap_or_default();
+    pub async fn keep_publisher(
+        &self,
+        id: &str,
+        rule: &NewPublisher,
+        created_at: u64,
+    ) -> Result<(), StoreError> {
+        let text = serde_json::to_string(rule).unwrap_or_default();
         let mut change = self.change(KEEP).await?;
         sqlx::query(
             "INSERT INTO publishers (id, issuer, namespace, rule, created_at) \
              VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
         )
-        .bind(&publisher.id)
-        .bind(&publisher.issuer)
-        .bind(&publisher.namespace)
-        .bind(rule)
-        .bind(stored(publisher.created_at))
+        .bind(id)
+        .bind(&rule.issuer)
+        .bind(&rule.namespace)
+        .bind(text)
+        .bind(stored(created_at))
         .execute(&mut *change.transaction)
         .await
         .map_err(StoreError::query(KEEP))?;
         change.transaction.commit().await.map_err(StoreError::query(KEEP))
     }
 
-    /// All rules, the oldest first.
+    /// All rules that can be read, the oldest first.
     pub async fn publishers(&self) -> Result<Vec<Publisher>, StoreError> {
-        let rows =
-            sqlx::query("SELECT id, rule, created_at FROM publishers ORDER BY created_at, id")
-                .fetch_all(&self.pool)
-                .await
-                .map_err(StoreError::query(READ))?;
-        Ok(rows.iter().filter_map(publisher_of).collect())
+        let asked =
+            sqlx::query("SELECT id, rule, created_at FROM publishers ORDER BY created_at, id");
+        Ok(self.each(asked, READ, publisher_of).await?.rows)
     }
 
     /// The ids of rules that cannot be read; nobody is trusted by them.
     pub async fn unreadable_publishers(&self) -> Result<Vec<String>, StoreError> {
-        let rows = sqlx::query("SELECT id, rule, created_at FROM publishers ORDER BY id")
-            .fetch_all(&self.pool)
-            .await
-            .map_err(StoreError::query(READ))?;
-        let damaged = rows.iter().filter(|row| publisher_of(row).is_none());
-        Ok(damaged.map(|row| row.try_get(0).unwrap_or_else(|_| "?".to_owned())).collect())
+        let readable = self.publishers().await?.into_iter().map(|rule| rule.id).collect();
+        self.ids_unread(sqlx::query("SELECT id FROM publishers ORDER BY id"), READ, readable).await
     }
 
     /// The rules of an issuer.
     pub async fn publishers_of(&self, issuer: &str) -> Result<Vec<Publisher>, StoreError> {
-        let rows = sqlx::query("SELECT id, rule, created_at FROM publishers WHERE issuer = $1")
-            .bind(issuer)
-            .fetch_all(&self.pool)
-            .await
-            .map_err(StoreError::query(READ))?;
-        Ok(rows.iter().filter_map(publisher_of).collect())
+        let asked = sqlx::query("SELECT id, rule, created_at FROM publishers WHERE issuer = $1");
+        Ok(self.each(asked.bind(issuer), READ, publisher_of).await?.rows)
     }
 
     /// Removes a rule; says whether there was one.
@@ -72,29 +66,10 @@ impl Store {
     }
 }
 
-fn rule_of(publisher: &Publisher) -> NewPublisher {
-    NewPublisher {
-        issuer: publisher.issuer.clone(),
-        keys: publisher.keys.clone(),
-        audience: publisher.audience.clone(),
-        claims: publisher.claims.clone(),
-        algorithms: publisher.algorithms.clone(),
-        namespace: publisher.namespace.clone(),
-    }
-}
-
 /// A row that cannot be read trusts nobody.
-fn publisher_of(row: &AnyRow) -> Option<Publisher> {
-    let rule: String = row.try_get(1).ok()?;
-    let rule: NewPublisher = registry::read(rule.as_bytes()).ok()?;
-    Some(Publisher {
-        id: row.try_get(0).ok()?,
-        issuer: rule.issuer,
-        keys: rule.keys,
-        audience: rule.audience,
-        claims: rule.claims,
-        algorithms: rule.algorithms,
-        namespace: rule.namespace,
-        created_at: read(row.try_get(2).ok()?),
-    })
+fn publisher_of(row: &AnyRow) -> Result<Publisher, sqlx::Error> {
+    let rule: String = row.try_get(1)?;
+    let rule: NewPublisher =
+        registry::read(rule.as_bytes()).map_err(|error| sqlx::Error::Decode(error.into()))?;
+    Ok(Publisher::new(row.try_get(0)?, rule, read(row.try_get(2)?)))
 }

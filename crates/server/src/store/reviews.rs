@@ -65,15 +65,10 @@ impl Store {
             "SELECT v.package, v.version, v.digest, p.namespace, v.publisher, v.published_at {from} \
              ORDER BY v.published_at, v.package, v.version LIMIT $2 OFFSET $3"
         ));
-        let rows = sqlx::query(asked)
-            .bind(scope.name())
-            .bind(i64::from(limit))
-            .bind(i64::from(offset))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(StoreError::query(READ))?;
-        let waiting: Result<Vec<Waiting>, sqlx::Error> = rows.iter().map(waiting_of).collect();
-        Ok(WaitingList { waiting: waiting.map_err(StoreError::query(READ))?, total: read(total) })
+        let asked =
+            sqlx::query(asked).bind(scope.name()).bind(i64::from(limit)).bind(i64::from(offset));
+        let waiting = self.each(asked, READ, waiting_of).await?.rows;
+        Ok(WaitingList { waiting, total: read(total) })
     }
 
     /// Keeps what a reviewer says; from then on it holds. Where the version has come to stand somewhere else
@@ -119,15 +114,12 @@ impl Store {
 
     /// Everything that was said of a version, the oldest first.
     pub async fn reviews(&self, id: &str, version: &str) -> Result<Vec<Reviewed>, StoreError> {
-        let rows = sqlx::query(
+        let asked = sqlx::query(
             "SELECT channel, reason, reviewer, at FROM reviews WHERE package = $1 AND version = $2 \
              ORDER BY number",
         )
         .bind(id)
-        .bind(version)
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query(READ))?;
+        .bind(version);
         let said = |row: &AnyRow| -> Result<Reviewed, sqlx::Error> {
             let channel: String = row.try_get(0)?;
             Ok(Reviewed {
@@ -137,8 +129,7 @@ impl Store {
                 at: read(row.try_get(3)?),
             })
         };
-        let all: Result<_, sqlx::Error> = rows.iter().map(said).collect();
-        all.map_err(StoreError::query(READ))
+        Ok(self.each(asked, READ, said).await?.rows)
     }
 }
 

@@ -3,14 +3,17 @@
 //! The tables are read from the text that makes them and their columns are asked from the database, so that a
 //! backup holds whatever a version adds.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use futures_util::TryStreamExt;
+use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 use sqlx::any::AnyArguments;
 use sqlx::query::Query;
 use sqlx::{Any, AnyConnection, AssertSqlSafe, Row};
 
+use super::each::is_unreadable;
 use super::{Engine, Store, StoreError, schema};
 
 /// The form of the tables that is known here.
@@ -80,19 +83,42 @@ impl Store {
             Engine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         };
         let mut moment = self.pool.begin_with(begin).await.map_err(failed())?;
-        let mut unread = Vec::new();
+        let (mut unread, mut packages) = (Vec::new(), HashSet::new());
         for table in self.tables(&mut moment).await? {
             let names: Vec<&str> =
                 table.columns.iter().map(|column| column.name.as_str()).collect();
             let asked = format!("SELECT {} FROM {}", names.join(", "), table.name);
             let mut rows = sqlx::query(AssertSqlSafe(asked)).fetch(&mut *moment);
-            while let Some(row) = rows.try_next().await.map_err(failed())? {
-                match values(&table, &row) {
-                    Ok(values) => keep(&json!({"table": table.name, "row": values}))?,
-                    Err(error) => {
-                        unread.push(Unread { row: called(&table, &row), why: error.to_string() });
+            let mut number = 0;
+            while let Some(row) = rows.next().await {
+                number += 1;
+                let (called, read) = match row {
+                    Ok(row) => (called(&table, &row), values(&table, &row)),
+                    Err(error) => (format!("{} row {number}", table.name), Err(error)),
+                };
+                let values = match read {
+                    Ok(values) => values,
+                    Err(error) if is_unreadable(&error) => {
+                        unread.push(Unread { row: called, why: error.to_string() });
+                        continue;
                     }
+                    Err(error) => return Err(failed()(error).into()),
+                };
+                // Without its package a row could never be written back, and neither could all the others.
+                match (table.name, values.get("id"), values.get("package")) {
+                    ("packages", Some(Value::String(id)), _) => {
+                        packages.insert(id.clone());
+                    }
+                    ("versions" | "owners", _, Some(Value::String(id)))
+                        if !packages.contains(id) =>
+                    {
+                        let why = "its package cannot be read".to_owned();
+                        unread.push(Unread { row: called, why });
+                        continue;
+                    }
+                    _ => {}
                 }
+                keep(&json!({"table": table.name, "row": values}))?;
             }
         }
         Ok(unread)

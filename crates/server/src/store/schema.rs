@@ -43,7 +43,8 @@ async fn bring_through(pool: &AnyPool, engine: Engine, steps: &[Step]) -> Result
         let lock = "SELECT pg_advisory_xact_lock(4841465452454749)";
         sqlx::raw_sql(lock).execute(&mut *alone).await.map_err(failed)?;
     }
-    let table = "CREATE TABLE IF NOT EXISTS haft_registry (version BIGINT NOT NULL)";
+    let table =
+        "CREATE TABLE IF NOT EXISTS haft_registry (version BIGINT NOT NULL, id TEXT NOT NULL)";
     sqlx::raw_sql(table).execute(&mut *alone).await.map_err(failed)?;
     let found: Option<i64> = sqlx::query_scalar("SELECT version FROM haft_registry")
         .fetch_optional(&mut *alone)
@@ -65,11 +66,26 @@ async fn bring_through(pool: &AnyPool, engine: Engine, steps: &[Step]) -> Result
         }
     }
     let noted = match found {
-        None => "INSERT INTO haft_registry (version) VALUES ($1)",
-        Some(_) => "UPDATE haft_registry SET version = $1",
+        None => sqlx::query("INSERT INTO haft_registry (version, id) VALUES ($1, $2)")
+            .bind(known)
+            .bind(new_id()?),
+        Some(_) => sqlx::query("UPDATE haft_registry SET version = $1").bind(known),
     };
-    sqlx::query(noted).bind(known).execute(&mut *alone).await.map_err(failed)?;
+    noted.execute(&mut *alone).await.map_err(failed)?;
     alone.commit().await.map_err(failed)
+}
+
+/// What a registry is called that is made now. It is in no backup: what is restored is another registry.
+fn new_id() -> Result<String, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Open(error.to_string().into()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// What the registry in a database is called.
+pub(super) async fn id(pool: &AnyPool) -> Result<String, StoreError> {
+    let id = sqlx::query_scalar("SELECT id FROM haft_registry").fetch_one(pool).await;
+    id.map_err(|error| StoreError::Open(error.into()))
 }
 
 #[cfg(test)]

@@ -107,12 +107,10 @@ impl Store {
         row.as_ref().map(token_of).transpose().map_err(StoreError::query(FIND))
     }
 
-    /// All tokens, the newest first.
+    /// All tokens that can be read, the newest first.
     pub async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         let asked = sqlx::AssertSqlSafe(format!("{COLUMNS} ORDER BY created_at DESC, id"));
-        let rows =
-            sqlx::query(asked).fetch_all(&self.pool).await.map_err(StoreError::query(FIND))?;
-        rows.iter().map(|row| token_of(row).map_err(StoreError::query(FIND))).collect()
+        Ok(self.each(sqlx::query(asked), FIND, token_of).await?.rows)
     }
 
     /// The token of this id, good or not.
@@ -128,11 +126,8 @@ impl Store {
 
     /// The ids of tokens that cannot be read.
     pub async fn unreadable_tokens(&self) -> Result<Vec<String>, StoreError> {
-        let asked = sqlx::AssertSqlSafe(format!("{COLUMNS} ORDER BY id"));
-        let rows =
-            sqlx::query(asked).fetch_all(&self.pool).await.map_err(StoreError::query(FIND))?;
-        let damaged = rows.iter().filter(|row| token_of(row).is_err());
-        Ok(damaged.map(|row| row.try_get(0).unwrap_or_else(|_| "?".to_owned())).collect())
+        let readable = self.tokens().await?.into_iter().map(|token| token.id).collect();
+        self.ids_unread(sqlx::query("SELECT id FROM tokens ORDER BY id"), FIND, readable).await
     }
 
     /// Revokes the token of this id; says whether there is one. When it was revoked before, that stays so.

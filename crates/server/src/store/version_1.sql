@@ -21,6 +21,7 @@ CREATE TABLE packages (
 );
 
 CREATE INDEX packages_by_dialect ON packages (dialect, changed);
+CREATE INDEX packages_by_namespace ON packages (namespace, changed);
 
 CREATE TABLE versions (
     package TEXT NOT NULL REFERENCES packages (id),
@@ -36,10 +37,15 @@ CREATE TABLE versions (
     entry {bytes} NOT NULL,
     runtime TEXT NOT NULL,
     signature TEXT NOT NULL,
+    -- The keys that have signed every file, with spaces between them.
+    signers TEXT NOT NULL,
     publisher TEXT NOT NULL,
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,
     yank_reason TEXT,
+    -- The id of the token it was taken back with, and that token's role.
+    yanked_by TEXT,
+    yanked_as TEXT,
     -- stable, beta, quarantine or rejected.
     channel TEXT NOT NULL,
     -- What the reviewer said last.

@@ -1,4 +1,4 @@
-//! Publishing, yanking, and what is known of a version.
+//! Publishing, and what is known of a version.
 
 use bytes::Bytes;
 use registry::{Channel, Outcome, State, Version, Versions, identity};
@@ -39,6 +39,8 @@ pub struct NewVersion {
     pub runtime: String,
     /// What its signatures come to.
     pub signature: String,
+    /// The keys that have signed every file, with spaces between them.
+    pub signers: String,
     /// The id of the token it is published with.
     pub publisher: String,
     /// When, in milliseconds since 1970.
@@ -119,8 +121,6 @@ impl From<StoreError> for FindError {
 /// Which version is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'w> {
-    /// The highest that is offered to everybody and was not taken back.
-    Highest,
     /// The highest that is offered in this channel and was not taken back.
     HighestIn(Channel),
     /// This one, taken back or not.
@@ -129,7 +129,6 @@ pub enum Which<'w> {
 
 const PUBLISH: &str = "publish a version";
 const FIND: &str = "look for a version";
-const YANK: &str = "take back a version";
 
 impl Store {
     /// Publishes a version, in one step. The same bytes again change nothing; whoever comes second with
@@ -180,9 +179,9 @@ impl Store {
         sqlx::query(
             "INSERT INTO versions (package, version, digest, size, manifest_path, manifest, describe, \
              found, entry, runtime, signature, publisher, published_at, channel, provenance, \
-             updated_at, server, server_words, listed, capability) \
+             updated_at, server, server_words, listed, capability, signers) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
-             $19, $20)",
+             $19, $20, $21)",
         )
         .bind(&new.id)
         .bind(&new.version)
@@ -204,43 +203,13 @@ impl Store {
         .bind(new.doors.server_words.as_deref())
         .bind(new.doors.listed.as_deref())
         .bind(new.doors.capability.as_deref())
+        .bind(&new.signers)
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(PUBLISH))?;
         settle(connection, &new.id, number, PUBLISH).await?;
         commit(change, PUBLISH).await?;
         Ok((Outcome::Published, new.channel))
-    }
-
-    /// Takes back a version, or offers it again: then there is no reason. When it is so already nothing changes.
-    pub async fn yank(
-        &self,
-        id: &str,
-        version: &str,
-        reason: Option<&str>,
-        now: u64,
-    ) -> Result<(), FindError> {
-        let mut change = self.change(YANK).await?;
-        let connection = &mut *change.transaction;
-        let number = next(connection, YANK).await?;
-        let done = sqlx::query(
-            "UPDATE versions SET yanked_at = $1, yank_reason = $2, updated_at = $5 \
-             WHERE package = $3 AND version = $4",
-        )
-        .bind(reason.map(|_| stored(now)))
-        .bind(reason)
-        .bind(id)
-        .bind(version)
-        .bind(stored(now))
-        .execute(&mut *connection)
-        .await
-        .map_err(StoreError::query(YANK))?;
-        if done.rows_affected() == 0 {
-            return Err(FindError::NoVersion);
-        }
-        settle(connection, id, number, YANK).await?;
-        commit(change, YANK).await?;
-        Ok(())
     }
 
     /// The id and the namespace of the package that is meant by an id, with or without the prefix, or by a name.
@@ -278,15 +247,15 @@ impl Store {
             .bind(version)
             .fetch_optional(&self.pool)
             .await,
-            Which::Highest | Which::HighestIn(_) => {
-                sqlx::query(match which {
-                    Which::HighestIn(Channel::Beta) => {
+            Which::HighestIn(channel) => {
+                sqlx::query(match channel {
+                    Channel::Beta => {
                         "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
                          v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
                          JOIN versions v ON v.package = p.id AND v.version = p.latest_beta \
                          WHERE p.id = $1"
                     }
-                    _ => {
+                    Channel::Stable => {
                         "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
                          v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
                          JOIN versions v ON v.package = p.id AND v.version = p.latest \
@@ -320,6 +289,9 @@ impl Store {
     pub async fn versions(&self, id: &str) -> Result<Versions, FindError> {
         let mut all = self.versions_hidden(id).await?;
         all.versions.retain(|version| version.channel.is_offered());
+        for version in &mut all.versions {
+            version.yanked_by = None;
+        }
         // What nobody may see is not there.
         if all.versions.is_empty() { Err(FindError::NoPackage) } else { Ok(all) }
     }
@@ -332,18 +304,12 @@ impl Store {
             .await
             .map_err(StoreError::query(FIND))?
             .ok_or(FindError::NoPackage)?;
-        let rows = sqlx::query(
+        let asked = sqlx::query(
             "SELECT version, digest, size, published_at, yanked_at, yank_reason, signature, channel, \
-             review_reason, provenance FROM versions WHERE package = $1",
+             review_reason, provenance, yanked_by FROM versions WHERE package = $1",
         )
-        .bind(id)
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query(FIND))?;
-        let mut versions = Vec::with_capacity(rows.len());
-        for row in rows {
-            versions.push(version_of(&row).map_err(StoreError::query(FIND))?);
-        }
+        .bind(id);
+        let mut versions = self.each(asked, FIND, version_of).await?.rows;
         versions.sort_by_key(|version| std::cmp::Reverse(order(&version.version)));
         Ok(Versions {
             id: id.to_owned(),
@@ -364,6 +330,8 @@ fn version_of(row: &sqlx::any::AnyRow) -> Result<Version, sqlx::Error> {
         published_at: read(row.try_get(3)?),
         yanked: yanked_at.is_some(),
         yank_reason: row.try_get(5)?,
+        yanked_at: yanked_at.map(read),
+        yanked_by: row.try_get(10)?,
         signature: row.try_get(6)?,
         channel: state(row, 7)?,
         review_reason: row.try_get(8)?,
@@ -443,20 +411,25 @@ pub(super) async fn settle(
         let text = |column: usize| row.try_get(column).map_err(StoreError::query(doing));
         offered.push((text(0)?, text(1)?));
     }
-    let highest = |is_meant: &dyn Fn(&str) -> bool| {
-        let versions = offered.iter().filter(|(_, channel)| is_meant(channel));
-        versions.map(|(version, _)| version).max_by_key(|version| order(version)).cloned()
-    };
-    let latest = highest(&|channel| channel == State::Stable.name());
+    let (latest, latest_beta) = highest(&offered);
     sqlx::query("UPDATE packages SET latest = $1, latest_beta = $2, changed = $3 WHERE id = $4")
         .bind(latest)
-        .bind(highest(&|_| true))
+        .bind(latest_beta)
         .bind(number)
         .bind(id)
         .execute(connection)
         .await
         .map_err(StoreError::query(doing))?;
     Ok(())
+}
+
+/// The highest of the versions that are offered, each with its channel: of those that are stable, and of all.
+pub(super) fn highest(offered: &[(String, String)]) -> (Option<String>, Option<String>) {
+    let highest = |is_meant: &dyn Fn(&str) -> bool| {
+        let versions = offered.iter().filter(|(_, channel)| is_meant(channel));
+        versions.map(|(version, _)| version).max_by_key(|version| order(version)).cloned()
+    };
+    (highest(&|channel| channel == State::Stable.name()), highest(&|_| true))
 }
 
 pub(super) async fn commit(change: Changing<'_>, doing: &'static str) -> Result<(), StoreError> {

@@ -134,7 +134,6 @@ impl From<AccessError> for Refused {
                 ErrorCode::InvalidRequest,
                 "there is nothing of this id",
             ),
-            AccessError::TooMany => Refused::invalid("there are too many"),
             AccessError::Rule(error) => Refused::invalid(error.to_string()),
             AccessError::Identity(error) => error.into(),
             AccessError::Make(MakeTokenError::Store(error)) | AccessError::Store(error) => {

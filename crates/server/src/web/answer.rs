@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use registry::Yank;
 
 /// The type of a package file.
 pub(super) const PACKAGE: &str = "application/zip";
@@ -11,6 +12,10 @@ pub(super) const PACKAGE: &str = "application/zip";
 pub(super) const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
 /// What a header cannot hold as it is.
 const NOT_PLAIN: &AsciiSet = &CONTROLS.add(b'%');
+/// The longest reason in a header, in bytes.
+const LONGEST_REASON: usize = 1_000;
+/// An ellipsis, encoded.
+const CUT: &str = "%E2%80%A6";
 
 /// How long an answer may be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +55,21 @@ pub(super) fn kept(
     response
 }
 
-/// Says in a header that a version was taken back.
+/// Says in a header that a version was taken back, and why: the beginning of a long reason, since proxies take only so
+/// much of a head. All of it is told with the versions.
 pub(super) fn mark_yanked(response: &mut Response, reason: Option<&str>) {
     let Some(reason) = reason else { return };
-    let text = utf8_percent_encode(reason, NOT_PLAIN).to_string();
-    let text = if text.is_empty() { "yes".to_owned() } else { text };
+    let mut text = String::new();
+    for c in reason.chars() {
+        if text.len() > LONGEST_REASON {
+            text += CUT;
+            break;
+        }
+        text.extend(utf8_percent_encode(c.encode_utf8(&mut [0; 4]), NOT_PLAIN));
+    }
+    if text.is_empty() {
+        text += Yank::NO_REASON;
+    }
     if let Ok(value) = HeaderValue::from_str(&text) {
         response.headers_mut().insert(YANKED, value);
     }

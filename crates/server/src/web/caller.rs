@@ -2,6 +2,8 @@
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use registry::Channel;
 
 use super::refused::Refused;
@@ -13,34 +15,62 @@ use crate::settings::Reading;
 use crate::store::tokens::Token;
 use crate::token::{Scope, Secret};
 
-/// The longest token that is looked at.
-const LONGEST: usize = 256;
-
 /// Who asks, as far as is known. Every request has one before anything is answered.
 #[derive(Clone, Debug)]
 pub(super) struct Caller(pub(super) Option<Token>);
 
+/// How a token may be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Showing {
+    /// As programs do.
+    Bearer,
+    /// Also as the password of a browser. A browser shows it with whatever any page makes it ask, so this is for
+    /// reading alone, and never for a change.
+    BearerOrPassword,
+}
+
 /// The token somebody shows; without one that is good nothing goes on.
-pub(super) async fn token(registry: &Registry, headers: &HeaderMap) -> Result<Token, Refused> {
+pub(super) async fn token(
+    registry: &Registry,
+    headers: &HeaderMap,
+    showing: Showing,
+) -> Result<Token, Refused> {
     let shown =
         headers.get(header::AUTHORIZATION).ok_or_else(|| Refused::no_token("show a token"))?;
-    let bearer = shown.to_str().ok().and_then(|text| text.split_once(' '));
-    let secret = match bearer {
-        Some((scheme, token))
-            if scheme.eq_ignore_ascii_case("bearer") && token.trim().len() <= LONGEST =>
-        {
-            Secret::shown(token.trim())
+    let shown = shown.to_str().ok().and_then(|text| text.split_once(' '));
+    let token = match shown {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+            Some(token.trim().to_owned())
         }
-        _ => return Err(Refused::no_token("show a token as `Authorization: Bearer`")),
+        Some((scheme, encoded))
+            if scheme.eq_ignore_ascii_case("basic") && showing == Showing::BearerOrPassword =>
+        {
+            password(encoded.trim())
+        }
+        _ => None,
+    };
+    let token =
+        token.ok_or_else(|| Refused::no_token("show a token as `Authorization: Bearer`"))?;
+    // What cannot be a token is not looked for.
+    let found = match Secret::shown(&token) {
+        Some(secret) => registry.store.token(&secret).await?,
+        None => None,
     };
     // Whether a token is unknown, has ended or was revoked is nobody's business but its owner's.
-    match registry.store.token(&secret).await? {
+    match found {
         Some(token) if token.is_good(now()) => {
             watch::note_caller(&token.id);
             Ok(token)
         }
         _ => Err(Refused::no_token("the token is not good")),
     }
+}
+
+/// The password in what a browser shows; the name before it is anybody's.
+fn password(encoded: &str) -> Option<String> {
+    let decoded = STANDARD.decode(encoded).ok()?;
+    let (_, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
+    Some(password.trim().to_owned())
 }
 
 /// Whether somebody shows what may be a token of ours; a proxy may have credentials of its own.

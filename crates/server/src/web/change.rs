@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use registry::{Outcome, Yank};
+use registry::{Outcome, TestReport, Yank};
 
 use super::answer;
 use super::caller;
@@ -17,12 +17,15 @@ use super::refused::{Refused, clip};
 use super::review;
 use super::text::Parameters;
 use crate::hub::HubForm;
-use crate::service::Registry;
+use crate::memory::{Memory, NoMemory, Share};
+use crate::service::{Registry, Sent};
 use crate::token::Action;
 use crate::upload::LONGEST_ID;
 
 /// What the part of a form is called that holds the package.
 const PARTS: [&str; 3] = ["package", "bundle", "file"];
+/// What the part is called that holds the report of its tests.
+const REPORT: &str = "report";
 /// How long somebody may send nothing of a body.
 const SILENCE: std::time::Duration = std::time::Duration::from_secs(20);
 /// The most bytes of a body that is no package.
@@ -46,21 +49,28 @@ pub(super) async fn publish(
         return Err(Refused::invalid("the id is too long"));
     }
     let channel = caller::channel(&parameters)?;
-    let room = Arc::clone(&registry.uploading).acquire_owned();
-    let room = tokio::time::timeout(TURN, room)
-        .await
-        .map_err(|_| Refused::unavailable("too much is being published; come again"))?
-        .map_err(|_| Refused::unavailable("the registry is closing"))?;
     let (parts, body) = request.into_parts();
-    let bytes = whole(&registry, body, registry.settings.upload_bytes).await?;
+    // A turn is for what has arrived: whoever sends slowly keeps nobody from theirs.
+    let mut share = registry.arriving.share();
+    let most = registry.settings.upload_bytes;
+    let bytes = whole_in(&registry, body, most, &mut share).await?;
+    let turn = Arc::clone(&registry.uploading).acquire_owned();
+    let turn = tokio::time::timeout(TURN, turn)
+        .await
+        .map_err(|_| too_much())?
+        .map_err(|_| Refused::unavailable("the registry is closing"))?;
+    let room = (turn, share);
     let sent = if is_form(&parts.headers) {
         of_form(Request::from_parts(parts, Body::from(bytes))).await?
     } else {
-        Sent::Package(bytes)
+        Form::Package(bytes, None)
     };
     let published = match sent {
-        Sent::Package(bytes) => registry.publish(&token, bytes, id, channel, Some(room)).await,
-        Sent::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel).await,
+        Form::Package(bytes, report) => {
+            let sent = Sent { bytes, id, report: report.map(|report| *report) };
+            registry.publish(&token, sent, channel, room).await
+        }
+        Form::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel, room).await,
     };
     let published = published.map_err(|error| Refused::change(error, "", None))?;
     let status = match published.outcome {
@@ -107,20 +117,30 @@ pub(super) async fn read<T: serde::de::DeserializeOwned + registry::read::Checke
         .map_err(|error| Refused::invalid(format!("the body is not {what}: {error}")))
 }
 
-/// A body, all of it, unless it is too large or takes too long.
+/// A small body, all of it, unless it is too large or takes too long.
 async fn whole(registry: &Registry, body: Body, most: usize) -> Result<Bytes, Refused> {
+    whole_in(registry, body, most, &mut Memory::new(most).share()).await
+}
+
+/// The same of a large one, in memory that others wait for.
+async fn whole_in(
+    registry: &Registry,
+    body: Body,
+    most: usize,
+    share: &mut Share,
+) -> Result<Bytes, Refused> {
     if body.size_hint().lower() > most as u64 {
-        return Err(Refused::too_large(most));
+        return Err(Refused::too_large("body", most));
     }
-    let read = collect(body, most);
+    let read = collect(body, most, share);
     match tokio::time::timeout(registry.settings.patience, read).await {
         Ok(read) => read,
         Err(_) => Err(too_slow()),
     }
 }
 
-/// Takes a body in as it comes. Who sends nothing for a while is not waited for: others wait for the room.
-async fn collect(mut body: Body, most: usize) -> Result<Bytes, Refused> {
+/// Takes a body in as it comes. Who sends nothing for a while is not waited for: others wait for the memory.
+async fn collect(mut body: Body, most: usize, share: &mut Share) -> Result<Bytes, Refused> {
     let mut bytes = bytes::BytesMut::new();
     loop {
         let piece = match tokio::time::timeout(SILENCE, body.frame()).await {
@@ -130,10 +150,15 @@ async fn collect(mut body: Body, most: usize) -> Result<Bytes, Refused> {
             Err(_) => return Err(too_slow()),
         };
         if bytes.len() + piece.len() > most {
-            return Err(Refused::too_large(most));
+            return Err(Refused::too_large("body", most));
         }
+        share.hold(bytes.len() + piece.len()).await.map_err(|NoMemory| too_much())?;
         bytes.extend_from_slice(&piece);
     }
+}
+
+fn too_much() -> Refused {
+    Refused::unavailable("too much is being published; come again")
 }
 
 fn too_slow() -> Refused {
@@ -150,19 +175,19 @@ fn is_form(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("multipart/"))
 }
 
-/// What somebody sends: a package, or a tool as the hub of the Jumith world takes it.
-enum Sent {
-    Package(Bytes),
+/// What somebody sends: a package and what its tests came to, or a tool as the hub of the Jumith world takes it.
+enum Form {
+    Package(Bytes, Option<Box<TestReport>>),
     Tool(Box<HubForm>),
 }
 
 /// The package in a form: the one part with one of its names. A form that also says what the tool is called, or
 /// what it does, holds the one file of a tool.
-async fn of_form(request: Request) -> Result<Sent, Refused> {
+async fn of_form(request: Request) -> Result<Form, Refused> {
     let broken = |why: String| Refused::invalid(format!("the form cannot be read: {why}"));
     let mut form =
         Multipart::from_request(request, &()).await.map_err(|error| broken(error.body_text()))?;
-    let mut package = None;
+    let (mut package, mut report) = (None, None);
     let mut tool = HubForm::default();
     let mut is_tool = false;
     while let Some(part) = form.next_field().await.map_err(|error| broken(error.body_text()))? {
@@ -172,6 +197,12 @@ async fn of_form(request: Request) -> Result<Sent, Refused> {
             file.clone_into(&mut tool.file_name);
         }
         let bytes = part.bytes().await.map_err(|error| broken(error.body_text()))?;
+        if name == REPORT {
+            if report.replace(Box::new(read_report(&bytes)?)).is_some() {
+                return Err(Refused::invalid("the form holds more than one report"));
+            }
+            continue;
+        }
         if !is_package {
             let text = std::str::from_utf8(&bytes);
             let text =
@@ -193,8 +224,20 @@ async fn of_form(request: Request) -> Result<Sent, Refused> {
         }
     }
     if is_tool {
+        if report.is_some() {
+            return Err(Refused::invalid("a report is about a package, and the form holds a tool"));
+        }
         tool.file = package.map(Vec::from).unwrap_or_default();
-        return Ok(Sent::Tool(Box::new(tool)));
+        return Ok(Form::Tool(Box::new(tool)));
     }
-    package.map(Sent::Package).ok_or_else(|| Refused::invalid("the form has no part `package`"))
+    let package = package.ok_or_else(|| Refused::invalid("the form has no part `package`"))?;
+    Ok(Form::Package(package, report))
+}
+
+fn read_report(bytes: &[u8]) -> Result<TestReport, Refused> {
+    if bytes.len() > TestReport::MOST_BYTES {
+        return Err(Refused::too_large(REPORT, TestReport::MOST_BYTES));
+    }
+    registry::read(bytes)
+        .map_err(|error| Refused::invalid(format!("`{REPORT}` is no report of tests: {error}")))
 }

@@ -9,9 +9,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::address::{self, Peer};
-use super::caller::{self, Caller};
-use super::problem;
+use super::caller::{self, Caller, Showing};
 use super::refused::Refused;
+use super::{pages, problem};
 use crate::rate::Who;
 use crate::service::Registry;
 use crate::settings::Reading;
@@ -23,6 +23,8 @@ pub(super) const EXCHANGE: &str = "/v1/tokens/exchange";
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 /// What the pages that say so are dressed with: the same in every registry.
 const ASSETS: &str = "/assets/";
+/// What a browser is told, so that it asks for a password.
+const PASSWORD: &str = "Basic realm=\"Haft registry\", charset=\"UTF-8\"";
 /// What shows a caller the names of one namespace alone, when that is all the token is for.
 const SCOPED: [&str; 11] = [
     "/v1/tools",
@@ -53,8 +55,14 @@ pub(super) async fn keep(
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let version = request.version();
     let path = request.uri().path().to_owned();
+    let asks_for_password =
+        registry.settings.reading == Reading::Tokens && pages::is_browser(&request);
     let mut response = match let_in(&registry, &mut request).await {
         Ok(()) => next.run(request).await,
+        Err(refused) if refused.is_unauthorized() && asks_for_password => {
+            let password = HeaderValue::from_static(PASSWORD);
+            problem::refuse_at(&path, refused.header(header::WWW_AUTHENTICATE, password))
+        }
         Err(refused) => problem::refuse_at(&path, refused),
     };
     if is_private {
@@ -74,13 +82,21 @@ async fn let_in(registry: &Registry, request: &mut Request) -> Result<(), Refuse
     let is_exchange = request.uri().path() == EXCHANGE;
     let is_reading = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
     let must_show = registry.settings.reading == Reading::Tokens && !is_exchange;
-    let token = if must_show || caller::shows_token(request.headers()) {
-        match caller::token(registry, request.headers()).await {
+    let showing = if must_show && is_reading { Showing::BearerOrPassword } else { Showing::Bearer };
+    let shows_token = caller::shows_token(request.headers());
+    let token = if must_show || shows_token {
+        let is_guess = request.headers().contains_key(header::AUTHORIZATION);
+        // Each look-up costs the database a question. Whoever has guessed too often pays for them as for reads.
+        if let Some(who) = from.as_ref().filter(|_| is_guess)
+            && registry.rates.failures.check(who, now).is_err()
+        {
+            registry.rates.reads.take(who, now).map_err(Refused::too_often)?;
+        }
+        match caller::token(registry, request.headers(), showing).await {
             Ok(token) => Some(token),
             Err(refused) => {
-                // Whoever shows a token that is good is let in, whatever others do at the same address.
-                let is_counted =
-                    refused.is_unauthorized() && caller::shows_token(request.headers());
+                // Whoever shows a token that is good is let in, though others have guessed at the same address.
+                let is_counted = refused.is_unauthorized() && is_guess;
                 if let Some(who) = from.as_ref().filter(|_| is_counted) {
                     registry.rates.failures.take(who, now).map_err(Refused::too_often)?;
                 }
@@ -132,14 +148,13 @@ fn check_host(request: &Request) -> Result<(), Refused> {
 
 /// From where somebody asks; none who is on this machine.
 pub(super) fn from(registry: &Registry, request: &Request) -> Option<std::net::IpAddr> {
-    let peer = request.extensions().get::<Peer>()?.0.ip();
-    let proxies = &registry.settings.proxies;
-    // What a header says is never this machine: anybody can write it.
+    let peer = request.extensions().get::<Peer>()?.0;
+    // Who asks for others is not this machine, and nor is what a header says: anybody can write it. A proxy that
+    // nobody has named is counted as one, so that it opens no door for all behind it.
     let is_told =
         ["x-forwarded-for", "forwarded"].iter().any(|name| request.headers().contains_key(*name));
-    let is_proxy = is_told && proxies.iter().any(|network| network.contains(&peer));
-    let is_here = peer.is_loopback() && !is_proxy;
-    (!is_here).then(|| address::of(peer, request.headers(), proxies))
+    let is_here = peer.is_loopback() && !is_told;
+    (!is_here).then(|| address::of(peer, request.headers(), &registry.settings.proxies))
 }
 
 /// What is answered to one is kept by nobody for others.

@@ -18,6 +18,7 @@ use super::refused::Refused;
 use super::servers::moment;
 use super::text::Parameters;
 use crate::service::Registry;
+use crate::store::each::Read;
 use crate::upload::LONGEST_ID;
 
 /// The most entries of a page of the catalog.
@@ -25,7 +26,8 @@ const ENTRIES: usize = 1_000;
 /// The most bytes of its entries; a reader takes 16 MiB in all.
 const BYTES: usize = 12 << 20;
 
-/// The install-manifests that a host stands by: those that were changed last, of all or of one namespace.
+/// The install-manifests that a host stands by, of all or of one namespace. An index has a largest size; what does not
+/// fit is in the next one, which a header names.
 pub(super) async fn index(
     State(registry): State<Arc<Registry>>,
     request: Request,
@@ -35,8 +37,13 @@ pub(super) async fn index(
     let namespace = caller::namespace(&registry, &request, named(&parameters)?)?;
     let namespace = namespace.as_deref();
     let base = base::of(&registry, request.uri(), headers)?;
-    let most = u32::try_from(MAX_ENTRIES).unwrap_or(u32::MAX);
-    let rows = registry.store.listed(namespace, most).await?;
+    let after = after(&parameters)?;
+    let most = parameters.number("limit", MAX_ENTRIES, 1, MAX_ENTRIES);
+    // One more than is told shows whether there are more.
+    let limit = u32::try_from(most).unwrap_or(u32::MAX).saturating_add(1);
+    let Read { mut rows, unread } = registry.store.listed(namespace, after, limit).await?;
+    let has_more = rows.len() + unread > most;
+    rows.truncate(most);
     let generated_at = rows.iter().map(|row| row.updated_at).max().unwrap_or(0);
     let mut seen = HashSet::new();
     let mut manifests = Vec::with_capacity(rows.len());
@@ -59,7 +66,13 @@ pub(super) async fn index(
     });
     let text = document.to_string();
     let tag = format!("W/\"{}\"", Digest::of(text.as_bytes()));
-    Ok(answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text)))
+    let mut response =
+        answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text));
+    if let Some(last) = rows.last().filter(|_| has_more) {
+        let page = format!("{base}/.well-known/install-manifests.json");
+        put_next(&mut response, &page, &last.id, most, namespace);
+    }
+    Ok(response)
 }
 
 /// Everything that can be told as a capability. What does not fit on a page is on the next one, which a header names.
@@ -71,10 +84,7 @@ pub(super) async fn catalog(
     let parameters = Parameters::read(request.uri().query())?;
     let namespace = caller::namespace(&registry, &request, named(&parameters)?)?;
     let namespace = namespace.as_deref();
-    let after = parameters.get("after").unwrap_or_default();
-    if after.len() > LONGEST_ID {
-        return Err(Refused::invalid("what `after` names is no id"));
-    }
+    let after = after(&parameters)?;
     let limit = parameters.number("limit", ENTRIES, 1, ENTRIES);
     let base = base::of(&registry, request.uri(), headers)?;
     // Read before the entries are: what is told may be newer than its tag, never older.
@@ -104,16 +114,37 @@ pub(super) async fn catalog(
     let mut response =
         answer::kept(headers, &tag, Keep::Checked, || answer::json(StatusCode::OK, text));
     if let Some(last) = rows.last().filter(|_| has_more) {
-        let plain = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let mut next = format!("{base}/v1/catalog.json?after={}&limit={limit}", plain(&last.id));
-        if let Some(namespace) = namespace {
-            next += &format!("&namespace={}", plain(namespace));
-        }
-        if let Ok(link) = HeaderValue::from_str(&format!("<{next}>; rel=\"next\"")) {
-            response.headers_mut().insert(header::LINK, link);
-        }
+        let page = format!("{base}/v1/catalog.json");
+        put_next(&mut response, &page, &last.id, limit, namespace);
     }
     Ok(response)
+}
+
+/// The id after which a page begins.
+fn after(parameters: &Parameters) -> Result<&str, Refused> {
+    let after = parameters.get("after").unwrap_or_default();
+    if after.len() > LONGEST_ID {
+        return Err(Refused::invalid("what `after` names is no id"));
+    }
+    Ok(after)
+}
+
+/// Names the page that begins after this id.
+fn put_next(
+    response: &mut Response,
+    page: &str,
+    after: &str,
+    limit: usize,
+    namespace: Option<&str>,
+) {
+    let plain = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let mut next = format!("{page}?after={}&limit={limit}", plain(after));
+    if let Some(namespace) = namespace {
+        next += &format!("&namespace={}", plain(namespace));
+    }
+    if let Ok(link) = HeaderValue::from_str(&format!("<{next}>; rel=\"next\"")) {
+        response.headers_mut().insert(header::LINK, link);
+    }
 }
 
 fn named(parameters: &Parameters) -> Result<Option<&str>, Refused> {

@@ -20,7 +20,7 @@
 //! | `answer` | headers of what is sent |
 //! | `watch` | every request is counted and told of |
 //! | `openapi` | what all of it looks like, for programs |
-//! | [`serve`](fn@serve), `guarded` | connections, and how long they are waited for |
+//! | [`serve`](fn@serve), `guarded`, `progress` | connections, and how long they are waited for |
 
 mod address;
 mod admin;
@@ -36,6 +36,7 @@ mod listings;
 mod openapi;
 mod pages;
 mod problem;
+mod progress;
 mod range;
 mod refused;
 mod review;

@@ -13,7 +13,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use package::digest::Digest;
 use registry::mcp::Problem;
-use registry::{Bundle, Describe, ErrorBody, Page, Providers, Published, Tags, Versions, Yank};
+use registry::{
+    Bundle, Describe, ErrorBody, Page, Providers, Published, Tags, TestReport, Versions, Yank,
+};
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -126,7 +128,7 @@ enum May {
     Match(&'static str),
 }
 
-const PARAMETERS: [Parameter; 30] = [
+const PARAMETERS: [Parameter; 32] = [
     ("id", "id", "path", May::BeText, "The id of a tool, or its name"),
     ("version", "version", "path", May::BeText, "A version, or `latest`"),
     ("token", "id", "path", May::BeText, "The id of a token"),
@@ -155,6 +157,7 @@ const PARAMETERS: [Parameter; 30] = [
         "How many results are left out at the beginning; anything else is 0",
     ),
     ("tags", "tags", "query", May::BeText, "Tags, with commas between them; one of them is enough"),
+    ("tag", "tag", "query", May::BeText, "The same as `tags`"),
     ("capability", "capability", "query", May::BeText, "Capabilities, with commas between them"),
     ("language", "language", "query", May::BeText, "Languages, with commas between them"),
     ("platform", "platform", "query", May::BeText, "Platforms, with commas between them"),
@@ -164,6 +167,7 @@ const PARAMETERS: [Parameter; 30] = [
     ("dialect", "dialect", "query", May::BeText, "Dialects, with commas between them"),
     ("namespace", "namespace", "query", May::BeText, "Namespaces, with commas between them"),
     ("provider", "provider", "query", May::BeText, "Providers, with commas between them"),
+    ("uses", "uses", "query", May::BeText, "Tools that a chain calls, with commas between them"),
     (
         "prefix",
         "prefix",
@@ -225,6 +229,7 @@ fn operations() -> Vec<Operation> {
             parameters: &[
                 "q",
                 "tags",
+                "tag",
                 "capability",
                 "language",
                 "platform",
@@ -234,6 +239,7 @@ fn operations() -> Vec<Operation> {
                 "dialect",
                 "namespace",
                 "provider",
+                "uses",
                 "prefix",
                 "channel",
                 "limit",
@@ -349,19 +355,16 @@ fn publish(path: &'static str, name: &'static str) -> Operation {
         method: "post",
         path,
         name,
-        summary: "Publishes a package: its file, a bundle, or a form with either",
+        summary: "Publishes a package: its file, a bundle, a form with either, or the form of a hub with one file",
         parameters: &["as", "channel"],
         body: Some(|shapes| {
             let bundle = shapes.read.subschema_for::<Bundle>();
+            let report = shapes.read.subschema_for::<TestReport>();
             let binary = json!({"type": "string", "contentMediaType": "application/zip"});
             json!({"required": true, "content": {
                 answer::PACKAGE: {"schema": binary},
                 "application/json": {"schema": bundle},
-                "multipart/form-data": {"schema": {
-                    "type": "object",
-                    "properties": {"package": {"type": "string", "contentMediaType": "application/octet-stream"}},
-                    "required": ["package"],
-                }},
+                "multipart/form-data": {"schema": form(report.as_value())},
             }})
         }),
         token: true,
@@ -369,6 +372,26 @@ fn publish(path: &'static str, name: &'static str) -> Operation {
         refusals: &[400, 405, 408, 409, 413, 500, 503],
         ..PLAIN
     }
+}
+
+/// What a form may hold: a package, or one file with what a hub asks of it.
+fn form(report: &Value) -> Value {
+    let file = json!({"type": "string", "contentMediaType": "application/octet-stream"});
+    let text = json!({"type": "string"});
+    json!({
+        "type": "object",
+        "properties": {
+            "package": file, "bundle": file, "file": file, "report": report,
+            "name": text, "description": text, "required_secrets": text,
+            "uses_payment": text, "requires_approval": text,
+        },
+        "anyOf": [
+            {"required": ["package"]},
+            {"required": ["bundle"]},
+            {"required": ["file"]},
+            {"required": ["name", "description", "file"]},
+        ],
+    })
 }
 
 fn yank(method: &'static str, name: &'static str, summary: &'static str, body: bool) -> Operation {

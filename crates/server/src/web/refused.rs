@@ -59,8 +59,8 @@ impl Refused {
         Self::new(StatusCode::NOT_FOUND, ErrorCode::VersionNotFound, message)
     }
 
-    pub(super) fn too_large(most: usize) -> Self {
-        let message = format!("the body has more than {most} bytes");
+    pub(super) fn too_large(what: &str, most: usize) -> Self {
+        let message = format!("the {what} has more than {most} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::InvalidRequest, message)
             .detail("limit", most)
     }
@@ -175,6 +175,9 @@ impl From<BlobError> for Refused {
         watch::note_cause(&error);
         match error {
             BlobError::Missing(_) | BlobError::Damaged(_) => Refused::internal(&error.to_string()),
+            BlobError::OtherRegistry | BlobError::NoRegistry => {
+                Refused::unavailable(&error.to_string())
+            }
             BlobError::Address(_) | BlobError::Open(_) | BlobError::Store(_) => {
                 Refused::unavailable("the place of the packages does not answer")
             }
@@ -193,7 +196,9 @@ impl From<UploadError> for Refused {
                 Some(code) => refused.detail("refusal", code.name()),
                 None => refused,
             },
+            UploadError::ReportOfOther(digest) => refused.detail("sha256", digest),
             UploadError::Unknown
+            | UploadError::ReportOfNoTest(_)
             | UploadError::NotOne(_)
             | UploadError::Broken(_)
             | UploadError::NoId
@@ -229,6 +234,9 @@ impl Refused {
             ChangeError::OwnVersion => {
                 Self::forbidden("whoever published a version does not approve it")
             }
+            ChangeError::Held => Self::forbidden(
+                "an administrator took this version back; only an administrator offers it again",
+            ),
             ChangeError::Namespace(namespace) => Self::namespace(namespace),
             ChangeError::TooManyOwners => Self::new(
                 StatusCode::CONFLICT,

@@ -17,6 +17,7 @@ use super::{
     admin, answer, caller, change, door, find, listings, openapi, pages, review, servers, tool,
     watch,
 };
+use crate::ready::Unready;
 use crate::service::Registry;
 use crate::settings::{Counting, Reading};
 
@@ -126,16 +127,12 @@ async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refuse
     if registry.is_closing() {
         return Err(Refused::unavailable("the registry is closing"));
     }
-    registry
-        .store
-        .check_alive()
-        .await
-        .map_err(|_| Refused::unavailable("the database does not answer"))?;
-    registry
-        .blobs
-        .check_alive()
-        .await
-        .map_err(|_| Refused::unavailable("the place of the packages does not answer"))?;
+    registry.check_ready().await.map_err(|unready| {
+        Refused::unavailable(match unready {
+            Unready::Database => "the database does not answer",
+            Unready::Blobs => "the place of the packages does not answer",
+        })
+    })?;
     let ready = serde_json::json!({"status": "ready", "damaged": registry.catalog.damaged()});
     Ok(answer::json(StatusCode::OK, ready.to_string()))
 }

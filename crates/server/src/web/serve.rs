@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::Version;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -20,6 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::address::Peer;
 use super::guarded::Guarded;
+use super::progress::{PIECE, Progress};
 use crate::rate::Who;
 
 /// How patient the registry is with whoever connects, and with how many.
@@ -29,6 +31,8 @@ pub struct Patience {
     pub head: Duration,
     /// How long somebody may take nothing of an answer.
     pub stalled: Duration,
+    /// How long somebody may ask for nothing on a connection of HTTP/2.
+    pub idle: Duration,
     /// The most connections at once; others wait to be accepted.
     pub connections: usize,
     /// The most connections of one address that is neither this machine nor a trusted proxy; more are closed.
@@ -40,6 +44,7 @@ impl Default for Patience {
         Self {
             head: Duration::from_secs(15),
             stalled: Duration::from_secs(30),
+            idle: Duration::from_mins(1),
             connections: 4_096,
             connections_each: 256,
         }
@@ -77,7 +82,9 @@ pub async fn serve_with(
         .timer(TokioTimer::new())
         .max_header_list_size(64 << 10)
         .max_concurrent_streams(STREAMS)
-        .keep_alive_interval(patience.head);
+        .max_send_buf_size(PIECE)
+        .keep_alive_interval(patience.head)
+        .keep_alive_timeout(patience.head);
     let room = Arc::new(Semaphore::new(patience.connections));
     let guests = Guests::default();
     let underway = GracefulShutdown::new();
@@ -107,20 +114,30 @@ pub async fn serve_with(
         let spoken = Arc::new(AtomicBool::new(false));
         let stream = Guarded::new(stream, patience, Arc::clone(&spoken));
         let app = app.clone();
+        let progress = Progress::default();
+        let seen = progress.clone();
         let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {
             let app = app.clone();
             spoken.store(true, Ordering::Relaxed);
-            request.extensions_mut().insert(Peer(peer));
+            request.extensions_mut().insert(Peer(address));
+            // Of the older protocol `Guarded` sees enough.
+            let asked = (request.version() == Version::HTTP_2).then(|| seen.begins());
             async move {
-                let answer = tower::ServiceExt::oneshot(app, request.map(Body::new)).await;
-                answer.map_err(|never: Infallible| match never {})
+                let Ok(answer) = tower::ServiceExt::oneshot(app, request.map(Body::new)).await;
+                Ok::<_, Infallible>(match asked {
+                    Some(asked) => answer.map(|body| asked.answered(body)),
+                    None => answer,
+                })
             }
         });
         let connection =
             builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         let connection = underway.watch(connection.into_owned());
         tokio::spawn(async move {
-            let _whoever_left = connection.await;
+            tokio::select! {
+                _whoever_left = connection => {}
+                () = progress.ended(patience) => {}
+            }
             drop((place, seat));
         });
     }

@@ -23,6 +23,7 @@ use super::text::{Parameters, decode};
 use crate::service::Registry;
 use crate::store::StoreError;
 use crate::store::doors::{AskedVersion, ServerQuery, ServerRow};
+use crate::store::each::Read;
 
 /// How many servers are on a page: unless said otherwise, and at most.
 const PAGE: (u32, u32) = (30, 100);
@@ -47,8 +48,9 @@ pub(super) async fn list(
     query.namespace = caller::namespace(&registry, &request, None)?;
     let base = base::of(&registry, request.uri(), headers)?;
     // One more than is told shows whether there are more.
-    let mut rows = registry.store.servers(&query, limit + 1).await.map_err(unavailable)?;
-    let has_more = rows.len() > limit as usize;
+    let Read { mut rows, unread } =
+        registry.store.servers(&query, limit + 1).await.map_err(unavailable)?;
+    let has_more = rows.len() + unread > limit as usize;
     rows.truncate(limit as usize);
     let next = rows.last().filter(|_| has_more).map(cursor);
     Ok(told(headers, &rows, &base, next))
@@ -82,7 +84,7 @@ pub(super) async fn one(
     let headers = request.headers();
     let base = base::of(&registry, request.uri(), headers)?;
     let Some(version) = version else {
-        let mut rows = registry.store.servers(&query, VERSIONS).await.map_err(unavailable)?;
+        let mut rows = registry.store.servers(&query, VERSIONS).await.map_err(unavailable)?.rows;
         if rows.is_empty() {
             return Err(Wrong::not_found());
         }
@@ -91,7 +93,7 @@ pub(super) async fn one(
     };
     query.version =
         if version == LATEST { AskedVersion::Latest } else { AskedVersion::Exactly(version) };
-    let rows = registry.store.servers(&query, 1).await.map_err(unavailable)?;
+    let rows = registry.store.servers(&query, 1).await.map_err(unavailable)?.rows;
     let server = rows.first().and_then(|row| server(row, &base)).ok_or_else(Wrong::not_found)?;
     Ok(kept(headers, serde_json::to_string(&server).unwrap_or_default()))
 }

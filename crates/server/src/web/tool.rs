@@ -9,7 +9,10 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::StreamExt;
 use package::archive::{Archive, Trailer};
+use package::contents::Contents;
 use package::digest::Digest;
 use registry::{Bundle, Describe, EntryPoint, ErrorCode};
 
@@ -23,6 +26,7 @@ use super::review;
 use super::text::Parameters;
 use crate::blobs::BlobError;
 use crate::catalog::View;
+use crate::memory::{NoMemory, Share};
 use crate::service::Registry;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, Known, Which};
@@ -70,10 +74,10 @@ pub(super) async fn route(
     let known = known.map_err(|error| not_found(error, &asked))?;
     let keep = keep(version.unwrap_or(LATEST), &known);
     match &asked.part {
-        Part::Bundle(_) => bundle(&registry, headers, keep, &known, &method).await,
+        Part::Bundle(_) => bundle(&registry, headers, keep, &known).await,
         Part::Package(_) => download(&registry, headers, keep, &known, &method).await,
         Part::Manifest(_) => manifest(&registry, headers, keep, &known).await,
-        _ => Ok(describe(headers, &known, keep)),
+        _ => Ok(describe(headers, &known)),
     }
 }
 
@@ -121,27 +125,43 @@ async fn versions(
 const LATEST: &str = "latest";
 /// How long somebody waits for a turn.
 const TURN: Duration = Duration::from_secs(30);
+/// How much of a bundle is sent at once.
+const PIECE: usize = 64 << 10;
 
-/// A version never changes; whether it is offered does, and so does which is the highest.
+/// The files of a version never change; whether it is offered does, and so does which is the highest.
 fn keep(asked: &str, known: &Known) -> Keep {
     let is_so_for_ever = known.channel.is_offered() && known.yanked.is_none() && asked != LATEST;
     if is_so_for_ever { Keep::Forever } else { Keep::Checked }
 }
 
-fn describe(headers: &HeaderMap, known: &Known, keep: Keep) -> Response {
-    let tag = format!("W/\"describe-{}\"", known.digest);
+/// What a version is never changes either, but this is where everybody learns that it was taken back: no cache
+/// between may answer without asking, and what it has is old when that changes.
+fn describe(headers: &HeaderMap, known: &Known) -> Response {
+    let yanked = known.yanked.as_deref().map(|reason| Digest::of(reason.as_bytes()));
+    let yanked = yanked.map_or_else(String::new, |reason| format!("-yanked-{reason}"));
+    let tag = format!("W/\"describe-{}{yanked}\"", known.digest);
     let text = || answer::json(StatusCode::OK, known.describe.clone());
-    let mut response = answer::kept(headers, &tag, keep, text);
+    let mut response = answer::kept(headers, &tag, Keep::Checked, text);
     answer::mark_yanked(&mut response, known.yanked.as_deref());
     response
 }
 
+/// Nothing but its tag, where a client has it already: then nothing is read.
+fn unchanged(headers: &HeaderMap, tag: &str, keep: Keep, known: &Known) -> Option<Response> {
+    if !answer::has(headers, tag) {
+        return None;
+    }
+    let mut response = answer::kept(headers, tag, keep, Response::default);
+    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    Some(response)
+}
+
+/// Whoever asks for the head alone has it made too, since it tells how long it is.
 async fn bundle(
     registry: &Registry,
     headers: &HeaderMap,
     keep: Keep,
     known: &Known,
-    method: &Method,
 ) -> Result<Response, Refused> {
     if known.runtime != EntryPoint::NODE {
         let message = format!(
@@ -153,27 +173,60 @@ async fn bundle(
             .detail("runtime", known.runtime.as_str()));
     }
     let tag = format!("W/\"bundle-{}\"", known.digest);
-    let text = if answer::has(headers, &tag) || method == Method::HEAD {
-        String::new()
-    } else {
-        let room = Arc::clone(&registry.bundling).acquire_owned();
-        let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
-        let room = room.ok_or_else(|| Refused::unavailable("too many bundles are being made"))?;
-        let bytes = registry.blobs.get(digest_of(known)?).await?;
-        let (limits, described) = (registry.settings.limits, known.describe.clone());
-        let made = tokio::task::spawn_blocking(move || {
-            let _room = room;
-            let describe: Describe = serde_json::from_slice(&described).ok()?;
-            let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits).ok()?;
-            let bundle = Bundle::new(describe, &archive).ok()?;
-            serde_json::to_string(&bundle).ok()
-        });
-        let made = made.await.ok().flatten();
-        made.ok_or_else(|| Refused::internal("the package cannot be read any more"))?
-    };
-    let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, text));
+    if let Some(response) = unchanged(headers, &tag, keep, known) {
+        return Ok(response);
+    }
+    let room = Arc::clone(&registry.bundling).acquire_owned();
+    let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
+    let room = room.ok_or_else(busy)?;
+    let bytes = registry.blobs.get(digest_of(known)?).await?;
+    let unreadable = || Refused::internal("the package cannot be read any more");
+    let limits = registry.settings.limits;
+    let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits);
+    let archive = archive.map_err(|_| unreadable())?;
+    let size = archive.paths().iter().filter_map(|path| archive.size(path)).sum::<u64>();
+    let most = registry.settings.bundle_bytes;
+    if size > most {
+        let message = format!(
+            "`{}` {} unpacks to {size} bytes and a bundle holds at most {most}; download its package instead",
+            known.id, known.version
+        );
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return Err(Refused::new(status, ErrorCode::InvalidRequest, message)
+            .detail("limit", most)
+            .detail("size", size));
+    }
+    // Each file once as it is and once as JSON, where six letters may stand for one.
+    let mut share = registry.sending.share();
+    let taken = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(7);
+    share.hold(taken).await.map_err(|NoMemory| busy())?;
+    let described = known.describe.clone();
+    let made = tokio::task::spawn_blocking(move || {
+        let _room = room;
+        let describe: Describe = serde_json::from_slice(&described).ok()?;
+        let bundle = Bundle::new(describe, &archive).ok()?;
+        Some((serde_json::to_string(&bundle).ok()?, share))
+    });
+    let (text, share) = made.await.ok().flatten().ok_or_else(unreadable)?;
+    let (length, body) = (text.len(), in_pieces(text.into(), share));
+    let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, body));
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     answer::mark_yanked(&mut response, known.yanked.as_deref());
     Ok(response)
+}
+
+fn busy() -> Refused {
+    Refused::unavailable("too many bundles are being made")
+}
+
+/// A body whose memory is held until its last piece is sent.
+fn in_pieces(text: Bytes, share: Share) -> Body {
+    let pieces = futures_util::stream::unfold((text, share), |(mut text, share)| async move {
+        let piece = text.split_to(PIECE.min(text.len()));
+        (!piece.is_empty()).then(|| (Ok::<_, std::convert::Infallible>(piece), (text, share)))
+    });
+    // Whoever compresses it asks once more after the end.
+    Body::from_stream(pieces.fuse())
 }
 
 /// The manifest of a version, as its author wrote it.
@@ -200,6 +253,9 @@ async fn download(
 ) -> Result<Response, Refused> {
     let digest = digest_of(known)?;
     let tag = format!("\"{digest}\"");
+    if let Some(response) = unchanged(headers, &tag, keep, known) {
+        return Ok(response);
+    }
     let (part, status) = match range::read(headers, known.size, &tag) {
         range::Asked::Whole => (0..known.size, StatusCode::OK),
         range::Asked::Part(part) => (part, StatusCode::PARTIAL_CONTENT),
@@ -250,16 +306,13 @@ async fn download(
             into.insert(name, value);
         }
     }
-    if into.get(header::ETAG).is_some() && status == StatusCode::PARTIAL_CONTENT {
+    if status == StatusCode::PARTIAL_CONTENT {
         let range = format!("bytes {}-{}/{}", part.start, part.end - 1, known.size);
         if let Ok(range) = HeaderValue::from_str(&range) {
             into.insert(header::CONTENT_RANGE, range);
         }
     }
-    if response.status() != StatusCode::NOT_MODIFIED {
-        let length = HeaderValue::from(part.end - part.start);
-        response.headers_mut().insert(header::CONTENT_LENGTH, length);
-    }
+    into.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
     Ok(response)
 }
 

@@ -1,13 +1,13 @@
 // Drives a real Chromium over the pages of a registry.
 //
-// node main.mjs ADDRESS BROWSER TOOLS: TOOLS is the folder with puppeteer-core and axe-core. Prints a line for each
-// test and ends with 1 when one fails. With HAFT_SHOTS a picture of every page is put into that folder.
+// node main.mjs ADDRESS BROWSER TOOLS PRIVATE TOKEN: TOOLS is the folder with puppeteer-core and axe-core, PRIVATE a
+// registry that is read with TOKEN. Prints a line for each test and ends with 1 when one fails. With HAFT_SHOTS a picture of every page is put into that folder.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { tests } from "./tests.mjs";
 import { World } from "./world.mjs";
 
-const [address, program, tools] = process.argv.slice(2);
+const [address, program, tools, privately, token] = process.argv.slice(2);
 const require = createRequire(`${tools}/node_modules/`);
 const puppeteer = require("puppeteer-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -17,7 +17,7 @@ const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-
 const browser = await puppeteer.launch({ executablePath: program, headless: true, args });
 let failed = 0;
 for (const [name, test] of Object.entries(tests)) {
-  const world = new World(browser, address, axe);
+  const world = new World(browser, address, axe, { address: privately, token });
   try {
     await test(world);
     world.check();

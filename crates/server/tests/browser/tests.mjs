@@ -9,6 +9,7 @@ const PAGES = [
   "/search?q=words&tag=text&page=2",
   "/search?q=zzzzqqqq",
   "/namespaces/many",
+  "/namespaces/acme",
   "/tools/acme.pdf.read",
   "/tools/acme.pdf.read/versions/1.0.0",
   "/tools/post.mail",
@@ -62,6 +63,10 @@ export const tests = {
     await assert.rejects(() => world.checkAccess(page), /label/);
     await assert.rejects(() => world.checkAccess(page), /color-contrast/);
     await assert.rejects(() => world.checkWidth(page), /wide/);
+    // What axe cannot decide is looked at by somebody, or mended.
+    const undecided = await world.open("/");
+    await undecided.$eval(".hero", (hero) => { hero.style.backgroundImage = "linear-gradient(white, black)"; });
+    await assert.rejects(() => world.checkAccess(undecided), /color-contrast.*gradient/);
     await page.evaluate(() => document.body.append(Object.assign(document.createElement("script"), { textContent: "window.owned = 1" })));
     await assert.rejects(() => world.checkPolicy(page), /policy/);
     assert.equal(await page.evaluate(() => window.owned), undefined, "the policy holds");
@@ -234,6 +239,49 @@ export const tests = {
     await page.type("#q", "window.owned");
     await page.waitForSelector("#suggestions:not([hidden]) .option");
     await world.checkPolicy(page);
+  },
+
+  async "a private registry is read by whoever shows a token as a password"(world) {
+    const wrong = await world.open("/search", { password: "haft_wrong" });
+    assert.equal(await text(wrong, "h1"), "Sign in with a token");
+    assert.match(await text(wrong, "main"), /The token is not good\.[^]*Password\s+a token that is good for reading/);
+    await world.shoot(wrong, "sign in");
+    await world.checkAccess(wrong);
+    await world.checkPolicy(wrong);
+    // A page beneath the first one is where the password is asked for first.
+    const page = await world.open("/tools/acme.pdf.read", { password: world.privately.token });
+    assert.equal(await text(page, "h1"), "Read PDFs locally");
+    await page.type("#q", "count wo");
+    await page.waitForSelector("#suggestions:not([hidden]) .option");
+    await page.keyboard.press("Escape");
+    await pressAndWait(page, "Enter");
+    assert.match(page.url(), /\/search\?q=count\+wo$/);
+    assert.ok((await texts(page, ".item h3")).length > 10);
+    await world.checkPolicy(page);
+  },
+
+  async "a publisher is read: its tools page by page, its keys"(world) {
+    const page = await world.open("/tools/acme.pdf.read");
+    const key = await text(page, "#provenance ~ .card code");
+    await clickAndWait(page, 'dd a[href="/namespaces/acme"]');
+    assert.equal(await text(page, "h1"), "acme");
+    assert.deepEqual(await texts(page, "#keys ~ .card code"), [key]);
+    assert.match(await text(page, "main"), /last published \d+ \w+ 20\d\d/);
+    await world.go(page, "/namespaces/many");
+    await clickAndWait(page, "a[rel=next]");
+    assert.match(page.url(), /\/namespaces\/many\?page=2$/);
+    assert.match(await text(page, ".paging"), /Page 2 of 3/);
+    assert.ok((await texts(page, ".item h3")).every((id) => id.startsWith("many.tool")));
+  },
+
+  async "what is reported of tests is told as a claim"(world) {
+    const page = await world.open("/tools/acme.pdf.read");
+    const told = await text(page, "#tests ~ .card");
+    assert.match(told, /^All 2 passed as reported by its publisher/);
+    assert.match(told, /one_page 2 checks passed in 21 ms/);
+    assert.match(told, /haft 0\.1\.0 inside walls of level L3[^]*has not tried it/);
+    await world.go(page, "/tools/acme.pdf.read/versions/1.1.1");
+    assert.match(await text(page, "#tests ~ .card"), /Nobody has reported how they went/);
   },
 
   async "pages stay where they are while they load"(world) {

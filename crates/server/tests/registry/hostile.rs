@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::suite::packages::{bundle, mcpkg};
 use crate::suite::world::World;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use server::settings::{Limits, Reading};
 use server::web::{Patience, router, serve_with};
@@ -54,16 +56,21 @@ impl Raw {
 }
 
 async fn served(change: impl FnOnce(&mut Settings)) -> Served {
+    served_at("127.0.0.1:0", change).await
+}
+
+async fn served_at(place: &str, change: impl FnOnce(&mut Settings)) -> Served {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("registry.db").display().to_string();
     let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
     let mut world = World::new(database, blobs, folder).await;
     world.set(change).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind(place).await.unwrap();
+    let address = ([127, 0, 0, 1], listener.local_addr().unwrap().port()).into();
     let patience = Patience {
         head: Duration::from_millis(400),
         stalled: Duration::from_millis(400),
+        idle: Duration::from_millis(400),
         ..Patience::default()
     };
     let app = router(Arc::clone(&world.registry));
@@ -332,6 +339,31 @@ async fn whoever_is_slow_or_silent_is_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_sends_slowly_keeps_nobody_from_publishing() {
+    let served = served(|settings| {
+        settings.uploads = 2;
+        settings.patience = Duration::from_mins(1);
+    })
+    .await;
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        stream.write_all(&served.post("Content-Length: 400000\r\n", b"PK")).await.unwrap();
+        slow.push(stream);
+    }
+    let package = mcpkg("acme.pdf.read", "1.0.0", "");
+    let start = Instant::now();
+    let fields = format!("Content-Length: {}\r\n", package.len());
+    let answer = served.ask(served.post(&fields, &package)).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    // They are not cut off for it either.
+    let mut first = slow.swap_remove(0);
+    first.write_all(&vec![0; 400_000 - 2]).await.unwrap();
+    Raw::read(&read_all(&mut first).await).refuses(400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_takes_nothing_of_an_answer_is_cut_off() {
     let served = served(|settings| settings.upload_bytes = 64 << 20).await;
     // It does not compress, so the answer is larger than what the system takes in by itself.
@@ -357,6 +389,65 @@ async fn whoever_takes_nothing_of_an_answer_is_cut_off() {
         .await
         .expect("it is closed");
     assert!(taken.len() < 16 << 20, "all {} bytes were sent", taken.len());
+    served.still_answers().await;
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// What a client of HTTP/2 begins with: how much of each answer it takes, and one request.
+fn http2(window: u32, path: &str) -> Vec<u8> {
+    let settings = [&[0, 4][..], &window.to_be_bytes()].concat();
+    let length = u8::try_from(path.len()).unwrap();
+    // GET, http, the path, the host.
+    let head = [&[0x82, 0x86, 0x04, length], path.as_bytes(), &[0x01, 1, b'x']].concat();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    [preface, frame(4, 0, 0, &settings), frame(1, 0x5, 1, &head)].concat()
+}
+
+/// Answers pings, and nothing else, until it is cut off; what kinds of frames came on the first stream.
+async fn stay(stream: &mut TcpStream) -> Vec<u8> {
+    let mut kinds = Vec::new();
+    let staying = async {
+        let mut head = [0; 9];
+        while stream.read_exact(&mut head).await.is_ok() {
+            let length = usize::from(head[1]) << 8 | usize::from(head[2]);
+            let mut payload = vec![0; length];
+            if stream.read_exact(&mut payload).await.is_err() {
+                return;
+            }
+            if (head[3], head[4]) == (6, 0)
+                && stream.write_all(&frame(6, 1, 0, &payload)).await.is_err()
+            {
+                return;
+            }
+            if head[8] == 1 {
+                kinds.push(head[3]);
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(8), staying).await.expect("it is cut off");
+    kinds
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_takes_nothing_over_http_2_or_asks_nothing_more_is_cut_off() {
+    const HEADERS: u8 = 1;
+    const DATA: u8 = 0;
+    let served = served(|_| {}).await;
+    for (window, expected) in [(0, &[HEADERS][..]), (65_535, &[HEADERS, DATA])] {
+        let start = Instant::now();
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        stream.write_all(&http2(window, "/v1/tools")).await.unwrap();
+        let mut kinds = stay(&mut stream).await;
+        kinds.dedup();
+        assert_eq!(kinds, expected, "a window of {window}");
+        let took = start.elapsed();
+        assert!(took > Duration::from_millis(400), "{took:?} is too short for anybody");
+    }
     served.still_answers().await;
 }
 
@@ -417,6 +508,31 @@ async fn whoever_asks_too_often_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_guesses_the_password_of_a_browser_waits() {
+    let served = served(|settings| {
+        settings.rates = Limits { failures: 2, ..Limits::default() };
+        settings.reading = Reading::Tokens;
+        settings.proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let shown = |password: &str| {
+        let password = STANDARD.encode(format!("ann:{password}"));
+        format!(
+            "Accept: text/html\r\nX-Forwarded-For: 192.0.2.1\r\nAuthorization: Basic {password}\r\n"
+        )
+    };
+    // Every browser comes without one first, which is no guess.
+    for _ in 0..5 {
+        let stranger = served.ask(get("/", "X-Forwarded-For: 192.0.2.1\r\n")).await;
+        assert_eq!(stranger.status, 401);
+    }
+    for status in [401, 401, 429, 429] {
+        assert_eq!(served.ask(get("/", &shown("haft_guess"))).await.status, status);
+    }
+    assert_eq!(served.ask(get("/", &shown(&served.world.token))).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_says_nothing_about_its_address_that_is_believed() {
     let served = served(|settings| {
         settings.rates = Limits { reads: 2, changes: 1, failures: 1 };
@@ -427,5 +543,84 @@ async fn a_client_says_nothing_about_its_address_that_is_believed() {
     for _ in 0..5 {
         let fields = "X-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.1\r\n";
         served.ask(get("/v1/tools", fields)).await.refuses(401);
+    }
+}
+
+/// Whoever is on this machine is not counted, so nobody comes to be there by saying so.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_on_this_machine_because_a_header_says_so() {
+    let served = served(|settings| {
+        settings.rates = Limits { reads: 3, changes: 3, failures: 3 };
+        settings.proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    for claim in [
+        "X-Forwarded-For: ::1",
+        "X-Forwarded-For: ::ffff:127.0.0.1",
+        "X-Forwarded-For: localhost",
+        "Forwarded: for=127.0.0.1",
+        "X-Forwarded-For: ",
+        // The trusted proxy has written the last one, whatever stands before it.
+        "X-Forwarded-For: 127.0.0.1, 192.0.2.50",
+        "X-Forwarded-For: 192.0.2.60\r\nX-Forwarded-For: 127.0.0.1, 192.0.2.50",
+    ] {
+        let mut statuses = Vec::new();
+        for _ in 0..4 {
+            statuses.push(served.ask(get("/v1/tools", &format!("{claim}\r\n"))).await.status);
+        }
+        assert_eq!(statuses.last(), Some(&429), "{claim}: {statuses:?}");
+    }
+    assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_on_this_machine_that_nobody_named_opens_no_door() {
+    let served = served(|settings| {
+        settings.rates = Limits { reads: 3, changes: 3, failures: 2 };
+    })
+    .await;
+    for (number, name) in
+        ["X-Forwarded-For: ", "Forwarded: for="].into_iter().cycle().take(3).enumerate()
+    {
+        let told = format!("{name}192.0.2.{number}\r\n");
+        assert_eq!(served.ask(get("/v1/tools", &told)).await.status, 200);
+    }
+    served.ask(get("/v1/tools", "X-Forwarded-For: 192.0.2.9\r\n")).await.refuses(429);
+    assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200, "this machine is not counted");
+}
+
+/// The tokens are away: whoever is not refused by then has asked the database.
+#[tokio::test(flavor = "multi_thread")]
+async fn guessing_costs_the_database_no_more_than_reading() {
+    let served = served(|settings| {
+        settings.rates = Limits { reads: 2, changes: 3, failures: 1 };
+        settings.proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let guess = |token: &str, from: &str| {
+        format!("Authorization: Bearer {token}\r\nX-Forwarded-For: {from}\r\n")
+    };
+    let likely = format!("haft_{}", "0".repeat(64));
+    for status in [401, 429, 429] {
+        served.ask(get("/v1/tools", &guess(&likely, "192.0.2.1"))).await.refuses(status);
+    }
+    served.world.sql("ALTER TABLE tokens RENAME TO away").await;
+    served.ask(get("/v1/tools", &guess(&likely, "192.0.2.1"))).await.refuses(429);
+    served.ask(get("/v1/tools", &guess(&likely, "192.0.2.2"))).await.refuses(503);
+    for unlikely in ["x", "haft_", &likely[1..], &format!("{likely}0"), &likely.to_uppercase()] {
+        let fields = format!("Authorization: Bearer {unlikely}\r\n");
+        served.ask(get("/v1/tools", &fields)).await.refuses(401);
+    }
+}
+
+/// A socket of IPv6 sees those of IPv4 by another spelling of their address.
+#[tokio::test(flavor = "multi_thread")]
+async fn this_machine_is_not_counted_however_its_address_is_written() {
+    let settings = |settings: &mut Settings| {
+        settings.rates = Limits { reads: 1, changes: 1, failures: 1 };
+    };
+    let served = served_at("[::]:0", settings).await;
+    for _ in 0..3 {
+        assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200);
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn run(
     printer.note(&format!("Packed {id} {version}"));
     // A key that is not there is told before anything is run, but after what is no package.
     let key = if folder.no_sign { None } else { Some(key(folder, home)?) };
-    let tests = if folder.no_test {
+    let tested = if folder.no_test {
         printer.warn("its tests were not run, because of --no-test");
         None
     } else {
@@ -89,7 +89,7 @@ pub(super) fn run(
         if tested.report.failed() > 0 {
             return tested.refuse(json_wanted, printer);
         }
-        Some(tested.json())
+        Some(tested)
     };
     match &key {
         Some(key) => {
@@ -99,8 +99,8 @@ pub(super) fn run(
         }
         None => printer.warn("it is not signed, because of --no-sign"),
     }
-    let published = send(remote, &file, args, printer)?;
-    tell(&published, tests, json_wanted, printer)
+    let published = send(remote, &file, args, tested.as_ref(), printer)?;
+    tell(&published, tested.map(|tested| tested.json()), json_wanted, printer)
 }
 
 /// The key that signs: the one that was named, or the only one there is.

@@ -18,6 +18,7 @@ use crate::home::Home;
 use crate::owner;
 use crate::printer::{Printer, line};
 use crate::remote::{self, Known, Which};
+use tested::Tested;
 
 #[derive(Args, Debug)]
 #[command(
@@ -52,15 +53,16 @@ pub(crate) fn run(
         return folder::run(args, &remote, home, ask, json_wanted, printer);
     }
     args.folder.check_unused(&args.path)?;
-    let published = send(&remote, &args.path, args, printer)?;
+    let published = send(&remote, &args.path, args, None, printer)?;
     tell(&published, None, json_wanted, printer)
 }
 
-/// Publishes a file.
+/// Publishes a file, and how its tests went where they were run.
 fn send(
     remote: &Remote,
     file: &Path,
     args: &PublishArgs,
+    tested: Option<&Tested>,
     printer: Printer,
 ) -> Result<Published, Failure> {
     // What cannot be opened here need not travel.
@@ -75,7 +77,8 @@ fn send(
         let message = format!("`{}` changes while it is read", file.display());
         return Err(Failure::new(Exit::Conflict, message));
     }
-    let sent = remote.publish(bytes, args.id.as_deref(), args.channel);
+    let report = tested.and_then(|tested| tested.to_report(container.digest));
+    let sent = remote.publish_tested(bytes, args.id.as_deref(), args.channel, report.as_ref());
     let published = owner::runtime()?.block_on(sent);
     let published = published.map_err(|error| {
         let failure = remote::failed(remote.name(), &error);

@@ -2,9 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use host::{CancellationToken, Host, Said, Tool};
+use package::digest::Digest;
 use prove::{Case, Ended, How, Report};
+use registry::{TestReport, TestedCase};
+use sandbox::Level;
 use serde_json::{Value, json};
 
 use crate::approver::Owner;
@@ -21,6 +25,10 @@ use crate::{interrupt, owner, tools, walls};
 pub(super) struct Tested {
     pub(super) report: Report,
     tool: Option<Tool>,
+    /// When they began, in milliseconds since 1970.
+    ran_at: u64,
+    /// The walls they had.
+    level: Level,
 }
 
 /// Runs the tests of a package file that was made of a folder. One that has none is told of.
@@ -36,7 +44,7 @@ pub(super) fn run(
     let loading = Loading { dialect: None, id: Some(id) };
     let mut found = tools::at(file, loading, home, printer)?;
     let (Some(mut tool), true) = (found.tools.pop(), found.tools.is_empty()) else {
-        return Ok(Tested { report: Report::default(), tool: None });
+        return Ok(Tested::nothing());
     };
     // Grants are for the folder that the owner has, not for where it happens to be packed.
     tool.place = folder.canonicalize().map_err(|error| {
@@ -46,7 +54,7 @@ pub(super) fn run(
     let cases = cases(file, &tool, printer)?;
     if cases.is_empty() {
         printer.warn("it has no tests, so nothing shows that it works");
-        return Ok(Tested { report: Report::default(), tool: None });
+        return Ok(Tested::nothing());
     }
     let runtime = owner::runtime()?;
     let records = owner::records(home, &runtime)?;
@@ -61,6 +69,7 @@ pub(super) fn run(
     let approver = Arc::new(Owner::new(home, ask, given));
     let how = How { folder: here, approver: Some(approver), called_off };
     let mut tell = |ended: &Ended| printer.note(&told(ended, &tool));
+    let (ran_at, level) = (server::service::now(), host.level());
     let report = runtime.block_on(prove::run(&host, &tool, &cases, &how, &mut tell));
     runtime.block_on(host.settle());
     interrupt::nothing_runs();
@@ -73,7 +82,7 @@ pub(super) fn run(
     }
     let count = crate::commands::count(cases.len(), "test");
     printer.note(&format!("{count}: {} passed, {} failed", report.passed(), report.failed()));
-    Ok(Tested { report, tool: Some(tool) })
+    Ok(Tested { report, tool: Some(tool), ran_at, level })
 }
 
 /// The tests that the manifest lists, each once.
@@ -116,10 +125,37 @@ fn told(ended: &Ended, tool: &Tool) -> String {
 }
 
 impl Tested {
+    /// There was nothing to run.
+    fn nothing() -> Self {
+        Self { report: Report::default(), tool: None, ran_at: 0, level: Level::L0 }
+    }
+
+    /// What the registry is told: how it went, of the package file of this digest; nothing where nothing was run.
+    pub(super) fn to_report(&self, digest: Digest) -> Option<TestReport> {
+        let ended = &self.report.ended;
+        let case = |ended: &Ended| TestedCase {
+            path: ended.path.clone(),
+            name: clipped(if ended.name.trim().is_empty() { &ended.path } else { &ended.name }),
+            passed: ended.outcome == prove::Outcome::Passed,
+            took_ms: milliseconds(ended.took),
+        };
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        (!ended.is_empty()).then(|| TestReport {
+            sha256: digest.to_string(),
+            passed: count(self.report.passed()),
+            failed: count(self.report.failed()),
+            cases: ended.iter().take(TestReport::MOST_CASES).map(case).collect(),
+            ran_at: self.ran_at,
+            took_ms: milliseconds(ended.iter().map(|one| one.took).sum()),
+            sandbox: Some(self.level.to_string()),
+            ran_by: concat!("haft ", env!("CARGO_PKG_VERSION")).to_owned(),
+        })
+    }
+
     /// How it went, for programs.
     pub(super) fn json(&self) -> Value {
         let one = |ended: &Ended| {
-            let took = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
+            let took = milliseconds(ended.took);
             let mut document = json!({"path": ended.path, "name": ended.name, "ms": took});
             match &ended.outcome {
                 prove::Outcome::Passed => document["passed"] = true.into(),
@@ -149,4 +185,17 @@ impl Tested {
         let message = format!("{failed} of `{id}` failed, so it is not published");
         Err(Failure::new(Exit::Failed, message).hint("--no-test publishes it all the same"))
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A name no longer than a report takes it.
+fn clipped(name: &str) -> String {
+    let mut end = name.len().min(TestReport::LONGEST_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name[..end].to_owned()
 }

@@ -1,5 +1,6 @@
 //! `haft registry import`: what others hold, published in a registry of one's own.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -149,11 +150,27 @@ impl Import<'_> {
         let client = client_for(&address)?;
         let address = address.url();
         if address.path().to_ascii_lowercase().ends_with(".json") {
-            let read = owner::runtime()?.block_on(dump(&client, address));
-            let bytes = read.map_err(|error| broken_off(&error))?;
-            let mut items = Vec::new();
-            folder::of_document(source, None, bytes, &mut |item| items.push(item));
-            return items.into_iter().try_for_each(|item| self.take(item));
+            let (runtime, mut page) = (owner::runtime()?, address.clone());
+            let mut seen = HashSet::new();
+            loop {
+                if !seen.insert(page.clone()) {
+                    return Err(broken_off(&PageError::Circle));
+                }
+                let read = runtime.block_on(dump(&client, &page));
+                let (bytes, next) = read.map_err(|error| broken_off(&error))?;
+                let mut items = Vec::new();
+                folder::of_document(source, None, bytes, &mut |item| items.push(item));
+                items.into_iter().try_for_each(|item| self.take(item))?;
+                match next {
+                    None => return Ok(()),
+                    Some(next) if next.origin() != address.origin() => {
+                        let why = format!("it goes on at `{next}`, which is another place");
+                        let package = Err(NoPackage::Skipped(why));
+                        return self.take(Item { from: source.clone(), id: None, package });
+                    }
+                    Some(next) => page = next,
+                }
+            }
         }
         let wanted = Wanted {
             latest: self.args.latest,

@@ -101,7 +101,7 @@ pub(super) fn run(
 }
 
 fn make(args: &NewArgs, home: &Home, ask: Ask, printer: Printer) -> Result<Given, Failure> {
-    registry::access::check_namespace(&args.namespace)
+    registry::access::check_scope(&args.namespace)
         .map_err(|_| Failure::invalid("a namespace has a name without spaces"))?;
     match args.place.office(home, ask)? {
         Some(office) => {

@@ -23,6 +23,8 @@ pub struct Kept {
     pub tag: Option<String>,
     /// Why what it is about was taken back.
     pub yanked: Option<String>,
+    /// Where it goes on.
+    pub next: Option<String>,
     /// The answer.
     pub body: Vec<u8>,
 }
@@ -36,6 +38,8 @@ struct Line {
     tag: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     yanked: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 impl Kept {
@@ -46,6 +50,7 @@ impl Kept {
             sha256: Digest::of(&self.body).to_string(),
             tag: self.tag.clone(),
             yanked: self.yanked.clone(),
+            next: self.next.clone(),
         };
         let mut bytes = serde_json::to_vec(&line).unwrap_or_default();
         bytes.push(b'\n');
@@ -61,7 +66,8 @@ impl Kept {
         let is_it = line.url == url
             && body.len() <= LARGEST
             && Digest::parse(&line.sha256) == Some(Digest::of(body));
-        is_it.then(|| Self { tag: line.tag, yanked: line.yanked, body: body.to_vec() })
+        let Line { tag, yanked, next, .. } = line;
+        is_it.then(|| Self { tag, yanked, next, body: body.to_vec() })
     }
 }
 
@@ -116,7 +122,9 @@ mod tests {
     const URL: &str = "https://tools.example.com/v1/tools/a.b";
 
     fn kept() -> Kept {
-        Kept { tag: Some("W/\"x\"".to_owned()), yanked: None, body: b"{\n\"a\": 1}".to_vec() }
+        let next = Some(format!("{URL}?page=2"));
+        let tag = Some("W/\"x\"".to_owned());
+        Kept { tag, yanked: None, next, body: b"{\n\"a\": 1}".to_vec() }
     }
 
     #[test]

@@ -113,7 +113,7 @@ mod tests {
     fn what_is_left_over_goes_but_not_what_somebody_is_at() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path(), MOST);
-        let kept = Kept { tag: None, yanked: None, body: b"{}".to_vec() };
+        let kept = Kept { tag: None, yanked: None, next: None, body: b"{}".to_vec() };
         cache.keep_answer("https://a.example/", &kept).unwrap();
         let half = cache.answers().join("1-2.new");
         fs::write(&half, "x").unwrap();

@@ -21,8 +21,8 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation {
             path: "/.well-known/install-manifests.json",
             name: "listManifests",
-            summary: "The install-manifests that were changed last",
-            parameters: &["one namespace"],
+            summary: "The install-manifests, the first published first; a `Link` leads to the next page",
+            parameters: &["after", "limit", "one namespace"],
             answers: |_| {
                 vec![object(&["version", "publisher", "generated_at", "manifests"]), nothing(304)]
             },

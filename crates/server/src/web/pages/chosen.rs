@@ -15,7 +15,7 @@ pub(super) const FACETS: [(Facet, &str); 8] = [
     (Facet::Platform, "Platform"),
     (Facet::Dialect, "Dialect"),
     (Facet::Namespace, "Namespace"),
-    (Facet::Provider, "Publisher"),
+    (Facet::Provider, "Provider"),
 ];
 
 /// How many tools are on a page, and how many pages can be asked for.

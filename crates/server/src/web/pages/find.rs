@@ -1,9 +1,9 @@
-//! The pages that tools are found on: home, results, suggestions, a namespace.
+//! The pages that tools are found on: home, results, suggestions.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use askama::Template;
-use axum::extract::{RawQuery, Request, State};
+use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use registry::{Found, identity};
@@ -15,8 +15,9 @@ use super::frame::{Frame, page};
 use super::inert::short;
 use super::{Pages, link};
 use crate::catalog::{Answers, Catalog};
+use crate::kept::Counts;
+use crate::service::Registry;
 use crate::web::refused::Refused;
-use crate::web::text::decode;
 
 /// How many suggestions are made while somebody types.
 const SUGGESTIONS: usize = 7;
@@ -99,12 +100,29 @@ struct Results {
     paging: Option<Paging>,
 }
 
+/// Where the pages beside this one are.
 #[derive(Debug)]
-struct Paging {
-    page: usize,
-    pages: usize,
-    before: Option<String>,
-    after: Option<String>,
+pub(super) struct Paging {
+    pub(super) page: usize,
+    pub(super) pages: usize,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
+}
+
+impl Paging {
+    /// None where there is one page.
+    pub(super) fn new(
+        page: usize,
+        pages: usize,
+        address: impl Fn(usize) -> String,
+    ) -> Option<Self> {
+        (pages > 1).then(|| Self {
+            page,
+            pages,
+            before: (page > 1).then(|| address(page - 1)),
+            after: (page < pages).then(|| address(page + 1)),
+        })
+    }
 }
 
 #[derive(Template)]
@@ -114,18 +132,6 @@ struct Suggest {
     total: String,
     all: String,
     words: String,
-}
-
-#[derive(Template)]
-#[template(path = "namespace.html")]
-struct Namespace {
-    frame: Frame,
-    name: String,
-    total: String,
-    is_one: bool,
-    items: Vec<Item>,
-    all: Option<String>,
-    kinds: Vec<Value>,
 }
 
 pub(super) async fn home(
@@ -163,12 +169,7 @@ pub(super) async fn results(
         is_chosen: true,
     });
     let hidden = chosen.filters.iter().map(|(facet, value)| (facet.name(), value.clone()));
-    let paging = (count > 1).then(|| Paging {
-        page: chosen.page,
-        pages: count,
-        before: (chosen.page > 1).then(|| chosen.on_page(chosen.page - 1)),
-        after: (chosen.page < count).then(|| chosen.on_page(chosen.page + 1)),
-    });
+    let paging = Paging::new(chosen.page, count, |page| chosen.on_page(page));
     let results = Results {
         frame: Frame::new(title, &chosen.words),
         total: grouped(answers.total),
@@ -207,43 +208,6 @@ pub(super) async fn suggest(
     Ok(page(&headers, &suggest))
 }
 
-pub(super) async fn namespace(
-    State(pages): State<Arc<Pages>>,
-    request: Request,
-) -> Result<Response, Refused> {
-    let path = request.uri().path();
-    let name = decode(path.strip_prefix("/namespaces/").unwrap_or_default())?;
-    let chosen = Chosen {
-        words: String::new(),
-        filters: vec![(Facet::Namespace, name.trim().to_lowercase())],
-        page: 1,
-    };
-    let query = chosen.query(LastWord::Whole).map_err(|_| Refused::unknown_path(path))?;
-    let catalog = &pages.registry.catalog;
-    let answers = catalog.search(&query);
-    if answers.total == 0 {
-        return Err(Refused::unknown_path(path));
-    }
-    let kinds = catalog.counts(&query, &[Facet::Kind], VALUES);
-    let kinds = kinds.into_iter().flatten().map(|count| Value {
-        name: shown(Facet::Kind, &count.value),
-        address: chosen.toggled(Facet::Kind, &count.value),
-        count: grouped(count.count),
-        is_chosen: false,
-    });
-    let shown_all = answers.total > answers.rows.len();
-    let namespace = Namespace {
-        frame: Frame::new(name.as_str(), ""),
-        total: grouped(answers.total),
-        is_one: answers.total == 1,
-        items: items(&answers),
-        all: shown_all.then(|| chosen.on_page(2)),
-        kinds: kinds.collect(),
-        name,
-    };
-    Ok(page(request.headers(), &namespace))
-}
-
 /// The tools of an answer, each read from its row.
 pub(super) fn items(answers: &Answers) -> Vec<Item> {
     let found = answers.rows.iter().filter_map(|row| serde_json::from_str::<Found>(row).ok());
@@ -275,21 +239,36 @@ fn label(facet: Facet) -> &'static str {
     FACETS.iter().find(|(known, _)| *known == facet).map_or("", |(_, label)| *label)
 }
 
-/// The filters that are offered, with what each would find.
-fn groups(pages: &Pages, chosen: &Chosen) -> Result<Vec<Group>, Refused> {
+/// How many of what is looked for have which value. All that is found is counted, whatever the page, so it is counted
+/// once as long as nothing changes.
+fn counts(registry: &Registry, chosen: &Chosen) -> Result<Arc<Counts>, Refused> {
+    // Taken first: what is counted after it may be newer, never older.
+    let turn = registry.catalog.turn();
+    let asked = chosen.on_page(1);
+    if let Some(counts) = registry.kept.counts(turn, &asked) {
+        return Ok(counts);
+    }
     let query = chosen.query(LastWord::Whole)?;
     let facets = FACETS.map(|(facet, _)| facet);
-    let counts = pages.registry.catalog.counts(&query, &facets, VALUES);
-    let tags = counts.get(2).cloned().unwrap_or_default();
+    let counts = Arc::new(registry.catalog.counts(&query, &facets, VALUES));
+    registry.kept.keep_counts(turn, &asked, Arc::clone(&counts));
+    Ok(counts)
+}
+
+/// The filters that are offered, with what each would find.
+fn groups(pages: &Pages, chosen: &Chosen) -> Result<Vec<Group>, Refused> {
+    let counts = counts(&pages.registry, chosen)?;
+    let place = FACETS.iter().position(|(facet, _)| *facet == Facet::Tag);
+    let tags = place.and_then(|place| counts.get(place)).map_or(&[][..], Vec::as_slice);
     let mut groups = Vec::new();
-    for ((facet, name), counts) in FACETS.iter().zip(counts) {
+    for ((facet, name), counts) in FACETS.iter().zip(&*counts) {
         // Every tag is a capability too; it is offered once.
         let is_new = |count: &search::FacetCount| {
             *facet != Facet::Capability
                 || chosen.has(*facet, &count.value)
                 || !tags.iter().any(|tag| tag.value == count.value)
         };
-        let offered = counts.into_iter().filter(is_new).map(|count| Value {
+        let offered = counts.iter().filter(|count| is_new(count)).map(|count| Value {
             name: short(&shown(*facet, &count.value), SHORT),
             address: chosen.toggled(*facet, &count.value),
             count: grouped(count.count),

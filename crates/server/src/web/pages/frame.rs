@@ -60,6 +60,7 @@ fn dress(headers: &mut HeaderMap) {
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_FRAME_OPTIONS, "DENY"),
+        (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (
             header::HeaderName::from_static("permissions-policy"),
@@ -78,6 +79,8 @@ struct ErrorPage {
     heading: &'static str,
     message: String,
     code: String,
+    /// Whether the browser has asked for a password.
+    asks_for_token: bool,
 }
 
 /// Tells people in words and HTML what programs are told in the error model.
@@ -89,11 +92,14 @@ pub(in crate::web) async fn for_browsers(request: Request, next: Next) -> Respon
     }
     let Some(body) = response.extensions().get::<ErrorBody>() else { return response };
     let status = response.status();
+    let challenge = response.headers().get(header::WWW_AUTHENTICATE);
+    let asks_for_token = challenge.is_some_and(|text| text.as_bytes().starts_with(b"Basic"));
     let page = ErrorPage {
+        asks_for_token,
         heading: heading(status),
         frame: Frame::new(heading(status), ""),
         status: status.as_u16(),
-        message: body.error.message.clone(),
+        message: sentence(&body.error.message),
         code: body.error.code.clone(),
     };
     let text = page.render().unwrap_or_default();
@@ -106,19 +112,33 @@ pub(in crate::web) async fn for_browsers(request: Request, next: Next) -> Respon
     Response::from_parts(parts, text.into())
 }
 
-fn is_person(request: &Request) -> bool {
+/// What programs are told, as people write it.
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(char::to_uppercase);
+    let end = if message.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    first.into_iter().flatten().chain(letters).chain(end.chars()).collect()
+}
+
+/// Whether somebody reads with a browser, wherever.
+pub(in crate::web) fn is_browser(request: &Request) -> bool {
     let accepts = request.headers().get_all(header::ACCEPT).iter();
     let mut accepts = accepts.filter_map(|value| value.to_str().ok());
-    let path = request.uri().path();
     [Method::GET, Method::HEAD].contains(request.method())
         && accepts.any(|value| value.contains("text/html"))
-        && !PROGRAMS.iter().any(|place| path.starts_with(place))
+}
+
+/// Whether somebody reads with a browser where pages are.
+fn is_person(request: &Request) -> bool {
+    let path = request.uri().path();
+    is_browser(request) && !PROGRAMS.iter().any(|place| path.starts_with(place))
 }
 
 fn heading(status: StatusCode) -> &'static str {
     match status.as_u16() {
         404 => "There is nothing here",
-        401 | 403 => "This is not for everybody",
+        401 => "Sign in with a token",
+        403 => "This is not for everybody",
         429 => "Too much at once",
         503 => "Not now",
         500.. => "Something broke on our side",

@@ -8,6 +8,7 @@ use registry::{Describe, identity};
 use serde_json::{Value, json};
 
 use super::{inert, link, sample};
+use crate::stored::is_run_by_nothing;
 
 /// One way to use a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,9 +58,11 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
 }
 
 /// The first action, by its name where there are several, with an input to begin with; none where nothing can be
-/// called: a server says only when it runs what it can do, and chains are not called yet.
+/// called: a server says only when it runs what it can do, chains are not called yet, and nothing runs what a hub has
+/// taken in Python.
 fn first_call(package: Option<&Package>) -> Option<String> {
-    let package = package.filter(|package| package.chain.is_none())?;
+    let is_called = |package: &&Package| package.chain.is_none() && !is_run_by_nothing(package);
+    let package = package.filter(is_called)?;
     let action = package.actions.first()?;
     let name = is_word(&action.name).then(|| quoted(&action.name))?;
     Some(match sample::input(action) {

@@ -6,6 +6,7 @@
 use std::fmt::{self, Write};
 
 use askama::filters::Escaper;
+use manifest::shape::is_unseen;
 
 /// So many marks may stand on one letter; more of them would cover the lines around.
 const MARKS: usize = 4;
@@ -65,29 +66,11 @@ fn write(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_str(&text[start..])
 }
 
-/// Whether a character is not seen, or moves others. Joiners stay: whole scripts are written with them.
+/// Whether a character is not seen, or moves others. What whole scripts and pictures are written with stays: joiners, and
+/// what chooses a form.
 pub(super) fn is_hidden(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        _ if c.is_control() => true,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'
-        | '\u{1160}'
-        | '\u{180e}'
-        | '\u{200b}'
-        | '\u{200e}'
-        | '\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}' => true,
-        _ => false,
-    }
+    let is_needed = matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    !is_needed && is_unseen(c)
 }
 
 fn is_mark(c: char) -> bool {

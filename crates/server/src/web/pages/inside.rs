@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use manifest::document::{Options, read};
 use manifest::model::Package;
 use package::archive::{Archive, Trailer};
 use package::contents::Contents;
@@ -11,12 +10,15 @@ use package::digest::Digest;
 use package::limits::Limits;
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 
 use super::date::bytes;
 use super::inert::short;
 use super::markdown;
 use crate::service::Registry;
 use crate::store::versions::{FindError, Known};
+use crate::stored::read_manifest;
+use crate::upload::plain;
 
 /// What a README is called, best first; an agent skill has its text in the last.
 const READMES: [&str; 5] = ["readme.md", "readme.markdown", "readme.txt", "readme", "skill.md"];
@@ -62,6 +64,8 @@ pub(super) struct Readme {
 /// A test that the package carries.
 #[derive(Debug)]
 pub(super) struct Case {
+    /// The path of its file.
+    pub(super) path: String,
     pub(super) name: String,
     pub(super) about: String,
     pub(super) checks: usize,
@@ -71,7 +75,7 @@ pub(super) struct Case {
 #[derive(Debug)]
 pub(super) struct Cache {
     kept: Mutex<Kept>,
-    reading: Semaphore,
+    reading: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -83,14 +87,14 @@ struct Kept {
 
 impl Default for Cache {
     fn default() -> Self {
-        Self { kept: Mutex::default(), reading: Semaphore::new(READING) }
+        Self { kept: Mutex::default(), reading: Arc::new(Semaphore::new(READING)) }
     }
 }
 
 impl Cache {
     /// What is inside a version. When its file cannot be had, the manifest alone; that is not kept.
     pub(super) async fn inside(
-        &self,
+        self: &Arc<Self>,
         registry: &Registry,
         known: &Known,
         name: &str,
@@ -98,25 +102,31 @@ impl Cache {
         if let Some(inside) = self.get(&known.digest) {
             return Ok(inside);
         }
-        let _turn = self.reading.acquire().await;
+        let turn = Arc::clone(&self.reading).acquire_owned().await;
         if let Some(inside) = self.get(&known.digest) {
             return Ok(inside);
         }
         let manifest = registry.store.manifest(&known.id, &known.version).await?;
         let manifest = manifest.ok_or(FindError::NoVersion)?;
-        let bytes = match Digest::parse(&known.digest) {
-            Some(digest) => registry.blobs.get(digest).await.ok(),
-            None => None,
-        };
-        let (name, limits) = (name.to_owned(), registry.settings.limits);
-        let work = move || look(&manifest, &name, bytes.map(Vec::from), &limits);
-        let looked = tokio::task::spawn_blocking(work).await;
-        let inside = looked.unwrap_or(Inside { package: None, files: None, weight: 0 });
-        let inside = Arc::new(inside);
-        if inside.files.is_some() {
-            self.keep(&known.digest, &inside);
-        }
-        Ok(inside)
+        let (cache, blobs, limits) =
+            (Arc::clone(self), registry.blobs.clone(), registry.settings.limits);
+        let (digest, name) = (known.digest.clone(), name.to_owned());
+        // Reading goes on when whoever asked hangs up, and so the turn is taken until it is done.
+        let reading = tokio::spawn(async move {
+            let _turn = turn;
+            let bytes = match Digest::parse(&digest) {
+                Some(digest) => blobs.get(digest).await.ok(),
+                None => None,
+            };
+            let work = move || look(&manifest, &name, bytes.map(Vec::from), &limits);
+            let inside = Arc::new(tokio::task::spawn_blocking(work).await?);
+            if inside.files.is_some() {
+                cache.keep(&digest, &inside);
+            }
+            Ok::<_, JoinError>(inside)
+        });
+        let nothing = || Arc::new(Inside { package: None, files: None, weight: 0 });
+        Ok(reading.await.and_then(|read| read).unwrap_or_else(|_| nothing()))
     }
 
     fn get(&self, digest: &str) -> Option<Arc<Inside>> {
@@ -148,11 +158,7 @@ impl Cache {
 }
 
 fn look(manifest: &[u8], name: &str, bytes: Option<Vec<u8>>, limits: &Limits) -> Inside {
-    let options = Options { fallback_id: Some(name), ..Options::default() };
-    let package = match read(manifest, &options) {
-        Ok((_, mut packages)) if packages.len() == 1 => packages.pop(),
-        _ => None,
-    };
+    let package = read_manifest(manifest, name);
     let archive = bytes.and_then(|bytes| Archive::from_bytes(bytes, Trailer::Refused, limits).ok());
     let files = archive.map(|archive| files(&archive, package.as_ref()));
     let readme = files.as_ref().and_then(|files| files.readme.as_ref());
@@ -206,13 +212,14 @@ fn readme(contents: &dyn Contents, paths: &[&str]) -> Option<Readme> {
 }
 
 fn case(contents: &dyn Contents, path: &str) -> Option<Case> {
-    let plain = path.trim_start_matches("./");
+    let plain = plain(path);
     if contents.size(plain)? > TESTS.1 {
         return None;
     }
     let value: Value = serde_json::from_slice(&contents.read(plain).ok()?).ok()?;
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     Some(Case {
+        path: plain.to_owned(),
         name: short(&text("name").unwrap_or_else(|| plain.to_owned()), 80),
         about: short(&text("description").unwrap_or_default(), 300),
         checks: value.get("assertions").and_then(Value::as_array).map_or(0, Vec::len)

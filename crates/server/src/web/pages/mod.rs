@@ -10,11 +10,13 @@
 //! | `sample` | an input to begin with |
 //! | `words` | what a tool may do, in plain words |
 //! | `how` | how it is put to use, client by client |
+//! | `tested` | its tests, and what is reported of them |
 //! | `inside` | what is inside a version, read from its file and kept |
 //! | `assets` | style, script and icon |
 //! | `frame` | what all pages have around them, their headers, and errors for people |
 //! | `chosen` | what somebody looks for |
-//! | `find` | home, results, suggestions, namespaces |
+//! | `find` | home, results, suggestions |
+//! | `namespace` | the page of a namespace: its tools, keys and builds |
 //! | `tool` | the page of a tool and of each version |
 
 mod assets;
@@ -27,8 +29,10 @@ pub(crate) mod inert;
 mod inside;
 mod link;
 mod markdown;
+mod namespace;
 mod sample;
 mod schema;
+mod tested;
 mod tool;
 mod words;
 
@@ -37,7 +41,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 
-pub(super) use frame::for_browsers;
+pub(super) use frame::{for_browsers, is_browser};
 
 use crate::service::Registry;
 
@@ -45,7 +49,7 @@ use crate::service::Registry;
 #[derive(Debug)]
 struct Pages {
     registry: Arc<Registry>,
-    inside: inside::Cache,
+    inside: Arc<inside::Cache>,
     counted: find::Counted,
 }
 
@@ -53,7 +57,7 @@ struct Pages {
 pub(super) fn routes(registry: &Arc<Registry>) -> Router<Arc<Registry>> {
     let pages = Pages {
         registry: Arc::clone(registry),
-        inside: inside::Cache::default(),
+        inside: Arc::default(),
         counted: find::Counted::default(),
     };
     Router::new()
@@ -61,7 +65,7 @@ pub(super) fn routes(registry: &Arc<Registry>) -> Router<Arc<Registry>> {
         .route("/search", get(find::results))
         .route("/suggest", get(find::suggest))
         .route("/tools/{*rest}", get(tool::show))
-        .route("/namespaces/{name}", get(find::namespace))
+        .route("/namespaces/{name}", get(namespace::show))
         .route("/assets/{name}", get(assets::get))
         .with_state(Arc::new(pages))
 }

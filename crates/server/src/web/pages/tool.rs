@@ -18,6 +18,7 @@ use super::inert::short;
 use super::inside::Inside;
 use super::markdown::REL;
 use super::schema::{Table, table};
+use super::tested::{Tested, tested};
 use super::words::{Fact, Need, Weight, duration, effect, facts, needs};
 use super::{Pages, link};
 use crate::store::versions::{FindError, Known, Which};
@@ -72,6 +73,7 @@ struct ToolPage {
     dependents: Vec<Item>,
     more_dependents: Option<String>,
     inside: Arc<Inside>,
+    tested: Tested,
     keys: Vec<String>,
 }
 
@@ -194,8 +196,12 @@ impl View {
         let heading = short(heading, 120);
         let none = Chosen { page: 1, ..Chosen::default() };
         let about = describe.description.as_ref().filter(|about| **about != describe.summary);
-        let provider = describe.provider.as_ref();
+        // Who calls themselves what they are called is told once.
+        let provider = describe.provider.as_ref().filter(|name| **name != namespace);
         let keys = describe.signature.as_ref().map(|signature| signature.keys.clone());
+        let reported = describe.tests.as_ref().and_then(|tests| tests.reported.as_ref());
+        let count = package.map_or(0, |package| package.tests.len());
+        let tested = tested(count, inside.files.as_ref(), reported, describe.provenance.as_ref());
         let kind = shown(Facet::Kind, describe.kind.as_deref().unwrap_or("tool"));
         ToolPage {
             frame: Frame::new(format!("{id} {}", describe.version), ""),
@@ -229,6 +235,7 @@ impl View {
             keys: keys.unwrap_or_default(),
             namespace: plain_value(&namespace, link::namespace(&namespace)),
             inside,
+            tested,
             about: about.map(|about| short(about, 8_000)),
             describe,
             id,

@@ -81,11 +81,16 @@ pub(crate) async fn tokens_are_made_listed_and_revoked_over_http(world: World) {
         ("algorithms", json!(["none"])),
         ("claims", json!({})),
         ("claims", json!({"repository": "*"})),
+        ("claims", json!({"ref": "refs/heads/main"})),
+        ("claims", json!({"sub": "repo:*", "ref": "refs/heads/main"})),
         ("audience", json!("")),
     ] {
         let mut bad = rule.clone();
         bad[name] = value;
-        trust(&admin, &bad).await.refuses(400, "INVALID_REQUEST");
+        let refused = trust(&admin, &bad).await;
+        refused.refuses(400, "INVALID_REQUEST");
+        let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(name != "claims" || said.contains("nobody in particular"), "{said}");
     }
     let listed = world.get_as(&admin, "/v1/publishers").await.json();
     assert_eq!(listed["publishers"].as_array().unwrap().len(), 1);
@@ -107,7 +112,6 @@ pub(crate) async fn owners_publish_and_add_no_others(world: World) {
         async |method, name: &str, token: &str| world.send(method, &owner(name), token, "").await;
     change(Method::PUT, "team", &team).await.refuses(403, "FORBIDDEN");
     change(Method::PUT, "team", "").await.refuses(401, "UNAUTHORIZED");
-    change(Method::PUT, "a%20b", &acme).await.refuses(400, "INVALID_REQUEST");
     let reader = world.token_for("acme", Role::Read, None).await;
     change(Method::PUT, "team", &reader).await.refuses(403, "FORBIDDEN");
     assert_eq!(change(Method::PUT, "team", &acme).await.json()["owners"], json!(["team"]));
@@ -123,6 +127,12 @@ pub(crate) async fn owners_publish_and_add_no_others(world: World) {
     change(Method::PUT, "third", &team).await.refuses(403, "FORBIDDEN");
     let reviewer = world.token_for("team", Role::Review, None).await;
     world.send(Method::POST, yank, &reviewer, "").await.refuses(403, "FORBIDDEN");
+    // Everybody is nobody's namespace.
+    for name in ["*", "a%20b"] {
+        let refused = change(Method::PUT, name, &acme).await;
+        refused.refuses(400, "INVALID_REQUEST");
+        assert!(refused.json()["error"]["message"].as_str().unwrap().contains("cannot be a name"));
+    }
     assert_eq!(change(Method::DELETE, "team", &acme).await.json()["owners"], json!([]));
     post(&team, "acme.pdf.read", "1.2.0").await.refuses(403, "FORBIDDEN");
     world.send(Method::POST, &owner("x"), &acme, "").await.refuses(405, "INVALID_REQUEST");

@@ -9,11 +9,13 @@ use axum::http::{Method, Request};
 use bytes::Bytes;
 use package::digest::Digest;
 use serde_json::json;
+use server::blobs::BlobError;
 use server::care::CareError;
 use server::care::backup::backup;
 use server::care::check::{Checked, Finding, Kind, check};
 use server::care::gc::{Collected, Mode, collect};
-use server::care::restore::restore;
+use server::care::restore::{Others, restore};
+use server::service::OpenError;
 use server::settings::Quarantine;
 use server::store::removals::Removal;
 use server::token::Role;
@@ -25,7 +27,7 @@ use super::world::{World, ask};
 
 const AT_ONCE: Duration = Duration::ZERO;
 
-async fn checked(world: &World) -> (Checked, Vec<Finding>) {
+pub(crate) async fn checked(world: &World) -> (Checked, Vec<Finding>) {
     let mut findings = Vec::new();
     let done = check(&world.registry.store, &world.blobs, |finding| findings.push(finding)).await;
     (done.unwrap(), findings)
@@ -54,12 +56,14 @@ async fn put(world: &World, text: &'static str) -> Digest {
 /// Every damage is named, and hides no other.
 pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     let mut digests = Vec::new();
-    for name in ["whole", "missing", "damaged", "describe", "entry", "found", "digest", "latest"] {
+    let names = ["whole", "missing", "damaged", "describe", "entry", "found", "digest", "latest"];
+    for name in names.into_iter().chain(["none", "low"]) {
         digests.push((name, publish(&world, &format!("acme.{name}"), name).await));
     }
+    world.publish(mcpkg("acme.low", "1.10.0", "")).await;
     let digest = |name: &str| digests.iter().find(|(known, _)| *known == name).unwrap().1;
     let (first, findings) = checked(&world).await;
-    assert_eq!((first.versions, first.files, first.damaged, findings.len()), (8, 8, 0, 0));
+    assert_eq!((first.versions, first.files, first.damaged, findings.len()), (11, 11, 0, 0));
     assert!(first.bytes > 0);
     world.blobs.remove(digest("missing")).await.unwrap();
     world.blobs.remove(digest("damaged")).await.unwrap();
@@ -71,6 +75,8 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     world.sql("UPDATE versions SET found = REPLACE(found, 'acme', 'other') WHERE package = 'tool:acme.found'").await;
     world.sql("UPDATE versions SET digest = 'none' WHERE package = 'tool:acme.digest'").await;
     world.sql("UPDATE packages SET latest = '9.9.9' WHERE id = 'tool:acme.latest'").await;
+    world.sql("UPDATE packages SET latest = NULL WHERE id = 'tool:acme.none'").await;
+    world.sql("UPDATE packages SET latest = '1.0.0' WHERE id = 'tool:acme.low'").await;
     let (second, findings) = checked(&world).await;
     let found = |kind: Kind, what: &str| {
         let is_it = |finding: &&Finding| finding.kind == kind && finding.what == what;
@@ -82,11 +88,21 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     for name in ["describe", "entry", "found", "digest"] {
         found(Kind::Row, &format!("tool:acme.{name}@1.0.0"));
     }
-    found(Kind::Row, "tool:acme.latest");
+    for name in ["latest", "none", "low"] {
+        found(Kind::Row, &format!("tool:acme.{name}"));
+    }
     assert!(!findings.iter().any(|finding| finding.what.contains("whole")), "{findings:#?}");
     assert!(second.damaged >= 7, "{second:?}");
     // What is whole is served all the while.
     assert_eq!(world.get("/v1/tools/acme.whole/versions/1.0.0/package").await.status, 200);
+    // Files come back with the same bytes, and with no others.
+    let other = Bytes::from_static(b"something else again");
+    assert!(world.blobs.put(digest("damaged"), other).await.is_err());
+    for name in ["missing", "damaged"] {
+        let bytes = mcpkg(&format!("acme.{name}"), "1.0.0", name);
+        assert_eq!(world.publish(bytes).await.status, 200);
+        world.blobs.verify(digest(name)).await.unwrap();
+    }
 }
 
 /// What no version has goes, after its grace and no sooner.
@@ -233,7 +249,8 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     }
     world.publish(mcpkg("acme.one", "1.1.0", "")).await;
     let path = "/v1/tools/acme.two/versions/1.0.0/yank";
-    world.send(axum::http::Method::POST, path, &world.token, r#"{"reason":"old"}"#).await;
+    let admin = world.token_for("*", Role::Admin, None).await;
+    world.send(Method::POST, path, &admin, r#"{"reason":"old"}"#).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let publishing = {
         let (is_over, registry) = (Arc::clone(&is_over), Arc::clone(&world.registry));
@@ -258,15 +275,18 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     is_over.store(true, Ordering::Release);
     publishing.await.unwrap();
     assert!(kept.files >= 4 && kept.damaged.is_empty(), "{kept:?}");
+    for path in [&file, &tree] {
+        check_private(path);
+    }
     assert!(matches!(backup(store, &world.blobs, &file).await, Err(CareError::Exists(_))));
     assert!(matches!(backup(store, &world.blobs, &tree).await, Err(CareError::Exists(_))));
-    let refused = restore(store, &world.blobs, &file).await;
+    let refused = restore(store, &world.blobs, &file, Others::Refuse).await;
     assert!(matches!(refused, Err(CareError::NotEmpty(_))), "{refused:?}");
     for (number, from) in [&file, &tree].into_iter().enumerate() {
         let database = folder.path().join(format!("{number}.db"));
         let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
         let fresh = Store::file(&database).await.unwrap();
-        let restored = restore(&fresh, &blobs, from).await.unwrap();
+        let restored = restore(&fresh, &blobs, from, Others::Refuse).await.unwrap();
         assert!(restored.missing.is_empty() && restored.files >= 4, "{restored:?}");
         let mut findings = Vec::new();
         let whole = check(&fresh, &blobs, |finding| findings.push(finding)).await.unwrap();
@@ -287,12 +307,67 @@ pub(crate) async fn a_backup_comes_back(world: World) {
             get("/v1/tools/acme.two/versions").await.json()["versions"][0]["yankReason"],
             "old"
         );
+        let again = Request::delete(path)
+            .header("authorization", format!("Bearer {}", world.token))
+            .body(Body::empty())
+            .unwrap();
+        ask(&registry, again).await.refuses(403, "FORBIDDEN");
         let request = Request::post("/v1/tools")
             .header("authorization", format!("Bearer {}", world.token))
             .body(Body::from(mcpkg("acme.one", "1.2.0", "")))
             .unwrap();
         assert_eq!(ask(&registry, request).await.status, 201);
         assert_eq!(get("/v1/tools/acme.one").await.json()["version"], "1.2.0");
+    }
+}
+
+/// Files and a database that do not belong together are neither served nor cleaned up.
+pub(crate) async fn files_belong_to_one_registry(world: World) {
+    let is_others = |error: &CareError| matches!(error, CareError::Blob(BlobError::OtherRegistry));
+    let folder = tempfile::tempdir().unwrap();
+    let digest = publish(&world, "acme.one", "one").await;
+    let file = folder.path().join("registry.tar");
+    let own = &world.registry.store;
+    backup(own, &world.blobs, &file).await.unwrap();
+    let open = async |database: &str| {
+        let store = Store::open(database).await.unwrap();
+        server::Registry::open(store, world.blobs.clone(), server::Settings::default()).await
+    };
+    let gc =
+        async |store: &Store| collect(store, &world.blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+    // An empty database, as somebody makes it who forgets to name the right one.
+    let place = folder.path().join("other.db").display().to_string();
+    let other = Store::open(&place).await.unwrap();
+    let refused = open(&place).await.unwrap_err();
+    assert!(matches!(refused, OpenError::Blob(BlobError::OtherRegistry)), "{refused}");
+    assert!(is_others(&gc(&other).await.unwrap_err()));
+    assert!(is_others(&check(&other, &world.blobs, |_| {}).await.unwrap_err()));
+    let into = folder.path().join("other.tar");
+    assert!(is_others(&backup(&other, &world.blobs, &into).await.unwrap_err()));
+    assert!(!into.exists());
+    let again = restore(&other, &world.blobs, &file, Others::Refuse).await;
+    assert!(is_others(&again.unwrap_err()));
+    assert!(world.blobs.get(digest).await.is_ok(), "nothing was removed");
+    // Whoever restores beside files that were kept says so; the database they belonged to is refused from then on.
+    assert_eq!(restore(&other, &world.blobs, &file, Others::TakeOver).await.unwrap().files, 1);
+    assert_eq!(gc(&other).await.unwrap().removed, 0);
+    assert!(open(&place).await.is_ok());
+    assert!(is_others(&gc(own).await.unwrap_err()));
+    assert!(open(&world.database).await.is_err());
+    // Files of which nobody has said whose they are are not cleaned up either.
+    let blobs = Blobs::folder(&folder.path().join("nobodys")).unwrap();
+    blobs.put(digest, world.blobs.get(digest).await.unwrap()).await.unwrap();
+    let nobodys = collect(own, &blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+    assert!(matches!(nobodys, Err(CareError::Blob(BlobError::NoRegistry))), "{nobodys:?}");
+}
+
+/// It holds hashes of tokens and packages of private registries: nobody else on the machine reads any of it.
+fn check_private(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = path.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{} has the mode {mode:o}", path.display());
+    for entry in path.read_dir().into_iter().flatten() {
+        check_private(&entry.unwrap().path());
     }
 }
 
@@ -325,7 +400,7 @@ pub(crate) async fn what_is_no_backup_is_refused(world: World) {
     ] {
         let path = folder.path().join("bad.tar");
         std::fs::write(&path, bytes).unwrap();
-        let refused = restore(&fresh, &blobs, &path).await;
+        let refused = restore(&fresh, &blobs, &path, Others::Refuse).await;
         assert!(refused.is_err(), "{what}");
         if what == "from the future" {
             assert!(matches!(refused, Err(CareError::Newer { found: 9, .. })), "{refused:?}");
@@ -338,7 +413,7 @@ pub(crate) async fn what_is_no_backup_is_refused(world: World) {
     let kept = backup(&world.registry.store, &world.blobs, &file).await.unwrap();
     assert!(kept.damaged.len() == 1 && kept.damaged[0].contains(&lost.to_string()), "{kept:?}");
     let fresh_blobs = Blobs::folder(&folder.path().join("fresh-blobs")).unwrap();
-    let restored = restore(&fresh, &fresh_blobs, &file).await.unwrap();
+    let restored = restore(&fresh, &fresh_blobs, &file, Others::Refuse).await.unwrap();
     assert_eq!(restored.missing, [lost.to_string()]);
     fresh_blobs.verify(whole).await.unwrap();
 }
@@ -407,7 +482,7 @@ pub(crate) async fn a_backup_holds_every_table(mut world: World) {
     backup(&world.registry.store, &world.blobs, &file).await.unwrap();
     let fresh = Store::file(&folder.path().join("fresh.db")).await.unwrap();
     let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
-    restore(&fresh, &blobs, &file).await.unwrap();
+    restore(&fresh, &blobs, &file, Others::Refuse).await.unwrap();
     assert_eq!(rows(&fresh).await, before);
     let mut findings = Vec::new();
     let whole = check(&fresh, &blobs, |finding| findings.push(finding)).await.unwrap();
@@ -468,7 +543,7 @@ pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
         ("acme.server@1.0.0", "its server.json cannot be read"),
         ("acme.listed@1.0.0", "its entry cannot be read"),
         ("acme.capability@1.0.0", "its capability cannot be read"),
-        ("acme.ahead", "its highest beta version is none that is offered"),
+        ("acme.ahead", "its highest beta version is not the one that it says"),
         ("publisher ", "it cannot be read"),
         ("nobody", "what was said of it is of no version"),
     ] {
@@ -496,7 +571,17 @@ pub(crate) async fn a_file_that_two_versions_have_is_kept_once(world: World) {
         assert_eq!((kept.files, kept.bytes), (1, bytes.len() as u64), "{kept:?}");
         let fresh = Store::file(&folder.path().join(format!("{number}.db"))).await.unwrap();
         let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
-        assert_eq!(restore(&fresh, &blobs, &into).await.unwrap().files, 1);
+        assert_eq!(restore(&fresh, &blobs, &into, Others::Refuse).await.unwrap().files, 1);
         assert_eq!(rows(&fresh).await, rows(&world.registry.store).await);
     }
+    // One that is missing is named once too.
+    let digest = Digest::of(&bytes);
+    world.blobs.remove(digest).await.unwrap();
+    let into = folder.path().join("without.tar");
+    let kept = backup(&world.registry.store, &world.blobs, &into).await.unwrap();
+    assert_eq!((kept.files, kept.damaged.len()), (0, 1), "{kept:?}");
+    let fresh = Store::file(&folder.path().join("without.db")).await.unwrap();
+    let blobs = Blobs::folder(&folder.path().join("blobs-without")).unwrap();
+    let restored = restore(&fresh, &blobs, &into, Others::Refuse).await.unwrap();
+    assert_eq!(restored.missing, [digest.to_string()]);
 }

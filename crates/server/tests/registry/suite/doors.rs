@@ -20,7 +20,7 @@ pub(crate) fn alone(name: &str, document: &Value) -> Vec<u8> {
     archive(&[(name, document.to_string().as_bytes())])
 }
 
-fn weather(version: &str) -> Value {
+pub(crate) fn weather(version: &str) -> Value {
     json!({
         "name": "com.example/weather", "description": "Tells the weather of a place.",
         "title": "Weather", "version": version,
@@ -71,6 +71,21 @@ fn bundle() -> Vec<u8> {
 async fn publish(world: &World, bytes: Vec<u8>) {
     let answer = world.publish(bytes).await;
     assert_eq!(answer.status, 201, "{}", answer.json());
+}
+
+/// What is in a list, page by page, as the headers name the pages.
+async fn paged(world: &World, first: &str, list: &str) -> Vec<Value> {
+    let (mut next, mut seen) = (first.to_owned(), Vec::new());
+    loop {
+        let page = get(world, &next).await;
+        seen.extend(page.json()[list].as_array().unwrap().iter().cloned());
+        let link = page.header("link");
+        if link.is_empty() {
+            return seen;
+        }
+        let address = link.trim_start_matches('<').split('>').next().unwrap();
+        address.strip_prefix("http://tools.example.com").unwrap().clone_into(&mut next);
+    }
 }
 
 /// What must hold of every server that is told.
@@ -156,6 +171,7 @@ pub(crate) async fn servers_are_paged_searched_and_followed(world: World) {
         let mut other = weather("1.0.0");
         other["name"] = format!("org.example/other{number}_x").into();
         other["description"] = "Counts sheep".into();
+        other["title"] = "Good Night".into();
         publish(&world, alone("server.json", &other)).await;
     }
     let (mut cursor, mut seen) = (String::new(), Vec::new());
@@ -178,6 +194,7 @@ pub(crate) async fn servers_are_paged_searched_and_followed(world: World) {
         get(&world, &format!("/v0.1/servers?{query}")).await.json()["metadata"]["count"].clone()
     };
     assert_eq!(count("version=latest").await, 5);
+    assert_eq!(count("search=good%20night").await, 4, "by their titles");
     assert_eq!(count("version=1.1.0").await, 1);
     assert_eq!(count("search=WEATHER").await, 3);
     assert_eq!(count("search=sheep&version=latest").await, 4, "the description counts too");
@@ -313,6 +330,16 @@ pub(crate) async fn install_manifests_are_listed_where_others_look_for_them(worl
     let again = Request::get(path).header("host", "tools.example.com");
     let again = again.header("if-none-match", answer.header("etag")).body(Body::empty()).unwrap();
     assert_eq!(world.ask(again).await.status, 304);
+    // What does not fit into one index is in the next one.
+    assert_eq!(answer.header("link"), "");
+    for limit in 1..4 {
+        let pages = paged(&world, &format!("{path}?limit={limit}"), "manifests").await;
+        let ids: std::collections::BTreeSet<_> =
+            pages.iter().map(|entry| entry["manifest_url"].as_str().unwrap()).collect();
+        assert!(pages.len() == ids.len() && ids.len() >= 2, "{limit}: {pages:?}");
+        assert!(ids.iter().any(|url| url.contains("post-box")), "{limit}: {pages:?}");
+    }
+    get(&world, &format!("{path}?after={}", "x".repeat(300))).await.refuses(400, "INVALID_REQUEST");
     let other = get(&world, &format!("{path}?namespace=other")).await.json();
     assert!(other["manifests"][0]["manifest_url"].as_str().unwrap().contains("3.0.0"), "{other}");
     // A manifest is given as it was written, also of a version that was taken back.
@@ -358,19 +385,7 @@ pub(crate) async fn capabilities_are_listed_in_a_catalog(world: World) {
     let again = Request::get(path).header("host", "tools.example.com");
     let again = again.header("if-none-match", answer.header("etag")).body(Body::empty()).unwrap();
     assert_eq!(world.ask(again).await.status, 304);
-    // Page by page.
-    let (mut next, mut seen) = (format!("{path}?limit=2"), 0);
-    loop {
-        let page = get(&world, &next).await;
-        seen += page.json()["capabilities"].as_array().unwrap().len();
-        let link = page.header("link");
-        if link.is_empty() {
-            break;
-        }
-        let address = link.trim_start_matches('<').split('>').next().unwrap();
-        address.strip_prefix("http://tools.example.com").unwrap().clone_into(&mut next);
-    }
-    assert_eq!(seen, 6);
+    assert_eq!(paged(&world, &format!("{path}?limit=2"), "capabilities").await.len(), 6);
     let some = get(&world, &format!("{path}?namespace=other")).await.json();
     assert_eq!(some["capabilities"].as_array().unwrap().len(), 1);
     get(&world, &format!("{path}?after={}", "x".repeat(300))).await.refuses(400, "INVALID_REQUEST");

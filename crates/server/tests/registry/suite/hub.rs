@@ -5,6 +5,7 @@ use axum::http::Request;
 use serde_json::json;
 use server::token::Role;
 
+use super::care::checked;
 use super::world::{Answer, World, ask};
 
 /// A form, as a browser sends it.
@@ -67,6 +68,12 @@ pub(crate) async fn a_file_with_a_form_is_published_as_the_hub_does(world: World
     assert_eq!(found["results"][0]["id"], "tool:add.two.numbers");
     let bundle = "/v1/tools/tool:add.two.numbers/versions/1.0.0/bundle";
     world.get(bundle).await.refuses(422, "UNSUPPORTED_RUNTIME");
+    // It is whole, though the dialect knows no Python.
+    assert_eq!(checked(&world).await.0.damaged, 0);
+    let page = world.get("/tools/add.two.numbers").await;
+    let page = std::str::from_utf8(&page.body).unwrap();
+    assert!(page.contains("What it may do") && !page.contains("cannot be read"), "{page}");
+    assert!(!page.contains("haft call"), "nothing runs it");
     // Each upload is a version of its own.
     assert_eq!(send(&world, &fields, Some(("add.py", python))).await.json()["version"], "1.0.1");
     let mut sending = Vec::new();

@@ -220,6 +220,51 @@ pub(crate) async fn issuers_that_lie_or_are_slow_are_not_waited_for(mut world: W
     assert_eq!(exchange(&world, &identity).await.status, 201);
 }
 
+/// One issuer has rules with and without a place for its keys: each is looked at.
+pub(crate) async fn rules_of_one_issuer_do_not_shadow_one_another(mut world: World) {
+    let Some(issuer) = issuer() else { return };
+    world.set(|settings| settings.asking.within = Duration::from_millis(800)).await;
+    let good = issuer.named("good");
+    let ruled = |repository: &str, namespace: &str, keys: Option<String>| {
+        let mut rule = rule(&good);
+        rule["claims"]["repository"] = repository.into();
+        rule["namespace"] = namespace.into();
+        rule["keys"] = keys.into();
+        rule
+    };
+    trust(&world, &ruled("acme/tools", "acme", None)).await;
+    trust(&world, &ruled("beta/tools", "beta", Some(issuer.named("good/keys")))).await;
+    for namespace in ["acme", "beta"] {
+        let claims = json!({"claims": {"repository": format!("{namespace}/tools")}});
+        let given = exchange(&world, &issuer.identity(&claims)).await;
+        assert_eq!((given.status.as_u16(), &given.json()["namespace"]), (201, &namespace.into()));
+    }
+    // A place that does not answer hides no rule, and may have the key that the others lack.
+    trust(&world, &ruled("late/tools", "late", Some(issuer.named("hang")))).await;
+    assert_eq!(exchange(&world, &issuer.identity(&json!({}))).await.status, 201);
+    let unknown = issuer.identity(&json!({"how": "stranger"}));
+    exchange(&world, &unknown).await.refuses(503, "UNAVAILABLE");
+    // Who fits rules of two places says which is meant.
+    trust(&world, &ruled("acme/tools", "tools", Some(issuer.named("good/keys")))).await;
+    let answer = exchange(&world, &issuer.identity(&json!({}))).await;
+    assert_eq!(answer.json()["error"]["details"]["namespaces"], json!(["acme", "tools"]));
+    // A rule for everybody's names gives those of one namespace too.
+    trust(&world, &ruled("all/tools", "*", None)).await;
+    let named = async |namespace: &str| {
+        let identity = issuer.identity(&json!({"claims": {"repository": "all/tools"}}));
+        let body = json!({"identity": identity, "namespace": namespace}).to_string();
+        let request = axum::http::Request::post("/v1/tokens/exchange");
+        world.ask(request.body(body.into()).unwrap()).await
+    };
+    let given = named("one").await.json();
+    let token = given["token"].as_str().unwrap();
+    for (id, status) in [("one.x", 201), ("two.x", 403)] {
+        let answer = world.send(Method::POST, "/v1/tools", token, mcpkg(id, "1.0.0", "")).await;
+        assert_eq!(answer.status, status, "{id}");
+    }
+    named("a b").await.refuses(400, "INVALID_REQUEST");
+}
+
 pub(crate) async fn keys_are_kept_and_changed(mut world: World) {
     let Some(issuer) = issuer() else { return };
     trust(&world, &rule(&issuer.named("good"))).await;

@@ -44,11 +44,11 @@ pub(crate) async fn a_row_that_cannot_be_read_hides_no_other(world: World) {
             )
             .await;
         let known = world.replica().await;
-        assert_eq!((known.catalog.list(0, 10).total, known.catalog.damaged()), (2, 1));
+        assert_eq!((known.catalog.len(), known.catalog.damaged()), (2, 1));
         // Those who are running go on taking in what others change.
         world.publish(mcpkg("acme.four", "1.0.0", "")).await;
         known.catalog.refresh(&known.store).await.unwrap();
-        assert_eq!(known.catalog.list(0, 10).total, 3);
+        assert_eq!(known.catalog.len(), 3);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use server::settings::Quarantine;
 
 use super::packages::{bundle, mcpkg};
 use super::shelf;
@@ -53,8 +54,14 @@ pub(crate) async fn every_page_is_shown(world: World) {
         ("/search?q=one+of+many&page=99", &["Page 3 of 3"]),
         ("/search?q=zzzzqqqq", &["No tool is like that."]),
         ("/suggest?q=read+pd", &["role=\"option\"", "/tools/acme.pdf.read"]),
-        ("/namespaces/acme", &["acme.pdf.read", "1 tool"]),
-        ("/namespaces/many", &["45 tools", "/search?namespace=many&#38;page=2"]),
+        (
+            "/namespaces/acme",
+            &["acme.pdf.read", "1 tool", "last published", "ed25519:", "1 version<"],
+        ),
+        (
+            "/namespaces/many",
+            &["45 tools", "Page 1 of 3", "/namespaces/many?page=2", "No version was signed"],
+        ),
         ("/namespaces/post", &["post.mail"]),
         (
             "/tools/acme.pdf.read",
@@ -169,6 +176,43 @@ pub(crate) async fn people_are_told_in_words_and_programs_in_the_model(world: Wo
     assert!(!text(&page).contains("<script>") && page.body.len() < 10_000);
     let many: String = (0..70).map(|n| format!("&tag=t{n}")).collect();
     world.get(&format!("/search?q=a{many}")).await.refuses(400, "INVALID_REQUEST");
+}
+
+pub(crate) async fn a_publisher_is_shown_with_its_keys_builds_and_owners(mut world: World) {
+    world.publish(shelf::reader("1.0.0", true)).await;
+    world.publish(mcpkg("acme.other", "1.0.0", "")).await;
+    world.publish(mcpkg("ACME.loud", "1.0.0", "")).await;
+    let described = world.get("/v1/tools/acme.pdf.read").await.json();
+    let key = described["signature"]["keys"][0].as_str().unwrap().to_owned();
+    let owner = "/v1/tools/acme.other/owners/partner";
+    assert!(world.send(Method::PUT, owner, &world.token, "").await.status.is_success());
+    world
+        .sql("UPDATE versions SET provenance = '{\"issuer\":\"https://builds.example\",\"subject\":\"s\",\"repository\":\"acme/tools\"}' WHERE package = 'tool:acme.other'")
+        .await;
+    let page = world.get("/namespaces/acme").await;
+    is_page(&page);
+    let shown = text(&page);
+    for part in [
+        "2 tools",
+        "acme.pdf.read",
+        "acme.other",
+        key.as_str(),
+        "acme/tools",
+        "https://builds.example",
+        "/namespaces/partner",
+        "1 tool<",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("ACME.loud"), "letters of another case are another namespace");
+    assert!(
+        text(&world.get("/tools/acme.other").await).contains("<dd><a href=\"/namespaces/acme\">")
+    );
+    // Nothing is told of a namespace of which nothing is offered.
+    world.set(|settings| settings.quarantine = Quarantine::Everybody).await;
+    assert_eq!(world.publish(mcpkg("held.tool", "1.0.0", "")).await.status, 201);
+    assert_eq!(world.get("/namespaces/held").await.status, 404);
+    assert_eq!(world.get("/namespaces/partner").await.status, 404);
 }
 
 pub(crate) async fn hostile_text_is_only_text(world: World) {

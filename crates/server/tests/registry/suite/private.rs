@@ -1,6 +1,9 @@
 //! Reading that needs a token.
 
-use axum::http::Method;
+use axum::body::Body;
+use axum::http::{Method, Request};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use server::settings::Reading;
 use server::token::Role;
 
@@ -19,6 +22,9 @@ const READ: [&str; 9] = [
     "/v1/tools/acme.pdf.read/versions/latest/package",
     "/v1/tools/acme.pdf.read/owners",
 ];
+
+/// What a browser accepts.
+const HTML: &str = "text/html,*/*;q=0.8";
 
 async fn private(mut world: World) -> World {
     world.publish(mcpkg("acme.pdf.read", "1.0.0", "")).await;
@@ -61,9 +67,73 @@ pub(crate) async fn without_a_token_nothing_is_read(world: World) {
     }
     let ended = world.token_for("*", Role::Read, Some(std::time::Duration::ZERO)).await;
     world.get_as(&ended, "/v1/tools").await.refuses(401, "UNAUTHORIZED");
-    let describe = world.get_as(&world.token, "/v1/tools/acme.pdf.read/versions/1.0.0").await;
-    assert_eq!(describe.header("cache-control"), "private, max-age=31536000, immutable");
-    assert!(describe.headers.get_all("vary").iter().any(|value| value == "authorization"));
+    let path = "/v1/tools/acme.pdf.read/versions/1.0.0/package";
+    let package = world.get_as(&world.token, path).await;
+    assert_eq!(package.header("cache-control"), "private, max-age=31536000, immutable");
+    assert!(package.headers.get_all("vary").iter().any(|value| value == "authorization"));
+}
+
+pub(crate) async fn a_browser_shows_a_token_as_its_password(world: World) {
+    let world = private(world).await;
+    let reader = world.token_for("*", Role::Read, None).await;
+    let basic =
+        |name: &str, token: &str| format!("Basic {}", STANDARD.encode(format!("{name}:{token}")));
+    let ask = async |method: Method, path: &str, authorization: &str, accept: &str| {
+        let mut request = Request::builder().method(method).uri(path).header("accept", accept);
+        request = request.header("host", "tools.example.com");
+        if !authorization.is_empty() {
+            request = request.header("authorization", authorization);
+        }
+        world.ask(request.body(Body::empty()).unwrap()).await
+    };
+    for path in [
+        "/",
+        "/search?q=pdf",
+        "/tools/acme.pdf.read",
+        "/v1/tools/acme.pdf.read/versions/1.0.0/package",
+    ] {
+        for method in [Method::GET, Method::HEAD] {
+            let stranger = ask(method.clone(), path, "", HTML).await;
+            assert_eq!(stranger.status, 401, "{path}");
+            assert!(stranger.header("www-authenticate").starts_with("Basic realm="), "{path}");
+            for good in [basic("", &reader), basic("ann", &reader), basic("a", &world.token)] {
+                let shown = ask(method.clone(), path, &good, HTML).await;
+                assert_eq!(shown.status, 200, "{path}");
+                assert!(shown.header("cache-control").contains("private"), "{path}");
+            }
+        }
+        for bad in [
+            basic("ann", "haft_wrong"),
+            basic(&reader, ""),
+            "Basic ???".to_owned(),
+            format!("Basic {reader}"),
+        ] {
+            let refused = ask(Method::GET, path, &bad, HTML).await;
+            assert_eq!(refused.status, 401, "{path}: {bad}");
+            assert!(refused.header("www-authenticate").starts_with("Basic"), "{path}");
+        }
+    }
+    let page = ask(Method::GET, "/", &basic("ann", "haft_wrong"), HTML).await;
+    let text = std::str::from_utf8(&page.body).unwrap();
+    for part in ["The token is not good.", "Sign in with a token", "Password</dt>"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Programs are asked for what programs show.
+    let program = ask(Method::GET, "/v1/tools", "", "application/json").await;
+    assert_eq!(program.header("www-authenticate"), "Bearer");
+    // Any page of the world can make a browser send its password, so nothing is changed by one.
+    let publisher = basic("ann", &world.token);
+    let yank = "/v1/tools/acme.pdf.read/versions/1.0.0/yank";
+    for (method, path) in [
+        (Method::POST, "/v1/tools"),
+        (Method::POST, yank),
+        (Method::DELETE, yank),
+        (Method::POST, "/v1/tokens"),
+    ] {
+        let refused = ask(method, path, &publisher, HTML).await;
+        refused.refuses(401, "UNAUTHORIZED");
+        assert_eq!(refused.header("www-authenticate"), "Bearer");
+    }
 }
 
 pub(crate) async fn a_token_for_one_namespace_sees_no_other(world: World) {

@@ -66,11 +66,16 @@ pub(crate) async fn what_is_published_is_found_described_and_downloaded(world: W
     assert_eq!(package.header("etag"), format!("\"{digest}\""));
     let known = world.get_with(path, ("if-none-match", package.header("etag"))).await;
     assert_eq!((known.status.as_u16(), known.body.len()), (304, 0));
+    // A part of what somebody has is nothing either.
+    let part = Request::get(path).header("range", "bytes=0-3");
+    let part = part.header("if-none-match", package.header("etag")).body(Body::empty()).unwrap();
+    let part = world.ask(part).await;
+    assert_eq!((part.status.as_u16(), part.header("content-range")), (304, ""));
     let head = world.ask(Request::head(path).body(Body::empty()).unwrap()).await;
     assert_eq!((head.status.as_u16(), head.body.len()), (200, 0));
     assert_eq!(head.header("content-length"), bytes.len().to_string());
     let described = world.get("/v1/tools/acme.pdf.read/versions/1.0.0").await;
-    assert!(described.header("cache-control").contains("immutable"));
+    assert_eq!(described.header("cache-control"), "no-cache", "a yank must reach everybody");
     let known = world
         .get_with("/v1/tools/acme.pdf.read", ("if-none-match", described.header("etag")))
         .await;
@@ -91,6 +96,9 @@ pub(crate) async fn a_bundle_holds_what_was_published(world: World) {
     let described = world.get("/v1/tools/tool:post.send").await.json();
     let answer = world.get("/v1/tools/tool:post.send/versions/2.0.0/bundle").await;
     let got = answer.json();
+    let head = Request::head("/v1/tools/tool:post.send/versions/2.0.0/bundle");
+    let head = world.ask(head.body(Body::empty()).unwrap()).await;
+    assert_eq!(head.header("content-length"), answer.body.len().to_string());
     assert_eq!(got["manifest"], described);
     assert_eq!(got["sha256"], described["sha256"]);
     for (member, value) in sent["manifest"].as_object().unwrap() {
@@ -125,6 +133,27 @@ pub(crate) async fn a_bundle_holds_what_was_published(world: World) {
         .body(Body::from(form))
         .unwrap();
     assert_eq!(world.ask(request).await.status, 201);
+}
+
+/// What unpacks to more than a bundle may hold is refused before it is unpacked; its package can still be had.
+pub(crate) async fn a_bundle_has_bounds(mut world: World) {
+    world.set(|settings| settings.bundle_bytes = 300_000).await;
+    for (name, size) in [("post.small", 290_000), ("post.large", 310_000)] {
+        let mut sent = bundle(&format!("tool:{name}"), name, "1.0.0");
+        // It packs to next to nothing.
+        sent["files"][0]["content"] = "x".repeat(size).into();
+        assert_eq!(world.publish(sent.to_string()).await.status, 201);
+    }
+    let path = |name: &str, part: &str| format!("/v1/tools/{name}/versions/1.0.0/{part}");
+    let small = world.get(&path("post.small", "bundle")).await;
+    assert_eq!((small.status.as_u16(), small.json()["files"].as_array().unwrap().len()), (200, 3));
+    assert_eq!(small.header("content-length"), small.body.len().to_string());
+    let refused = world.get(&path("post.large", "bundle")).await;
+    refused.refuses(422, "INVALID_REQUEST");
+    let error = &refused.json()["error"];
+    assert_eq!(error["details"]["limit"], 300_000);
+    assert!(error["message"].as_str().unwrap().contains("download its package"), "{error}");
+    assert_eq!(world.get(&path("post.large", "package")).await.status, 200);
 }
 
 pub(crate) async fn a_served_bundle_is_one_that_we_read_ourselves(world: World) {

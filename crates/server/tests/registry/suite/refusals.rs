@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::json;
 use server::token::Role;
 
+use super::doors;
 use super::packages::{archive, bundle, mcpkg};
 use super::world::World;
 
@@ -118,6 +122,67 @@ pub(crate) async fn hostile_packages_are_refused_and_nothing_is_kept(world: Worl
     let invalid = world.publish(archive(&[("manifest.json", b"{\"toolId\":\"x\"}")])).await.json();
     let findings = invalid["error"]["details"]["findings"].as_array().unwrap();
     assert!(findings.len() > 1 && findings[0]["pointer"].is_string(), "all that is wrong is told");
+}
+
+/// Not every database keeps a NUL: whoever sends one is told so, and is not told that nobody answers.
+pub(crate) async fn text_that_not_every_database_keeps_is_refused(world: World) {
+    let admin = world.token_for("*", Role::Admin, None).await;
+    world.publish(mcpkg("acme.pdf.read", "1.0.0", "")).await;
+    for text in ["a\0b", "\u{1b}[2J", "\u{9b}1m"] {
+        for (path, body) in [
+            ("/v1/tools/acme.pdf.read/versions/1.0.0/yank", json!({"reason": text})),
+            ("/v1/tools/acme.pdf.read/versions/1.0.0/review", json!({"reason": text})),
+            ("/v1/tokens", json!({"namespace": text, "role": "read"})),
+            (
+                "/v1/publishers",
+                json!({"issuer": format!("https://a.example/{text}"), "audience": "x",
+                    "namespace": "acme", "claims": {"sub": "acme"}}),
+            ),
+        ] {
+            let answer = world.send(Method::POST, path, &admin, body.to_string()).await;
+            answer.refuses(400, "INVALID_REQUEST");
+        }
+        // An identity that nobody has sworn may name any issuer.
+        let claims = URL_SAFE_NO_PAD.encode(json!({"iss": text}).to_string());
+        let identity = json!({"identity": format!("e30.{claims}.e30")}).to_string();
+        let request = Request::post("/v1/tokens/exchange").body(Body::from(identity)).unwrap();
+        world.ask(request).await.refuses(401, "UNAUTHORIZED");
+    }
+    // What a package says of itself is kept where that can be, or refused.
+    for (number, text) in ["a\0b", "\u{1b}[2J"].into_iter().enumerate() {
+        let mut server = doors::weather("1.0.0");
+        server["name"] = format!("com.example/weather{number}").into();
+        server["description"] = format!("Tells the weather{text}today").into();
+        server["title"] = text.into();
+        let mut tool = bundle(&format!("tool:a.b{number}"), &format!("a.b{number}"), "1.0.0");
+        for field in ["summary", "description", "provider"] {
+            tool["manifest"][field] = format!("does {text} it").into();
+        }
+        tool["manifest"]["tags"] = json!([text]);
+        let mut capability = doors::capability(&format!("acme.hash{number}"));
+        capability["description"] = text.into();
+        let runtime = json!({"kind": "mcp-http", "install": {"method": "pip", "package": "x"},
+            "endpoint_url": "https://mail.example.com/mcp"});
+        let mut installed = doors::installed(&format!("acme-mail{number}"), "1.0.0", &runtime);
+        installed["tool"]["summary"] = text.into();
+        for package in [
+            doors::alone("server.json", &server),
+            tool.to_string().into_bytes(),
+            doors::alone("manifest.json", &capability),
+            doors::alone("manifest.json", &installed),
+        ] {
+            let answer = world.publish(package).await;
+            assert!([201, 400].contains(&answer.status.as_u16()), "{answer:?}");
+        }
+        for hidden in ["id", "name"] {
+            let mut tool = bundle("tool:a.b", "a.b", "1.0.0");
+            tool["manifest"][hidden] = format!("tool:a.{text}").into();
+            world.publish(tool.to_string()).await.refuses(400, "INVALID_REQUEST");
+        }
+    }
+    for path in ["/v1/tools", "/v0.1/servers", "/v1/catalog.json", "/v1/tools/search?q=weather"] {
+        assert_eq!(world.get(path).await.status, 200, "{path}");
+    }
 }
 
 pub(crate) async fn tokens_are_bound(world: World) {

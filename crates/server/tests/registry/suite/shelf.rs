@@ -7,6 +7,7 @@ use package::signature;
 use serde_json::{Value, json};
 
 use super::packages::{archive, bundle};
+use super::tested;
 use super::world::World;
 
 const README: &str = "# Read PDFs\n\nExtracts **text**, tables and structure from PDF files *on this machine*.\n\n\
@@ -203,7 +204,9 @@ pub(crate) async fn fill(world: &World) {
     for version in ["0.9.0", "1.0.0", "1.0.1", "1.0.2", "1.1.0", "1.1.1", "1.2.0-beta.1"] {
         publish(reader(version, false)).await;
     }
-    publish(reader("1.2.0", true)).await;
+    let highest = reader("1.2.0", true);
+    let report = tested::report(&highest, &tested::READER, "one_page").to_string();
+    assert_eq!(tested::publish(world, &highest, &report).await.status, 201);
     let yank = "/v1/tools/acme.pdf.read/versions/1.0.0/yank";
     let reason = r#"{"reason": "leaks temporary files"}"#;
     let done = world.send(axum::http::Method::POST, yank, &world.token, reason).await;

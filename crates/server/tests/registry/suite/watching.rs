@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use serde_json::Value;
 use server::web::Told;
 use server::{Registry, Settings, Store};
 
@@ -144,4 +145,10 @@ pub(crate) async fn the_api_describes_itself(world: World) {
     assert_eq!(answer.header("content-type"), "application/json");
     let again = world.get_with("/v1/openapi.json", ("if-none-match", answer.header("etag"))).await;
     assert_eq!(again.status, 304);
+    // Everything that can be filtered by is described.
+    let described = answer.json()["paths"]["/v1/tools/search"]["get"]["parameters"].clone();
+    for name in search::Facet::FILTERS.map(search::Facet::name).into_iter().chain(["tags", "tag"]) {
+        let is_it = |parameter: &Value| parameter["name"] == name;
+        assert!(described.as_array().unwrap().iter().any(is_it), "{name}");
+    }
 }
