@@ -23,7 +23,7 @@ pub(crate) fn database(home: &Path) -> PathBuf {
 }
 
 /// A registry on what is in a home.
-pub async fn open(home: &Path) -> Registry {
+pub(crate) async fn open(home: &Path) -> Registry {
     let store = Store::file(&database(home)).await.unwrap();
     let blobs = Blobs::folder(&home.join("registry/blobs")).unwrap();
     Registry::open(store, blobs, Settings::default()).await.unwrap()

@@ -98,6 +98,17 @@ impl Entry {
         if count > limits::FACET_VALUES { Err(EntryError::Values(facet)) } else { Ok(self) }
     }
 
+    /// Adds a value to a facet where it fits.
+    pub fn facet_if_it_fits(mut self, facet: Facet, value: &str) -> Self {
+        let count = self.facets.iter().filter(|(known, _)| *known == facet).count();
+        if count < limits::FACET_VALUES
+            && let Some(value) = facet::value(value)
+        {
+            self.facets.insert((facet, value));
+        }
+        self
+    }
+
     /// Sets what the score is multiplied by: 1 unless it is set, and brought within [`limits::RANKS`].
     pub fn rank(mut self, rank: f32) -> Result<Self, EntryError> {
         if rank.is_nan() {

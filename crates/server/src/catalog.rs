@@ -101,16 +101,22 @@ impl Catalog {
     /// Takes in everything that has changed in the store since the last time.
     pub async fn refresh(&self, store: &Store) -> Result<(), StoreError> {
         let mut last = self.last.lock().await;
-        loop {
+        for batch in 0.. {
             let changes = store.changes(*last, BATCH).await?;
-            let Some(newest) = changes.last().map(|change| change.number) else { return Ok(()) };
-            let is_all = changes.len() < BATCH as usize;
-            self.take_in(changes);
-            *last = newest;
-            if is_all {
-                return Ok(());
+            let count = changes.len();
+            if let Some(newest) = changes.last().map(|change| change.number) {
+                self.take_in(changes);
+                *last = newest;
+            }
+            if count < BATCH as usize {
+                if batch > 0 {
+                    // Many came at once: all that are searched from now on are worth putting in order.
+                    self.index.compact();
+                }
+                break;
             }
         }
+        Ok(())
     }
 
     fn take_in(&self, changes: Vec<Changed>) {
@@ -127,12 +133,14 @@ impl Catalog {
                 &[Channel::Stable, Channel::Beta]
             };
             let key = format!("{}{AHEAD}", change.id);
-            indexed.push(match &stable {
-                Some(read) => put(read.entry.clone(), channels),
+            let (entry, stable) = stable.unzip();
+            indexed.push(match entry {
+                Some(entry) => put(entry, channels),
                 None => Change::Remove(change.id.clone()),
             });
-            match &ahead {
-                Some(read) => indexed.push(put(read.entry.clone().renamed(&key), &[Channel::Beta])),
+            let (entry, ahead) = ahead.unzip();
+            match entry {
+                Some(entry) => indexed.push(put(entry.renamed(&key), &[Channel::Beta])),
                 None if self.is_ahead(&change.id) => indexed.push(Change::Remove(key)),
                 None => {}
             }
@@ -167,7 +175,12 @@ impl Catalog {
     }
 
     /// Reads a row of the store; one that cannot be read is counted.
-    fn read(&self, id: &str, offered: Option<Offered>, namespace: &Arc<str>) -> Option<Read> {
+    fn read(
+        &self,
+        id: &str,
+        offered: Option<Offered>,
+        namespace: &Arc<str>,
+    ) -> Option<(Entry, Read)> {
         let offered = offered?;
         let entry = postcard::from_bytes::<Entry>(&offered.entry).ok();
         let entry = entry.filter(|entry| entry.key() == id);
@@ -177,9 +190,9 @@ impl Catalog {
             return None;
         };
         // The index finds a tool among the names that the store has it among.
-        let entry = entry.clone().facet(Facet::Namespace, namespace).unwrap_or(entry);
+        let entry = entry.facet_if_it_fits(Facet::Namespace, namespace);
         let row = Row { found: offered.found.into(), namespace: Arc::clone(namespace) };
-        Some(Read { entry, found, row })
+        Some((entry, Read { found, row }))
     }
 
     /// Answers a query of somebody who sees everything that is offered to everybody.
@@ -310,17 +323,14 @@ impl Catalog {
 
 /// A row that was read.
 struct Read {
-    entry: Entry,
     found: Found,
     row: Row,
 }
 
 /// An entry that is found in these channels.
 fn put(entry: Entry, channels: &[Channel]) -> Change {
-    let found = channels
-        .iter()
-        .try_fold(entry.clone(), |entry, channel| entry.facet(Facet::Channel, channel.name()));
-    Change::Put(found.unwrap_or(entry))
+    let find_in = |entry: Entry, one: &Channel| entry.facet_if_it_fits(Facet::Channel, one.name());
+    Change::Put(channels.iter().fold(entry, find_in))
 }
 
 /// What is in either of two ordered lists, in order, once.

@@ -177,12 +177,13 @@ impl Metrics {
     }
 
     /// A request has its answer; `route` is as the router has it.
-    pub(crate) fn answered(&self, route: &str, method: &str, status: u16, took: Duration) {
+    pub(crate) fn answered(&self, route: String, method: &str, status: u16, took: Duration) {
         self.underway.dec();
         let method = known_method(method);
-        let labels = Answered { route: route.to_owned(), method, status: status.into() };
+        let labels = Answered { route, method, status: status.into() };
         self.answered.get_or_create(&labels).inc();
-        self.seconds.get_or_create(&Route { route: route.to_owned() }).observe(took.as_secs_f64());
+        let route = Route { route: labels.route };
+        self.seconds.get_or_create(&route).observe(took.as_secs_f64());
     }
 
     /// A request was given up before it had an answer.

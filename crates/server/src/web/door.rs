@@ -1,9 +1,8 @@
 //! The door before every route: who asks, whether they may, and how often.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderValue, Method, Version, header};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -41,11 +40,7 @@ const SCOPED: [&str; 11] = [
 ];
 
 /// Lets in whoever may come in, and marks what is answered to them alone.
-pub(super) async fn keep(
-    State(registry): State<Arc<Registry>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub(super) async fn keep(registry: &Registry, mut request: Request, next: Next) -> Response {
     let asked = request.uri().path();
     if OPEN.contains(&asked) || asked.starts_with(ASSETS) {
         return next.run(request).await;
@@ -54,16 +49,16 @@ pub(super) async fn keep(
         registry.settings.reading == Reading::Tokens || caller::shows_token(request.headers());
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let version = request.version();
-    let path = request.uri().path().to_owned();
     let asks_for_password =
         registry.settings.reading == Reading::Tokens && pages::is_browser(&request);
-    let mut response = match let_in(&registry, &mut request).await {
+    let mut response = match let_in(registry, &mut request).await {
         Ok(()) => next.run(request).await,
         Err(refused) if refused.is_unauthorized() && asks_for_password => {
             let password = HeaderValue::from_static(PASSWORD);
-            problem::refuse_at(&path, refused.header(header::WWW_AUTHENTICATE, password))
+            let refused = refused.header(header::WWW_AUTHENTICATE, password);
+            problem::refuse_at(request.uri().path(), refused)
         }
-        Err(refused) => problem::refuse_at(&path, refused),
+        Err(refused) => problem::refuse_at(request.uri().path(), refused),
     };
     if is_private {
         mark_private(&mut response);

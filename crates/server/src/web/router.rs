@@ -1,5 +1,6 @@
 //! Every route.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
@@ -8,7 +9,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use tower_http::catch_panic::CatchPanicLayer;
+use futures_util::{FutureExt, TryFutureExt};
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
@@ -64,15 +65,19 @@ pub fn router(registry: Arc<Registry>) -> Router {
         // Bodies are bounded where they are read, each by what it is.
         .layer(DefaultBodyLimit::disable())
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth))
-        // Nothing is answered but what the door lets through: whatever is added above is behind it.
-        .layer(middleware::from_fn_with_state(Arc::clone(&registry), door::keep))
-        .layer(middleware::from_fn(share))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            Refused::internal("the registry failed").into_response()
-        }))
-        .layer(middleware::from_fn(pages::for_browsers))
-        .layer(middleware::from_fn_with_state(Arc::clone(&registry), watch::watch))
+        .layer(middleware::from_fn_with_state(Arc::clone(&registry), receive))
         .with_state(registry)
+}
+
+/// What every request goes through, from the outside to the inside. It is one layer, because each costs as much as a
+/// small answer. Nothing is answered but what the door lets through: whatever is added above is behind it.
+async fn receive(State(registry): State<Arc<Registry>>, request: Request, next: Next) -> Response {
+    let guarded = |request| {
+        let answered = share(request, |request| door::keep(&registry, request, next));
+        let answered = AssertUnwindSafe(answered).catch_unwind();
+        answered.unwrap_or_else(|_| Refused::internal("the registry failed").into_response())
+    };
+    watch::watch(&registry, request, |request| pages::for_browsers(request, guarded)).await
 }
 
 /// What the operator's own programs ask, at an address of its own: nobody needs a token there.
@@ -83,7 +88,9 @@ pub fn watching(registry: Arc<Registry>) -> Router {
         .route("/metrics", get(counted))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        .layer(middleware::from_fn(share))
+        .layer(middleware::from_fn(async |request: Request, next: Next| {
+            share(request, |request| next.run(request)).await
+        }))
         .with_state(registry)
 }
 
@@ -138,7 +145,10 @@ async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refuse
 }
 
 /// Lets pages of other sites read, and nothing else; keeps browsers from guessing what an answer is.
-async fn share(request: Request, next: Next) -> Response {
+async fn share<F: Future<Output = Response>>(
+    request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     let method = request.method().clone();
     let is_shared = |path: &str| {
         ["/v1/", "/v0/", "/v0.1/", "/.well-known/"].iter().any(|at| path.starts_with(at))
@@ -146,7 +156,7 @@ async fn share(request: Request, next: Next) -> Response {
     let is_asking = method == Method::OPTIONS && is_shared(request.uri().path());
     let allowed = is_asking.then(|| openapi::methods(&watch::route(&request)));
     let mut response =
-        if is_asking { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
+        if is_asking { StatusCode::NO_CONTENT.into_response() } else { answer(request).await };
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if is_asking || [Method::GET, Method::HEAD].contains(&method) {

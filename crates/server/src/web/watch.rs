@@ -5,14 +5,14 @@
 
 use std::cell::RefCell;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::middleware::Next;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
@@ -29,6 +29,8 @@ const LONGEST: usize = 64;
 /// Where a token is revoked, and the longest id of one.
 const TOKEN: &str = "/v1/tokens/{id}";
 const TOKEN_ID: usize = 16;
+/// Where package files are.
+const PACKAGE: &str = "/package";
 /// What beneath which every tool is.
 const TOOLS: &str = "/v1/tools/{*rest}";
 
@@ -99,48 +101,55 @@ pub(super) fn note_cause(error: &dyn std::error::Error) {
 }
 
 /// Counts a request and tells of it.
-pub(super) async fn watch(
-    State(registry): State<Arc<Registry>>,
+pub(super) async fn watch<F: Future<Output = Response>>(
+    registry: &Arc<Registry>,
     request: Request,
-    next: Next,
+    answer: impl FnOnce(Request) -> F,
 ) -> Response {
     let started = Instant::now();
-    let id = given_id(request.headers()).unwrap_or_else(|| hexadecimal(8));
+    let id = given_id(request.headers()).unwrap_or_else(drawn);
+    let name = HeaderValue::from_str(&id);
     let route = route(&request);
-    let (method, path) = (request.method().to_string(), told_path(&route, request.uri().path()));
-    let trace = request.headers().get(TRACE_PARENT).and_then(trace);
-    let underway = Underway::begin(&registry);
+    let method = request.method().clone();
+    // Most are told to nobody: then there is nothing to remember.
+    let is_told = registry.settings.log.is_some() || route.ends_with(PACKAGE);
+    let told = is_told.then(|| Told {
+        id,
+        method: method.to_string(),
+        path: told_path(&route, request.uri().path()),
+        trace: request.headers().get(TRACE_PARENT).and_then(trace),
+        route: route.clone(),
+        status: 0,
+        took: Duration::ZERO,
+        bytes: 0,
+        whole: false,
+        caller: None,
+        cause: None,
+    });
+    let underway = Underway::begin(registry);
     let (mut response, learned) = LEARNED
         .scope(RefCell::default(), async {
-            let response = next.run(request).await;
+            let response = answer(request).await;
             (response, LEARNED.with(RefCell::take))
         })
         .await;
     let status = response.status().as_u16();
-    underway.end(&route, &method, status, started.elapsed());
-    if method == "POST"
+    if method == Method::POST
         && ["/v1/tools", "/v1/tools/upload"].contains(&route.as_str())
         && status >= 400
     {
         registry.metrics.refused(status);
     }
-    if let Ok(id) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(REQUEST_ID, id);
+    underway.end(route, method.as_str(), status, started.elapsed());
+    if let Ok(name) = name {
+        response.headers_mut().insert(REQUEST_ID, name);
     }
-    let told = Told {
-        id,
-        method,
-        route,
-        path,
-        status,
-        took: Duration::ZERO,
-        bytes: 0,
-        whole: response.body().is_end_stream(),
-        caller: learned.caller,
-        cause: learned.cause,
-        trace,
-    };
-    response.map(|body| Body::new(Watched { body, told: Some(told), started, registry }))
+    let Some(told) = told else { return response };
+    let whole = response.body().is_end_stream();
+    let Learned { caller, cause } = learned;
+    let told = Some(Told { status, whole, caller, cause, ..told });
+    let registry = Arc::clone(registry);
+    response.map(|body| Body::new(Watched { body, told, started, registry }))
 }
 
 /// A request that is counted as under way until it is answered, or given up.
@@ -155,7 +164,7 @@ impl<'r> Underway<'r> {
         Self { registry, is_over: false }
     }
 
-    fn end(mut self, route: &str, method: &str, status: u16, took: Duration) {
+    fn end(mut self, route: String, method: &str, status: u16, took: Duration) {
         self.is_over = true;
         self.registry.metrics.answered(route, method, status, took);
     }
@@ -216,7 +225,7 @@ impl Drop for Watched {
     fn drop(&mut self) {
         let Some(mut told) = self.told.take() else { return };
         told.took = self.started.elapsed();
-        if told.route.ends_with("/package") {
+        if told.route.ends_with(PACKAGE) {
             self.registry.metrics.sent(told.bytes);
         }
         if let Some(log) = &self.registry.settings.log {
@@ -280,15 +289,22 @@ fn trace(header: &HeaderValue) -> Option<Trace> {
         && is_hexadecimal(flags, 2)
         && is_set(id)
         && is_set(parent);
-    is_good.then(|| Trace { id: id.to_owned(), parent: parent.to_owned(), span: hexadecimal(8) })
+    is_good.then(|| Trace { id: id.to_owned(), parent: parent.to_owned(), span: drawn() })
 }
 
-/// So many random bytes, in hexadecimal.
-fn hexadecimal(count: usize) -> String {
-    let mut bytes = vec![0; count];
-    // Without randomness requests have the same name, and are answered all the same.
-    let _ = getrandom::fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// A name that no other request has: a number that nobody guesses, and another from it each time.
+fn drawn() -> String {
+    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
+        let mut seed = [0; 8];
+        // Without randomness requests of two starts have the same names, and are answered all the same.
+        let _ = getrandom::fill(&mut seed);
+        AtomicU64::new(u64::from_le_bytes(seed))
+    });
+    let step = 0x9e37_79b9_7f4a_7c15;
+    let mut number = NEXT.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    format!("{:016x}", number ^ (number >> 31))
 }
 
 #[cfg(test)]

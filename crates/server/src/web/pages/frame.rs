@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use package::digest::Digest;
 use registry::ErrorBody;
@@ -84,9 +83,12 @@ struct ErrorPage {
 }
 
 /// Tells people in words and HTML what programs are told in the error model.
-pub(in crate::web) async fn for_browsers(request: Request, next: Next) -> Response {
+pub(in crate::web) async fn for_browsers<F: Future<Output = Response>>(
+    request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response {
     let is_person = is_person(&request);
-    let response = next.run(request).await;
+    let response = answer(request).await;
     if !is_person {
         return response;
     }
