@@ -67,7 +67,7 @@ fn rows(at: usize, tool: &Tool) -> [String; 2] {
         "describe": serde_json::to_string(&describe).unwrap(),
         "found": serde_json::to_string(&Found::from(&describe)).unwrap(),
         "entry": STANDARD.encode(postcard::to_stdvec(&entry).unwrap()),
-        "runtime": describe.entry.runtime, "signature": "none", "publisher": "bench",
+        "runtime": describe.entry.runtime, "signature": "none", "signers": "", "publisher": "bench",
         "published_at": now, "updated_at": now, "channel": "stable", "server": doors.server,
         "server_words": doors.server_words, "listed": doors.listed, "capability": doors.capability
     }});
