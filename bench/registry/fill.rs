@@ -22,6 +22,14 @@ pub(crate) fn database(home: &Path) -> PathBuf {
     home.join("registry/registry.db")
 }
 
+/// Waits until a registry that is served from a home has saved its index.
+pub(crate) fn wait_for_index(home: &Path) {
+    let file = home.join("registry/index");
+    while !file.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// A registry on what is in a home.
 pub(crate) async fn open(home: &Path) -> Registry {
     let store = Store::file(&database(home)).await.unwrap();

@@ -11,6 +11,9 @@ const MARGIN: f64 = 56.0;
 const TOOLS: (f64, f64) = (3.0, 6.0);
 const COST: (f64, f64) = (-2.0, 4.0);
 
+/// What a line is called, its colour, and its figure of a row.
+type Line = (&'static str, &'static str, fn(&Row) -> f64);
+
 /// A picture of all rows.
 pub(crate) fn picture(rows: &[Row]) -> String {
     let mut svg = format!(
@@ -29,7 +32,7 @@ pub(crate) fn picture(rows: &[Row]) -> String {
         text(&mut svg, (8.0, at + 4.0), "#333", label);
     }
     text(&mut svg, (WIDTH / 2.0 - 100.0, HEIGHT - 14.0), "#333", "tools");
-    let lines: [(&str, &str, fn(&Row) -> f64); 4] = [
+    let lines: [Line; 4] = [
         ("publishes a second", "#7a3ea8", |row| row.publishes),
         ("memory, MB", "#1f6fb2", |row| row.memory),
         ("start, s", "#b2571f", |row| row.start),

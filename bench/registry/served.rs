@@ -130,7 +130,7 @@ impl Connection {
         );
         self.0.write_all(head.as_bytes()).unwrap();
         self.0.write_all(body).unwrap();
-        let (mut bytes, mut part) = (Vec::new(), [0; 64 << 10]);
+        let (mut bytes, mut part) = (Vec::new(), vec![0; 64 << 10]);
         loop {
             let end = bytes.windows(4).position(|some| some == b"\r\n\r\n");
             if let Some(end) = end {

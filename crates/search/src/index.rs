@@ -146,7 +146,7 @@ impl Index {
 
     /// The index as bytes, for [`Index::from_bytes`]; the same documents do not always give the same bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        bytes::write(&self.snapshot())
+        self.snapshot().to_bytes()
     }
 
     /// An index from bytes that [`Index::to_bytes`] wrote. Others are refused, damaged ones too.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bytes;
 use crate::count::{self, FacetCount};
 use crate::explain::{self, Explanation};
 use crate::facet::Facet;
@@ -37,6 +38,12 @@ impl Snapshot {
     /// The keys of all documents, in no particular order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().flat_map(|part| part.living().map(|document| part.segment.key(document)))
+    }
+
+    /// The index as bytes, for [`Index::from_bytes`](crate::Index::from_bytes); the same documents do not always give
+    /// the same bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        bytes::write(self)
     }
 
     /// Answers a query.

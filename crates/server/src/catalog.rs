@@ -3,9 +3,11 @@
 //! It is loaded from rows that are kept ready in the store and kept current by what has changed there.
 //! A row that cannot be read is left out and counted; it breaks no other.
 
+mod saved;
 mod shelf;
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -20,6 +22,9 @@ use shelf::{Row, Shelf};
 
 /// How many changes are read at once.
 const BATCH: u32 = 5_000;
+
+/// How many changes make it worth to save the index again.
+const WORTH_SAVING: i64 = 1_000;
 
 /// How many of the last changed tools are known by name.
 const RECENT: usize = 24;
@@ -98,6 +103,69 @@ impl Answers {
 }
 
 impl Catalog {
+    /// What was saved in a file, with what the store has of it; none where there is nothing that fits.
+    pub async fn saved(file: &Path, store: &Store) -> Option<Self> {
+        let file = file.to_owned();
+        let read = tokio::task::spawn_blocking(move || saved::read(&file));
+        let (head, index) = read.await.ok().flatten()?;
+        let is_remembered =
+            store.changed_at(head.number).await.ok()?.as_ref() == Some(&head.package);
+        if head.registry != store.id() || !is_remembered {
+            return None;
+        }
+        let catalog = Self { index, last: Mutex::new(head.number), ..Self::default() };
+        let mut after = 0;
+        loop {
+            let changes = store.found(after, BATCH).await.ok()?;
+            let Some(newest) = changes.last().map(|change| change.number) else { break };
+            after = newest;
+            catalog.shelve(changes.into_iter().filter(|change| change.number <= head.number))?;
+        }
+        Some(catalog)
+    }
+
+    /// Saves what is found now in a file; the number of the last change that is in it. `None` where that is not worth
+    /// it, because the file has almost everything, or did not work.
+    pub async fn save(&self, file: &Path, store: &Store, saved: i64) -> Option<i64> {
+        let (number, index) = {
+            let last = self.last.lock().await;
+            (*last, self.index.snapshot())
+        };
+        if number - saved < WORTH_SAVING {
+            return None;
+        }
+        let package = store.changed_at(number).await.ok()??;
+        let (file, registry) = (file.to_owned(), store.id().to_owned());
+        let write = move || saved::write(&file, &registry, number, &package, &index);
+        tokio::task::spawn_blocking(write).await.ok()?.ok()?;
+        Some(number)
+    }
+
+    /// Puts on the shelves what the index has already; none where one cannot be read.
+    fn shelve(&self, changes: impl Iterator<Item = Changed>) -> Option<()> {
+        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
+        for Changed { id, namespace, offered, ahead, .. } in changes {
+            let namespace: Arc<str> = namespace.into();
+            let shown = |offered: Offered| -> Option<(Row, Found)> {
+                let found = serde_json::from_str(&offered.found).ok()?;
+                let namespace = Arc::clone(&namespace);
+                Some((Row { found: offered.found.into(), namespace }, found))
+            };
+            if let Some(offered) = offered {
+                let (row, found) = shown(offered)?;
+                shelves.stable.put(&id, Some((row, &found)));
+                recent.push_front(id.clone());
+                recent.truncate(RECENT);
+            }
+            if let Some(ahead) = ahead {
+                let (row, found) = shown(ahead)?;
+                shelves.ahead.put(&id, Some((row, &found)));
+            }
+        }
+        Some(())
+    }
+
     /// Takes in everything that has changed in the store since the last time.
     pub async fn refresh(&self, store: &Store) -> Result<(), StoreError> {
         let mut last = self.last.lock().await;

@@ -1,6 +1,7 @@
 //! A registry: its stores and what can be found in them, as one thing.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -31,6 +32,9 @@ use crate::upload::{Upload, UploadError};
 
 /// How often a replica looks for what others have changed, whatever it hears of.
 const POLL: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the index is worth saving.
+const SAVED_EVERY: Duration = Duration::from_mins(1);
 
 /// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
 const REMOVED_BETWEEN: usize = 10;
@@ -78,6 +82,8 @@ pub struct Settings {
     pub log: Option<Log>,
     /// Where it is told what is counted.
     pub counting: Counting,
+    /// The file that the index is kept in between two starts; it is made anew where there is none.
+    pub index: Option<PathBuf>,
 }
 
 impl fmt::Debug for Settings {
@@ -94,6 +100,7 @@ impl fmt::Debug for Settings {
             .field("proxies", &self.proxies)
             .field("asking", &self.asking)
             .field("counting", &self.counting)
+            .field("index", &self.index)
             .finish_non_exhaustive()
     }
 }
@@ -115,6 +122,7 @@ impl Default for Settings {
             log: None,
             public_url: None,
             counting: Counting::default(),
+            index: None,
         }
     }
 }
@@ -152,6 +160,8 @@ pub struct Registry {
     readiness: Readiness,
     /// Set when the package files were seen to be its own.
     bound: OnceCell<()>,
+    /// The number of the last change that the file of the index had at the start.
+    saved: i64,
 }
 
 /// Why a registry is not opened.
@@ -247,7 +257,11 @@ impl Registry {
         let bundling = Arc::new(Semaphore::new(BUNDLES));
         let bundle = usize::try_from(settings.bundle_bytes).unwrap_or(usize::MAX / SENDING);
         let sending = Memory::new(bundle.saturating_mul(SENDING));
-        let catalog = Catalog::default();
+        let catalog = match &settings.index {
+            Some(file) => Catalog::saved(file, &store).await.unwrap_or_default(),
+            None => Catalog::default(),
+        };
+        let saved = catalog.last().await;
         catalog.refresh(&store).await.map_err(OpenError::Store)?;
         let rates = Rates::new(&settings.rates);
         let keys = Keys::new(settings.asking);
@@ -269,6 +283,7 @@ impl Registry {
             kept,
             readiness: Readiness::default(),
             bound,
+            saved,
         })
     }
 
@@ -323,7 +338,17 @@ impl Registry {
                 }
             }
         };
-        tokio::join!(listening, following);
+        tokio::join!(listening, following, self.saving());
+    }
+
+    /// Keeps the index in its file, as far as that is worth it.
+    async fn saving(&self) {
+        let Some(file) = &self.settings.index else { return };
+        let mut saved = self.saved;
+        loop {
+            saved = self.catalog.save(file, &self.store, saved).await.unwrap_or(saved);
+            tokio::time::sleep(SAVED_EVERY).await;
+        }
     }
 
     /// Takes in what has changed; says whether that worked. Where it did not, nothing that was looked up before is good

@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 use super::care;
 use super::registries;
 use super::request_log::Form;
-use super::stores::{StoreArgs, open, open_blobs};
+use super::stores::{StoreArgs, folder, open, open_blobs};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
@@ -232,6 +232,8 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
             log: args.log.log(),
             public_url: args.public_url.clone(),
             counting: args.metrics_listen.map_or(Counting::Here, |_| Counting::Apart),
+            // Where it cannot be kept it is made anew.
+            index: folder(home).ok().map(|it| it.join("index")),
             ..args.access.settings()
         };
         let opened = Registry::open(store, blobs, settings).await;

@@ -173,7 +173,7 @@ pub(super) fn open_blobs(args: &BlobArgs, home: &Home) -> Result<Blobs, Failure>
 }
 
 /// The folder of the registry in the home, which is for its owner alone.
-fn folder(home: &Home) -> Result<PathBuf, Failure> {
+pub(super) fn folder(home: &Home) -> Result<PathBuf, Failure> {
     let folder = home.path().join("registry");
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

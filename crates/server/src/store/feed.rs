@@ -44,6 +44,44 @@ impl Store {
         }
     }
 
+    /// What is found of the packages that were changed after the change of this number, in order, at most `limit`:
+    /// for whoever has the index already. One row that cannot be read makes all of it useless.
+    pub async fn found(&self, after: i64, limit: u32) -> Result<Vec<Changed>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT p.id, p.changed, v.found, p.namespace, b.found FROM packages p \
+             LEFT JOIN versions v ON v.package = p.id AND v.version = p.latest \
+             LEFT JOIN versions b ON b.package = p.id AND b.version = p.latest_beta \
+                 AND (p.latest IS NULL OR p.latest <> p.latest_beta) \
+             WHERE p.changed > $1 ORDER BY p.changed LIMIT $2",
+        )
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(StoreError::query(READ))?;
+        let offered =
+            |found: Option<String>| found.map(|found| Offered { entry: Vec::new(), found });
+        let changed = |row: &sqlx::any::AnyRow| -> Result<Changed, sqlx::Error> {
+            Ok(Changed {
+                id: row.try_get(0)?,
+                number: row.try_get(1)?,
+                namespace: row.try_get(3)?,
+                offered: offered(row.try_get(2)?),
+                ahead: offered(row.try_get(4)?),
+            })
+        };
+        rows.iter().map(changed).collect::<Result<_, _>>().map_err(StoreError::query(READ))
+    }
+
+    /// The package whose last change is the one of this number.
+    pub async fn changed_at(&self, number: i64) -> Result<Option<String>, StoreError> {
+        sqlx::query_scalar("SELECT id FROM packages WHERE changed = $1")
+            .bind(number)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(StoreError::query(READ))
+    }
+
     async fn rows(&self, after: i64, limit: u32) -> Result<Vec<Changed>, sqlx::Error> {
         let rows = sqlx::query(
             "SELECT p.id, p.changed, v.entry, v.found, p.namespace, b.entry, b.found FROM packages p \

@@ -44,6 +44,7 @@ embedded! {
     lasting::what_was_answered_is_old_when_anything_changes,
     lasting::a_row_that_cannot_be_read_hides_no_other,
     lasting::what_no_client_reads_is_not_published,
+    lasting::an_index_that_was_saved_is_brought_up_to_date,
     tested::a_report_is_kept_with_the_version_and_told_as_a_claim,
     tested::a_report_of_anything_else_is_refused,
     private::without_a_token_nothing_is_read,

@@ -1,8 +1,11 @@
 //! What must not be lost or taken by others: decisions, ids, what is found beside something damaged.
 
 use axum::http::Method;
+use search::Query;
 use serde_json::json;
-use server::token::Role;
+use server::Store;
+use server::catalog::Catalog;
+use server::token::{Role, Scope};
 
 use super::packages::{bundle, mcpkg};
 use super::world::World;
@@ -60,4 +63,45 @@ pub(crate) async fn what_no_client_reads_is_not_published(world: World) {
     let reader = world.token_for("acme", Role::Read, None).await;
     let answer = world.send(Method::POST, "/v1/tools", &reader, "no package").await;
     answer.refuses(403, "FORBIDDEN");
+}
+
+/// What is saved of the index is only ever a copy: a start with it finds the same as one without.
+pub(crate) async fn an_index_that_was_saved_is_brought_up_to_date(world: World) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("index");
+    for id in ["acme.one", "acme.two", "acme.three"] {
+        world.publish(mcpkg(id, "1.0.0", id)).await;
+    }
+    let store = &world.registry.store;
+    let found = |catalog: &Catalog| {
+        let answers = catalog.search(&Query::new("pdf"));
+        let mut rows: Vec<String> = answers.rows.iter().map(ToString::to_string).collect();
+        rows.sort();
+        (rows, catalog.tags_in(&Scope::All), catalog.recent(9).rows.len())
+    };
+    assert!(Catalog::saved(&file, store).await.is_none(), "there is none yet");
+    assert!(world.registry.catalog.save(&file, store, 0).await.is_none(), "it is not worth it");
+    assert!(world.registry.catalog.save(&file, store, -1_000_000).await.is_some());
+    let saved = Catalog::saved(&file, store).await.unwrap();
+    assert_eq!(found(&saved), found(&world.registry.catalog));
+    // What came after it is taken in, and what went is gone.
+    world.publish(mcpkg("acme.four", "1.0.0", "four")).await;
+    world.publish(mcpkg("acme.two", "2.0.0", "two")).await;
+    let yank = "/v1/tools/acme.one/versions/1.0.0/yank";
+    world.send(Method::POST, yank, &world.token, "{}").await;
+    let late = Catalog::saved(&file, store).await.unwrap();
+    late.refresh(store).await.unwrap();
+    assert_eq!(found(&late), found(&world.registry.catalog));
+    assert_eq!((late.len(), late.last().await), (3, world.registry.catalog.last().await));
+    // The last change that it knows is another one now: nobody can say whether it is of this database.
+    world.publish(mcpkg("acme.three", "2.0.0", "three")).await;
+    assert!(Catalog::saved(&file, store).await.is_none());
+    // Nor is that of another registry, or a damaged one, of any use.
+    assert!(world.registry.catalog.save(&file, store, -1_000_000).await.is_some());
+    let other = Store::file(&folder.path().join("other.db")).await.unwrap();
+    assert!(Catalog::saved(&file, &other).await.is_none());
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes.pop();
+    std::fs::write(&file, bytes).unwrap();
+    assert!(Catalog::saved(&file, store).await.is_none());
 }

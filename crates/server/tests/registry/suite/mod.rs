@@ -44,6 +44,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     lasting::what_was_answered_is_old_when_anything_changes(fresh().await).await;
     lasting::a_row_that_cannot_be_read_hides_no_other(fresh().await).await;
     lasting::what_no_client_reads_is_not_published(fresh().await).await;
+    lasting::an_index_that_was_saved_is_brought_up_to_date(fresh().await).await;
     tested::a_report_is_kept_with_the_version_and_told_as_a_claim(fresh().await).await;
     tested::a_report_of_anything_else_is_refused(fresh().await).await;
     private::without_a_token_nothing_is_read(fresh().await).await;
