@@ -29,7 +29,7 @@ const TOKEN_OWNER: &str = "haft:registry";
 /// What to say of an address that is only a host.
 const BEGINS: &str = "an address begins with https://, or http:// for this machine";
 
-/// Which registries.
+// Which registries. A doc comment here would stand in the help of every verb that has these.
 #[derive(Args, Debug)]
 pub(crate) struct Which {
     /// The registry: a name that `haft registry list` shows, or an address [default: `REGISTRY_BASE_URL`, or those you have added]
@@ -44,7 +44,7 @@ impl Which {
     }
 }
 
-/// Whether anybody is asked.
+// Whether anybody is asked; no doc comment either.
 #[derive(Args, Debug)]
 pub(crate) struct Offline {
     /// Ask nobody: what was fetched before has to do

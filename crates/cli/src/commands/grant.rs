@@ -47,7 +47,7 @@ pub(crate) struct UngrantArgs {
 /// The flags that name something to grant or to take back.
 const KINDS: [&str; 6] = ["host", "read", "write", "device", "env", "from"];
 
-/// What is granted or taken back.
+// What is granted or taken back. A doc comment would stand in the help of the verbs.
 #[derive(Args, Debug)]
 struct What {
     /// A host: NAME, *.NAME, NAME:PORT, ADDRESS, NETWORK/BITS; may be repeated

@@ -16,7 +16,7 @@ use crate::printer::line;
 use crate::shell;
 use crate::tools::Found;
 
-/// Which action, and with what.
+// Which action, and with what. A doc comment would stand in the help of the verb.
 #[derive(Args, Debug)]
 pub(crate) struct Wanted {
     /// Call what is at this path, without installing it: a manifest, a folder, an archive, a bundle
