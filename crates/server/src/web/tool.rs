@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use package::archive::{Archive, Trailer};
 use package::contents::Contents;
 use package::digest::Digest;
+use package::limits::Limits;
 use registry::{Bundle, Describe, EntryPoint, ErrorCode};
 
 use super::answer::{self, Keep};
@@ -24,7 +25,7 @@ use super::range;
 use super::refused::Refused;
 use super::review;
 use super::text::Parameters;
-use crate::blobs::BlobError;
+use crate::blobs::{BlobError, Blobs};
 use crate::catalog::View;
 use crate::memory::{NoMemory, Share};
 use crate::service::Registry;
@@ -179,40 +180,70 @@ async fn bundle(
     let room = Arc::clone(&registry.bundling).acquire_owned();
     let room = tokio::time::timeout(TURN, room).await.ok().and_then(Result::ok);
     let room = room.ok_or_else(busy)?;
-    let bytes = registry.blobs.get(digest_of(known)?).await?;
-    let unreadable = || Refused::internal("the package cannot be read any more");
-    let limits = registry.settings.limits;
-    let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &limits);
-    let archive = archive.map_err(|_| unreadable())?;
-    let size = archive.paths().iter().filter_map(|path| archive.size(path)).sum::<u64>();
-    let most = registry.settings.bundle_bytes;
-    if size > most {
-        let message = format!(
-            "`{}` {} unpacks to {size} bytes and a bundle holds at most {most}; download its package instead",
-            known.id, known.version
-        );
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        return Err(Refused::new(status, ErrorCode::InvalidRequest, message)
-            .detail("limit", most)
-            .detail("size", size));
-    }
-    // Each file once as it is and once as JSON, where six letters may stand for one.
-    let mut share = registry.sending.share();
-    let taken = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(7);
-    share.hold(taken).await.map_err(|NoMemory| busy())?;
-    let described = known.describe.clone();
-    let made = tokio::task::spawn_blocking(move || {
-        let _room = room;
-        let describe: Describe = serde_json::from_slice(&described).ok()?;
-        let bundle = Bundle::new(describe, &archive).ok()?;
-        Some((serde_json::to_string(&bundle).ok()?, share))
+    let making = Making {
+        digest: digest_of(known)?,
+        known: known.clone(),
+        blobs: registry.blobs.clone(),
+        limits: registry.settings.limits,
+        most: registry.settings.bundle_bytes,
+        share: registry.sending.share(),
+    };
+    // It is made to its end when whoever asked hangs up, and so the room is taken until then.
+    let made = tokio::spawn(async move {
+        let made = making.make().await;
+        drop(room);
+        made
     });
-    let (text, share) = made.await.ok().flatten().ok_or_else(unreadable)?;
+    let (text, share) = made.await.map_err(|_| unreadable())??;
     let (length, body) = (text.len(), in_pieces(text.into(), share));
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, body));
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     answer::mark_yanked(&mut response, known.yanked.as_deref());
     Ok(response)
+}
+
+/// A bundle in the making.
+struct Making {
+    known: Known,
+    digest: Digest,
+    blobs: Blobs,
+    limits: Limits,
+    /// The most bytes of its files together.
+    most: u64,
+    share: Share,
+}
+
+impl Making {
+    async fn make(mut self) -> Result<(String, Share), Refused> {
+        let bytes = self.blobs.get(self.digest).await?;
+        let archive = Archive::from_bytes(Vec::from(bytes), Trailer::Refused, &self.limits);
+        let archive = archive.map_err(|_| unreadable())?;
+        let size = archive.paths().iter().filter_map(|path| archive.size(path)).sum::<u64>();
+        let (known, most) = (self.known, self.most);
+        if size > most {
+            let message = format!(
+                "`{}` {} unpacks to {size} bytes and a bundle holds at most {most}; download its package instead",
+                known.id, known.version
+            );
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return Err(Refused::new(status, ErrorCode::InvalidRequest, message)
+                .detail("limit", most)
+                .detail("size", size));
+        }
+        // Each file once as it is and once as JSON, where six letters may stand for one.
+        let taken = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(7);
+        self.share.hold(taken).await.map_err(|NoMemory| busy())?;
+        let made = tokio::task::spawn_blocking(move || {
+            let describe: Describe = serde_json::from_slice(&known.describe).ok()?;
+            let bundle = Bundle::new(describe, &archive).ok()?;
+            serde_json::to_string(&bundle).ok()
+        });
+        Ok((made.await.ok().flatten().ok_or_else(unreadable)?, self.share))
+    }
+}
+
+fn unreadable() -> Refused {
+    Refused::internal("the package cannot be read any more")
 }
 
 fn busy() -> Refused {
