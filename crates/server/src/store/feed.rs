@@ -1,6 +1,7 @@
 //! What has changed since.
 
-use sqlx::Row;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::each::is_unreadable;
 use super::{Store, StoreError};
@@ -47,21 +48,11 @@ impl Store {
     /// What is found of the packages that were changed after the change of this number, in order, at most `limit`:
     /// for whoever has the index already. One row that cannot be read makes all of it useless.
     pub async fn found(&self, after: i64, limit: u32) -> Result<Vec<Changed>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT p.id, p.changed, v.found, p.namespace, b.found FROM packages p \
-             LEFT JOIN versions v ON v.package = p.id AND v.version = p.latest \
-             LEFT JOIN versions b ON b.package = p.id AND b.version = p.latest_beta \
-                 AND (p.latest IS NULL OR p.latest <> p.latest_beta) \
-             WHERE p.changed > $1 ORDER BY p.changed LIMIT $2",
-        )
-        .bind(after)
-        .bind(i64::from(limit))
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query(READ))?;
+        let columns = "p.id, p.changed, v.found, p.namespace, b.found";
+        let rows = self.columns(columns, after, limit).await.map_err(StoreError::query(READ))?;
         let offered =
             |found: Option<String>| found.map(|found| Offered { entry: Vec::new(), found });
-        let changed = |row: &sqlx::any::AnyRow| -> Result<Changed, sqlx::Error> {
+        let changed = |row: &AnyRow| -> Result<Changed, sqlx::Error> {
             Ok(Changed {
                 id: row.try_get(0)?,
                 number: row.try_get(1)?,
@@ -83,18 +74,28 @@ impl Store {
     }
 
     async fn rows(&self, after: i64, limit: u32) -> Result<Vec<Changed>, sqlx::Error> {
-        let rows = sqlx::query(
-            "SELECT p.id, p.changed, v.entry, v.found, p.namespace, b.entry, b.found FROM packages p \
+        let columns = "p.id, p.changed, v.entry, v.found, p.namespace, b.entry, b.found";
+        let rows = self.columns(columns, after, limit).await?;
+        rows.iter().map(changed).collect()
+    }
+
+    /// These columns of the packages that have changed (`p`), of what is offered of each (`v`), and of what is ahead of
+    /// that (`b`).
+    async fn columns(
+        &self,
+        columns: &'static str,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<AnyRow>, sqlx::Error> {
+        let asked = format!(
+            "SELECT {columns} FROM packages p \
              LEFT JOIN versions v ON v.package = p.id AND v.version = p.latest \
              LEFT JOIN versions b ON b.package = p.id AND b.version = p.latest_beta \
                  AND (p.latest IS NULL OR p.latest <> p.latest_beta) \
-             WHERE p.changed > $1 ORDER BY p.changed LIMIT $2",
-        )
-        .bind(after)
-        .bind(i64::from(limit))
-        .fetch_all(&self.pool)
-        .await?;
-        rows.iter().map(changed).collect()
+             WHERE p.changed > $1 ORDER BY p.changed LIMIT $2"
+        );
+        let query = sqlx::query(AssertSqlSafe(asked)).bind(after).bind(i64::from(limit));
+        query.fetch_all(&self.pool).await
     }
 
     /// The same, each row for itself. One that cannot be read is given as one whose bytes make no sense, which
@@ -134,7 +135,7 @@ impl Store {
     }
 }
 
-fn changed(row: &sqlx::any::AnyRow) -> Result<Changed, sqlx::Error> {
+fn changed(row: &AnyRow) -> Result<Changed, sqlx::Error> {
     let offered = |columns: [usize; 2]| -> Result<Option<Offered>, sqlx::Error> {
         let entry: Option<Vec<u8>> = row.try_get(columns[0])?;
         let found: Option<String> = row.try_get(columns[1])?;
