@@ -42,6 +42,9 @@ pub use error::{StateError, StateErrorKind};
 /// How long a process waits for the others.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The bytes of a journal that takes longer to read than a call should.
+const LONG_JOURNAL: u64 = 256 << 10;
+
 /// The open database of a home.
 #[derive(Debug)]
 pub struct State {
@@ -65,12 +68,18 @@ impl State {
             .busy_timeout(PATIENCE)
             .foreign_keys(false)
             .synchronous(SqliteSynchronous::Normal)
-            // A process that ends leaves the journal to the next, which reads it; so it is kept short.
-            .pragma("wal_autocheckpoint", "64")
+            // What is left of a long journal once it was emptied.
+            .pragma("journal_size_limit", LONG_JOURNAL.to_string())
             .disable_statement_logging();
         let opened = options.connect().await;
         let mut connection = opened.map_err(|error| StateError::opening(path, error))?;
         schema::bring_up(&mut connection, path).await?;
+        // Whoever comes first reads the whole journal, and many that come alone never empty it: what one of them has
+        // carried over to the database is not known to the next. So it is done here, and the next change starts anew.
+        if std::fs::metadata(journal(path)).is_ok_and(|found| found.len() > LONG_JOURNAL) {
+            let emptied = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut connection);
+            emptied.await.map_err(|error| StateError::opening(path, error))?;
+        }
         Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
     }
 
@@ -79,13 +88,12 @@ impl State {
     pub fn mark(&self) -> Option<Mark> {
         /// Longer than the clock by which files are stamped stands still.
         const FRESH: Duration = Duration::from_millis(50);
-        let journal = PathBuf::from(format!("{}-wal", self.path.display()));
         let look = |path: &Path| match std::fs::metadata(path) {
             Ok(found) => Some(Some((found.len(), found.modified().ok()?))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(None),
             Err(_) => None,
         };
-        let mark = Mark([look(&self.path)?, look(&journal)?]);
+        let mark = Mark([look(&self.path)?, look(&journal(&self.path))?]);
         let is_settled =
             |(_, changed): &(u64, SystemTime)| changed.elapsed().is_ok_and(|since| since > FRESH);
         mark.0.iter().flatten().all(is_settled).then_some(mark)
@@ -117,6 +125,13 @@ impl State {
     fn failed(&self, doing: &'static str, error: sqlx::Error) -> StateError {
         StateError::query(&self.path, doing, error)
     }
+}
+
+/// Where the journal of a database is.
+fn journal(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
 }
 
 /// Begins what must be all or nothing; it waits for the other writers at once, not half-way.

@@ -40,6 +40,11 @@ fn worker() {
         match work.as_str() {
             "budget" => spend(&state).await,
             "write" => write(&state).await,
+            "once" => {
+                let went = state.count_call("demo", "a", Went::Well, Duration::ZERO, at(0)).await;
+                // It ends before the database is closed.
+                std::process::exit(i32::from(went.is_ok()))
+            }
             ticket => {
                 let id = TicketId::parse(ticket).unwrap();
                 let taken = state.take(&id, &asked(), at(1)).await.unwrap();
@@ -144,4 +149,22 @@ fn a_writer_that_is_killed_leaves_a_whole_database() {
         assert!(counted <= now && now - counted <= round + 1, "{counted} of {now}");
         least = now;
     }
+}
+
+/// Otherwise each process would read what all before it have written.
+#[test]
+fn processes_that_come_one_by_one_and_close_nothing_keep_the_journal_short() {
+    const LONG: u64 = 300 << 10;
+    let home = Home::new();
+    let journal = format!("{}-wal", home.path().display());
+    let mut longest = 0;
+    for _ in 0..120 {
+        assert_eq!(luck(vec![start(&home, "once")]), [1]);
+        longest = longest.max(std::fs::metadata(&journal).unwrap().len());
+    }
+    assert!(longest > LONG / 2, "nothing was left in the journal: {longest} bytes");
+    assert!(longest < LONG, "{longest} bytes");
+    block_on(async {
+        assert_eq!(home.open().await.metrics(None).await.unwrap()[0].count, 120);
+    });
 }
