@@ -64,7 +64,9 @@ struct Launcher {
 
 /// The life of the launcher. The host's socket is its standard input.
 pub(crate) fn run(host: &UnixStream) -> io::Result<()> {
-    let _ = rustix::process::setsid();
+    // What is typed at the host's terminal is not meant for it. A session of its own would do as well, but systems that
+    // share processors among sessions let a new one wait for milliseconds; each program in a room has one.
+    let _ = rustix::process::setpgid(None, None);
     rustix::process::chdir("/")?;
     rustix::process::umask(rustix::fs::Mode::empty());
     if rustix::process::geteuid().is_root() {
