@@ -11,6 +11,7 @@ pub(crate) struct Best<'s> {
     found: Vec<Found>,
     /// The worst that is surely kept, once there are enough.
     bar: Option<Found>,
+    cuts: u32,
 }
 
 /// A document, and how well it fits.
@@ -24,12 +25,21 @@ pub(crate) struct Found {
 
 impl<'s> Best<'s> {
     pub(crate) fn new(parts: &'s [Part], most: usize) -> Self {
-        Self { parts, most, found: Vec::new(), bar: None }
+        Self { parts, most, found: Vec::new(), bar: None, cuts: 0 }
     }
 
-    /// The lowest score that may still be among the best.
-    pub(crate) fn bar(&self) -> f64 {
-        self.bar.map_or(0.0, |bar| bar.score)
+    /// The worst that is surely kept: whoever comes after it is not among the best.
+    pub(crate) fn bar(&self) -> Option<Found> {
+        self.bar
+    }
+
+    /// How often the bar was set.
+    pub(crate) fn cuts(&self) -> u32 {
+        self.cuts
+    }
+
+    pub(crate) fn key(&self, found: &Found) -> &'s str {
+        self.parts[found.part as usize].segment.key(found.document)
     }
 
     pub(crate) fn push(&mut self, found: Found) {
@@ -50,25 +60,30 @@ impl<'s> Best<'s> {
         found
     }
 
+    /// Drops what is not among the best.
     fn cut(&mut self) {
-        if self.found.len() <= self.most {
+        if self.most == 0 || self.found.len() < self.most {
             return;
         }
         let mut found = std::mem::take(&mut self.found);
         found.select_nth_unstable_by(self.most - 1, |one, other| self.compare(one, other));
         found.truncate(self.most);
         self.bar = found.last().copied();
+        self.cuts += 1;
         self.found = found;
     }
 
     /// By score, then by rank, highest first; then by key, of which each document has its own.
     fn compare(&self, one: &Found, other: &Found) -> Ordering {
-        let key = |found: &Found| self.parts[found.part as usize].segment.key(found.document);
         let by_number = other.score.total_cmp(&one.score).then(other.rank.total_cmp(&one.rank));
         by_number.then_with(|| {
             // Documents of a segment are in the order of their keys.
             let is_together = one.part == other.part;
-            if is_together { one.document.cmp(&other.document) } else { key(one).cmp(key(other)) }
+            if is_together {
+                one.document.cmp(&other.document)
+            } else {
+                self.key(one).cmp(self.key(other))
+            }
         })
     }
 }

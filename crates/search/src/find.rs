@@ -1,23 +1,19 @@
 //! Finding: a plan, carried out.
 //!
-//! Every word of the query adds what it is worth to the scores of its documents, one segment after
-//! the other: lists are short, scores stay in the processor's cache, and nothing is guessed, so that
-//! the number of hits is exact. Where a filter leaves few documents, these are looked up instead.
+//! One segment after the other is searched, in the way that takes least there; nothing is guessed, so that the
+//! number of hits is exact.
 
 use std::collections::BTreeSet;
 
 use crate::best::{Best, Found};
 use crate::documents::Documents;
 use crate::facet::Facet;
+use crate::hits::Hits;
 use crate::part::Part;
 use crate::plan::{Plan, Word};
 use crate::postings::List;
 use crate::query::{Hit, Page, Query};
-use crate::scratch::{Scores, Scratch};
 use crate::snapshot::Snapshot;
-
-/// Documents whose scores are looked at together.
-const BLOCK: usize = 64;
 
 /// Answers a query.
 pub(crate) fn find(snapshot: &Snapshot, query: &Query) -> Page {
@@ -27,9 +23,15 @@ pub(crate) fn find(snapshot: &Snapshot, query: &Query) -> Page {
     let mut total = 0;
     let mut scratch = snapshot.pool.take();
     for (at, part) in snapshot.parts.iter().enumerate() {
-        let allowed = allowed(part, query);
         let mut hits = Hits { part, at: u32::try_from(at).unwrap_or(u32::MAX), best: &mut best };
-        total += match (plan.is_empty, allowed) {
+        if query.filters.is_empty()
+            && let [word] = &plan.words[..]
+            && let [only] = &word.spellings[..]
+        {
+            total += only.places[at].map_or(0, |word| hits.of_word(only.weight, word as usize));
+            continue;
+        }
+        total += match (plan.is_empty, allowed(part, query)) {
             (true, None) => hits.all((0..=u16::MAX).take(part.segment.len())),
             (true, Some(allowed)) => hits.all(allowed.iter()),
             (false, Some(allowed)) if is_cheaper_by_document(&plan, part, at, &allowed) => {
@@ -97,7 +99,11 @@ pub(crate) fn documents_with(plan: &Plan, part: &Part, at: usize) -> Documents {
 }
 
 /// The lists of one word of the query in a part, and what each is worth.
-fn lists<'s>(word: &'s Word, part: &'s Part, at: usize) -> impl Iterator<Item = (u16, List<'s>)> {
+pub(crate) fn lists<'s>(
+    word: &'s Word,
+    part: &'s Part,
+    at: usize,
+) -> impl Iterator<Item = (u16, List<'s>)> {
     word.spellings.iter().filter_map(move |candidate| {
         let place = candidate.places[at]? as usize;
         Some((candidate.weight, part.segment.postings.list(place)))
@@ -113,101 +119,6 @@ fn is_cheaper_by_document(plan: &Plan, part: &Part, at: usize, allowed: &Documen
     count * one * 2 < through + part.segment.len() / 2
 }
 
-/// What is found in one part.
-struct Hits<'b, 's> {
-    part: &'s Part,
-    at: u32,
-    best: &'b mut Best<'s>,
-}
-
-impl Hits<'_, '_> {
-    /// Every document, for a query without words.
-    fn all(&mut self, documents: impl Iterator<Item = u16>) -> usize {
-        documents.map(|document| self.push(0, document)).count()
-    }
-
-    fn by_document(&mut self, words: &[Word], allowed: &Documents) -> usize {
-        let at = self.at as usize;
-        let part = self.part;
-        let lists: Vec<Vec<(u16, List<'_>)>> =
-            words.iter().map(|word| lists(word, part, at).collect()).collect();
-        let mut total = 0;
-        for document in allowed.iter() {
-            let worth = |word: &Vec<(u16, List<'_>)>| {
-                let each = word.iter().map(|(weight, list)| worth(*weight, list.impact(document)));
-                each.max().unwrap_or(0)
-            };
-            let score = lists.iter().map(worth).sum();
-            if score > 0 {
-                total += 1;
-                self.push(score, document);
-            }
-        }
-        total
-    }
-
-    fn by_word(
-        &mut self,
-        words: &[Word],
-        allowed: Option<&Documents>,
-        scratch: &mut Scratch,
-    ) -> usize {
-        let at = self.at as usize;
-        let part = self.part;
-        for word in words {
-            let mut lists = lists(word, part, at);
-            let Some(first) = lists.next() else { continue };
-            match lists.next() {
-                None => add(first.0, first.1, &mut scratch.scores),
-                Some(second) => {
-                    let group: Vec<_> = [first, second].into_iter().chain(lists).collect();
-                    add_best(&group, scratch);
-                }
-            }
-        }
-        let scores = &mut scratch.scores[..part.segment.len()];
-        if let Some(allowed) = allowed {
-            allowed.clear_others(scores);
-        }
-        let total = self.pick(scores);
-        scores.fill(0);
-        total
-    }
-
-    /// Picks the best of all scores, and counts those that are not zero.
-    fn pick(&mut self, scores: &[u32]) -> usize {
-        let mut total = 0;
-        let mut bar = self.bar();
-        for (block, start) in scores.chunks(BLOCK).zip((0..=u16::MAX).step_by(BLOCK)) {
-            // Both loops are short and have no branches, so several scores are looked at at once.
-            total += block.iter().map(|score| u32::from(*score != 0)).sum::<u32>() as usize;
-            if block.iter().map(|score| u32::from(*score >= bar)).sum::<u32>() == 0 {
-                continue;
-            }
-            for (document, score) in (start..=u16::MAX).zip(block) {
-                if *score >= bar {
-                    self.push(*score, document);
-                }
-            }
-            bar = self.bar();
-        }
-        total
-    }
-
-    /// The lowest score in this part that may be among the best, whatever the document's rank.
-    fn bar(&self) -> u32 {
-        let bar = self.best.bar() / shown_best(self.part.segment.best_rank);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-        let bar = (bar * (1.0 - 1e-9)).floor() as u32;
-        bar.max(1)
-    }
-
-    fn push(&mut self, score: u32, document: u16) {
-        let rank = self.part.segment.rank(document);
-        self.best.push(Found { score: ranked(score, rank), rank, part: self.at, document });
-    }
-}
-
 /// What a word is worth in a document.
 pub(crate) fn worth(weight: u16, impact: u8) -> u32 {
     u32::from(weight) * u32::from(impact)
@@ -218,44 +129,8 @@ pub(crate) fn ranked(score: u32, rank: f32) -> f64 {
     crate::ranking::shown(score) * f64::from(rank)
 }
 
-fn shown_best(best_rank: f32) -> f64 {
-    ranked(1, best_rank)
-}
-
-/// Adds what a word is worth to the scores of its documents.
-fn add(weight: u16, list: List<'_>, scores: &mut Scores) {
-    match list {
-        List::Some(documents, impacts) => {
-            for (document, impact) in documents.iter().zip(impacts) {
-                scores[usize::from(*document)] += worth(weight, *impact);
-            }
-        }
-        List::Table(impacts) => {
-            for (score, impact) in scores.iter_mut().zip(impacts) {
-                *score += worth(weight, *impact);
-            }
-        }
-    }
-}
-
-/// Adds for each document what the one spelling is worth that counts most there.
-fn add_best(group: &[(u16, List<'_>)], scratch: &mut Scratch) {
-    let Scratch { scores, highest } = scratch;
-    for (weight, list) in group {
-        each(*list, |document, impact| {
-            let (worth, highest) = (worth(*weight, impact), &mut highest[usize::from(document)]);
-            if worth > *highest {
-                scores[usize::from(document)] += worth - *highest;
-                *highest = worth;
-            }
-        });
-    }
-    for (_, list) in group {
-        each(*list, |document, _| highest[usize::from(document)] = 0);
-    }
-}
-
-fn each(list: List<'_>, mut visit: impl FnMut(u16, u8)) {
+/// Goes through a list.
+pub(crate) fn each(list: List<'_>, mut visit: impl FnMut(u16, u8)) {
     match list {
         List::Some(documents, impacts) => {
             documents.iter().zip(impacts).for_each(|(document, impact)| visit(*document, *impact));

@@ -26,6 +26,7 @@ pub mod explain;
 pub mod facet;
 pub mod field;
 mod find;
+mod hits;
 pub mod index;
 mod labels;
 pub mod limits;

@@ -47,7 +47,8 @@ impl Texts {
         start..low
     }
 
-    fn first_from(&self, text: &str) -> usize {
+    /// Where the first text is that does not come before this one.
+    pub(crate) fn first_from(&self, text: &str) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
