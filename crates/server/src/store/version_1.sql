@@ -11,7 +11,7 @@ CREATE TABLE packages (
     namespace TEXT NOT NULL,
     dialect TEXT NOT NULL,
     -- Its name in the MCP world, where it is a server.
-    server_name TEXT UNIQUE,
+    server_name TEXT {by_bytes} UNIQUE,
     -- The highest stable version that was not taken back.
     latest TEXT,
     -- The same among those that are stable or beta.
@@ -25,7 +25,7 @@ CREATE INDEX packages_by_namespace ON packages (namespace, changed);
 
 CREATE TABLE versions (
     package TEXT NOT NULL REFERENCES packages (id),
-    version TEXT NOT NULL,
+    version TEXT {by_bytes} NOT NULL,
     digest TEXT NOT NULL,
     size BIGINT NOT NULL,
     manifest_path TEXT NOT NULL,
@@ -56,7 +56,6 @@ CREATE TABLE versions (
     updated_at BIGINT NOT NULL,
     -- What other worlds are told of it, ready to be sent: none where it cannot be told there.
     server TEXT,
-    server_words TEXT,
     listed TEXT,
     capability TEXT,
     PRIMARY KEY (package, version)

@@ -77,6 +77,7 @@ embedded! {
     watching::the_api_describes_itself,
     doors::servers_are_told_as_the_mcp_world_has_them,
     doors::servers_are_paged_searched_and_followed,
+    doors::servers_are_found_by_a_part_of_their_names_page_by_page,
     doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world,
     doors::install_manifests_are_listed_where_others_look_for_them,
     doors::capabilities_are_listed_in_a_catalog,

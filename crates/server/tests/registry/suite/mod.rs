@@ -73,6 +73,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     watching::the_api_describes_itself(fresh().await).await;
     doors::servers_are_told_as_the_mcp_world_has_them(fresh().await).await;
     doors::servers_are_paged_searched_and_followed(fresh().await).await;
+    doors::servers_are_found_by_a_part_of_their_names_page_by_page(fresh().await).await;
     doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world(fresh().await).await;
     doors::install_manifests_are_listed_where_others_look_for_them(fresh().await).await;
     doors::capabilities_are_listed_in_a_catalog(fresh().await).await;
