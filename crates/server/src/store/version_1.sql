@@ -43,7 +43,7 @@ CREATE TABLE versions (
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,
     yank_reason TEXT,
-    -- The id of the token it was taken back with, and that token's role.
+    -- The id of the token it was taken back with, and as what: publish, admin, or operator of the registry.
     yanked_by TEXT,
     yanked_as TEXT,
     -- stable, beta, quarantine or rejected.

@@ -39,6 +39,7 @@ embedded! {
     changes::one_id_has_one_dialect_and_no_twins,
     changes::what_is_yanked_is_hidden_and_still_downloaded,
     changes::what_an_administrator_takes_back_stays_so,
+    changes::what_an_operator_takes_back_only_an_operator_offers_again,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
     lasting::what_was_answered_is_old_when_anything_changes,

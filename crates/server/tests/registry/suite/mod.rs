@@ -39,6 +39,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     changes::one_id_has_one_dialect_and_no_twins(fresh().await).await;
     changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
     changes::what_an_administrator_takes_back_stays_so(fresh().await).await;
+    changes::what_an_operator_takes_back_only_an_operator_offers_again(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
     lasting::what_was_answered_is_old_when_anything_changes(fresh().await).await;
