@@ -120,7 +120,7 @@ pub(crate) fn run(
     if found.total != shown {
         printer.note(&format!(
             "{shown} of {}",
-            super::count(found.total.try_into().unwrap_or(usize::MAX), "tool")
+            super::count(found.total, "tool")
         ));
     } else if shown == 0 {
         printer.note("Nothing found");
