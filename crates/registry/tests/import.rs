@@ -5,19 +5,17 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use egress::http::{Client, Url};
-use egress::resolve::SystemResolver;
-use egress::{Rule, Rules};
+use egress::http::Url;
 use manifest::dialect::Dialect;
 use manifest::document::{Options, check, read};
 use package::archive::{Archive, Trailer};
 use package::contents::{Contents, find_manifest};
 use package::limits::Limits;
 use proptest::prelude::prop_assert;
-use registry::import::remote::{PageError, Pages, Wanted};
+use registry::client::Address;
+use registry::import::remote::{Asker, PageError, Pages, Wanted};
 use registry::import::{Item, NoPackage, folder, servers};
 use serde_json::{Value, json};
 use testkit::bytes::damaged;
@@ -182,10 +180,8 @@ fn page(names: &[&str], next: Option<&str>) -> String {
 }
 
 fn pages(url: &Url, wanted: &Wanted) -> Pages {
-    let rule = Rule::parse(&format!("127.0.0.1:{}", url.port().unwrap())).unwrap();
-    let rules = Rules::from_iter([rule.reaching_private()]);
-    let client = Client::new(rules, Arc::new(SystemResolver::default())).unwrap();
-    Pages::new(client, url, wanted).pausing(Duration::from_millis(1))
+    let asker = Asker::new(&Address::parse(url.as_str()).unwrap(), None).unwrap();
+    Pages::new(asker, wanted).pausing(Duration::from_millis(1))
 }
 
 #[tokio::test]

@@ -2,16 +2,12 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::Args;
-use egress::Rules;
-use egress::http::Client;
-use egress::resolve::SystemResolver;
 use package::limits::Limits;
 use registry::client::error::Kind;
-use registry::client::{Address, FetchError, Remote};
-use registry::import::remote::{PageError, Pages, Wanted, dump};
+use registry::client::{FetchError, Remote};
+use registry::import::remote::{Asker, PageError, Pages, Wanted, dump};
 use registry::import::{Item, NoPackage, folder, servers};
 use registry::{Channel, Describe, Outcome as Became};
 use serde_json::{Value, json};
@@ -61,10 +57,11 @@ pub(super) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let remote = Known::new(home, ask)?.one(&args.which)?;
+    let known = Known::new(home, ask)?;
+    let remote = known.one(&args.which)?;
     let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
     let mut import = Import { args, remote, json_wanted, printer, told: Told::default() };
-    let done = if is_address { import.address() } else { import.path() };
+    let done = if is_address { import.address(&known) } else { import.path() };
     let told = &import.told;
     if json_wanted {
         let mut document = told.json();
@@ -139,7 +136,7 @@ enum Fate {
 }
 
 impl Import<'_> {
-    fn address(&mut self) -> Result<(), Failure> {
+    fn address(&mut self, known: &Known<'_>) -> Result<(), Failure> {
         let source = &self.args.source;
         let address = remote::address(source)?;
         if !address.is_private_talk() {
@@ -147,7 +144,9 @@ impl Import<'_> {
                 format!("everybody on the way from `{source}` could change what is imported");
             return Err(Failure::new(Exit::Denied, message).hint("use https://"));
         }
-        let client = client_for(&address)?;
+        let token = known.token_at(&address, &self.args.which)?;
+        let asker = Asker::new(&address, token.as_ref())
+            .map_err(|error| Failure::of(Exit::Unavailable, &error))?;
         let address = address.url();
         if address.path().to_ascii_lowercase().ends_with(".json") {
             let (runtime, mut page) = (owner::runtime()?, address.clone());
@@ -156,7 +155,7 @@ impl Import<'_> {
                 if !seen.insert(page.clone()) {
                     return Err(broken_off(&PageError::Circle));
                 }
-                let read = runtime.block_on(dump(&client, &page));
+                let read = runtime.block_on(dump(&asker, &page));
                 let (bytes, next) = read.map_err(|error| broken_off(&error))?;
                 let mut items = Vec::new();
                 folder::of_document(source, None, bytes, &mut |item| items.push(item));
@@ -178,7 +177,7 @@ impl Import<'_> {
             updated_since: self.args.updated_since.clone(),
             cursor: self.args.cursor.clone(),
         };
-        let mut pages = Pages::new(client, address, &wanted);
+        let mut pages = Pages::new(asker, &wanted);
         let runtime = owner::runtime()?;
         self.told.cursor = pages.cursor().map(str::to_owned);
         loop {
@@ -297,13 +296,6 @@ impl Import<'_> {
     }
 }
 
-/// A client for the one place that the owner named, which may be a private one.
-fn client_for(address: &Address) -> Result<Client, Failure> {
-    let rule = address.rule().map_err(|error| Failure::of(Exit::Invalid, &error))?;
-    Client::new(Rules::from_iter([rule]), Arc::new(SystemResolver::default()))
-        .map_err(|error| Failure::of(Exit::Unavailable, &error))
-}
-
 /// A refusal in a line.
 fn why(failure: &Failure) -> String {
     match failure.details.first() {
@@ -313,5 +305,8 @@ fn why(failure: &Failure) -> String {
 }
 
 fn broken_off(error: &PageError) -> Failure {
-    Failure::of(Exit::Unavailable, error)
+    match error {
+        PageError::Status(401, _) => Failure::of(Exit::Denied, error).hint(remote::good_token()),
+        _ => Failure::of(Exit::Unavailable, error),
+    }
 }
