@@ -221,6 +221,68 @@ fn hearing(body: String) -> (String, std::sync::mpsc::Receiver<String>) {
     (url, heard)
 }
 
+#[test]
+fn what_the_source_has_taken_back_is_taken_back_here_and_what_is_missing_is_told() {
+    let desk = Desk::new();
+    let first = Opened::start(&desk, "first", &[]);
+    let second = Opened::start(&desk, "second", &[]);
+    let write = |name: &str, dump: &Value| write_below(desk.0.path(), name, &dump.to_string());
+    let all = json!([weather("one", "1.0.0"), weather("one", "1.1.0"), weather("two", "1.0.0")]);
+    assert_eq!(first.import(&desk, &write("all.json", &all), &[]).code, 0);
+    let done = second.import(&desk, first.url(), &["--json"]);
+    assert_eq!(counts(&done.json()), [3, 0, 0, 0], "{}", done.stderr);
+    let own = json!([weather("one", "2.0.0")]);
+    assert_eq!(second.import(&desk, &write("own.json", &own), &[]).code, 0);
+
+    let yank = ["yank", "com.example/one@1.0.0", "--reason", "it rains", "--registry", first.url()];
+    assert_eq!(haft(&desk, "home", Some(&first.token), &yank).code, 0);
+    let named = |report: &Value, key: &str| -> Vec<String> {
+        let list = report[key].as_array().unwrap_or_else(|| panic!("{key}: {report}"));
+        let text = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
+        list.iter().map(|one| format!("{} {}", text(one, "name"), text(one, "version"))).collect()
+    };
+    let told = |opened: &Opened, version: &str| {
+        let versions = opened.get("/v1/tools/com.example%2Fone/versions")["versions"].clone();
+        versions.as_array().unwrap().iter().find(|one| one["version"] == version).unwrap().clone()
+    };
+    for more in [&["--json", "--dry-run"][..], &["--json"]] {
+        assert_eq!(told(&second, "1.0.0")["yanked"], false);
+        let again = second.import(&desk, first.url(), more);
+        assert_eq!(again.code, 0, "{}", again.stderr);
+        let report = again.json();
+        assert_eq!(named(&report, "yanked"), ["com.example/one 1.0.0"], "{report}");
+        assert_eq!(named(&report, "missing"), ["com.example/one 2.0.0"], "{report}");
+        assert_eq!(counts(&report), [0, 2, 0, 0], "{report}");
+    }
+    let yanked = told(&second, "1.0.0");
+    let reason = yanked["yankReason"].as_str().unwrap();
+    assert!(reason.contains(first.url()) && reason.contains("it rains"), "{reason}");
+    assert_eq!(told(&second, "2.0.0")["yanked"], false, "what is missing is left alone");
+    let again = second.import(&desk, first.url(), &[]);
+    assert!(again.stdout.contains("missing     com.example/one 2.0.0"), "{}", again.stdout);
+    assert!(again.stderr.contains("0 yanked, 1 missing there"), "{}", again.stderr);
+    // Who does not list everything says nothing by what is not there.
+    for more in ["--latest", "--updated-since=2020-01-01T00:00:00Z"] {
+        let some = second.import(&desk, first.url(), &["--json", more]);
+        assert_eq!(named(&some.json(), "missing"), [""; 0], "{more}");
+    }
+    // Nobody takes back what is not what they had.
+    let official = "io.modelcontextprotocol.registry/official";
+    let mut other = weather("two", "1.0.0");
+    other["description"] = "Somebody else's".into();
+    let deleted = json!({official: {"status": "deleted"}});
+    let dump = json!({"servers": [{"server": other, "_meta": deleted}]});
+    let ran = second.import(&desk, &write("other.json", &dump), &["--json"]);
+    assert_eq!((named(&ran.json(), "yanked").len(), counts(&ran.json())), (0, [0, 0, 0, 1]));
+    // A dump says it as well; the place it lies at is nobody's business.
+    let dump = json!({"servers": [{"server": weather("two", "1.0.0"), "_meta": deleted}]});
+    let ran = second.import(&desk, &write("dump.json", &dump), &["--json"]);
+    assert_eq!(named(&ran.json(), "yanked"), ["com.example/two 1.0.0"], "{}", ran.stdout);
+    let two = second.get("/v1/tools/com.example%2Ftwo/versions")["versions"][0].clone();
+    let reason = two["yankReason"].as_str().unwrap();
+    assert!(reason.contains("dump.json") && !reason.contains('/'), "{reason}");
+}
+
 /// Answers with these, one after the other, each as `STATUS\r\nHEADERS\r\n\r\nBODY`.
 fn answering(answers: Vec<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

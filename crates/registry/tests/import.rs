@@ -44,6 +44,7 @@ fn told(item: &Item) -> String {
         Ok(bytes) => bytes.clone(),
         Err(NoPackage::Skipped(why)) => return format!("skipped: {why}"),
         Err(NoPackage::Refused(why)) => return format!("refused: {why}"),
+        Err(NoPackage::Deleted(deleted)) => return format!("deleted: {}", deleted.why),
     };
     if bytes.starts_with(b"{") {
         return "a bundle".to_owned();
@@ -200,7 +201,8 @@ async fn pages_are_followed_to_the_end_and_asked_for_again_when_that_helps() {
     assert_eq!(pages.next().await.unwrap().unwrap().servers.len(), 1);
     assert_eq!(pages.next().await.unwrap(), None);
     let asked = registry.join().unwrap();
-    let first = "GET /v0.1/servers?limit=100&version=latest&search=we%26a HTTP/1.1";
+    let first =
+        "GET /v0.1/servers?limit=100&include_deleted=true&version=latest&search=we%26a HTTP/1.1";
     assert_eq!(asked[0], first);
     assert!(asked[1..].iter().all(|line| line.contains("&cursor=one+two ")), "{asked:?}");
 }

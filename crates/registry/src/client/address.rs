@@ -119,9 +119,12 @@ mod tests {
             assert!(holds("https://a.example", below), "{below}");
         }
         assert!(holds("https://a.example/x/", "https://a.example/x/v0.1"));
-        for other in
-            ["https://a.example/xy", "https://a.example", "http://a.example/x", "https://b.a.example/x"]
-        {
+        for other in [
+            "https://a.example/xy",
+            "https://a.example",
+            "http://a.example/x",
+            "https://b.a.example/x",
+        ] {
             assert!(!holds("https://a.example/x", other), "{other}");
         }
         assert!(!holds("https://a.example", "https://a.example.evil.example"));

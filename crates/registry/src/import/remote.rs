@@ -137,6 +137,8 @@ impl Pages {
         {
             let mut query = address.query_pairs_mut();
             query.append_pair("limit", PAGE);
+            // Whoever imports again must learn of what was taken back.
+            query.append_pair("include_deleted", "true");
             if wanted.latest {
                 query.append_pair("version", "latest");
             }
