@@ -32,7 +32,9 @@ pub(super) async fn fetch(fetcher: &Fetcher) -> Result<Listing, FetchError> {
     let (mut pointed, mut seen) = (Vec::new(), HashSet::new());
     let take = |body: &[u8], listing: &mut Listing| {
         let (page, warnings) = read::index(body)?;
-        warnings.into_iter().for_each(|warning| listing.warn(warning));
+        for warning in warnings {
+            listing.warn(warning);
+        }
         for one in page {
             if seen.insert(one.id.clone()) {
                 pointed.push(one);

@@ -34,11 +34,10 @@ impl Names {
         namespace: Option<&str>,
         most: usize,
     ) -> Vec<String> {
-        let is_meant = |(name, named): &(&Box<str>, &Named)| {
+        let names = self.0.range::<str, _>((from, Bound::Unbounded)).filter(|(name, named)| {
             namespace.is_none_or(|namespace| *named.namespace == *namespace)
                 && named.small.as_ref().unwrap_or(name).contains(part)
-        };
-        let names = self.0.range::<str, _>((from, Bound::Unbounded)).filter(is_meant);
+        });
         names.take(most).map(|(name, _)| name.to_string()).collect()
     }
 }
