@@ -113,7 +113,7 @@ CREATE TABLE publishers (
 
 CREATE INDEX publishers_by_issuer ON publishers (issuer);
 
--- Identities that were exchanged already, as long as they would be good.
+-- Identities that were exchanged already, until somewhat after their end.
 CREATE TABLE identities (
     hash TEXT NOT NULL PRIMARY KEY,
     expires_at BIGINT NOT NULL
