@@ -77,7 +77,7 @@ fn rows(at: usize, tool: &Tool) -> [String; 2] {
         "entry": STANDARD.encode(postcard::to_stdvec(&entry).unwrap()),
         "runtime": describe.entry.runtime, "signature": "none", "signers": "", "publisher": "bench",
         "published_at": now, "updated_at": now, "channel": "stable", "server": doors.server,
-        "server_words": doors.server_words, "listed": doors.listed, "capability": doors.capability
+        "listed": doors.listed, "capability": doors.capability
     }});
     [packages.to_string(), versions.to_string()]
 }

@@ -1,5 +1,6 @@
 //! Which registries a command is about, what is shown to them, and what their answers mean for whoever typed it.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use clap::Args;
@@ -122,6 +123,34 @@ impl<'h> Known<'h> {
                     .hint(format!("name it, such as --registry {first}: {}", names.join(", "))))
             }
         }
+    }
+
+    /// What is shown at an address that something is taken from: the token of the registry that it is in, which every
+    /// verb shows there.
+    pub(crate) fn token_at(
+        &self,
+        address: &Address,
+        which: &Which,
+    ) -> Result<Option<Token>, Failure> {
+        let of_environment =
+            match (std::env::var(ADDRESS).ok().filter(|text| !text.is_empty()), &which.registry) {
+                (Some(text), _) => Some(self.at(&text)?),
+                (None, Some(text)) => Some(self.named(text)?),
+                (None, None) => None,
+            };
+        let listed = self.list.iter().filter(|one| one.has_address()).cloned();
+        let listed = listed.map(|one| (one, Environment::NotMeant));
+        let meant = of_environment.map(|one| (one, Environment::Meant));
+        let mut around: Vec<_> = meant.into_iter().chain(listed).collect();
+        around.retain(|(one, _)| Address::parse(&one.url).is_ok_and(|base| base.holds(address)));
+        // The token of the environment comes before one that is kept, and one for a part of a place before one for all.
+        around.sort_by_key(|(one, how)| (*how == Environment::NotMeant, Reverse(one.url.len())));
+        for (one, how) in &around {
+            if let Some(token) = self.token(one, *how)? {
+                return Ok(Some(token));
+            }
+        }
+        Ok(None)
     }
 
     /// Of the flag, else of the environment, else all.
@@ -311,13 +340,10 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
         });
         failure = failure.details(details.collect::<Vec<_>>());
     }
-    let login = format!(
-        "{TOKEN}, which is for the address in {ADDRESS}, else for the one that --registry names; \
-         or `haft registry login NAME` keeps one for a registry that you have added"
-    );
     match error {
         FetchError::NoToken => failure.hint(format!(
-            "`haft registry token new` makes one, where the registry runs; it is read from {login}"
+            "`haft registry token new` makes one, where the registry runs; it is read from {}",
+            token_places()
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
         FetchError::Unreachable(_) if Url::parse(registry).is_ok_and(|url| is_here(&url)) => {
@@ -327,8 +353,20 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
         _ if error.code() == Some(ErrorCode::Unauthorized)
             || matches!(error, FetchError::Refused { status: 401, .. }) =>
         {
-            failure.hint(format!("a token that is good is read from {login}"))
+            failure.hint(good_token())
         }
         _ => failure,
     }
+}
+
+/// What to say where a token is missing that is good.
+pub(crate) fn good_token() -> String {
+    format!("a token that is good is read from {}", token_places())
+}
+
+fn token_places() -> String {
+    format!(
+        "{TOKEN}, which is for the address in {ADDRESS}, else for the one that --registry names; \
+         or `haft registry login NAME` keeps one for a registry that you have added"
+    )
 }

@@ -142,6 +142,28 @@ fn a_folder_is_tested_signed_and_published_in_one_go() {
 }
 
 #[test]
+fn of_a_tool_that_is_only_asked_no_walls_are_told() {
+    let desk = Desk::with_alice();
+    let served = Served::at(&desk.path("served"), &[]);
+    join(&desk, &served, "team", "served");
+    let place = served.url.strip_prefix("http://").unwrap();
+    let manifest = serde_json::json!({
+        "toolId": "demo.web", "name": "Web", "version": "1.0.0", "description": "Asks.",
+        "capabilities": ["demo"], "tests": ["tests/a.test.json"],
+        "endpoint": {"type": "http", "method": "GET", "url": format!("{}/v1/tools", served.url)},
+        "input_schema": {"type": "object"}, "output_schema": {"type": "object"},
+    });
+    let test = serde_json::json!({"name": "asks", "input": {}, "expected": {"total": 0}});
+    for (name, value) in [("manifest.json", manifest), ("tests/a.test.json", test)] {
+        common::write_below(&desk.path("web"), name, &value.to_string());
+    }
+    desk.done(&["grant", "mcpkg:demo.web", "--host", place]);
+    desk.done(&["publish", "web", "--approve"]);
+    let report = served.get("/v1/tools/demo.web")["tests"]["reported"].clone();
+    assert_eq!((&report["passed"], report.get("sandbox")), (&1.into(), None), "{report}");
+}
+
+#[test]
 fn the_time_of_a_test_stands_before_that_of_the_tool() {
     let desk = Desk::with_alice();
     let served = Served::at(&desk.path("served"), &[]);

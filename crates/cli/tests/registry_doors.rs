@@ -47,13 +47,15 @@ impl Opened {
 }
 
 fn haft(desk: &Desk, home: &str, token: Option<&str>, arguments: &[&str]) -> Ran {
+    let variables: Vec<_> = token.into_iter().map(|token| ("HAFT_TOKEN", token)).collect();
+    haft_with(desk, home, &variables, arguments)
+}
+
+fn haft_with(desk: &Desk, home: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
     let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
     command.current_dir(desk.0.path()).arg("--home").arg(desk.path(home)).args(arguments);
     command.env_remove("REGISTRY_BASE_URL").env_remove("HAFT_TOKEN");
-    if let Some(token) = token {
-        command.env("HAFT_TOKEN", token);
-    }
-    let output = command.output().unwrap();
+    let output = command.envs(variables.iter().copied()).output().unwrap();
     Ran {
         code: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -148,6 +150,137 @@ fn one_registry_is_imported_into_another_through_its_mcp_door() {
         list.as_array().unwrap().iter().map(|entry| entry["server"].clone()).collect()
     };
     assert_eq!(servers(&whole), servers(&there));
+}
+
+#[test]
+fn a_private_registry_is_imported_with_a_token_that_nobody_else_is_shown() {
+    let desk = Desk::new();
+    let private = Opened::start(&desk, "private", &["--private"]);
+    let path =
+        write_below(desk.0.path(), "dump.json", &json!([weather("one", "1.0.0")]).to_string());
+    assert_eq!(private.import(&desk, &path, &[]).code, 0);
+    let own = Opened::start(&desk, "own", &[]);
+    let import = |source: &str, variables: &[(&str, &str)], more: &[&str]| {
+        let arguments = [&["registry", "import", source, "--json"], more].concat();
+        haft_with(&desk, "home", variables, &arguments)
+    };
+    let to_own = ["--registry", own.url()];
+    // The token is for the one that is named with it, and the source is another.
+    let refused = import(private.url(), &[("HAFT_TOKEN", &own.token)], &to_own);
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert!(refused.stderr.contains("haft registry login"), "{}", refused.stderr);
+    // It is for the source where that is the address it came with.
+    for (name, opened) in [("own", &own), ("private", &private)] {
+        let added = haft(&desk, "home", None, &["registry", "add", name, opened.url()]);
+        assert_eq!(added.code, 0, "{}", added.stderr);
+    }
+    let login = |name: &str, token: &str| {
+        let kept = desk.haft_with(&["registry", "login", name], Some(token));
+        assert_eq!(kept.code, 0, "{}", kept.stderr);
+    };
+    login("own", &own.token);
+    let named = [("HAFT_TOKEN", private.token.as_str()), ("REGISTRY_BASE_URL", private.url())];
+    let done = import(&format!("{}/v0.1", private.url()), &named, &to_own);
+    assert_eq!((done.code, counts(&done.json())), (0, [1, 0, 0, 0]), "{}", done.stderr);
+    // And what was kept for it is shown by itself, for its pages and for its catalog.
+    login("private", &private.token);
+    for source in [private.url().to_owned(), format!("{}/v1/catalog.json", private.url())] {
+        let done = import(&source, &[], &to_own);
+        assert_eq!(done.code, 0, "{source}: {}", done.stderr);
+    }
+    // A host that is only called alike is shown nothing, nor is another port.
+    let (url, heads) = hearing(json!({"servers": []}).to_string());
+    let all = [("HAFT_TOKEN", own.token.as_str())];
+    assert_eq!(import(&url, &all, &to_own).code, 0);
+    assert_eq!(import(&url, &named, &to_own).code, 0);
+    let heads: Vec<String> = heads.try_iter().collect();
+    assert_eq!(heads.len(), 2);
+    for head in heads {
+        assert!(!head.to_lowercase().contains("authorization"), "{head}");
+    }
+}
+
+/// Answers everybody with this, and says what they asked.
+fn hearing(body: String) -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (told, heard) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 4096];
+            let length = stream.read(&mut head).unwrap();
+            told.send(String::from_utf8_lossy(&head[..length]).into_owned()).unwrap();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+        }
+    });
+    (url, heard)
+}
+
+#[test]
+fn what_the_source_has_taken_back_is_taken_back_here_and_what_is_missing_is_told() {
+    let desk = Desk::new();
+    let first = Opened::start(&desk, "first", &[]);
+    let second = Opened::start(&desk, "second", &[]);
+    let write = |name: &str, dump: &Value| write_below(desk.0.path(), name, &dump.to_string());
+    let all = json!([weather("one", "1.0.0"), weather("one", "1.1.0"), weather("two", "1.0.0")]);
+    assert_eq!(first.import(&desk, &write("all.json", &all), &[]).code, 0);
+    let done = second.import(&desk, first.url(), &["--json"]);
+    assert_eq!(counts(&done.json()), [3, 0, 0, 0], "{}", done.stderr);
+    let own = json!([weather("one", "2.0.0")]);
+    assert_eq!(second.import(&desk, &write("own.json", &own), &[]).code, 0);
+
+    let yank = ["yank", "com.example/one@1.0.0", "--reason", "it rains", "--registry", first.url()];
+    assert_eq!(haft(&desk, "home", Some(&first.token), &yank).code, 0);
+    let named = |report: &Value, key: &str| -> Vec<String> {
+        let list = report[key].as_array().unwrap_or_else(|| panic!("{key}: {report}"));
+        let text = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
+        list.iter().map(|one| format!("{} {}", text(one, "name"), text(one, "version"))).collect()
+    };
+    let told = |opened: &Opened, version: &str| {
+        let versions = opened.get("/v1/tools/com.example%2Fone/versions")["versions"].clone();
+        versions.as_array().unwrap().iter().find(|one| one["version"] == version).unwrap().clone()
+    };
+    for more in [&["--json", "--dry-run"][..], &["--json"]] {
+        assert_eq!(told(&second, "1.0.0")["yanked"], false);
+        let again = second.import(&desk, first.url(), more);
+        assert_eq!(again.code, 0, "{}", again.stderr);
+        let report = again.json();
+        assert_eq!(named(&report, "yanked"), ["com.example/one 1.0.0"], "{report}");
+        assert_eq!(named(&report, "missing"), ["com.example/one 2.0.0"], "{report}");
+        assert_eq!(counts(&report), [0, 2, 0, 0], "{report}");
+    }
+    let yanked = told(&second, "1.0.0");
+    let reason = yanked["yankReason"].as_str().unwrap();
+    assert!(reason.contains(first.url()) && reason.contains("it rains"), "{reason}");
+    assert_eq!(told(&second, "2.0.0")["yanked"], false, "what is missing is left alone");
+    let again = second.import(&desk, first.url(), &[]);
+    assert!(again.stdout.contains("missing     com.example/one 2.0.0"), "{}", again.stdout);
+    assert!(again.stderr.contains("0 yanked, 1 missing there"), "{}", again.stderr);
+    // Who does not list everything says nothing by what is not there.
+    for more in ["--latest", "--updated-since=2020-01-01T00:00:00Z"] {
+        let some = second.import(&desk, first.url(), &["--json", more]);
+        assert_eq!(named(&some.json(), "missing"), [""; 0], "{more}");
+    }
+    // Nobody takes back what is not what they had.
+    let official = "io.modelcontextprotocol.registry/official";
+    let mut other = weather("two", "1.0.0");
+    other["description"] = "Somebody else's".into();
+    let deleted = json!({official: {"status": "deleted"}});
+    let dump = json!({"servers": [{"server": other, "_meta": deleted}]});
+    let ran = second.import(&desk, &write("other.json", &dump), &["--json"]);
+    assert_eq!((named(&ran.json(), "yanked").len(), counts(&ran.json())), (0, [0, 0, 0, 1]));
+    // A dump says it as well; the place it lies at is nobody's business.
+    let dump = json!({"servers": [{"server": weather("two", "1.0.0"), "_meta": deleted}]});
+    let ran = second.import(&desk, &write("dump.json", &dump), &["--json"]);
+    assert_eq!(named(&ran.json(), "yanked"), ["com.example/two 1.0.0"], "{}", ran.stdout);
+    let two = second.get("/v1/tools/com.example%2Ftwo/versions")["versions"][0].clone();
+    let reason = two["yankReason"].as_str().unwrap();
+    assert!(reason.contains("dump.json") && !reason.contains('/'), "{reason}");
 }
 
 /// Answers with these, one after the other, each as `STATUS\r\nHEADERS\r\n\r\nBODY`.

@@ -58,4 +58,5 @@ pub use records::Records;
 pub use run::mcp::assumed;
 pub use run::mcp::era::{Era, Eras, InMemory};
 pub use run::worker::Warmth;
+pub use sandbox::Level;
 pub use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Approver, Call, CallError, CancellationToken, Host, Kind, Tool, Warmth};
+use host::{Approver, Call, CallError, CancellationToken, Host, Kind, Level, Tool, Warmth};
 use policy::Surface;
 
 use crate::case::Case;
@@ -31,6 +31,8 @@ pub struct Ended {
     pub outcome: Outcome,
     /// How long the call took.
     pub took: Duration,
+    /// What the walls were worth, where there was something to wall in.
+    pub level: Option<Level>,
 }
 
 /// What came of a test.
@@ -61,6 +63,11 @@ impl Report {
     pub fn failed(&self) -> usize {
         self.ended.len() - self.passed()
     }
+
+    /// What the weakest walls of any test were worth; none where nothing was walled in.
+    pub fn level(&self) -> Option<Level> {
+        self.ended.iter().filter_map(|one| one.level).min()
+    }
 }
 
 /// Runs tests one after another; `told` hears of each as it ends.
@@ -73,20 +80,26 @@ pub async fn run(
 ) -> Report {
     let mut report = Report::default();
     for case in cases {
-        let (outcome, took) = if how.called_off.is_cancelled() {
+        let (outcome, took, level) = if how.called_off.is_cancelled() {
             let off = CallError::new(Kind::Cancelled, "it was called off");
-            (Outcome::NoAnswer(Box::new(off)), Duration::ZERO)
+            (Outcome::NoAnswer(Box::new(off)), Duration::ZERO, None)
         } else {
             one(host, tool, case, how).await
         };
-        let ended = Ended { path: case.path.clone(), name: case.name.clone(), outcome, took };
+        let (path, name) = (case.path.clone(), case.name.clone());
+        let ended = Ended { path, name, outcome, took, level };
         told(&ended);
         report.ended.push(ended);
     }
     report
 }
 
-async fn one(host: &Host, tool: &Tool, case: &Case, how: &How) -> (Outcome, Duration) {
+async fn one(
+    host: &Host,
+    tool: &Tool,
+    case: &Case,
+    how: &How,
+) -> (Outcome, Duration, Option<Level>) {
     let mut tool = tool.clone();
     if let (Some(timeout), Some(action)) = (case.timeout, tool.package.actions.first_mut()) {
         // The time of a test stands before that of the tool; what the owner allows still bounds it.
@@ -112,5 +125,5 @@ async fn one(host: &Host, tool: &Tool, case: &Case, how: &How) -> (Outcome, Dura
         },
         Err(error) => Outcome::NoAnswer(Box::new(error)),
     };
-    (outcome, made.took)
+    (outcome, made.took, made.level)
 }

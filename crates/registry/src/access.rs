@@ -204,7 +204,12 @@ pub const NAMING: [&str; 16] = [
 fn names_somebody(name: &str, pattern: &str) -> bool {
     let is_whole = match pattern.split_once('*') {
         None => !pattern.trim().is_empty(),
-        Some((owner, _)) => owner.rsplit_once('/').is_some_and(|(owner, _)| !owner.is_empty()),
+        Some((begun, _)) => {
+            // In an address it is not the host that is the owner.
+            let path = begun.split_once("://").map(|(_, rest)| rest.split_once('/'));
+            let path = path.map_or(begun, |found| found.map_or("", |(_, path)| path));
+            path.rsplit_once('/').is_some_and(|(owner, _)| !owner.is_empty())
+        }
     };
     is_whole && NAMING.contains(&name)
 }
@@ -339,6 +344,10 @@ mod tests {
             ("repository_owner", "acme", true),
             ("repository_owner_id", "4711", true),
             ("project_path", "acme/group/*", true),
+            ("sub", "https://git.example/acme/*", true),
+            ("sub", "https://*", false),
+            ("sub", "https://git.example/*", false),
+            ("sub", "https://git.example/acme*", false),
             ("repository", "*", false),
             ("repository", "*/tools", false),
             ("repository", "acme*", false),

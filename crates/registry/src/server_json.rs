@@ -27,8 +27,6 @@ pub struct Told {
     pub name: String,
     /// The server.json.
     pub server: Value,
-    /// The words it is found by, in small letters.
-    pub words: String,
 }
 
 /// What a package is told as; nothing where it is no MCP server. `manifest` is its document as it was written.
@@ -46,12 +44,7 @@ pub fn of_package(package: &Package, manifest: &[u8]) -> Option<Told> {
     if server.to_string().len() > MOST {
         return None;
     }
-    let text = |key: &str| server.get(key).and_then(Value::as_str).unwrap_or_default();
-    // Nobody looks for what is not seen, and not every database keeps it.
-    let seen = |c: char| if c.is_control() { ' ' } else { c };
-    let words = format!("{name} {} {}", text("title"), text("description")).to_lowercase();
-    let words = words.chars().map(seen).collect();
-    Some(Told { name, server, words })
+    Some(Told { name, server })
 }
 
 /// Adds the package file itself, where it is an MCP bundle that the registry hands out at this address.

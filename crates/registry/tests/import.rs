@@ -5,19 +5,17 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use egress::http::{Client, Url};
-use egress::resolve::SystemResolver;
-use egress::{Rule, Rules};
+use egress::http::Url;
 use manifest::dialect::Dialect;
 use manifest::document::{Options, check, read};
 use package::archive::{Archive, Trailer};
 use package::contents::{Contents, find_manifest};
 use package::limits::Limits;
 use proptest::prelude::prop_assert;
-use registry::import::remote::{PageError, Pages, Wanted};
+use registry::client::Address;
+use registry::import::remote::{Asker, PageError, Pages, Wanted};
 use registry::import::{Item, NoPackage, folder, servers};
 use serde_json::{Value, json};
 use testkit::bytes::damaged;
@@ -46,6 +44,7 @@ fn told(item: &Item) -> String {
         Ok(bytes) => bytes.clone(),
         Err(NoPackage::Skipped(why)) => return format!("skipped: {why}"),
         Err(NoPackage::Refused(why)) => return format!("refused: {why}"),
+        Err(NoPackage::Deleted(deleted)) => return format!("deleted: {}", deleted.why),
     };
     if bytes.starts_with(b"{") {
         return "a bundle".to_owned();
@@ -182,10 +181,8 @@ fn page(names: &[&str], next: Option<&str>) -> String {
 }
 
 fn pages(url: &Url, wanted: &Wanted) -> Pages {
-    let rule = Rule::parse(&format!("127.0.0.1:{}", url.port().unwrap())).unwrap();
-    let rules = Rules::from_iter([rule.reaching_private()]);
-    let client = Client::new(rules, Arc::new(SystemResolver::default())).unwrap();
-    Pages::new(client, url, wanted).pausing(Duration::from_millis(1))
+    let asker = Asker::new(&Address::parse(url.as_str()).unwrap(), None).unwrap();
+    Pages::new(asker, wanted).pausing(Duration::from_millis(1))
 }
 
 #[tokio::test]
@@ -204,7 +201,8 @@ async fn pages_are_followed_to_the_end_and_asked_for_again_when_that_helps() {
     assert_eq!(pages.next().await.unwrap().unwrap().servers.len(), 1);
     assert_eq!(pages.next().await.unwrap(), None);
     let asked = registry.join().unwrap();
-    let first = "GET /v0.1/servers?limit=100&version=latest&search=we%26a HTTP/1.1";
+    let first =
+        "GET /v0.1/servers?limit=100&include_deleted=true&version=latest&search=we%26a HTTP/1.1";
     assert_eq!(asked[0], first);
     assert!(asked[1..].iter().all(|line| line.contains("&cursor=one+two ")), "{asked:?}");
 }

@@ -239,13 +239,13 @@ impl Registry {
         namespace: Option<&str>,
     ) -> Result<(Secret, Token), AccessError> {
         let checked = identity::check(&self.store, &self.keys, identity, namespace, now()).await;
-        let Sworn { namespace, provenance, hash, expires_at } =
+        let Sworn { namespace, provenance, hash, remembered_until } =
             checked.map_err(AccessError::Identity)?;
         let no_randomness = |error| AccessError::Make(MakeTokenError::Randomness(error));
         let secret = Secret::generate().map_err(no_randomness)?;
         let created_at = now();
         let token = token_for(&secret, &namespace, provenance, created_at);
-        let identity = Identity { hash: &hash, expires_at };
+        let identity = Identity { hash: &hash, remembered_until };
         if self.store.keep_token_for(&secret, &token, &identity).await? {
             Ok((secret, token))
         } else {

@@ -3,10 +3,12 @@
 //! It is loaded from rows that are kept ready in the store and kept current by what has changed there.
 //! A row that cannot be read is left out and counted; it breaks no other.
 
+mod names;
 mod saved;
 mod shelf;
 
 use std::collections::VecDeque;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -18,6 +20,7 @@ use tokio::sync::Mutex;
 use crate::store::feed::{Changed, Offered};
 use crate::store::{Store, StoreError};
 use crate::token::Scope;
+use names::Names;
 use shelf::{Row, Shelf};
 
 /// How many changes are read at once.
@@ -39,6 +42,8 @@ pub struct Catalog {
     damaged: AtomicU64,
     /// How often something was taken in.
     turn: AtomicU64,
+    /// What servers are called in the MCP world.
+    servers: RwLock<Names>,
     /// The tools that have changed last, the last one first.
     recent: RwLock<VecDeque<String>>,
 }
@@ -145,8 +150,12 @@ impl Catalog {
     fn shelve(&self, changes: impl Iterator<Item = Changed>) -> Option<()> {
         let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
         let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
-        for Changed { id, namespace, offered, ahead, .. } in changes {
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        for Changed { id, namespace, server, offered, ahead, .. } in changes {
             let namespace: Arc<str> = namespace.into();
+            if let Some(name) = server {
+                servers.put(name, &namespace);
+            }
             let shown = |offered: Offered| -> Option<(Row, Found)> {
                 let found = serde_json::from_str(&offered.found).ok()?;
                 let namespace = Arc::clone(&namespace);
@@ -190,8 +199,12 @@ impl Catalog {
     fn take_in(&self, changes: Vec<Changed>) {
         let mut indexed = Vec::with_capacity(changes.len());
         let mut rows = Vec::with_capacity(changes.len());
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         for change in changes {
             let namespace: Arc<str> = change.namespace.as_str().into();
+            if let Some(name) = change.server {
+                servers.put(name, &namespace);
+            }
             let stable = self.read(&change.id, change.offered, &namespace);
             let ahead = self.read(&change.id, change.ahead, &namespace);
             // Without another version ahead, the one that everybody finds is found in both channels.
@@ -214,6 +227,7 @@ impl Catalog {
             }
             rows.push((change.id, stable, ahead));
         }
+        drop(servers);
         {
             let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
             for (id, stable, _) in &rows {
@@ -322,6 +336,19 @@ impl Catalog {
             rows: rows.map(|row| Arc::clone(&row.found)).collect(),
             total: stable.len(namespace) + only_ahead,
         }
+    }
+
+    /// The first names of servers that hold these small letters, in the order of their bytes, whether anything of them
+    /// is offered or not; of a namespace, where one is named.
+    pub fn servers_holding(
+        &self,
+        part: &str,
+        from: Bound<&str>,
+        namespace: Option<&str>,
+        most: usize,
+    ) -> Vec<String> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        servers.holding(part, from, namespace, most)
     }
 
     /// The tools that have changed last and are offered to everybody, the last one first.

@@ -20,8 +20,6 @@ pub struct Doors {
     pub server_name: Option<String>,
     /// Its server.json.
     pub server: Option<String>,
-    /// The words it is found by in the MCP world.
-    pub server_words: Option<String>,
     /// Its entry in a well-known index, the address of the manifest apart.
     pub listed: Option<String>,
     /// Its entry in a catalog of capabilities, the address of the package apart.
@@ -34,7 +32,6 @@ impl Doors {
         let told = server_json::of_package(package, manifest);
         Self {
             server: told.as_ref().map(|told| told.server.to_string()),
-            server_words: told.as_ref().map(|told| told.words.clone()),
             server_name: told.map(|told| told.name),
             listed: listed(package).map(|entry| entry.to_string()),
             capability: capability(package, manifest, id)

@@ -25,7 +25,7 @@ use crate::settings::{Counting, Quarantine, Reading};
 use crate::store::listen::Ear;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, Known, NewVersion, PublishError, Which};
-use crate::store::yanks::Yanked;
+use crate::store::yanks::{Standing, Yanked};
 use crate::store::{Store, StoreError};
 use crate::token::{Action, Role, Scope};
 use crate::upload::{Upload, UploadError};
@@ -221,8 +221,8 @@ pub enum ChangeError {
     Role(Action),
     /// Whoever published a version does not approve it.
     OwnVersion,
-    /// Whoever only publishes does not change what somebody who may do more took back.
-    Held,
+    /// Somebody who may do more took it back.
+    Held(Standing),
     /// The token is not for this namespace.
     Namespace(String),
     /// The package has as many owners as it may.
@@ -525,8 +525,8 @@ impl Registry {
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
         self.check(token, Action::Publish, &id, [namespace.as_str()]).await?;
         let done = self.store.yank(&id, version, reason, token, now()).await.map_err(found)?;
-        if done == Yanked::Held {
-            return Err(ChangeError::Held);
+        if let Yanked::Held(by) = done {
+            return Err(ChangeError::Held(by));
         }
         self.take_in().await;
         Ok(())

@@ -37,7 +37,9 @@ impl Postgres {
         give_away(folder.path());
         let data = folder.path().join("data");
         let made = as_nobody(&programs.join("initdb"), folder.path())
-            .args(["--auth=trust", "--username=haft", "--no-sync", "--encoding=UTF8", "--pgdata"])
+            .args(["--auth=trust", "--username=haft", "--no-sync", "--encoding=UTF8"])
+            // As most are set up: in an order in which letters of either case are side by side.
+            .args(["--locale-provider=icu", "--icu-locale=en", "--pgdata"])
             .arg(&data)
             .output()
             .expect("initdb can be started");

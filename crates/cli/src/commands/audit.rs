@@ -140,7 +140,7 @@ fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
         printer.note(&format!("and {} more", report.more));
     }
     let shown = folder.display();
-    let records = super::count(usize::try_from(report.lines).unwrap_or(usize::MAX), "record");
+    let records = super::count(report.lines, "record");
     if !report.is_sound() {
         printer.result(&format!("{records} in `{shown}`, not as they were written\n"))?;
         printer.note(&format!("hint: {}", remedy(&report)));

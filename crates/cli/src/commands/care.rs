@@ -12,7 +12,8 @@ use server::care::check::{Finding, check as look};
 use server::care::gc::{Mode, collect};
 use server::care::restore::{Others, restore as bring_back};
 
-use super::stores::{StoreArgs, open, open_blobs, open_existing, open_existing_blobs};
+use super::count;
+use super::stores::{StoreArgs, open, open_blobs, open_existing, open_existing_blobs, room};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
@@ -125,8 +126,11 @@ pub(super) fn check(args: &CheckArgs, home: &Home, json_wanted: bool, printer: P
         }))?;
     } else {
         printer.note(&format!(
-            "Checked {} versions and {} files ({} bytes): {} damaged",
-            checked.versions, checked.files, checked.bytes, checked.damaged
+            "Checked {} and {} ({}): {} damaged",
+            count(checked.versions, "version"),
+            count(checked.files, "file"),
+            count(checked.bytes, "byte"),
+            checked.damaged
         ));
     }
     Ok(if checked.damaged > 0 { Exit::Failed } else { Exit::Done })
@@ -159,12 +163,13 @@ pub(super) fn gc(args: &GcArgs, home: &Home, json_wanted: bool, printer: Printer
         }))?;
     } else {
         let done = if args.dry_run { "Would remove" } else { "Removed" };
+        let are = if collected.young == 1 { "is" } else { "are" };
         printer.note(&format!(
-            "{done} {} of {} files ({} bytes) and {} unfinished ones; {} are too young",
+            "{done} {} of {} ({}) and {}; {} {are} too young",
             collected.removed,
-            collected.files,
-            collected.bytes,
-            collected.unfinished,
+            count(collected.files, "file"),
+            count(collected.bytes, "byte"),
+            count(collected.unfinished, "unfinished file"),
             collected.young
         ));
     }
@@ -192,8 +197,10 @@ pub(super) fn backup(
     } else {
         kept.damaged.iter().for_each(|what| printer.warn(&line(what)));
         printer.note(&format!(
-            "Kept {} rows and {} files ({} bytes)",
-            kept.rows, kept.files, kept.bytes
+            "Kept {} and {} ({})",
+            count(kept.rows, "row"),
+            count(kept.files, "file"),
+            count(kept.bytes, "byte")
         ));
     }
     Ok(if kept.damaged.is_empty() { Exit::Done } else { Exit::Failed })
@@ -209,7 +216,9 @@ pub(super) fn restore(
         let store = open(&args.stores.database, home).await?;
         let blobs = open_blobs(&args.stores.blobs, home)?;
         let others = if args.take_over { Others::TakeOver } else { Others::Refuse };
-        bring_back(&store, &blobs, &args.from, others).await.map_err(|error| failed(&error))
+        let room = room(&args.stores.database, home)?;
+        let restored = bring_back(&store, &blobs, &args.from, others, &room).await;
+        restored.map_err(|error| failed(&error))
     })?;
     if json_wanted {
         printer.json(&json!({
@@ -222,8 +231,10 @@ pub(super) fn restore(
         let missing = |digest: &String| printer.warn(&format!("sha256:{digest} was missing"));
         restored.missing.iter().for_each(missing);
         printer.note(&format!(
-            "Restored {} rows and {} files ({} bytes)",
-            restored.rows, restored.files, restored.bytes
+            "Restored {} and {} ({})",
+            count(restored.rows, "row"),
+            count(restored.files, "file"),
+            count(restored.bytes, "byte")
         ));
     }
     Ok(if restored.missing.is_empty() { Exit::Done } else { Exit::Failed })

@@ -42,8 +42,9 @@ use serde_json::{Value, json};
 use crate::home::Trusted;
 
 /// A number with its noun.
-fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+fn count<N: std::fmt::Display + Copy + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let ending = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{ending}")
 }
 
 /// Reads the name of a dialect.

@@ -118,10 +118,7 @@ pub(crate) fn run(
     printer.result(&text)?;
     let shown = found.results.len() as u64;
     if found.total != shown {
-        printer.note(&format!(
-            "{shown} of {}",
-            super::count(found.total.try_into().unwrap_or(usize::MAX), "tool")
-        ));
+        printer.note(&format!("{shown} of {}", super::count(found.total, "tool")));
     } else if shown == 0 {
         printer.note("Nothing found");
     }

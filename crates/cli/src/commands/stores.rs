@@ -186,6 +186,16 @@ pub(super) fn folder(home: &Home) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
+/// A folder with room for what the database will hold: the one that it is in, or that of the home where it is no file.
+pub(super) fn room(args: &DatabaseArgs, home: &Home) -> Result<PathBuf, Failure> {
+    let file = args.file(home)?;
+    match file.as_deref().and_then(Path::parent) {
+        Some(parent) if parent.as_os_str().is_empty() => Ok(".".into()),
+        Some(parent) => Ok(parent.into()),
+        None => folder(home),
+    }
+}
+
 /// What the environment says of an S3 store.
 fn settings() -> Vec<(String, String)> {
     std::env::vars_os()

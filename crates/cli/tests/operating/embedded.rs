@@ -111,9 +111,58 @@ fn damage_is_named_and_told_by_the_exit_code() {
     let (code, _, stderr) = run(verb(&["registry", "restore"]).arg(&tar));
     assert_eq!(code, 5, "{stderr}");
     let other = tempfile::tempdir().unwrap();
-    let (code, _, stderr) = run(haft(other.path()).args(["registry", "restore"]).arg(&tar));
+    let restoring = ["registry", "restore"];
+    let (code, _, stderr) =
+        run(haft(other.path()).env("TMPDIR", "nowhere/at/all").args(restoring).arg(&tar));
     assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("was missing"), "{stderr}");
+    let mut left = std::fs::read_dir(other.path().join("registry")).unwrap();
+    assert!(left.all(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        name == "blobs" || name.starts_with("registry.db")
+    }));
     let (code, _, stderr) =
         run(haft(&other.path().join("new")).args(["registry", "restore", "nothing.tar"]));
     assert_eq!(code, 3, "{stderr}");
+}
+
+#[test]
+fn one_thing_is_told_as_one() {
+    let home = tempfile::tempdir().unwrap();
+    let verb = |words: &[&str]| verb(home.path(), words);
+    let made = done(&mut verb(&["registry", "token", "new", "--namespace", "acme"]));
+    let token = made["token"].as_str().unwrap();
+    let served = Served::start(serve(home.path()));
+    let (bytes, digest) = package("acme.pdf", "1.0.0", "");
+    assert_eq!(ask(&served.address, "POST", "/v1/tools", token, &bytes).unwrap().status, 201);
+    let said = |words: &[&str]| {
+        let (code, _, stderr) = run(&mut verb(words));
+        assert_eq!(code, 0, "{stderr}");
+        stderr.trim_end().to_owned()
+    };
+    let size = bytes.len();
+    assert_eq!(
+        said(&["registry", "check"]),
+        format!("Checked 1 version and 1 file ({size} bytes): 0 damaged")
+    );
+    // One file that no version has, of one byte, and not old enough.
+    let other = Digest::of(b"x").to_string();
+    let place = home.path().join("registry/blobs/sha256").join(&other[..2]);
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::write(place.join(&other), "x").unwrap();
+    assert_eq!(
+        said(&["registry", "gc"]),
+        "Removed 0 of 2 files (0 bytes) and 0 unfinished files; 1 is too young"
+    );
+    assert_eq!(
+        said(&["registry", "gc", "--grace", "1ms"]),
+        "Removed 1 of 2 files (1 byte) and 0 unfinished files; 0 are too young"
+    );
+    assert_ne!(other, digest);
+    let tar = home.path().join("backup.tar");
+    let kept = said(&["registry", "backup", tar.to_str().unwrap()]);
+    assert!(kept.ends_with(&format!(" rows and 1 file ({size} bytes)")), "{kept}");
+    let new = tempfile::tempdir().unwrap();
+    let (code, _, told) = run(haft(new.path()).args(["registry", "restore"]).arg(&tar));
+    assert_eq!((code, told.trim_end()), (0, kept.replace("Kept", "Restored").as_str()));
 }

@@ -18,6 +18,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use egress::http::Url;
 use manifest::document::MAX_CATALOG;
 use manifest::model::{Package, Trust};
 use search::{Entry, Facet, Index, Query};
@@ -33,7 +34,7 @@ use crate::identity;
 
 /// How long a catalog may take to arrive.
 const WITHIN: Duration = Duration::from_secs(15);
-/// How many pages of a catalog are read.
+/// How many pages of a catalog or an index are read.
 const PAGES: usize = 100;
 
 /// Where a catalog is.
@@ -167,24 +168,43 @@ impl Loaded {
 /// A catalog at an address, page by page.
 async fn pages(fetcher: &Fetcher) -> Result<Listing, FetchError> {
     let mut listing = Listing::default();
-    let mut url = fetcher.address().url().clone();
-    for _ in 0..PAGES {
-        let answer = fetcher.get(url.clone(), MAX_CATALOG as u64, WITHIN).await?;
-        let page = read::capabilities(&answer.body).map_err(FetchError::Catalog)?;
-        listing.packages.extend(page.packages);
+    let mut packages = Vec::new();
+    let take = |body: &[u8], listing: &mut Listing| {
+        let page = read::capabilities(body)?;
+        packages.extend(page.packages);
         page.warnings.into_iter().for_each(|warning| listing.warn(warning));
+        Ok(packages.len())
+    };
+    let first = fetcher.address().url().clone();
+    each_page(fetcher, first, MAX_CATALOG, &mut listing, take).await?;
+    Ok(Listing { packages, ..listing })
+}
+
+/// Gives the pages of a list to `take`, which says how much that makes in all, as far as they are at the place of the
+/// first one and as many as are taken.
+async fn each_page(
+    fetcher: &Fetcher,
+    first: Url,
+    most: usize,
+    listing: &mut Listing,
+    mut take: impl FnMut(&[u8], &mut Listing) -> Result<usize, String>,
+) -> Result<(), FetchError> {
+    let mut url = first;
+    for _ in 0..PAGES {
+        let answer = fetcher.get(url.clone(), most as u64, WITHIN).await?;
+        let taken = take(&answer.body, listing).map_err(FetchError::Catalog)?;
         match answer.next {
-            None => return Ok(listing),
+            None => return Ok(()),
             Some(next) if next.origin() != url.origin() => {
                 listing.warn(format!("it goes on at `{next}`, which is another place: not read"));
-                return Ok(listing);
+                return Ok(());
             }
-            Some(_) if listing.packages.len() >= read::MOST => break,
+            Some(_) if taken >= read::MOST => break,
             Some(next) => url = next,
         }
     }
     listing.warn("it goes on, and more than this is not read".to_owned());
-    Ok(listing)
+    Ok(())
 }
 
 /// A catalog that anybody on the way could change is none.

@@ -3,14 +3,16 @@
 //! The owner named the site of the index, so it may be a private one. The manifests may be anywhere else, but nowhere
 //! private and only encrypted.
 
+use std::collections::HashSet;
+
 use egress::http::Url;
 use egress::{Rule, Rules};
 use futures_util::StreamExt;
 use futures_util::stream;
 use manifest::document::{MAX_INDEX, MAX_MANIFEST};
 
-use super::WITHIN;
 use super::read::{self, Listing, Pointed};
+use super::{WITHIN, each_page};
 use crate::client::error::FetchError;
 use crate::client::fetch::Fetcher;
 
@@ -21,14 +23,28 @@ const AT_ONCE: usize = 8;
 /// How often a manifest is tried: one that is not there is passed over.
 const TRIES: u32 = 2;
 
-/// Fetches an index and what it points to.
+/// Fetches an index, page by page, and what it points to.
 pub(super) async fn fetch(fetcher: &Fetcher) -> Result<Listing, FetchError> {
     let address = fetcher.address();
     let is_index = address.url().path().ends_with(PLACE[1]);
     let url = if is_index { address.url().clone() } else { address.below(&PLACE) };
-    let answer = fetcher.get(url.clone(), MAX_INDEX as u64, WITHIN).await?;
-    let (pointed, warnings) = read::index(&answer.body).map_err(FetchError::Catalog)?;
-    let mut listing = Listing { packages: Vec::new(), warnings };
+    let mut listing = Listing::default();
+    let (mut pointed, mut seen) = (Vec::new(), HashSet::new());
+    let take = |body: &[u8], listing: &mut Listing| {
+        let (page, warnings) = read::index(body)?;
+        for warning in warnings {
+            listing.warn(warning);
+        }
+        for one in page {
+            if seen.insert(one.id.clone()) {
+                pointed.push(one);
+            } else {
+                listing.warn(format!("`{}` is there already", one.id));
+            }
+        }
+        Ok(pointed.len())
+    };
+    each_page(fetcher, url.clone(), MAX_INDEX, &mut listing, take).await?;
     let mut rules = Rules::from_iter(address.rule().ok());
     let mut wanted = Vec::new();
     for one in pointed {

@@ -79,6 +79,14 @@ impl Address {
         url
     }
 
+    /// Whether another one is this place or lies below it.
+    pub fn holds(&self, other: &Address) -> bool {
+        let own = self.0.path().trim_end_matches('/');
+        let rest = other.0.path().strip_prefix(own);
+        self.0.origin() == other.0.origin()
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// What lets a connection through to it. The owner typed it, so it may be a private place.
     pub fn rule(&self) -> Result<Rule, RuleError> {
         let host = self.0.host_str().unwrap_or_default();
@@ -101,6 +109,27 @@ impl fmt::Display for Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_holds_what_lies_below_it_and_nothing_that_only_begins_alike() {
+        let holds = |one: &str, other: &str| {
+            Address::parse(one).unwrap().holds(&Address::parse(other).unwrap())
+        };
+        for below in ["https://a.example", "https://A.example/", "https://a.example:443/v0.1"] {
+            assert!(holds("https://a.example", below), "{below}");
+        }
+        assert!(holds("https://a.example/x/", "https://a.example/x/v0.1"));
+        for other in [
+            "https://a.example/xy",
+            "https://a.example",
+            "http://a.example/x",
+            "https://b.a.example/x",
+        ] {
+            assert!(!holds("https://a.example/x", other), "{other}");
+        }
+        assert!(!holds("https://a.example", "https://a.example.evil.example"));
+        assert!(!holds("https://a.example", "https://a.example:8443"));
+    }
 
     #[test]
     fn an_address_is_one_with_and_without_a_slash() {

@@ -34,7 +34,7 @@ impl Token {
     }
 
     /// The header that shows it, marked as a secret.
-    pub(super) fn header(&self) -> Option<HeaderValue> {
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
         let text = Zeroizing::new(format!("Bearer {}", *self.0));
         let mut value = HeaderValue::from_str(&text).ok()?;
         value.set_sensitive(true);

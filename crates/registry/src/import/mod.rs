@@ -22,6 +22,8 @@ pub struct Item {
     pub from: String,
     /// The id of a manifest that has none of its own.
     pub id: Option<String>,
+    /// Its name and its version, where the source is a registry that lists both.
+    pub listed: Option<(String, String)>,
     /// The package, or why there is none.
     pub package: Result<Vec<u8>, NoPackage>,
 }
@@ -33,16 +35,31 @@ pub enum NoPackage {
     Skipped(String),
     /// It cannot be one.
     Refused(String),
+    /// It was taken back there.
+    Deleted(Deleted),
+}
+
+/// What a source has taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deleted {
+    /// The package that it was: nothing else is taken back because of it.
+    pub package: Vec<u8>,
+    /// Why, as far as that is told.
+    pub why: String,
 }
 
 impl Item {
     fn refused(from: impl Into<String>, why: impl Into<String>) -> Self {
-        let package = Err(NoPackage::Refused(why.into()));
-        Self { from: from.into(), id: None, package }
+        Self::new(from, Err(NoPackage::Refused(why.into())))
     }
 
     fn made(from: impl Into<String>, bytes: Vec<u8>) -> Self {
-        Self { from: from.into(), id: None, package: Ok(bytes) }
+        Self::new(from, Ok(bytes))
+    }
+
+    /// Something by itself, which nobody lists.
+    pub fn new(from: impl Into<String>, package: Result<Vec<u8>, NoPackage>) -> Self {
+        Self { from: from.into(), id: None, listed: None, package }
     }
 }
 

@@ -2,10 +2,16 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use egress::http::{Client, Method, Request, Response, SendError, Url};
+use egress::Rules;
+use egress::http::{
+    Client, HeaderName, HeaderValue, Method, Request, Response, SendError, SetupError, Url,
+};
+use egress::resolve::SystemResolver;
 
+use crate::client::{Address, Token};
 use crate::link;
 use crate::mcp::Page;
 use crate::read::{Unreadable, read};
@@ -25,10 +31,18 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 /// The longest cursor.
 const CURSOR: usize = 4 << 10;
 
+/// Asks one place for what it holds.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    client: Client,
+    place: Url,
+    token: Option<HeaderValue>,
+}
+
 /// The pages of a registry.
 #[derive(Debug)]
 pub struct Pages {
-    client: Client,
+    asker: Asker,
     address: Url,
     cursor: Option<String>,
     seen: HashSet<String>,
@@ -88,10 +102,31 @@ impl std::error::Error for PageError {
     }
 }
 
+impl Asker {
+    /// Asks at this address, which may be a private place. A token is shown there and to nobody else, and not where
+    /// others could read it on the way.
+    pub fn new(address: &Address, token: Option<&Token>) -> Result<Self, SetupError> {
+        let rules = Rules::from_iter(address.rule().ok());
+        let client = Client::new(rules, Arc::new(SystemResolver::default()))?;
+        let token = token.filter(|_| address.is_private_talk()).and_then(Token::header);
+        Ok(Self { client, place: address.url().clone(), token })
+    }
+
+    fn request(&self, address: &Url, most: u64) -> Request {
+        let mut request = Request::new(Method::GET, address.clone());
+        (request.most, request.within) = (most, WITHIN);
+        let is_there = address.origin() == self.place.origin();
+        if let Some(token) = self.token.clone().filter(|_| is_there) {
+            request.headers.insert(HeaderName::from_static("authorization"), token);
+        }
+        request
+    }
+}
+
 impl Pages {
-    /// The pages of the registry at an address: that of the host, or of its list of servers.
-    pub fn new(client: Client, base: &Url, wanted: &Wanted) -> Self {
-        let mut address = base.clone();
+    /// The pages of the registry where somebody asks: at the host, or at its list of servers.
+    pub fn new(asker: Asker, wanted: &Wanted) -> Self {
+        let mut address = asker.place.clone();
         let path = address.path().trim_end_matches('/').to_owned();
         let path = match path.rsplit('/').next() {
             Some("servers") => path,
@@ -102,6 +137,8 @@ impl Pages {
         {
             let mut query = address.query_pairs_mut();
             query.append_pair("limit", PAGE);
+            // Whoever imports again must learn of what was taken back.
+            query.append_pair("include_deleted", "true");
             if wanted.latest {
                 query.append_pair("version", "latest");
             }
@@ -113,7 +150,7 @@ impl Pages {
             }
         }
         Self {
-            client,
+            asker,
             address,
             cursor: wanted.cursor.clone(),
             seen: HashSet::new(),
@@ -142,7 +179,7 @@ impl Pages {
         if let Some(cursor) = &self.cursor {
             address.query_pairs_mut().append_pair("cursor", cursor);
         }
-        let response = ask(&self.client, &address, PAGE_BYTES, self.pause).await?;
+        let response = ask(&self.asker, &address, PAGE_BYTES, self.pause).await?;
         let page: Page = read(&response.body).map_err(PageError::Unreadable)?;
         let next = page.metadata.as_ref().and_then(|metadata| metadata.next_cursor.clone());
         match next.filter(|next| !next.is_empty()) {
@@ -162,27 +199,24 @@ impl Pages {
 }
 
 /// The dump of a registry, or a page of a catalog, from an address of its own; and where it goes on.
-pub async fn dump(client: &Client, address: &Url) -> Result<(Vec<u8>, Option<Url>), PageError> {
-    let answer = ask(client, address, DUMP_BYTES, PAUSE.0).await?;
+pub async fn dump(asker: &Asker, address: &Url) -> Result<(Vec<u8>, Option<Url>), PageError> {
+    let answer = ask(asker, address, DUMP_BYTES, PAUSE.0).await?;
     let next = link::next(&answer.headers, &answer.url);
     Ok((answer.body, next))
 }
 
 /// Asks until there is an answer that will not be another one later.
 async fn ask(
-    client: &Client,
+    asker: &Asker,
     address: &Url,
     most: u64,
     mut pause: Duration,
 ) -> Result<Response, PageError> {
     let mut attempt = 1;
     loop {
-        let mut request = Request::new(Method::GET, address.clone());
-        request.within = WITHIN;
-        request.most = most;
         let is_last = attempt >= ATTEMPTS;
         let mut wait = pause;
-        match client.send(request).await {
+        match asker.client.send(asker.request(address, most)).await {
             Ok(response) if response.status.is_success() => return Ok(response),
             Ok(response) => {
                 let status = response.status.as_u16();
@@ -214,26 +248,36 @@ fn told(body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use egress::Rules;
-    use egress::resolve::SystemResolver;
-
     use super::*;
 
     #[test]
     fn the_address_of_a_registry_may_be_written_in_several_ways() {
-        for (address, path) in [
+        for (typed, path) in [
             ("http://127.0.0.1:1", "/v0.1/servers"),
             ("http://127.0.0.1:1/", "/v0.1/servers"),
             ("http://127.0.0.1:1/api/", "/api/v0.1/servers"),
             ("http://127.0.0.1:1/v0", "/v0/servers"),
             ("http://127.0.0.1:1/v0.1/servers", "/v0.1/servers"),
         ] {
-            let client = Client::new(Rules::default(), Arc::new(SystemResolver::default()));
-            let base = Url::parse(address).expect("an address");
-            let pages = Pages::new(client.expect("a client"), &base, &Wanted::default());
-            assert_eq!(pages.address.path(), path, "{address}");
+            let address = Address::parse(typed).expect("an address");
+            let asker = Asker::new(&address, None).expect("a client");
+            let pages = Pages::new(asker, &Wanted::default());
+            assert_eq!(pages.address.path(), path, "{typed}");
         }
+    }
+    #[test]
+    fn a_token_is_shown_where_it_is_for() {
+        let token = Token::parse("haft_x").expect("a token");
+        let shown = |place: &str, asked: &str| {
+            let address = Address::parse(place).expect("an address");
+            let asker = Asker::new(&address, Some(&token)).expect("a client");
+            let request = asker.request(&Url::parse(asked).expect("an address"), 1);
+            request.headers.contains_key("authorization")
+        };
+        assert!(shown("https://a.example", "https://a.example/v0.1/servers"));
+        for other in ["https://b.example/", "https://a.example:8443/", "http://a.example/"] {
+            assert!(!shown("https://a.example", other), "{other}");
+        }
+        assert!(!shown("http://a.example", "http://a.example/"), "everybody could read it");
     }
 }

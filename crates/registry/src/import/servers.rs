@@ -5,7 +5,7 @@ use manifest::document::{Options, check};
 use manifest::finding::Severity;
 use serde_json::Value;
 
-use super::{Item, NoPackage, packed};
+use super::{Deleted, Item, NoPackage, packed};
 use crate::mcp::{Official, Server};
 
 /// What the manifest of a package is called that is nothing but a server.json.
@@ -41,17 +41,23 @@ fn of_value(value: &Value) -> Option<Server> {
 }
 
 fn of_entry(entry: &Server, from: &str, at: usize) -> Item {
-    let text = |key: &str| entry.server.get(key).and_then(Value::as_str).unwrap_or("?");
-    let from = format!("{from}#{at} {} {}", text("name"), text("version"));
-    let status = entry.meta.official.as_ref().map(|official| official.status.as_str());
-    if status == Some(Official::DELETED) {
-        let why = NoPackage::Skipped("it was deleted there".to_owned());
-        return Item { from, id: None, package: Err(why) };
-    }
-    match of_server(&entry.server) {
-        Ok(bytes) => Item::made(from, bytes),
-        Err(why) => Item::refused(from, why),
-    }
+    let text = |key: &str| entry.server.get(key).and_then(Value::as_str);
+    let (name, version) = (text("name"), text("version"));
+    let from = format!("{from}#{at} {} {}", name.unwrap_or("?"), version.unwrap_or("?"));
+    let official = entry.meta.official.as_ref();
+    let deleted = official.filter(|official| official.status == Official::DELETED);
+    let package = match (of_server(&entry.server), deleted) {
+        (Ok(package), None) => Ok(package),
+        (Err(why), None) => Err(NoPackage::Refused(why)),
+        (Ok(package), Some(official)) => {
+            let why = official.status_message.as_deref().unwrap_or_default();
+            let why = why.chars().filter(|c| !c.is_control()).take(Official::MESSAGE).collect();
+            Err(NoPackage::Deleted(Deleted { package, why }))
+        }
+        (Err(_), Some(_)) => Err(NoPackage::Skipped("it was deleted there".to_owned())),
+    };
+    let listed = name.map(str::to_owned).zip(version.map(str::to_owned));
+    Item { listed, ..Item::new(from, package) }
 }
 
 /// The package of a server.json. Keys stand in the order of their letters, so that it does not matter in which
@@ -99,14 +105,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_entry_stops_no_other_and_a_deleted_one_is_passed_over() {
+    fn a_bad_entry_stops_no_other_and_a_deleted_one_is_told_as_such() {
         let official = "io.modelcontextprotocol.registry/official";
         let dump = json!({"servers": [
             {"server": weather()},
             {"server": {"name": "no-slash", "description": "x", "version": "1"}},
             42,
             weather(),
-            {"server": weather(), "_meta": {official: {"status": "deleted"}}},
+            {"server": weather(), "_meta": {official: {"status": "deleted", "statusMessage": "it\u{7} rains"}}},
+            {"server": {"name": "no-slash"}, "_meta": {official: {"status": "deleted"}}},
         ]});
         let items = of_dump(&dump, "dump").unwrap_or_default();
         let kinds: Vec<_> = items
@@ -115,9 +122,15 @@ mod tests {
                 Ok(_) => "made",
                 Err(NoPackage::Skipped(_)) => "skipped",
                 Err(NoPackage::Refused(_)) => "refused",
+                Err(NoPackage::Deleted(_)) => "deleted",
             })
             .collect();
-        assert_eq!(kinds, ["made", "refused", "refused", "made", "skipped"]);
+        assert_eq!(kinds, ["made", "refused", "refused", "made", "deleted", "skipped"]);
+        let package = of_server(&weather()).unwrap();
+        let deleted = Deleted { package, why: "it rains".to_owned() };
+        assert_eq!(items[4].package, Err(NoPackage::Deleted(deleted)));
+        let listed = Some(("com.example/weather".to_owned(), "1.0.0".to_owned()));
+        assert_eq!((&items[4].listed, &items[5].listed), (&listed, &None));
         assert!(items[0].from.contains("com.example/weather 1.0.0"));
         assert_eq!(of_dump(&json!({"tools": []}), "x"), None);
         assert_eq!(of_dump(&json!("x"), "x"), None);

@@ -164,6 +164,58 @@ fn an_index_yields_its_manifests_and_one_bad_entry_is_a_warning() {
 }
 
 #[test]
+fn an_index_is_read_to_its_end_at_one_place() {
+    let desk = Desk::new();
+    let manifest = |id: &str| {
+        let text = example("install-manifest/word-count/manifest.json");
+        let mut manifest: Value = serde_json::from_slice(&text).unwrap();
+        manifest["tool"]["id"] = id.into();
+        Reply::json(&manifest)
+    };
+    let site = StandIn::new(move |asked, _| {
+        let page = |id: &str, url: &str| Reply::json(&index(&[(id, url)]));
+        match asked.path.as_str() {
+            "/install-manifests.json" => {
+                page("one", "/m/one").with("link", "<?after=one>; rel=\"next\"")
+            }
+            "/install-manifests.json?after=one" => {
+                page("two", "/m/two").with("link", "</more>; rel=next")
+            }
+            // What was listed before is not replaced by a later page.
+            "/more" => Reply::json(&index(&[("one", "/m/other"), ("three", "/m/three")])),
+            "/astray/install-manifests.json" => {
+                page("one", "/m/one").with("link", "<http://127.0.0.1:1/>; rel=next")
+            }
+            "/circle/install-manifests.json" => {
+                page("one", "/m/one").with("link", "</circle/install-manifests.json>; rel=next")
+            }
+            "/broken/install-manifests.json" => {
+                page("one", "/m/one").with("link", "</gone>; rel=next")
+            }
+            other => other.strip_prefix("/m/").map_or_else(|| Reply::new(404, ""), manifest),
+        }
+    });
+    let read = |path: &str| {
+        let fetcher = desk.fetcher(&format!("{}{path}/install-manifests.json", site.url), None);
+        let catalog = Catalog::new("c", Place::WellKnown(fetcher));
+        let packages = wait(catalog.packages())?;
+        let ids: Vec<_> = packages.map(|one| one.id.clone()).collect();
+        Ok::<_, FetchError>((ids, wait(catalog.warnings())?.join("\n")))
+    };
+    let (ids, warnings) = read("").unwrap();
+    assert_eq!(ids, ["one", "three", "two"]);
+    assert!(warnings.contains("`one` is there already"), "{warnings}");
+    assert!(!site.paths().contains(&"/m/other".to_owned()));
+    let (ids, warnings) = read("/astray").unwrap();
+    assert_eq!(ids, ["one"]);
+    assert!(warnings.contains("127.0.0.1:1"), "{warnings}");
+    let (ids, warnings) = read("/circle").unwrap();
+    assert_eq!(ids, ["one"]);
+    assert!(warnings.contains("it goes on"), "{warnings}");
+    assert!(read("/broken").is_err(), "half an index is not taken for a whole one");
+}
+
+#[test]
 fn what_is_no_index_is_refused() {
     for body in ["{}", "[]", "{\"version\":\"1\",\"manifests\":{}}", "\u{0}"] {
         let desk = Desk::new();

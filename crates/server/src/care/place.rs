@@ -218,7 +218,7 @@ pub(super) enum Source {
 pub(super) enum Part {
     Head(Head),
     /// The rows, in a file of ours, with the digest of what it holds.
-    Rows(NamedTempFile, Digest),
+    Rows(File, Digest),
     Tail(Tail),
     /// A package file under its name; whether the bytes are of that digest is for whoever keeps them.
     Blob(Digest, Vec<u8>),
@@ -230,9 +230,10 @@ impl Source {
         Ok(if found.is_dir() { Self::Folder(from.into()) } else { Self::Tar(from.into()) })
     }
 
-    /// Gives each part to `take`, in order, and waits until it is taken.
+    /// Gives each part to `take`, in order, and waits until it is taken. In the folder `room` there is room for the rows.
     pub(super) async fn read(
         &self,
+        room: &Path,
         mut take: impl AsyncFnMut(Part) -> Result<(), CareError>,
     ) -> Result<(), CareError> {
         match self {
@@ -250,7 +251,7 @@ impl Source {
                         return Err(CareError::NoBackup(format!("`{name}` is no file")));
                     }
                     let size = entry.size();
-                    take(part(&name, size, &mut entry)?).await?;
+                    take(part(&name, size, &mut entry, room)?).await?;
                 }
                 Ok(())
             }
@@ -263,7 +264,7 @@ impl Source {
                 };
                 for name in [HEAD, ROWS] {
                     let (size, mut file) = open(name)?;
-                    take(part(name, size, &mut file)?).await?;
+                    take(part(name, size, &mut file, room)?).await?;
                 }
                 let inside = |folder: &Path| -> Result<Vec<PathBuf>, CareError> {
                     let entries = match std::fs::read_dir(folder) {
@@ -279,17 +280,17 @@ impl Source {
                     for blob in inside(&shelf)? {
                         let name = blob.strip_prefix(path).unwrap_or(&blob).display().to_string();
                         let (size, mut file) = open(&name)?;
-                        take(part(&name, size, &mut file)?).await?;
+                        take(part(&name, size, &mut file, room)?).await?;
                     }
                 }
                 let (size, mut file) = open(TAIL)?;
-                take(part(TAIL, size, &mut file)?).await
+                take(part(TAIL, size, &mut file, room)?).await
             }
         }
     }
 }
 
-fn part(name: &str, size: u64, from: &mut dyn Read) -> Result<Part, CareError> {
+fn part(name: &str, size: u64, from: &mut dyn Read, room: &Path) -> Result<Part, CareError> {
     let whole = |most: u64, from: &mut dyn Read| {
         if size > most {
             return Err(CareError::NoBackup(format!("`{name}` has {size} bytes")));
@@ -314,7 +315,7 @@ fn part(name: &str, size: u64, from: &mut dyn Read) -> Result<Part, CareError> {
             tail.map(Part::Tail).map_err(|error| CareError::NoBackup(error.to_string()))
         }
         ROWS => {
-            let mut file = NamedTempFile::new().map_err(failed("a temporary file"))?;
+            let mut file = tempfile::tempfile_in(room).map_err(failed(room))?;
             let mut hasher = package::digest::Hasher::default();
             let mut piece = vec![0; 1 << 16];
             loop {
@@ -323,7 +324,7 @@ fn part(name: &str, size: u64, from: &mut dyn Read) -> Result<Part, CareError> {
                     break;
                 }
                 hasher.update(&piece[..count]);
-                file.write_all(&piece[..count]).map_err(failed("a temporary file"))?;
+                file.write_all(&piece[..count]).map_err(failed(room))?;
             }
             Ok(Part::Rows(file, hasher.finish()))
         }

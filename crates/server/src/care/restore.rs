@@ -38,12 +38,13 @@ pub enum Others {
     TakeOver,
 }
 
-/// Restores a backup into a registry in which nothing is.
+/// Restores a backup into a registry in which nothing is. Its rows are in the folder `room` for a while, without a name.
 pub async fn restore(
     store: &Store,
     blobs: &Blobs,
     from: &Path,
     others: Others,
+    room: &Path,
 ) -> Result<Restored, CareError> {
     if let Some(table) = store.first_with_rows().await? {
         return Err(CareError::NotEmpty(table));
@@ -57,7 +58,7 @@ pub async fn restore(
     let mut head: Option<Head> = None;
     let mut rows = None;
     let mut tail: Option<Tail> = None;
-    let read = source.read(async |part| {
+    let read = source.read(room, async |part| {
         match (part, &head) {
             (Part::Head(found), None) => {
                 if found.format != Head::FORMAT {
@@ -89,18 +90,16 @@ pub async fn restore(
         Ok(())
     });
     read.await?;
-    let (Some(head), Some(rows)) = (head, rows) else {
+    let (Some(head), Some(mut rows)) = (head, rows) else {
         return Err(CareError::NoBackup("it has no head or no rows".to_owned()));
     };
     let tail = tail.filter(|tail| tail.files == restored.files);
     let tail = tail.ok_or_else(|| CareError::Damaged("it ends too early".to_owned()))?;
-    let mut rows = rows.into_file();
-    let temporary = "a temporary file";
-    rows.rewind().map_err(failed(temporary))?;
+    rows.rewind().map_err(failed(room))?;
     let missing: HashSet<&str> = tail.missing.iter().map(String::as_str).collect();
     let mut seen = HashSet::new();
     for line in BufReader::new(&rows).lines() {
-        let line = line.map_err(failed(temporary))?;
+        let line = line.map_err(failed(room))?;
         // Several versions may have the same file.
         let Some(digest) = digest_of(&line).filter(|digest| seen.insert(*digest)) else { continue };
         match blobs.size(digest).await {
@@ -114,7 +113,7 @@ pub async fn restore(
             Err(error) => return Err(error.into()),
         }
     }
-    rows.rewind().map_err(failed(temporary))?;
+    rows.rewind().map_err(failed(room))?;
     restored.rows = store.load(BufReader::new(rows).lines()).await?;
     if restored.rows != head.rows {
         return Err(CareError::Damaged("rows are missing".to_owned()));

@@ -107,10 +107,8 @@ impl Keys {
         let is_within = |moment: Option<Instant>, time| {
             moment.is_some_and(|moment| now.duration_since(moment) < time)
         };
-        if is_within(known.fetched, self.asking.fresh)
-            && let Some(key) = key_of(&known.keys, id)
-        {
-            return usable(key, algorithm);
+        if is_within(known.fetched, self.asking.fresh) && !keys_of(&known.keys, id).is_empty() {
+            return first_usable(&known.keys, id, algorithm);
         }
         if is_within(known.asked, self.asking.rest) {
             return Err(match &known.failed {
@@ -123,9 +121,7 @@ impl Keys {
             Ok(keys) => {
                 *known =
                     Known { keys, fetched: Some(now), asked: Some(Instant::now()), failed: None };
-                key_of(&known.keys, id)
-                    .ok_or(KeysError::NoKey)
-                    .and_then(|key| usable(key, algorithm))
+                first_usable(&known.keys, id, algorithm)
             }
             Err(why) => {
                 known.asked = Some(Instant::now());
@@ -144,12 +140,22 @@ impl Keys {
     }
 }
 
-/// The key of this id; without one, the only key there is.
-fn key_of<'k>(keys: &'k [Jwk], id: Option<&str>) -> Option<&'k Jwk> {
+/// The keys of this id, which several kinds may have; without one, the only key there is.
+fn keys_of<'k>(keys: &'k [Jwk], id: Option<&str>) -> Vec<&'k Jwk> {
     match id {
-        Some(_) => keys.iter().find(|key| key.common.key_id.as_deref() == id),
-        None => keys.first().filter(|_| keys.len() == 1),
+        Some(_) => keys.iter().filter(|key| key.common.key_id.as_deref() == id).collect(),
+        None => keys.first().filter(|_| keys.len() == 1).into_iter().collect(),
     }
+}
+
+/// The first key of this id that such signatures are checked with.
+fn first_usable(
+    keys: &[Jwk],
+    id: Option<&str>,
+    algorithm: Algorithm,
+) -> Result<DecodingKey, KeysError> {
+    let mut usable = keys_of(keys, id).into_iter().filter_map(|key| usable(key, algorithm).ok());
+    usable.next().ok_or(KeysError::NoKey)
 }
 
 /// The key, if it is one to check such signatures with.
@@ -260,9 +266,15 @@ mod tests {
     #[test]
     fn a_key_is_found_by_its_id_or_when_it_is_alone() {
         let keys = [key(&json!({})), key(&json!({"kid": "b"}))];
-        assert!(key_of(&keys, Some("b")).is_some());
-        assert!(key_of(&keys, Some("c")).is_none());
-        assert!(key_of(&keys, None).is_none());
-        assert!(key_of(&keys[..1], None).is_some());
+        assert_eq!(keys_of(&keys, Some("b")).len(), 1);
+        assert!(keys_of(&keys, Some("c")).is_empty());
+        assert!(keys_of(&keys, None).is_empty());
+        assert_eq!(keys_of(&keys[..1], None).len(), 1);
+        let same = [key(&json!({"use": "enc"})), key(&json!({}))];
+        assert!(first_usable(&same, Some("a"), Algorithm::ES256).is_ok());
+        assert_eq!(
+            first_usable(&same[..1], Some("a"), Algorithm::ES256).err(),
+            Some(KeysError::NoKey)
+        );
     }
 }

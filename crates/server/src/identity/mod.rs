@@ -31,8 +31,11 @@ use keys::{Keys, KeysError};
 const LONGEST: usize = 16 << 10;
 /// How far clocks may be apart, in seconds.
 const LEEWAY: u64 = 30;
-/// The longest life of an identity, in seconds: it is remembered so long.
+/// The longest life of an identity, in seconds.
 const LONGEST_LIFE: u64 = 24 * 3_600;
+/// How long an identity is remembered after nobody should take it any more, in seconds: clocks of replicas are apart too, and
+/// whoever was found to be good may wait for the database.
+const REMEMBERED: u64 = 600;
 /// How an identity may be signed. What needs a shared secret is not among them, whatever a rule says.
 const ALGORITHMS: [(Algorithm, &str); 9] = [
     (Algorithm::RS256, "RS256"),
@@ -142,8 +145,8 @@ pub struct Sworn {
     pub provenance: Provenance,
     /// What the identity is known by.
     pub hash: String,
-    /// Until when it would be good, in milliseconds since 1970.
-    pub expires_at: u64,
+    /// Until when it must be remembered, in milliseconds since 1970.
+    pub remembered_until: u64,
 }
 
 /// Whether a rule can be one.
@@ -251,7 +254,7 @@ fn sworn<'r>(
         namespace,
         provenance: claims::provenance(claims, issuer),
         hash: hash(identity, claims, issuer),
-        expires_at: (end + LEEWAY) * 1_000,
+        remembered_until: (end + LEEWAY + REMEMBERED) * 1_000,
     })
 }
 
@@ -341,6 +344,25 @@ mod tests {
         for bad in ["http://issuer.example", "ftp://x", "x", "https://a:b@c", "https://x#y"] {
             assert!(check_address(bad).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_identity_is_remembered_for_longer_than_it_is_taken() {
+        let rule = NewPublisher {
+            issuer: "https://issuer.example".into(),
+            keys: None,
+            audience: "registry".into(),
+            claims: [("repository".to_owned(), "acme/tools".to_owned())].into(),
+            algorithms: vec!["ES256".into()],
+            namespace: "acme".into(),
+        };
+        let rule = Publisher::new("a".to_owned(), rule, 0);
+        let claims =
+            serde_json::json!({"aud": "registry", "repository": "acme/tools", "exp": 1_000});
+        let claims = claims.as_object().unwrap();
+        let sworn = sworn("a.b.c", "https://issuer.example", claims, [&rule].into_iter(), None);
+        // Seconds are counted whole where it is looked at, and clocks are apart on either side.
+        assert!(sworn.unwrap().remembered_until > (1_000 + 2 * LEEWAY + 1) * 1_000);
     }
 
     #[test]

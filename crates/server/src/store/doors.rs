@@ -39,8 +39,6 @@ pub struct ServerRow {
 pub struct ServerQuery {
     /// The name and the version that come before.
     pub after: Option<(String, String)>,
-    /// A part of their words, in small letters.
-    pub search: Option<String>,
     /// Those that have changed at this moment or later.
     pub updated_since: Option<u64>,
     /// Which of their versions.
@@ -49,6 +47,8 @@ pub struct ServerQuery {
     pub with_deleted: bool,
     /// The one of this name alone.
     pub name: Option<String>,
+    /// Those of these names alone: not so many that they are a table of their own.
+    pub names: Option<Vec<String>>,
     /// Those among the names of this namespace alone.
     pub namespace: Option<String>,
 }
@@ -56,9 +56,8 @@ pub struct ServerQuery {
 impl ServerQuery {
     /// Whether the database may look through all servers before it has found enough.
     fn is_scan(&self) -> bool {
-        let is_narrow = self.search.is_some()
-            || self.updated_since.is_some()
-            || self.namespace.is_some()
+        let is_narrow = self.updated_since.is_some()
+            || (self.namespace.is_some() && self.names.is_none())
             || matches!(self.version, AskedVersion::Exactly(_));
         is_narrow && self.name.is_none()
     }
@@ -106,9 +105,11 @@ impl Store {
              v.updated_at, v.yanked_at, v.yank_reason, p.latest FROM ",
         );
         // `SQLite` begins with the table on the left: by name, or by when it was changed.
-        asked.push(match query.updated_since {
-            None => "packages p CROSS JOIN versions v",
-            Some(_) => "versions v CROSS JOIN packages p",
+        let by_change = query.updated_since.is_some() && query.names.is_none();
+        asked.push(if by_change {
+            "versions v CROSS JOIN packages p"
+        } else {
+            "packages p CROSS JOIN versions v"
         });
         asked
             .push(" WHERE v.package = p.id AND p.server_name IS NOT NULL AND v.server IS NOT NULL");
@@ -116,6 +117,13 @@ impl Store {
         asked.push(" AND v.channel = 'stable'");
         if let Some(name) = &query.name {
             asked.push(" AND p.server_name = ").push_bind(name.clone());
+        }
+        if let Some(names) = &query.names {
+            asked.push(" AND p.server_name IN (");
+            for (at, name) in names.iter().enumerate() {
+                asked.push(if at > 0 { ", " } else { "" }).push_bind(name.clone());
+            }
+            asked.push(")");
         }
         if let Some(namespace) = &query.namespace {
             asked.push(" AND p.namespace = ").push_bind(namespace.clone());
@@ -125,11 +133,6 @@ impl Store {
             asked.push(" AND p.server_name >= ").push_bind(name.clone());
             asked.push(" AND (p.server_name > ").push_bind(name.clone());
             asked.push(" OR v.version > ").push_bind(version.clone()).push(")");
-        }
-        if let Some(words) = &query.search {
-            let escaped = words.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-            asked.push(" AND v.server_words LIKE ").push_bind(format!("%{escaped}%"));
-            asked.push(" ESCAPE '\\'");
         }
         if let Some(since) = query.updated_since {
             asked.push(" AND v.updated_at >= ").push_bind(stored(since));

@@ -15,6 +15,8 @@ pub struct Changed {
     pub number: i64,
     /// Whose names it is among.
     pub namespace: String,
+    /// Its name in the MCP world, where it is a server.
+    pub server: Option<String>,
     /// What is found of it; none when no version is offered to everybody.
     pub offered: Option<Offered>,
     /// What those find who ask for beta versions, where it is something else.
@@ -48,7 +50,7 @@ impl Store {
     /// What is found of the packages that were changed after the change of this number, in order, at most `limit`:
     /// for whoever has the index already. One row that cannot be read makes all of it useless.
     pub async fn found(&self, after: i64, limit: u32) -> Result<Vec<Changed>, StoreError> {
-        let columns = "p.id, p.changed, v.found, p.namespace, b.found";
+        let columns = "p.id, p.changed, v.found, p.namespace, b.found, p.server_name";
         let rows = self.columns(columns, after, limit).await.map_err(StoreError::query(READ))?;
         let offered =
             |found: Option<String>| found.map(|found| Offered { entry: Vec::new(), found });
@@ -57,6 +59,7 @@ impl Store {
                 id: row.try_get(0)?,
                 number: row.try_get(1)?,
                 namespace: row.try_get(3)?,
+                server: row.try_get(5)?,
                 offered: offered(row.try_get(2)?),
                 ahead: offered(row.try_get(4)?),
             })
@@ -74,7 +77,8 @@ impl Store {
     }
 
     async fn rows(&self, after: i64, limit: u32) -> Result<Vec<Changed>, sqlx::Error> {
-        let columns = "p.id, p.changed, v.entry, v.found, p.namespace, b.entry, b.found";
+        let columns =
+            "p.id, p.changed, v.entry, v.found, p.namespace, b.entry, b.found, p.server_name";
         let rows = self.columns(columns, after, limit).await?;
         rows.iter().map(changed).collect()
     }
@@ -131,7 +135,7 @@ impl Store {
             Err(error) => return Err(StoreError::query(READ)(error)),
         };
         let offered = Some(Offered { entry: Vec::new(), found: String::new() });
-        Ok(Changed { id, number, namespace, offered, ahead: None })
+        Ok(Changed { id, number, namespace, server: None, offered, ahead: None })
     }
 }
 
@@ -145,6 +149,7 @@ fn changed(row: &AnyRow) -> Result<Changed, sqlx::Error> {
         id: row.try_get(0)?,
         number: row.try_get(1)?,
         namespace: row.try_get(4)?,
+        server: row.try_get(7)?,
         offered: offered([2, 3])?,
         ahead: offered([5, 6])?,
     })

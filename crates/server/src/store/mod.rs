@@ -114,6 +114,14 @@ impl Engine {
             Engine::Postgres => "BYTEA",
         }
     }
+
+    /// How the order of bytes is asked for, where it is not the usual one.
+    fn by_bytes(self) -> &'static str {
+        match self {
+            Engine::Sqlite => "",
+            Engine::Postgres => "COLLATE \"C\"",
+        }
+    }
 }
 
 impl Store {
@@ -273,15 +281,18 @@ mod tests {
         let soon = Duration::from_millis(200);
         let plain = ServerQuery::default();
         let named = ServerQuery { name: Some("a/b".to_owned()), ..ServerQuery::default() };
-        for quick in [&plain, &named] {
+        let names = Some(vec!["a/b".to_owned(), "a/c".to_owned()]);
+        let found = ServerQuery { names: names.clone(), ..plain.clone() };
+        for quick in [&plain, &named, &found] {
             assert!(tokio::time::timeout(PATIENCE, store.servers(quick, 1)).await.is_ok());
         }
-        let search = ServerQuery { search: Some("x".to_owned()), ..plain.clone() };
         let since = ServerQuery { updated_since: Some(1), ..plain.clone() };
         let version =
             ServerQuery { version: AskedVersion::Exactly("1.0.0".to_owned()), ..plain.clone() };
+        // Of names there can be many, and few that have it.
+        let among = ServerQuery { names, ..since.clone() };
         let namespace = ServerQuery { namespace: Some("acme".to_owned()), ..plain };
-        for slow in [search, since, version, namespace] {
+        for slow in [since, among, version, namespace] {
             let waits = tokio::time::timeout(soon, store.servers(&slow, 1)).await;
             assert!(waits.is_err(), "{slow:?}");
         }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use registry::Provenance;
 use sqlx::Row;
+use sqlx::any::AnyRow;
 
+use super::each::Read;
 use super::{Store, StoreError, read};
 
 const READ: &str = "look for a namespace";
@@ -40,36 +42,33 @@ pub struct Build {
 impl Store {
     /// What is known of a namespace. It costs the same however many tools there are.
     pub async fn namespace(&self, name: &str) -> Result<Namespace, StoreError> {
-        let rows = sqlx::query(
+        let asked = sqlx::query(
             "SELECT v.signers, v.provenance, v.published_at FROM packages p \
              JOIN versions v ON v.package = p.id \
              WHERE p.namespace = $1 AND v.channel IN ('stable', 'beta') \
              ORDER BY p.changed DESC LIMIT $2",
-        )
-        .bind(name)
-        .bind(LOOKED_AT)
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query(READ))?;
+        );
+        let version = |row: &AnyRow| -> Result<(String, Option<String>, i64), sqlx::Error> {
+            Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
+        };
+        let asked = asked.bind(name).bind(LOOKED_AT);
+        let Read { rows, unread } = self.each(asked, READ, version).await?;
         let mut known = Namespace {
             owners: self.owners_in(name).await?,
-            is_cut: i64::try_from(rows.len()).is_ok_and(|count| count == LOOKED_AT),
+            is_cut: i64::try_from(rows.len() + unread).is_ok_and(|count| count == LOOKED_AT),
             ..Namespace::default()
         };
         let (mut keys, mut builds) = (BTreeMap::new(), BTreeMap::new());
-        for row in rows {
-            let signers: String = row.try_get(0).map_err(StoreError::query(READ))?;
+        for (signers, provenance, published_at) in rows {
             for key in signers.split_whitespace() {
                 *keys.entry(key.to_owned()).or_default() += 1;
             }
-            let provenance: Option<String> = row.try_get(1).map_err(StoreError::query(READ))?;
             let sworn = provenance.and_then(|text| serde_json::from_str::<Provenance>(&text).ok());
             if let Some(Provenance { issuer, subject, repository, .. }) = sworn {
                 let build = Build { of: repository.unwrap_or(subject), issuer };
                 *builds.entry(build).or_default() += 1;
             }
-            let published_at = read(row.try_get(2).map_err(StoreError::query(READ))?);
-            known.published_at = known.published_at.max(Some(published_at));
+            known.published_at = known.published_at.max(Some(read(published_at)));
         }
         (known.keys, known.builds) = (most_used(keys), most_used(builds));
         Ok(known)
@@ -77,23 +76,16 @@ impl Store {
 
     async fn owners_in(&self, namespace: &str) -> Result<Vec<(String, usize)>, StoreError> {
         // In this order: there are far fewer owners than packages.
-        let rows = sqlx::query(
+        let asked = sqlx::query(
             "SELECT o.namespace, COUNT(*) FROM owners o CROSS JOIN packages p \
              WHERE p.id = o.package AND p.namespace = $1 AND p.latest IS NOT NULL \
              GROUP BY o.namespace ORDER BY COUNT(*) DESC, o.namespace LIMIT $2",
-        )
-        .bind(namespace)
-        .bind(OWNERS)
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query(READ))?;
-        let mut owners = Vec::with_capacity(rows.len());
-        for row in rows {
-            let count: i64 = row.try_get(1).map_err(StoreError::query(READ))?;
-            let name = row.try_get(0).map_err(StoreError::query(READ))?;
-            owners.push((name, usize::try_from(count).unwrap_or_default()));
-        }
-        Ok(owners)
+        );
+        let owner = |row: &AnyRow| -> Result<(String, usize), sqlx::Error> {
+            let count: i64 = row.try_get(1)?;
+            Ok((row.try_get(0)?, usize::try_from(count).unwrap_or_default()))
+        };
+        Ok(self.each(asked.bind(namespace).bind(OWNERS), READ, owner).await?.rows)
     }
 }
 

@@ -7,7 +7,8 @@ use super::{Engine, StoreError};
 /// What a version adds to the one before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// On both databases; `{bytes}` stands for the type of bytes.
+    /// On both databases; `{bytes}` stands for the type of bytes, `{by_bytes}` for an order in which every machine has
+    /// the same text at the same place.
     everywhere: &'static str,
     /// On `PostgreSQL` alone.
     postgres: &'static str,
@@ -60,6 +61,7 @@ async fn bring_through(pool: &AnyPool, engine: Engine, steps: &[Step]) -> Result
     let done = usize::try_from(version).unwrap_or(0);
     for step in steps.iter().skip(done) {
         let tables = step.everywhere.replace("{bytes}", engine.bytes());
+        let tables = tables.replace("{by_bytes}", engine.by_bytes());
         sqlx::raw_sql(AssertSqlSafe(tables)).execute(&mut *alone).await.map_err(failed)?;
         if engine == Engine::Postgres && !step.postgres.is_empty() {
             sqlx::raw_sql(step.postgres).execute(&mut *alone).await.map_err(failed)?;

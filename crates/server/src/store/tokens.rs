@@ -39,8 +39,8 @@ impl Token {
 pub struct Identity<'i> {
     /// What it is known by.
     pub hash: &'i str,
-    /// Until when it would be good, in milliseconds since 1970.
-    pub expires_at: u64,
+    /// Until when it must be remembered, in milliseconds since 1970.
+    pub remembered_until: u64,
 }
 
 /// How long after its end a token that was given for an identity is still listed, in milliseconds.
@@ -84,7 +84,7 @@ impl Store {
             "INSERT INTO identities (hash, expires_at) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING",
         )
         .bind(identity.hash)
-        .bind(stored(identity.expires_at))
+        .bind(stored(identity.remembered_until))
         .execute(&mut *connection)
         .await
         .map_err(StoreError::query(KEEP))?;
@@ -156,9 +156,11 @@ fn token_of(row: &AnyRow) -> Result<Token, sqlx::Error> {
         created_at: read(row.try_get(3)?),
         expires_at: number(4)?,
         revoked_at: number(5)?,
+        // A token that was given for an identity may do less than another: it is none where that cannot be read.
         provenance: {
             let text: Option<String> = row.try_get(6)?;
-            text.and_then(|text| serde_json::from_str(&text).ok())
+            let read = text.map(|text| serde_json::from_str(&text)).transpose();
+            read.map_err(|error| sqlx::Error::Decode(error.into()))?
         },
     })
 }

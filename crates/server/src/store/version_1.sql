@@ -11,7 +11,7 @@ CREATE TABLE packages (
     namespace TEXT NOT NULL,
     dialect TEXT NOT NULL,
     -- Its name in the MCP world, where it is a server.
-    server_name TEXT UNIQUE,
+    server_name TEXT {by_bytes} UNIQUE,
     -- The highest stable version that was not taken back.
     latest TEXT,
     -- The same among those that are stable or beta.
@@ -25,7 +25,7 @@ CREATE INDEX packages_by_namespace ON packages (namespace, changed);
 
 CREATE TABLE versions (
     package TEXT NOT NULL REFERENCES packages (id),
-    version TEXT NOT NULL,
+    version TEXT {by_bytes} NOT NULL,
     digest TEXT NOT NULL,
     size BIGINT NOT NULL,
     manifest_path TEXT NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE versions (
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,
     yank_reason TEXT,
-    -- The id of the token it was taken back with, and that token's role.
+    -- The id of the token it was taken back with, and as what: publish, admin, or operator of the registry.
     yanked_by TEXT,
     yanked_as TEXT,
     -- stable, beta, quarantine or rejected.
@@ -56,7 +56,6 @@ CREATE TABLE versions (
     updated_at BIGINT NOT NULL,
     -- What other worlds are told of it, ready to be sent: none where it cannot be told there.
     server TEXT,
-    server_words TEXT,
     listed TEXT,
     capability TEXT,
     PRIMARY KEY (package, version)
@@ -114,7 +113,7 @@ CREATE TABLE publishers (
 
 CREATE INDEX publishers_by_issuer ON publishers (issuer);
 
--- Identities that were exchanged already, as long as they would be good.
+-- Identities that were exchanged already, until somewhat after their end.
 CREATE TABLE identities (
     hash TEXT NOT NULL PRIMARY KEY,
     expires_at BIGINT NOT NULL

@@ -179,9 +179,9 @@ impl Store {
         sqlx::query(
             "INSERT INTO versions (package, version, digest, size, manifest_path, manifest, describe, \
              found, entry, runtime, signature, publisher, published_at, channel, provenance, \
-             updated_at, server, server_words, listed, capability, signers) \
+             updated_at, server, listed, capability, signers) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
-             $19, $20, $21)",
+             $19, $20)",
         )
         .bind(&new.id)
         .bind(&new.version)
@@ -200,7 +200,6 @@ impl Store {
         .bind(new.provenance.as_deref())
         .bind(stored(new.published_at))
         .bind(new.doors.server.as_deref())
-        .bind(new.doors.server_words.as_deref())
         .bind(new.doors.listed.as_deref())
         .bind(new.doors.capability.as_deref())
         .bind(&new.signers)

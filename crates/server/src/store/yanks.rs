@@ -3,7 +3,7 @@
 use super::versions::{FindError, commit, next, settle};
 use super::{Store, StoreError, stored};
 use crate::store::tokens::Token;
-use crate::token::Role;
+use crate::token::{Role, Scope};
 
 const YANK: &str = "take back a version";
 
@@ -12,13 +12,51 @@ const YANK: &str = "take back a version";
 pub enum Yanked {
     /// It is so.
     Done,
-    /// Somebody who may do more took it back: whoever only publishes does not change that.
-    Held,
+    /// Somebody who may do more took it back, and only such as they change that.
+    Held(Standing),
+}
+
+/// As what somebody takes back a version, from those who may do least to those who may do most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Who publishes it.
+    Publisher,
+    /// Who administers its namespace.
+    Administrator,
+    /// Who administers the registry.
+    Operator,
+}
+
+impl Standing {
+    const ALL: [(Standing, &'static str); 3] = [
+        (Standing::Publisher, "publish"),
+        (Standing::Administrator, "admin"),
+        (Standing::Operator, "operator"),
+    ];
+
+    /// Who administers a namespace that owns a package beside its own is a publisher of it, no more.
+    fn of(token: &Token, namespace: &str) -> Self {
+        match (token.role, &token.scope) {
+            (Role::Admin, Scope::All) => Standing::Operator,
+            (Role::Admin, Scope::Namespace(own)) if own == namespace => Standing::Administrator,
+            (Role::Read | Role::Publish | Role::Review | Role::Admin, _) => Standing::Publisher,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The standing of that name. What nobody knows is the highest, so that damage lets nobody in.
+    fn named(name: &str) -> Self {
+        let known = Self::ALL.iter().find(|(_, known)| *known == name);
+        known.map_or(Standing::Operator, |(standing, _)| *standing)
+    }
 }
 
 impl Store {
     /// Takes back a version, or offers it again: then there is no reason. Who did so is kept, and what was taken
-    /// back by more than a publisher is not changed by one.
+    /// back by somebody who may do more is not changed.
     pub async fn yank(
         &self,
         id: &str,
@@ -30,18 +68,20 @@ impl Store {
         let mut change = self.change(YANK).await?;
         let connection = &mut *change.transaction;
         let number = next(connection, YANK).await?;
-        let held: Option<Option<String>> = sqlx::query_scalar(
-            "SELECT yanked_as FROM versions WHERE package = $1 AND version = $2",
+        let found: Option<(Option<String>, String)> = sqlx::query_as(
+            "SELECT v.yanked_as, p.namespace FROM versions v JOIN packages p ON p.id = v.package \
+             WHERE v.package = $1 AND v.version = $2",
         )
         .bind(id)
         .bind(version)
         .fetch_optional(&mut *connection)
         .await
         .map_err(StoreError::query(YANK))?;
-        let held = held.ok_or(FindError::NoVersion)?;
+        let (held, namespace) = found.ok_or(FindError::NoVersion)?;
+        let (held, standing) = (held.as_deref().map(Standing::named), Standing::of(by, &namespace));
         // From `next` on nobody else changes anything, so it is still so below.
-        if by.role == Role::Publish && held.is_some_and(|role| role != Role::Publish.name()) {
-            return Ok(Yanked::Held);
+        if let Some(held) = held.filter(|held| *held > standing) {
+            return Ok(Yanked::Held(held));
         }
         sqlx::query(
             "UPDATE versions SET yanked_at = $1, yank_reason = $2, yanked_by = $3, yanked_as = $4, \
@@ -50,7 +90,7 @@ impl Store {
         .bind(reason.map(|_| stored(now)))
         .bind(reason)
         .bind(reason.map(|_| by.id.as_str()))
-        .bind(reason.map(|_| by.role.name()))
+        .bind(reason.map(|_| standing.name()))
         .bind(stored(now))
         .bind(id)
         .bind(version)

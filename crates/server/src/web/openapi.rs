@@ -193,13 +193,7 @@ const PARAMETERS: [Parameter; 32] = [
         May::Match("^(|[1-9][0-9]?|100)$"),
         "How many servers; 30, at most 100",
     ),
-    (
-        "search",
-        "search",
-        "query",
-        May::BeShort(200),
-        "A part of the name, the title or the description",
-    ),
+    ("search", "search", "query", May::BeShort(200), "A part of the name"),
     (
         "since",
         "updated_since",

@@ -228,15 +228,21 @@ impl Refused {
     /// What is answered when something is not published or taken back.
     pub(super) fn change(error: ChangeError, asked: &str, version: Option<&str>) -> Self {
         use crate::store::versions::FindError;
+        use crate::store::yanks::Standing;
         match error {
             ChangeError::Upload(error) => error.into(),
             ChangeError::Role(action) => Self::role(action),
             ChangeError::OwnVersion => {
                 Self::forbidden("whoever published a version does not approve it")
             }
-            ChangeError::Held => Self::forbidden(
-                "an administrator took this version back; only an administrator offers it again",
-            ),
+            ChangeError::Held(by) => Self::forbidden(match by {
+                Standing::Operator => {
+                    "an operator of the registry took this version back; only one of them, with an admin token for all namespaces, offers it again"
+                }
+                Standing::Administrator | Standing::Publisher => {
+                    "an administrator took this version back; only an administrator offers it again"
+                }
+            }),
             ChangeError::Namespace(namespace) => Self::namespace(namespace),
             ChangeError::TooManyOwners => Self::new(
                 StatusCode::CONFLICT,

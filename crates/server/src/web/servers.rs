@@ -1,5 +1,6 @@
 //! The read side of the MCP registry API, version 0.1.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -31,6 +32,8 @@ const PAGE: (u32, u32) = (30, 100);
 const VERSIONS: u32 = 1_000;
 /// The longest text to look for.
 const SEARCH: usize = 200;
+/// The most names that the database is asked for at once.
+const NAMES: usize = 1_000;
 /// What stands between the name and the version in a cursor; neither holds it.
 const BETWEEN: char = '\n';
 /// The word for the highest version.
@@ -44,16 +47,51 @@ pub(super) async fn list(
 ) -> Result<Response, Wrong> {
     let headers = request.headers();
     let parameters = Parameters::read(request.uri().query())?;
-    let (mut query, limit) = asked(&parameters)?;
+    let (mut query, search, limit) = asked(&parameters)?;
     query.namespace = caller::namespace(&registry, &request, None)?;
     let base = base::of(&registry, request.uri(), headers)?;
     // One more than is told shows whether there are more.
-    let Read { mut rows, unread } =
-        registry.store.servers(&query, limit + 1).await.map_err(unavailable)?;
+    let read = match &search {
+        None => registry.store.servers(&query, limit + 1).await,
+        Some(part) => named(&registry, query, part, limit + 1).await,
+    };
+    let Read { mut rows, unread } = read.map_err(unavailable)?;
     let has_more = rows.len() + unread > limit as usize;
     rows.truncate(limit as usize);
     let next = rows.last().filter(|_| has_more).map(cursor);
     Ok(told(headers, &rows, &base, next))
+}
+
+/// The servers whose names hold these small letters. The names are found in memory, and the database is asked for those
+/// alone, for more at a time where few of them have what else is asked for.
+async fn named(
+    registry: &Registry,
+    mut query: ServerQuery,
+    part: &str,
+    limit: u32,
+) -> Result<Read<ServerRow>, StoreError> {
+    let mut found = Read { rows: Vec::new(), unread: 0 };
+    let mut from = match &query.after {
+        None => Bound::Unbounded,
+        Some((name, _)) => Bound::Included(name.clone()),
+    };
+    let mut most = limit as usize;
+    loop {
+        let after = from.as_ref().map(String::as_str);
+        let namespace = query.namespace.as_deref();
+        let names = registry.catalog.servers_holding(part, after, namespace, most);
+        let Some(last) = names.last().cloned() else { return Ok(found) };
+        query.names = Some(names);
+        let missing = limit.saturating_sub(u32::try_from(found.rows.len()).unwrap_or(limit));
+        let read = registry.store.servers(&query, missing).await?;
+        found.rows.extend(read.rows);
+        found.unread += read.unread;
+        if found.rows.len() + found.unread >= limit as usize {
+            return Ok(found);
+        }
+        from = Bound::Excluded(last);
+        most = (most * 4).min(NAMES);
+    }
 }
 
 /// What is beneath `/v0.1/servers/`: the versions of a server, or one of them.
@@ -118,7 +156,8 @@ pub(super) async fn unknown() -> Wrong {
     Wrong::new(StatusCode::NOT_FOUND, "Endpoint not found")
 }
 
-fn asked(parameters: &Parameters) -> Result<(ServerQuery, u32), Wrong> {
+/// Which servers are asked for, which part of their names, and how many.
+fn asked(parameters: &Parameters) -> Result<(ServerQuery, Option<String>, u32), Wrong> {
     let filled = |name: &str| parameters.get(name).filter(|value| !value.is_empty());
     let mut query = ServerQuery::default();
     let (default, most) = PAGE;
@@ -145,11 +184,9 @@ fn asked(parameters: &Parameters) -> Result<(ServerQuery, u32), Wrong> {
         })?;
         query.updated_since = Some(u64::try_from(moment.timestamp_millis()).unwrap_or(0));
     }
-    if let Some(text) = filled("search") {
-        if text.len() > SEARCH {
-            return Err(Wrong::parameter("search", text, "expected length <= 200"));
-        }
-        query.search = Some(text.to_lowercase());
+    let search = filled("search");
+    if let Some(text) = search.filter(|text| text.len() > SEARCH) {
+        return Err(Wrong::parameter("search", text, "expected length <= 200"));
     }
     query.version = match filled("version") {
         None => AskedVersion::All,
@@ -158,7 +195,7 @@ fn asked(parameters: &Parameters) -> Result<(ServerQuery, u32), Wrong> {
     };
     // Whoever follows the changes must learn of what was taken back.
     query.with_deleted = flag(parameters, "include_deleted")? || query.updated_since.is_some();
-    Ok((query, limit))
+    Ok((query, search.map(str::to_ascii_lowercase), limit))
 }
 
 fn flag(parameters: &Parameters, name: &str) -> Result<bool, Wrong> {

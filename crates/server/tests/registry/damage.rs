@@ -204,7 +204,10 @@ async fn a_row_that_cannot_be_read_breaks_no_list() {
     }
     let fresh = Store::file(&folder.join("fresh.db")).await.unwrap();
     let blobs = Blobs::folder(&folder.join("fresh-blobs")).unwrap();
-    assert_eq!(restore(&fresh, &blobs, &file, Others::Refuse).await.unwrap().rows, kept.rows);
+    assert_eq!(
+        restore(&fresh, &blobs, &file, Others::Refuse, &std::env::temp_dir()).await.unwrap().rows,
+        kept.rows
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,6 @@ use host::{CancellationToken, Host, Said, Tool};
 use package::digest::Digest;
 use prove::{Case, Ended, How, Report};
 use registry::{TestReport, TestedCase};
-use sandbox::Level;
 use serde_json::{Value, json};
 
 use crate::approver::Owner;
@@ -27,8 +26,6 @@ pub(super) struct Tested {
     tool: Option<Tool>,
     /// When they began, in milliseconds since 1970.
     ran_at: u64,
-    /// The walls they had.
-    level: Level,
 }
 
 /// Runs the tests of a package file that was made of a folder. One that has none is told of.
@@ -69,7 +66,7 @@ pub(super) fn run(
     let approver = Arc::new(Owner::new(home, ask, given));
     let how = How { folder: here, approver: Some(approver), called_off };
     let mut tell = |ended: &Ended| printer.note(&told(ended, &tool));
-    let (ran_at, level) = (server::service::now(), host.level());
+    let ran_at = server::service::now();
     let report = runtime.block_on(prove::run(&host, &tool, &cases, &how, &mut tell));
     runtime.block_on(host.settle());
     interrupt::nothing_runs();
@@ -82,7 +79,7 @@ pub(super) fn run(
     }
     let count = crate::commands::count(cases.len(), "test");
     printer.note(&format!("{count}: {} passed, {} failed", report.passed(), report.failed()));
-    Ok(Tested { report, tool: Some(tool), ran_at, level })
+    Ok(Tested { report, tool: Some(tool), ran_at })
 }
 
 /// The tests that the manifest lists, each once.
@@ -127,7 +124,7 @@ fn told(ended: &Ended, tool: &Tool) -> String {
 impl Tested {
     /// There was nothing to run.
     fn nothing() -> Self {
-        Self { report: Report::default(), tool: None, ran_at: 0, level: Level::L0 }
+        Self { report: Report::default(), tool: None, ran_at: 0 }
     }
 
     /// What the registry is told: how it went, of the package file of this digest; nothing where nothing was run.
@@ -147,7 +144,8 @@ impl Tested {
             cases: ended.iter().take(TestReport::MOST_CASES).map(case).collect(),
             ran_at: self.ran_at,
             took_ms: milliseconds(ended.iter().map(|one| one.took).sum()),
-            sandbox: Some(self.level.to_string()),
+            // Of a tool that is only asked over the network, nothing was run here.
+            sandbox: self.report.level().map(|level| level.to_string()),
             ran_by: concat!("haft ", env!("CARGO_PKG_VERSION")).to_owned(),
         })
     }

@@ -1,18 +1,17 @@
 //! `haft registry import`: what others hold, published in a registry of one's own.
 
-use std::collections::HashSet;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::Args;
-use egress::Rules;
-use egress::http::Client;
-use egress::resolve::SystemResolver;
+use package::digest::Digest;
 use package::limits::Limits;
 use registry::client::error::Kind;
-use registry::client::{Address, FetchError, Remote};
-use registry::import::remote::{PageError, Pages, Wanted, dump};
-use registry::import::{Item, NoPackage, folder, servers};
+use registry::client::{FetchError, Remote};
+use registry::import::remote::{Asker, PageError, Pages, Wanted, dump};
+use registry::import::{Deleted, Item, NoPackage, folder, servers};
 use registry::{Channel, Describe, Outcome as Became};
 use serde_json::{Value, json};
 use server::upload::Upload;
@@ -23,10 +22,11 @@ use crate::home::Home;
 use crate::owner;
 use crate::printer::{Printer, line};
 use crate::remote::{self, Known, Which};
+use told::Told;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "SOURCE is the address of an MCP registry, or of a dump of one that ends in .json; a file with a dump, a manifest, a bundle or a package; or a folder of those, also the tools/ folder of a Jumith hub. Everything is checked as any publish. The token is that of `haft publish`, and needs all namespaces that are imported. What is there already changes nothing, so an import that was broken off is simply started again.\n\nExamples:\n  haft registry import servers.json --registry http://127.0.0.1:7070 --dry-run\n  haft registry import https://mcp.example.com --latest\n  haft registry import hub/tools"
+    after_help = "SOURCE is the address of an MCP registry, or of a dump of one that ends in .json; a file with a dump, a manifest, a bundle or a package; or a folder of those, also the tools/ folder of a Jumith hub. Everything is checked as any publish. The token is that of `haft publish`, and needs all namespaces that are imported. What is there already changes nothing, so an import that was broken off is simply started again. A version that the source has deleted since is yanked here.\n\nExamples:\n  haft registry import servers.json --registry http://127.0.0.1:7070 --dry-run\n  haft registry import https://mcp.example.com --latest\n  haft registry import hub/tools"
 )]
 pub(super) struct ImportArgs {
     /// What to import: an address, a file or a folder
@@ -61,14 +61,16 @@ pub(super) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let remote = Known::new(home, ask)?.one(&args.which)?;
+    let known = Known::new(home, ask)?;
+    let remote = known.one(&args.which)?;
     let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
-    let mut import = Import { args, remote, json_wanted, printer, told: Told::default() };
-    let done = if is_address { import.address() } else { import.path() };
+    let (listed, told) = (BTreeMap::new(), Told { is_only_tried: args.dry_run, ..Told::default() });
+    let mut import = Import { args, remote, json_wanted, printer, listed, told };
+    let done = if is_address { import.address(&known) } else { import.path() };
+    let done = done.and_then(|()| import.look_for_missing());
     let told = &import.told;
     if json_wanted {
         let mut document = told.json();
-        document["dry_run"] = args.dry_run.into();
         document["next"] = told.cursor.clone().filter(|_| done.is_err()).into();
         printer.json(&document)?;
     }
@@ -76,22 +78,14 @@ pub(super) fn run(
         let message = format!("there is nothing to import in `{}`", args.source);
         return Err(Failure::new(Exit::NotFound, message));
     }
-    let imported = if args.dry_run { "would be imported" } else { "imported" };
     if !told.is_empty() || done.is_ok() {
-        printer.note(&format!(
-            "{} {imported}, {} there already, {} refused, {} passed over",
-            told.imported.len(),
-            told.unchanged.len(),
-            told.refused.len(),
-            told.skipped.len()
-        ));
+        printer.note(&told.summary());
     }
     done.map_err(|failure| match &told.cursor {
         Some(cursor) => failure.hint(format!("go on with --cursor {}", line(cursor))),
         None => failure,
     })?;
-    let is_all_refused = told.imported.is_empty() && told.unchanged.is_empty();
-    let is_bad = !told.refused.is_empty() && (args.strict || is_all_refused);
+    let is_bad = !told.refused.is_empty() && (args.strict || told.is_nothing_taken());
     Ok(if is_bad { Exit::Invalid } else { Exit::Done })
 }
 
@@ -100,46 +94,22 @@ struct Import<'i> {
     remote: Remote,
     json_wanted: bool,
     printer: Printer,
+    /// The versions that the source lists, by name.
+    listed: BTreeMap<String, BTreeSet<String>>,
     told: Told,
-}
-
-/// What became of everything.
-#[derive(Default)]
-struct Told {
-    imported: Vec<Value>,
-    unchanged: Vec<Value>,
-    refused: Vec<Value>,
-    skipped: Vec<Value>,
-    /// Where the source goes on.
-    cursor: Option<String>,
-}
-
-impl Told {
-    fn is_empty(&self) -> bool {
-        [&self.imported, &self.unchanged, &self.refused, &self.skipped]
-            .iter()
-            .all(|list| list.is_empty())
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "imported": self.imported,
-            "unchanged": self.unchanged,
-            "refused": self.refused,
-            "skipped": self.skipped,
-        })
-    }
 }
 
 /// What became of one thing.
 enum Fate {
     Imported(Value),
     Unchanged(Value),
+    Yanked(Value),
     Refused(String),
+    Skipped(String),
 }
 
 impl Import<'_> {
-    fn address(&mut self) -> Result<(), Failure> {
+    fn address(&mut self, known: &Known<'_>) -> Result<(), Failure> {
         let source = &self.args.source;
         let address = remote::address(source)?;
         if !address.is_private_talk() {
@@ -147,7 +117,9 @@ impl Import<'_> {
                 format!("everybody on the way from `{source}` could change what is imported");
             return Err(Failure::new(Exit::Denied, message).hint("use https://"));
         }
-        let client = client_for(&address)?;
+        let token = known.token_at(&address, &self.args.which)?;
+        let asker = Asker::new(&address, token.as_ref())
+            .map_err(|error| Failure::of(Exit::Unavailable, &error))?;
         let address = address.url();
         if address.path().to_ascii_lowercase().ends_with(".json") {
             let (runtime, mut page) = (owner::runtime()?, address.clone());
@@ -156,7 +128,7 @@ impl Import<'_> {
                 if !seen.insert(page.clone()) {
                     return Err(broken_off(&PageError::Circle));
                 }
-                let read = runtime.block_on(dump(&client, &page));
+                let read = runtime.block_on(dump(&asker, &page));
                 let (bytes, next) = read.map_err(|error| broken_off(&error))?;
                 let mut items = Vec::new();
                 folder::of_document(source, None, bytes, &mut |item| items.push(item));
@@ -166,7 +138,7 @@ impl Import<'_> {
                     Some(next) if next.origin() != address.origin() => {
                         let why = format!("it goes on at `{next}`, which is another place");
                         let package = Err(NoPackage::Skipped(why));
-                        return self.take(Item { from: source.clone(), id: None, package });
+                        return self.take(Item::new(source.clone(), package));
                     }
                     Some(next) => page = next,
                 }
@@ -178,7 +150,7 @@ impl Import<'_> {
             updated_since: self.args.updated_since.clone(),
             cursor: self.args.cursor.clone(),
         };
-        let mut pages = Pages::new(client, address, &wanted);
+        let mut pages = Pages::new(asker, &wanted);
         let runtime = owner::runtime()?;
         self.told.cursor = pages.cursor().map(str::to_owned);
         loop {
@@ -215,33 +187,106 @@ impl Import<'_> {
     /// Takes one thing in. A failure is one of the registry, and the end; what is wrong with the thing itself is
     /// told and stops nothing.
     fn take(&mut self, item: Item) -> Result<(), Failure> {
-        let Item { from, id, package } = item;
+        let Item { from, id, listed, package } = item;
+        if let Some((name, version)) = listed.clone() {
+            self.listed.entry(name).or_default().insert(version);
+        }
         let fate = match package {
-            Err(NoPackage::Skipped(why)) => {
-                self.say("passed over", &format!("{from}: {why}"))?;
-                self.told.skipped.push(json!({"from": from, "why": why}));
-                return Ok(());
-            }
+            Err(NoPackage::Skipped(why)) => Fate::Skipped(why),
+            Err(NoPackage::Deleted(deleted)) => self.taken_back(listed.as_ref(), &deleted)?,
             Err(NoPackage::Refused(why)) => Fate::Refused(why),
             Ok(bytes) if self.args.dry_run => self.tried(bytes, id.as_deref())?,
             Ok(bytes) => self.published(bytes, id.as_deref())?,
         };
-        let name = |known: &Value| {
-            let text = |key: &str| known[key].as_str().unwrap_or_default().to_owned();
-            format!("{} {}", text("name"), text("version"))
-        };
         match fate {
             Fate::Imported(known) => {
-                self.say("imported", &name(&known))?;
+                self.say("imported", &told::name(&known))?;
                 self.told.imported.push(known);
             }
             Fate::Unchanged(known) => {
-                self.say("there", &name(&known))?;
+                self.say("there", &told::name(&known))?;
                 self.told.unchanged.push(known);
+            }
+            Fate::Yanked(known) => {
+                self.say("yanked", &told::name(&known))?;
+                self.told.yanked.push(known);
             }
             Fate::Refused(why) => {
                 self.say("refused", &format!("{from}: {why}"))?;
                 self.told.refused.push(json!({"from": from, "why": why}));
+            }
+            Fate::Skipped(why) => {
+                self.say("passed over", &format!("{from}: {why}"))?;
+                self.told.skipped.push(json!({"from": from, "why": why}));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what the source has taken back, where it is the very same thing.
+    fn taken_back(
+        &self,
+        listed: Option<&(String, String)>,
+        deleted: &Deleted,
+    ) -> Result<Fate, Failure> {
+        let skipped = |why: &str| Ok(Fate::Skipped(why.to_owned()));
+        let Some((name, version)) = listed else { return skipped("it was deleted there") };
+        let runtime = owner::runtime()?;
+        let there = match runtime.block_on(self.remote.describe(name, Some(version))) {
+            Ok(there) => there,
+            Err(error) if error.kind() == Kind::NotFound => return skipped("it was deleted there"),
+            Err(error) => return Err(remote::failed(self.remote.name(), &error)),
+        };
+        if there.yanked.is_some() {
+            return skipped("it was deleted there, and is yanked here");
+        }
+        let Describe { id, name, version, sha256, .. } = &there.describe;
+        if *sha256 != Some(Digest::of(&deleted.package).to_string()) {
+            return skipped("it was deleted there, and something else is here");
+        }
+        let known = json!({"id": id, "name": name, "version": version, "sha256": sha256});
+        if !self.args.dry_run {
+            let reason = format!("deleted in {}", self.source());
+            let reason =
+                if deleted.why.is_empty() { reason } else { format!("{reason}: {}", deleted.why) };
+            if let Err(error) = runtime.block_on(self.remote.yank(id, version, Some(&reason))) {
+                return self.refused(&error).map(Fate::Refused);
+            }
+        }
+        Ok(Fate::Yanked(known))
+    }
+
+    /// What the source is called for everybody: its address, or the name of the file alone.
+    fn source(&self) -> String {
+        let source = &self.args.source;
+        let file = Path::new(source).file_name().filter(|_| !source.contains("://"));
+        file.map_or_else(|| source.clone(), |file| file.to_string_lossy().into_owned())
+    }
+
+    /// Tells of versions here that a source does not list which lists all versions of what it has. Who put them here is
+    /// not known, so they are left alone.
+    fn look_for_missing(&mut self) -> Result<(), Failure> {
+        let ImportArgs { latest, updated_since, cursor, .. } = self.args;
+        if *latest || updated_since.is_some() || cursor.is_some() {
+            return Ok(());
+        }
+        let runtime = owner::runtime()?;
+        for name in self.told.names() {
+            let Some(listed) = self.listed.get(&name) else { continue };
+            let here = match runtime.block_on(self.remote.versions(&name)) {
+                Ok(here) => here,
+                // It would be imported.
+                Err(error) if error.kind() == Kind::NotFound => continue,
+                Err(error) => return Err(remote::failed(self.remote.name(), &error)),
+            };
+            for one in here.versions.iter().filter(|one| !one.yanked) {
+                if !listed.contains(&one.version) {
+                    let known = json!({
+                        "id": here.id, "name": here.name, "version": one.version, "sha256": one.sha256,
+                    });
+                    self.say("missing", &told::name(&known))?;
+                    self.told.missing.push(known);
+                }
             }
         }
         Ok(())
@@ -297,13 +342,6 @@ impl Import<'_> {
     }
 }
 
-/// A client for the one place that the owner named, which may be a private one.
-fn client_for(address: &Address) -> Result<Client, Failure> {
-    let rule = address.rule().map_err(|error| Failure::of(Exit::Invalid, &error))?;
-    Client::new(Rules::from_iter([rule]), Arc::new(SystemResolver::default()))
-        .map_err(|error| Failure::of(Exit::Unavailable, &error))
-}
-
 /// A refusal in a line.
 fn why(failure: &Failure) -> String {
     match failure.details.first() {
@@ -313,5 +351,8 @@ fn why(failure: &Failure) -> String {
 }
 
 fn broken_off(error: &PageError) -> Failure {
-    Failure::of(Exit::Unavailable, error)
+    match error {
+        PageError::Status(401, _) => Failure::of(Exit::Denied, error).hint(remote::good_token()),
+        _ => Failure::of(Exit::Unavailable, error),
+    }
 }

@@ -50,9 +50,11 @@ pub(super) fn bytes(count: u64) -> String {
             format!("{}.{} {name}", tenths / 10, tenths % 10)
         }
     };
+    // What is left over counts as a whole step, so that the last of them is one of the next unit.
     match count {
+        1 => "1 byte".to_owned(),
         0..1_000 => format!("{count} bytes"),
-        1_000..1_000_000 => scaled(1_000, "kB"),
+        1_000..=999_000 => scaled(1_000, "kB"),
         _ => scaled(1_000_000, "MB"),
     }
 }
@@ -93,6 +95,10 @@ mod tests {
     #[test]
     fn numbers_are_said_as_people_say_them() {
         assert_eq!((bytes(999), bytes(1_500)), ("999 bytes".to_owned(), "1.5 kB".to_owned()));
+        assert_eq!((bytes(0), bytes(1)), ("0 bytes".to_owned(), "1 byte".to_owned()));
+        for (count, said) in [(999_000, "999 kB"), (999_001, "1.0 MB"), (1_000_000, "1.0 MB")] {
+            assert_eq!(bytes(count), said);
+        }
         assert_eq!(
             (bytes(64_000_000), bytes(1_234_567)),
             ("64 MB".to_owned(), "1.3 MB".to_owned())

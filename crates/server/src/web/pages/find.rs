@@ -221,18 +221,23 @@ fn item(found: Found) -> Item {
         id: plain.to_owned(),
         version: found.version,
         summary: found.summary,
-        tags: found.tags.iter().take(TAGS).map(|tag| tagged(tag)).collect(),
+        tags: tagged(&found.tags, TAGS),
         asks: found.requires_approval == Some(true),
         secrets: found.required_secrets.len(),
         pays: found.uses_payment == Some(true),
     }
 }
 
-/// A tag that leads to all that have it.
-pub(super) fn tagged(tag: &str) -> Value {
-    let address =
-        Chosen { page: 1, ..Chosen::default() }.toggled(Facet::Tag, &tag.trim().to_lowercase());
-    Value { name: short(tag.trim(), SHORT), address, count: String::new(), is_chosen: false }
+/// The first tags, each of which leads to all that have it.
+pub(super) fn tagged(tags: &[String], most: usize) -> Vec<Value> {
+    let none = Chosen { page: 1, ..Chosen::default() };
+    let one = |tag: &str| Value {
+        name: short(tag, SHORT),
+        address: none.toggled(Facet::Tag, &tag.to_lowercase()),
+        count: String::new(),
+        is_chosen: false,
+    };
+    tags.iter().map(|tag| tag.trim()).filter(|tag| !tag.is_empty()).take(most).map(one).collect()
 }
 
 fn label(facet: Facet) -> &'static str {

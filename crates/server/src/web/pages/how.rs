@@ -24,7 +24,7 @@ pub(super) struct Way {
 /// The ways to use a version, which is to be had at this origin.
 pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str) -> Vec<Way> {
     let plain = describe.id.strip_prefix(identity::PREFIX).unwrap_or(&describe.id);
-    let file = format!("{}-{}.mcpkg", name_for(plain, "._-"), name_for(&describe.version, "._-+"));
+    let file = file_name(plain, &describe.version);
     let url = format!("{origin}{}/package", link::api(&describe.id, &describe.version));
     let get = format!("curl -fsSL -o {} \\\n  {}", quoted(&file), quoted(&url));
     let is_signed = describe.signature.as_ref().is_some_and(|signature| signature.state == "valid");
@@ -55,6 +55,12 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
         text: Some(format!("{get}{check}")),
     });
     ways
+}
+
+/// What the file is called; no program takes it for a flag.
+fn file_name(id: &str, version: &str) -> String {
+    let name = format!("{}-{}.mcpkg", name_for(id, "._-"), name_for(version, "._-+"));
+    name.strip_prefix('-').map_or(name.clone(), |rest| format!("_{rest}"))
 }
 
 /// The first action, by its name where there are several, with an input to begin with; none where nothing can be
@@ -128,7 +134,8 @@ fn server(package: &Package) -> Result<(Server<'_>, String), &'static str> {
     const UNSEEN: &str = "What it is started by cannot be shown as a command for {client}.";
     match package.implementations.first().map(|implementation| &implementation.entry) {
         Some(Entry::McpHttp { url }) => {
-            link::outside(url).map(|url| (Server::Url(url), String::new())).ok_or(UNSEEN)
+            let reached = link::outside(url).filter(|url| !url.starts_with("mailto:"));
+            reached.map(|url| (Server::Url(url), String::new())).ok_or(UNSEEN)
         }
         Some(Entry::McpStdio { argv, env, .. }) => {
             let before = prepare(&package.acquire).ok_or(
@@ -239,6 +246,13 @@ mod tests {
         ] {
             assert_eq!(quoted(text), shown);
         }
+    }
+
+    #[test]
+    fn no_file_is_taken_for_a_flag() {
+        assert_eq!(file_name("acme.pdf", "1.0.0+x"), "acme.pdf-1.0.0+x.mcpkg");
+        assert_eq!(file_name("a/b c", "1.0.0"), "a_b_c-1.0.0.mcpkg");
+        assert_eq!(file_name("--home", "1.0.0"), "_-home-1.0.0.mcpkg");
     }
 
     #[test]

@@ -12,8 +12,7 @@ const LONGEST: usize = 2_000;
 
 /// The page of a tool. An id comes before a name, so the id is what is linked to.
 pub(super) fn tool(id: &str) -> String {
-    let plain = id.strip_prefix(identity::PREFIX).unwrap_or(id);
-    format!("/tools/{}", utf8_percent_encode(plain, PATH))
+    format!("/tools/{}", path_of(id))
 }
 
 /// The page of one version of a tool.
@@ -28,8 +27,14 @@ pub(super) fn namespace(name: &str) -> String {
 
 /// What describes a version to programs.
 pub(super) fn api(id: &str, version: &str) -> String {
+    format!("/v1/tools/{}/versions/{}", path_of(id), part(version))
+}
+
+/// An id without its prefix, as it stands in a path. One that would read as a version of another is one part.
+fn path_of(id: &str) -> String {
     let plain = id.strip_prefix(identity::PREFIX).unwrap_or(id);
-    format!("/v1/tools/{}/versions/{}", utf8_percent_encode(plain, PATH), part(version))
+    let is_mistakable = plain.split('/').any(|part| part == "versions");
+    utf8_percent_encode(plain, if is_mistakable { PART } else { PATH }).to_string()
 }
 
 /// A text as a part of a path or of a query.
@@ -60,6 +65,9 @@ mod tests {
     fn ids_of_any_form_have_a_page() {
         assert_eq!(tool("tool:acme.pdf.read"), "/tools/acme.pdf.read");
         assert_eq!(tool("tool:acme/pdf?<x>"), "/tools/acme/pdf%3F%3Cx%3E");
+        // Nobody's id is the address of a version of another.
+        assert_eq!(tool("tool:a/versions/1.0.0"), "/tools/a%2Fversions%2F1.0.0");
+        assert_eq!(api("tool:a/versions/b", "1.0.0"), "/v1/tools/a%2Fversions%2Fb/versions/1.0.0");
         assert_eq!(version("a", "1.0.0+b"), "/tools/a/versions/1.0.0%2Bb");
         assert_eq!(namespace("a/b"), "/namespaces/a%2Fb");
         assert_eq!(api("tool:a.b", "1.0.0"), "/v1/tools/a.b/versions/1.0.0");

@@ -91,7 +91,7 @@ impl<'s> Reader<'s> {
     /// The parts of an object, of the things in a list, and of what else it may be.
     fn inside(&mut self, schema: &'s Value, depth: usize, within: usize) {
         if self.is_tired() || within >= DEEPEST {
-            self.table.is_cut |= schema.get("properties").is_some();
+            self.table.is_cut |= has_parts(schema);
             return;
         }
         let required = |name: &str| {
@@ -375,6 +375,11 @@ mod tests {
         let last = table.lines.last().unwrap();
         assert_eq!((last.kind.as_str(), last.bounds.len()), ("list of text", 2));
         assert!(table.is_cut, "it goes on for ever");
+        let mut deep = json!({"allOf": [{"properties": {"x": {}}}]});
+        for _ in 0..DEEPEST {
+            deep = json!({"properties": {"a": deep}});
+        }
+        assert!(super::table(&deep).is_cut, "what is in it in another way is in it too");
     }
 
     #[test]

@@ -93,7 +93,10 @@ fn claim(report: &TestReport, provenance: Option<&Provenance>) -> Claim {
     };
     Claim {
         says,
-        brief: format!("{} of {} tests reported passed", report.passed, report.total()),
+        brief: match report.total() {
+            1 => format!("{} of 1 test reported passed", report.passed),
+            many => format!("{} of {many} tests reported passed", report.passed),
+        },
         all_passed,
         who,
         when: Moment(report.ran_at),
@@ -145,6 +148,9 @@ mod tests {
         assert_eq!((&shown.lines[0].result, &shown.lines[1].result), (&Some(failed), &None));
         let claim = shown.claim.unwrap();
         assert_eq!((claim.says.as_str(), claim.who.as_str()), ("1 of 2 failed", "its publisher"));
+        assert_eq!(claim.brief, "1 of 2 tests reported passed");
+        let alone = TestReport { passed: 1, failed: 0, ..report(0) };
+        assert_eq!(super::claim(&alone, None).brief, "1 of 1 test reported passed");
     }
 
     #[test]

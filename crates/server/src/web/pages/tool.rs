@@ -19,7 +19,7 @@ use super::inside::Inside;
 use super::markdown::REL;
 use super::schema::{Table, table};
 use super::tested::{Tested, tested};
-use super::words::{Fact, Need, Weight, duration, effect, facts, needs};
+use super::words::{Fact, Need, Weight, asks, duration, effect, facts, needs};
 use super::{Pages, link};
 use crate::store::versions::{FindError, Known, Which};
 use crate::web::base;
@@ -212,7 +212,7 @@ impl View {
             provider: provider.map(|name| {
                 plain_value(name, none.toggled(Facet::Provider, &name.trim().to_lowercase()))
             }),
-            tags: describe.tags.iter().take(24).map(|tag| tagged(tag)).collect(),
+            tags: tagged(&describe.tags, 24),
             published: None,
             size: bytes(known.size),
             yanked: known.yanked,
@@ -257,7 +257,8 @@ fn built(sworn: &Provenance) -> Vec<(&'static str, String)> {
         ("As", Some(&sworn.subject)),
         ("Sworn by", Some(&sworn.issuer)),
     ];
-    lines.into_iter().filter_map(|(what, text)| Some((what, short(text?, 300)))).collect()
+    let said = lines.into_iter().filter_map(|(what, text)| Some((what, short(text?, 300))));
+    said.filter(|(_, text)| !text.is_empty()).collect()
 }
 
 /// Which tool and which version: `/tools/ID` or `/tools/ID/versions/VERSION`; an id may have slashes.
@@ -313,7 +314,7 @@ fn callable(action: &Action) -> Callable {
         summary: short(summary.map_or("", String::as_str), 1_000),
         effect,
         weight,
-        asks: action.requires_approval == Some(true),
+        asks: asks(action),
         idempotent: action.idempotent == Some(true),
         timeout: action.timeout_ms.map(duration),
         input: action.input.as_ref().map(schema),
@@ -363,6 +364,8 @@ mod tests {
         ] {
             assert_eq!(read_path(&format!("/tools/{path}")).unwrap(), (tool.to_owned(), expected));
         }
+        let odd = link::tool("tool:a/versions/1.0.0");
+        assert_eq!(read_path(&odd).unwrap(), ("a/versions/1.0.0".to_owned(), None));
         for path in ["", "a//b", "a/", "%zz", "a/versions/%00"] {
             assert!(read_path(&format!("/tools/{path}")).is_err(), "{path}");
         }

@@ -122,6 +122,10 @@ fn network(permissions: &Permissions) -> Fact {
     if permissions.hosts.iter().any(|host| host == "*") {
         return fact("Network", Weight::Ask, "Asks to reach any host.");
     }
+    if permissions.hosts.iter().any(|host| host.contains('*')) {
+        let says = "Reaches every host of these names.";
+        return exact("Network", Weight::Plain, says, &permissions.hosts);
+    }
     match permissions.hosts.len() {
         0 if permissions.declared => fact("Network", Weight::Calm, "None."),
         0 => fact("Network", Weight::Ask, "The author does not say."),
@@ -166,12 +170,8 @@ fn secrets(package: &Package) -> Fact {
 }
 
 fn approval(actions: &[Action]) -> Fact {
-    let asks = |action: &&Action| {
-        action.requires_approval == Some(true)
-            || action.side_effects == Some(SideEffects::Destructive)
-    };
-    let names: Vec<String> =
-        actions.iter().filter(asks).map(|action| action.name.clone()).collect();
+    let asking = actions.iter().filter(|action| asks(action));
+    let names: Vec<String> = asking.map(|action| action.name.clone()).collect();
     if names.is_empty() {
         return fact("Approval", Weight::Plain, "Its author asks for none.");
     }
@@ -179,6 +179,11 @@ fn approval(actions: &[Action]) -> Fact {
         return fact("Approval", Weight::Calm, "Every call waits for your word.");
     }
     exact("Approval", Weight::Calm, "Some calls wait for your word:", &names)
+}
+
+/// Whether each call of an action waits for the owner's word: its author says so, or it cannot be undone.
+pub(super) fn asks(action: &Action) -> bool {
+    action.requires_approval == Some(true) || action.side_effects == Some(SideEffects::Destructive)
 }
 
 fn money(package: &Package) -> Option<Fact> {
@@ -331,6 +336,15 @@ mod tests {
             package.uses_payment = Some(true);
         });
         assert_eq!(says(&told, "Network"), ("Reaches one host.".to_owned(), Weight::Plain));
+        assert!(asks(&told.actions[0]), "what cannot be undone asks, whatever its author says");
+        let many = package(|package| {
+            package.permissions = Permissions {
+                declared: true,
+                hosts: vec!["*.example.com".to_owned()],
+                ..Permissions::default()
+            };
+        });
+        assert_eq!(says(&many, "Network").0, "Reaches every host of these names.");
         assert!(says(&told, "Files").0.starts_with("Reads files and writes none"));
         assert_eq!(says(&told, "Changes").1, Weight::Ask);
         assert_eq!(says(&told, "Approval").0, "Every call waits for your word.");

@@ -280,13 +280,14 @@ pub(crate) async fn a_backup_comes_back(world: World) {
     }
     assert!(matches!(backup(store, &world.blobs, &file).await, Err(CareError::Exists(_))));
     assert!(matches!(backup(store, &world.blobs, &tree).await, Err(CareError::Exists(_))));
-    let refused = restore(store, &world.blobs, &file, Others::Refuse).await;
+    let refused = restore(store, &world.blobs, &file, Others::Refuse, &std::env::temp_dir()).await;
     assert!(matches!(refused, Err(CareError::NotEmpty(_))), "{refused:?}");
     for (number, from) in [&file, &tree].into_iter().enumerate() {
         let database = folder.path().join(format!("{number}.db"));
         let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
         let fresh = Store::file(&database).await.unwrap();
-        let restored = restore(&fresh, &blobs, from, Others::Refuse).await.unwrap();
+        let restored =
+            restore(&fresh, &blobs, from, Others::Refuse, &std::env::temp_dir()).await.unwrap();
         assert!(restored.missing.is_empty() && restored.files >= 4, "{restored:?}");
         let mut findings = Vec::new();
         let whole = check(&fresh, &blobs, |finding| findings.push(finding)).await.unwrap();
@@ -345,11 +346,17 @@ pub(crate) async fn files_belong_to_one_registry(world: World) {
     let into = folder.path().join("other.tar");
     assert!(is_others(&backup(&other, &world.blobs, &into).await.unwrap_err()));
     assert!(!into.exists());
-    let again = restore(&other, &world.blobs, &file, Others::Refuse).await;
+    let again = restore(&other, &world.blobs, &file, Others::Refuse, &std::env::temp_dir()).await;
     assert!(is_others(&again.unwrap_err()));
     assert!(world.blobs.get(digest).await.is_ok(), "nothing was removed");
     // Whoever restores beside files that were kept says so; the database they belonged to is refused from then on.
-    assert_eq!(restore(&other, &world.blobs, &file, Others::TakeOver).await.unwrap().files, 1);
+    assert_eq!(
+        restore(&other, &world.blobs, &file, Others::TakeOver, &std::env::temp_dir())
+            .await
+            .unwrap()
+            .files,
+        1
+    );
     assert_eq!(gc(&other).await.unwrap().removed, 0);
     assert!(open(&place).await.is_ok());
     assert!(is_others(&gc(own).await.unwrap_err()));
@@ -400,7 +407,7 @@ pub(crate) async fn what_is_no_backup_is_refused(world: World) {
     ] {
         let path = folder.path().join("bad.tar");
         std::fs::write(&path, bytes).unwrap();
-        let refused = restore(&fresh, &blobs, &path, Others::Refuse).await;
+        let refused = restore(&fresh, &blobs, &path, Others::Refuse, &std::env::temp_dir()).await;
         assert!(refused.is_err(), "{what}");
         if what == "from the future" {
             assert!(matches!(refused, Err(CareError::Newer { found: 9, .. })), "{refused:?}");
@@ -413,7 +420,8 @@ pub(crate) async fn what_is_no_backup_is_refused(world: World) {
     let kept = backup(&world.registry.store, &world.blobs, &file).await.unwrap();
     assert!(kept.damaged.len() == 1 && kept.damaged[0].contains(&lost.to_string()), "{kept:?}");
     let fresh_blobs = Blobs::folder(&folder.path().join("fresh-blobs")).unwrap();
-    let restored = restore(&fresh, &fresh_blobs, &file, Others::Refuse).await.unwrap();
+    let restored =
+        restore(&fresh, &fresh_blobs, &file, Others::Refuse, &std::env::temp_dir()).await.unwrap();
     assert_eq!(restored.missing, [lost.to_string()]);
     fresh_blobs.verify(whole).await.unwrap();
 }
@@ -482,7 +490,7 @@ pub(crate) async fn a_backup_holds_every_table(mut world: World) {
     backup(&world.registry.store, &world.blobs, &file).await.unwrap();
     let fresh = Store::file(&folder.path().join("fresh.db")).await.unwrap();
     let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
-    restore(&fresh, &blobs, &file, Others::Refuse).await.unwrap();
+    restore(&fresh, &blobs, &file, Others::Refuse, &std::env::temp_dir()).await.unwrap();
     assert_eq!(rows(&fresh).await, before);
     let mut findings = Vec::new();
     let whole = check(&fresh, &blobs, |finding| findings.push(finding)).await.unwrap();
@@ -571,7 +579,13 @@ pub(crate) async fn a_file_that_two_versions_have_is_kept_once(world: World) {
         assert_eq!((kept.files, kept.bytes), (1, bytes.len() as u64), "{kept:?}");
         let fresh = Store::file(&folder.path().join(format!("{number}.db"))).await.unwrap();
         let blobs = Blobs::folder(&folder.path().join(format!("blobs-{number}"))).unwrap();
-        assert_eq!(restore(&fresh, &blobs, &into, Others::Refuse).await.unwrap().files, 1);
+        assert_eq!(
+            restore(&fresh, &blobs, &into, Others::Refuse, &std::env::temp_dir())
+                .await
+                .unwrap()
+                .files,
+            1
+        );
         assert_eq!(rows(&fresh).await, rows(&world.registry.store).await);
     }
     // One that is missing is named once too.
@@ -582,6 +596,7 @@ pub(crate) async fn a_file_that_two_versions_have_is_kept_once(world: World) {
     assert_eq!((kept.files, kept.damaged.len()), (0, 1), "{kept:?}");
     let fresh = Store::file(&folder.path().join("without.db")).await.unwrap();
     let blobs = Blobs::folder(&folder.path().join("blobs-without")).unwrap();
-    let restored = restore(&fresh, &blobs, &into, Others::Refuse).await.unwrap();
+    let restored =
+        restore(&fresh, &blobs, &into, Others::Refuse, &std::env::temp_dir()).await.unwrap();
     assert_eq!(restored.missing, [digest.to_string()]);
 }

@@ -155,7 +155,7 @@ pub(crate) async fn what_is_yanked_is_hidden_and_still_downloaded(world: World) 
 /// It is known who took back a version; what an administrator took back is not offered again by its publisher.
 pub(crate) async fn what_an_administrator_takes_back_stays_so(world: World) {
     let publisher = world.token_for("acme", Role::Publish, None).await;
-    let admin = world.token_for("*", Role::Admin, None).await;
+    let admin = world.token_for("acme", Role::Admin, None).await;
     let bytes = mcpkg("acme.pdf.read", "1.0.0", "");
     assert_eq!(world.send(Method::POST, "/v1/tools", &publisher, bytes).await.status, 201);
     let versions = "/v1/tools/acme.pdf.read/versions";
@@ -189,6 +189,46 @@ pub(crate) async fn what_an_administrator_takes_back_stays_so(world: World) {
     assert_eq!(world.get("/v1/tools/acme.pdf.read").await.json()["version"], "1.0.0");
     assert_eq!(change(Method::POST, &publisher).await.status, 204);
     assert_eq!(change(Method::DELETE, &publisher).await.status, 204);
+}
+
+/// Three may take a version back, each more than the one before; who may do less neither offers it again nor makes it
+/// their own doing.
+pub(crate) async fn what_an_operator_takes_back_only_an_operator_offers_again(world: World) {
+    let publisher = world.token_for("*", Role::Publish, None).await;
+    let admin = world.token_for("acme", Role::Admin, None).await;
+    let operator = world.token_for("*", Role::Admin, None).await;
+    assert_eq!(world.publish(mcpkg("acme.pdf.read", "1.0.0", "")).await.status, 201);
+    let yank = "/v1/tools/acme.pdf.read/versions/1.0.0/yank";
+    let change = async |method: Method, token: &str| world.send(method, yank, token, "").await;
+    let callers = [&publisher, &admin, &operator];
+    for (rank, holder) in callers.into_iter().enumerate() {
+        assert_eq!(change(Method::POST, holder).await.status, 204);
+        for lower in &callers[..rank] {
+            for method in [Method::DELETE, Method::POST, Method::DELETE] {
+                let refused = change(method, lower).await;
+                refused.refuses(403, "FORBIDDEN");
+                let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+                let who =
+                    if rank == 2 { "an operator of the registry" } else { "an administrator" };
+                assert!(said.contains(who), "{said}");
+            }
+        }
+        assert_eq!(world.get("/v1/tools").await.json()["total"], 0);
+        assert_eq!(change(Method::DELETE, holder).await.status, 204);
+        assert_eq!(world.get("/v1/tools").await.json()["total"], 1);
+    }
+    // Who administers another namespace that owns it is one of its publishers.
+    let owner = "/v1/tools/acme.pdf.read/owners/team";
+    assert_eq!(world.send(Method::PUT, owner, &admin, "").await.status, 200);
+    let team = world.token_for("team", Role::Admin, None).await;
+    assert_eq!(change(Method::POST, &team).await.status, 204);
+    assert_eq!(change(Method::DELETE, &publisher).await.status, 204);
+    assert_eq!(change(Method::POST, &admin).await.status, 204);
+    change(Method::DELETE, &team).await.refuses(403, "FORBIDDEN");
+    // Who may do more may make it theirs.
+    assert_eq!(change(Method::POST, &admin).await.status, 204);
+    assert_eq!(change(Method::POST, &operator).await.status, 204);
+    change(Method::DELETE, &admin).await.refuses(403, "FORBIDDEN");
 }
 
 pub(crate) async fn another_replica_finds_what_is_published(world: World) {

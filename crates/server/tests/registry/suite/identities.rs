@@ -95,8 +95,16 @@ pub(crate) async fn an_identity_is_exchanged_once_and_told_with_the_version(mut 
     assert_eq!(statuses, [201, 401, 401, 401, 401, 401]);
     // An identity without an id is known by what was signed.
     let unnamed = issuer.identity(&json!({"claims": {"jti": null}}));
-    assert_eq!(exchange(&world, &unnamed).await.status, 201);
+    let given = exchange(&world, &unnamed).await;
+    assert_eq!(given.status, 201);
     exchange(&world, &unnamed).await.refuses(401, "UNAUTHORIZED");
+    // Where it cannot be read any more whom a token was given for, it may not do more than before.
+    let token = given.json()["token"].as_str().unwrap().to_owned();
+    world.sql("UPDATE tokens SET provenance = '?' WHERE provenance IS NOT NULL").await;
+    let owner = "/v1/tools/acme.pdf.read/owners/evil";
+    let refused = world.send(Method::PUT, owner, &token, "").await;
+    assert!(refused.status.is_server_error(), "{refused:?}");
+    assert_eq!(world.registry.store.unreadable_tokens().await.unwrap().len(), 5);
 }
 
 pub(crate) async fn identities_that_are_not_good_are_refused(world: World) {

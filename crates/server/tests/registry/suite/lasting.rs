@@ -1,5 +1,7 @@
 //! What must not be lost or taken by others: decisions, ids, what is found beside something damaged.
 
+use std::ops::Bound;
+
 use axum::http::Method;
 use search::Query;
 use serde_json::json;
@@ -7,6 +9,7 @@ use server::Store;
 use server::catalog::Catalog;
 use server::token::{Role, Scope};
 
+use super::doors::{alone, weather};
 use super::packages::{bundle, mcpkg};
 use super::world::World;
 
@@ -52,6 +55,13 @@ pub(crate) async fn a_row_that_cannot_be_read_hides_no_other(world: World) {
         world.publish(mcpkg("acme.four", "1.0.0", "")).await;
         known.catalog.refresh(&known.store).await.unwrap();
         assert_eq!(known.catalog.len(), 3);
+        world
+            .sql(
+                "UPDATE versions SET signers = CAST(x'ff' AS TEXT) WHERE package = 'tool:acme.one'",
+            )
+            .await;
+        let page = world.get("/namespaces/acme").await;
+        assert_eq!(page.status, 200, "{:?}", page.body);
     }
 }
 
@@ -69,6 +79,7 @@ pub(crate) async fn what_no_client_reads_is_not_published(world: World) {
 pub(crate) async fn an_index_that_was_saved_is_brought_up_to_date(world: World) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("index");
+    world.publish(alone("server.json", &weather("1.0.0"))).await;
     for id in ["acme.one", "acme.two", "acme.three"] {
         world.publish(mcpkg(id, "1.0.0", id)).await;
     }
@@ -84,6 +95,8 @@ pub(crate) async fn an_index_that_was_saved_is_brought_up_to_date(world: World) 
     assert!(world.registry.catalog.save(&file, store, -1_000_000).await.is_some());
     let saved = Catalog::saved(&file, store).await.unwrap();
     assert_eq!(found(&saved), found(&world.registry.catalog));
+    let servers = saved.servers_holding("weather", Bound::Unbounded, None, 9);
+    assert_eq!(servers, ["com.example/weather"]);
     // What came after it is taken in, and what went is gone.
     world.publish(mcpkg("acme.four", "1.0.0", "four")).await;
     world.publish(mcpkg("acme.two", "2.0.0", "two")).await;
@@ -92,7 +105,7 @@ pub(crate) async fn an_index_that_was_saved_is_brought_up_to_date(world: World) 
     let late = Catalog::saved(&file, store).await.unwrap();
     late.refresh(store).await.unwrap();
     assert_eq!(found(&late), found(&world.registry.catalog));
-    assert_eq!((late.len(), late.last().await), (3, world.registry.catalog.last().await));
+    assert_eq!((late.len(), late.last().await), (4, world.registry.catalog.last().await));
     // The last change that it knows is another one now: nobody can say whether it is of this database.
     world.publish(mcpkg("acme.three", "2.0.0", "three")).await;
     assert!(Catalog::saved(&file, store).await.is_none());

@@ -39,6 +39,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     changes::one_id_has_one_dialect_and_no_twins(fresh().await).await;
     changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
     changes::what_an_administrator_takes_back_stays_so(fresh().await).await;
+    changes::what_an_operator_takes_back_only_an_operator_offers_again(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
     lasting::what_was_answered_is_old_when_anything_changes(fresh().await).await;
@@ -73,6 +74,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     watching::the_api_describes_itself(fresh().await).await;
     doors::servers_are_told_as_the_mcp_world_has_them(fresh().await).await;
     doors::servers_are_paged_searched_and_followed(fresh().await).await;
+    doors::servers_are_found_by_a_part_of_their_names_page_by_page(fresh().await).await;
     doors::what_is_wrong_is_told_in_the_words_of_the_mcp_world(fresh().await).await;
     doors::install_manifests_are_listed_where_others_look_for_them(fresh().await).await;
     doors::capabilities_are_listed_in_a_catalog(fresh().await).await;

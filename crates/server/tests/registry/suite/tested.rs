@@ -66,7 +66,7 @@ pub(crate) async fn a_report_is_kept_with_the_version_and_told_as_a_claim(world:
     backup(&world.registry.store, &world.blobs, &file).await.unwrap();
     let store = Store::file(&folder.path().join("other.db")).await.unwrap();
     let blobs = Blobs::folder(&folder.path().join("blobs")).unwrap();
-    restore(&store, &blobs, &file, Others::Refuse).await.unwrap();
+    restore(&store, &blobs, &file, Others::Refuse, &std::env::temp_dir()).await.unwrap();
     let restored = server::Registry::open(store, blobs, server::Settings::default()).await.unwrap();
     let path = "/v1/tools/acme.pdf.read/versions/1.0.0";
     let request = Request::get(path).body(Body::empty()).unwrap();
