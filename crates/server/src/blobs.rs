@@ -21,6 +21,8 @@ use object_store::{
 };
 use package::digest::{Digest, Hasher};
 
+use crate::traces::{self, Place};
+
 /// How long a bucket that does not answer is asked again: whoever waits for us is told before long.
 const PERSISTENCE: Duration = Duration::from_secs(10);
 
@@ -29,6 +31,9 @@ const REMOVED_BETWEEN: usize = 10;
 
 /// How many folders a file is in: `sha256/ab` in that of the store.
 const SHELVES: usize = 3;
+
+/// What most do with a package file.
+const READ: &str = "read a package file";
 
 /// Where the files of packages are: a folder, or a bucket.
 #[derive(Clone, Debug)]
@@ -193,6 +198,7 @@ impl Blobs {
 
     /// Keeps bytes, durably, under their digest.
     pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<(), BlobError> {
+        let _writing = traces::part(Place::Files, "write a package file");
         for _ in 0..REMOVED_BETWEEN {
             match self.write(digest, &bytes, PutMode::Create).await {
                 Ok(()) => return Ok(()),
@@ -235,6 +241,7 @@ impl Blobs {
 
     /// Reads a blob whole; what is not of its digest is refused.
     pub async fn get(&self, digest: Digest) -> Result<Bytes, BlobError> {
+        let _reading = traces::part(Place::Files, READ);
         let found = self.store.get(&self.key(digest)).await;
         let read = found.map_err(|error| failed(digest, error))?.bytes().await;
         let bytes = read.map_err(|error| failed(digest, error))?;
@@ -247,6 +254,7 @@ impl Blobs {
         digest: Digest,
         part: std::ops::Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
+        let _reading = traces::part(Place::Files, READ);
         let options =
             GetOptions { range: Some(GetRange::Bounded(part.clone())), ..GetOptions::default() };
         let found = self.store.get_opts(&self.key(digest), options).await;

@@ -28,6 +28,7 @@ use crate::store::versions::{FindError, Known, NewVersion, PublishError, Which};
 use crate::store::yanks::Yanked;
 use crate::store::{Store, StoreError};
 use crate::token::{Action, Role, Scope};
+use crate::traces::{Place, Traces, part};
 use crate::upload::{Upload, UploadError};
 
 /// How often a replica looks for what others have changed, whatever it hears of.
@@ -41,6 +42,9 @@ const REMOVED_BETWEEN: usize = 10;
 
 /// How long the place of the package files may take to say whose they are before it is taken to be away.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
+
+/// What is done with a package that was sent.
+const LOOK: &str = "look at the package";
 
 /// How many bundles are made side by side.
 const BUNDLES: usize = 2;
@@ -80,6 +84,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Where it is written what became of each request.
     pub log: Option<Log>,
+    /// Where it is told what the time of each request goes into.
+    pub traces: Option<Traces>,
     /// Where it is told what is counted.
     pub counting: Counting,
     /// The file that the index is kept in between two starts; it is made anew where there is none.
@@ -99,6 +105,7 @@ impl fmt::Debug for Settings {
             .field("rates", &self.rates)
             .field("proxies", &self.proxies)
             .field("asking", &self.asking)
+            .field("traces", &self.traces)
             .field("counting", &self.counting)
             .field("index", &self.index)
             .finish_non_exhaustive()
@@ -120,6 +127,7 @@ impl Default for Settings {
             proxies: Vec::new(),
             asking: Asking::default(),
             log: None,
+            traces: None,
             public_url: None,
             counting: Counting::default(),
             index: None,
@@ -418,8 +426,10 @@ impl Registry {
         let limits = self.settings.limits;
         // Work goes on when whoever sent it hangs up, and so the room is taken until it is done.
         let work = move || (sent.read(&limits), room);
+        let looking = part(Place::Here, LOOK);
         let (read, _room) =
             tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
+        drop(looking);
         self.publish_read(token, read.map_err(ChangeError::Upload)?, channel).await
     }
 
@@ -442,9 +452,11 @@ impl Registry {
             let version = next_version(known.iter().map(|known| known.version.as_str()));
             let (limits, form) = (self.settings.limits, Arc::clone(&form));
             let work = move || (form.upload(&version, &limits), room);
+            let looking = part(Place::Here, LOOK);
             let read;
             (read, room) =
                 tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
+            drop(looking);
             match self.publish_read(token, read.map_err(ChangeError::Form)?, channel).await {
                 Err(ChangeError::Conflict(PublishError::OtherBytes(_))) => {}
                 Ok(Published { outcome: Outcome::Unchanged, .. }) => {}

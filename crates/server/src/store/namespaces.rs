@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use registry::Provenance;
 use sqlx::Row;
 
-use super::{Store, StoreError, read};
+use super::{Store, StoreError, asking, read};
 
 const READ: &str = "look for a namespace";
 /// How many of its versions are looked at: those of the tools that have changed last.
@@ -40,6 +40,7 @@ pub struct Build {
 impl Store {
     /// What is known of a namespace. It costs the same however many tools there are.
     pub async fn namespace(&self, name: &str) -> Result<Namespace, StoreError> {
+        let _asking = asking(READ);
         let rows = sqlx::query(
             "SELECT v.signers, v.provenance, v.published_at FROM packages p \
              JOIN versions v ON v.package = p.id \
