@@ -34,7 +34,7 @@ async fn told_to(world: &mut World, url: &str) -> (Traces, Arc<Mutex<Vec<String>
         headers: [("x-key".parse().unwrap(), "of the owner".parse().unwrap())]
             .into_iter()
             .collect(),
-        within: Duration::from_secs(60),
+        within: Duration::from_mins(1),
         resource: vec![("service.name".to_owned(), "tools".to_owned())],
         sampler: Sampler::default(),
     };
