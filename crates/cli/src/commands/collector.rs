@@ -37,6 +37,7 @@ fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Collector>, 
         let path = format!("{}/v1/traces", url.path().trim_end_matches('/'));
         url.set_path(&path);
     }
+    // Collectors take both forms at one address, so one who asks for protocol buffers is told in JSON.
     if let Some((name, protocol)) = either("PROTOCOL")
         && !protocol.starts_with("http/")
     {
@@ -62,7 +63,8 @@ fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Collector>, 
     if !resource.iter().any(|(key, _)| key == "service.version") {
         resource.push(("service.version".to_owned(), version));
     }
-    let sampler = sampler_of(get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG"))?;
+    let (name, share) = (get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG"));
+    let sampler = sampler_of(name.as_deref(), share.as_deref())?;
     let headers = headers.unwrap_or_default();
     Ok(Some(Collector { url, headers, within, resource, sampler }))
 }
@@ -105,8 +107,8 @@ fn headers_of(name: &str, text: &str) -> Result<HeaderMap, Failure> {
     headers.ok_or_else(|| wrong(name, "give names and values as HTTP has them"))
 }
 
-fn sampler_of(name: Option<String>, share: Option<String>) -> Result<Sampler, Failure> {
-    let share = || match &share {
+fn sampler_of(name: Option<&str>, share: Option<&str>) -> Result<Sampler, Failure> {
+    let share = || match share {
         None => Ok(1.0),
         Some(text) => text
             .parse::<f64>()
@@ -114,7 +116,7 @@ fn sampler_of(name: Option<String>, share: Option<String>) -> Result<Sampler, Fa
             .filter(|share| (0.0..=1.0).contains(share))
             .ok_or_else(|| wrong("OTEL_TRACES_SAMPLER_ARG", "give a share from 0 to 1")),
     };
-    let (share, elsewhere) = match name.as_deref().unwrap_or("parentbased_always_on") {
+    let (share, elsewhere) = match name.unwrap_or("parentbased_always_on") {
         "always_on" => (1.0, Elsewhere::Counted),
         "always_off" => (0.0, Elsewhere::Counted),
         "traceidratio" => (share()?, Elsewhere::Counted),

@@ -78,7 +78,7 @@ enum Verb {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Reading needs no token unless --private says so. Whoever is on this machine is not counted; name a proxy with --trusted-proxy, else all who come through it are counted as one. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070\n  haft registry serve --private --quarantine --trusted-proxy 10.0.0.0/8"
+    after_help = "Reading needs no token unless --private says so. Whoever is on this machine is not counted; name a proxy with --trusted-proxy, else all who come through it are counted as one. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like. Traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070\n  haft registry serve --private --quarantine --trusted-proxy 10.0.0.0/8"
 )]
 struct ServeArgs {
     /// Where to listen
