@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use server::upload::Upload;
 
 use crate::ask::Ask;
+use crate::bar::Bar;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
@@ -63,9 +64,11 @@ pub(super) fn run(
 ) -> Outcome {
     let remote = Known::new(home, ask)?.one(&args.which)?;
     let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
-    let mut import = Import { args, remote, json_wanted, printer, told: Told::default() };
+    let bar = Bar::begin("Importing", None, json_wanted, printer);
+    let mut import = Import { args, remote, json_wanted, printer, bar, told: Told::default() };
     let done = if is_address { import.address() } else { import.path() };
-    let told = &import.told;
+    let Import { told, bar, .. } = import;
+    drop(bar);
     if json_wanted {
         let mut document = told.json();
         document["dry_run"] = args.dry_run.into();
@@ -100,6 +103,7 @@ struct Import<'i> {
     remote: Remote,
     json_wanted: bool,
     printer: Printer,
+    bar: Bar,
     told: Told,
 }
 
@@ -251,7 +255,7 @@ impl Import<'_> {
         if self.json_wanted {
             return Ok(());
         }
-        self.printer.result(&format!("{what:<11} {}\n", line(text)))
+        self.bar.aside(|| self.printer.result(&format!("{what:<11} {}\n", line(text))))
     }
 
     /// Publishes a package.
