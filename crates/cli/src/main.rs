@@ -4,6 +4,7 @@
 mod approver;
 mod args;
 mod ask;
+mod bar;
 mod commands;
 mod container;
 mod disk;

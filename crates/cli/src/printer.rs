@@ -68,6 +68,12 @@ impl Printer {
         Self { quiet: true, color: false, color_err: false }
     }
 
+    /// Whether somebody watches while something is done: at a terminal that can draw, and not in quiet.
+    pub(crate) fn is_watched(self) -> bool {
+        let can_draw = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        !self.quiet && can_draw && io::stderr().is_terminal()
+    }
+
     /// A text in a style, for stdout.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         paint(self.color, style, text)

@@ -20,6 +20,9 @@ use object_store::{
     PutMode, PutOptions, RetryConfig,
 };
 use package::digest::{Digest, Hasher};
+use registry::Watch;
+
+use crate::traces::{self, Place};
 
 /// How long a bucket that does not answer is asked again: whoever waits for us is told before long.
 const PERSISTENCE: Duration = Duration::from_secs(10);
@@ -30,6 +33,9 @@ const REMOVED_BETWEEN: usize = 10;
 /// How many folders a file is in: `sha256/ab` in that of the store.
 const SHELVES: usize = 3;
 
+/// What most do with a package file.
+const READ: &str = "read a package file";
+
 /// Where the files of packages are: a folder, or a bucket.
 #[derive(Clone, Debug)]
 pub struct Blobs {
@@ -37,6 +43,8 @@ pub struct Blobs {
     prefix: Key,
     /// The folder, where it is one.
     folder: Option<PathBuf>,
+    /// Is told of what is read and written.
+    watch: Watch,
 }
 
 /// Something that lies where the files of packages are.
@@ -138,6 +146,7 @@ impl Blobs {
             store: Arc::new(store.with_fsync(true)),
             prefix: Key::default(),
             folder: Some(path.to_owned()),
+            watch: Watch::default(),
         })
     }
 
@@ -159,7 +168,14 @@ impl Blobs {
             .with_bucket_name(bucket)
             .build()
             .map_err(|error| BlobError::Open(error.into()))?;
-        Ok(Self { store: Arc::new(store), prefix: Key::from(prefix), folder: None })
+        let (prefix, watch) = (Key::from(prefix), Watch::default());
+        Ok(Self { store: Arc::new(store), prefix, folder: None, watch })
+    }
+
+    /// The same, which tells of the bytes that are read whole, looked through and written.
+    pub fn watched(mut self, watch: Watch) -> Self {
+        self.watch = watch;
+        self
     }
 
     /// Binds the files to the registry of this id, or sees that they are bound to it.
@@ -193,9 +209,13 @@ impl Blobs {
 
     /// Keeps bytes, durably, under their digest.
     pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<(), BlobError> {
+        let _writing = traces::part(Place::Files, "write a package file");
         for _ in 0..REMOVED_BETWEEN {
             match self.write(digest, &bytes, PutMode::Create).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.watch.passed(bytes.len() as u64);
+                    return Ok(());
+                }
                 Err(Failure::AlreadyExists { .. }) => {}
                 Err(error) => return Err(BlobError::Store(error.into())),
             }
@@ -235,9 +255,11 @@ impl Blobs {
 
     /// Reads a blob whole; what is not of its digest is refused.
     pub async fn get(&self, digest: Digest) -> Result<Bytes, BlobError> {
+        let _reading = traces::part(Place::Files, READ);
         let found = self.store.get(&self.key(digest)).await;
         let read = found.map_err(|error| failed(digest, error))?.bytes().await;
         let bytes = read.map_err(|error| failed(digest, error))?;
+        self.watch.passed(bytes.len() as u64);
         if Digest::of(&bytes) == digest { Ok(bytes) } else { Err(BlobError::Damaged(digest)) }
     }
 
@@ -247,6 +269,7 @@ impl Blobs {
         digest: Digest,
         part: std::ops::Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
+        let _reading = traces::part(Place::Files, READ);
         let options =
             GetOptions { range: Some(GetRange::Bounded(part.clone())), ..GetOptions::default() };
         let found = self.store.get_opts(&self.key(digest), options).await;
@@ -272,6 +295,7 @@ impl Blobs {
             let piece = piece.map_err(|error| failed(digest, error))?;
             hasher.update(&piece);
             size += piece.len() as u64;
+            self.watch.passed(piece.len() as u64);
         }
         if hasher.finish() == digest { Ok(size) } else { Err(BlobError::Damaged(digest)) }
     }

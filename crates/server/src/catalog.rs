@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 use crate::store::feed::{Changed, Offered};
 use crate::store::{Store, StoreError};
 use crate::token::Scope;
+use crate::traces::{Place, part};
 use names::Names;
 use shelf::{Row, Shelf};
 
@@ -306,6 +307,7 @@ impl Catalog {
                 Err(_) => return Answers::default(),
             };
         }
+        let _searching = part(Place::Here, "search");
         let page = self.index.search(&query);
         let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
         let row = |key: &str| match key.strip_suffix(AHEAD) {

@@ -4,6 +4,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`reach`] | the one address that a client of ours reaches |
+//! | [`traces`] | where the time of a request goes, told to a collector |
 //! | [`token`] | what somebody shows to be let in |
 //! | [`blobs`] | the files of packages, by their digest |
 //! | `stored` | the manifest of a version, read as it is kept |
@@ -35,12 +37,14 @@ mod kept;
 mod memory;
 pub mod metrics;
 pub mod rate;
+pub mod reach;
 mod ready;
 pub mod service;
 pub mod settings;
 pub mod store;
 mod stored;
 pub mod token;
+pub mod traces;
 pub mod upload;
 pub mod web;
 

@@ -16,6 +16,7 @@ use prometheus_client::registry::{Registry as Names, Unit};
 use registry::Outcome;
 
 use crate::service::{Registry, now};
+use crate::traces::Traces;
 
 /// What the text is, as it is told to whoever asks.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -61,6 +62,7 @@ pub struct Metrics {
     listening: Gauge,
     connections: Gauge,
     idle: Gauge,
+    lost: Counter,
     memory: Gauge,
     uptime: Gauge<f64, AtomicU64>,
     started: Instant,
@@ -92,6 +94,7 @@ impl Default for Metrics {
             listening: Gauge::default(),
             connections: Gauge::default(),
             idle: Gauge::default(),
+            lost: Counter::default(),
             memory: Gauge::default(),
             uptime: Gauge::default(),
             started: Instant::now(),
@@ -157,6 +160,7 @@ impl Metrics {
             "Connections to the database that do nothing",
             self.idle.clone(),
         );
+        names.register("haft_traces_lost", "Traces that no collector has taken", self.lost.clone());
         names.register_with_unit(
             "process_resident_memory",
             "Memory that the process holds",
@@ -179,7 +183,7 @@ impl Metrics {
     /// A request has its answer; `route` is as the router has it.
     pub(crate) fn answered(&self, route: String, method: &str, status: u16, took: Duration) {
         self.underway.dec();
-        let method = known_method(method);
+        let method = known_method(method).unwrap_or("other");
         let labels = Answered { route, method, status: status.into() };
         self.answered.get_or_create(&labels).inc();
         let route = Route { route: labels.route };
@@ -241,6 +245,8 @@ impl Metrics {
         let connections = registry.store.connections();
         self.connections.set(connections.open.into());
         self.idle.set(count(connections.idle as u64));
+        let traces = registry.settings.traces.as_ref();
+        self.lost.inner().store(traces.map_or(0, Traces::lost), Ordering::Relaxed);
         if let Some(memory) = resident_memory() {
             self.memory.set(count(memory));
         }
@@ -253,9 +259,9 @@ impl Metrics {
 }
 
 /// A method of HTTP; anybody can send any other.
-fn known_method(method: &str) -> &'static str {
+pub(crate) fn known_method(method: &str) -> Option<&'static str> {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"];
-    KNOWN.iter().find(|known| **known == method).copied().unwrap_or("other")
+    KNOWN.iter().find(|known| **known == method).copied()
 }
 
 /// The memory that the process holds, in bytes, where the system says so.

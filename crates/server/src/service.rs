@@ -1,43 +1,48 @@
 //! A registry: its stores and what can be found in them, as one thing.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `settings` | all that the operator may set |
+//! | `error` | why something is refused |
+//! | `publish` | from what was sent to a version that is offered |
 
-use std::fmt;
-use std::path::PathBuf;
+mod error;
+mod publish;
+mod settings;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use package::digest::Digest;
-use package::limits::Limits;
-use registry::{Channel, Outcome, Published, State, TestReport};
+use registry::Channel;
 use tokio::sync::{Notify, OnceCell, Semaphore};
+
+pub use error::{ChangeError, MakeTokenError, OpenError};
+pub use publish::Sent;
+pub use settings::{Log, Settings};
 
 use crate::blobs::{BlobError, Blobs};
 use crate::catalog::Catalog;
-use crate::hub::{FormError, HubForm, next_version};
-use crate::identity::keys::{Asking, Keys};
+use crate::identity::keys::Keys;
 use crate::kept::{Kept, LARGEST};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::rate::Rates;
 use crate::ready::{Readiness, Unready};
-use crate::settings::{Counting, Quarantine, Reading};
+use crate::store::Store;
 use crate::store::listen::Ear;
 use crate::store::tokens::Token;
-use crate::store::versions::{FindError, Known, NewVersion, PublishError, Which};
-use crate::store::yanks::{Standing, Yanked};
-use crate::store::{Store, StoreError};
+use crate::store::versions::{FindError, Known, Which};
+use crate::store::yanks::Yanked;
 use crate::token::{Action, Role, Scope};
-use crate::upload::{Upload, UploadError};
 
 /// How often a replica looks for what others have changed, whatever it hears of.
 const POLL: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether the index is worth saving.
 const SAVED_EVERY: Duration = Duration::from_mins(1);
-
-/// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
-const REMOVED_BETWEEN: usize = 10;
 
 /// How long the place of the package files may take to say whose they are before it is taken to be away.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
@@ -46,86 +51,6 @@ const FIRST_LOOK: Duration = Duration::from_secs(3);
 const BUNDLES: usize = 2;
 /// How many of the largest bundles there is memory for, in the making and while they are sent.
 const SENDING: usize = 8;
-
-/// Where it is written what became of each request.
-pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;
-
-/// How often a version is looked for that nobody else has taken meanwhile.
-const ATTEMPTS: usize = 8;
-
-/// What the operator may set.
-#[derive(Clone)]
-pub struct Settings {
-    /// The most bytes of a body.
-    pub upload_bytes: usize,
-    /// How many uploads are looked at side by side; the others wait.
-    pub uploads: usize,
-    /// How long a body may take to arrive.
-    pub patience: Duration,
-    /// What a package may hold.
-    pub limits: Limits,
-    /// The most bytes of all files together of which a bundle is made.
-    pub bundle_bytes: u64,
-    /// Who may read.
-    pub reading: Reading,
-    /// Whose versions wait for a reviewer.
-    pub quarantine: Quarantine,
-    /// How often somebody may ask.
-    pub rates: crate::settings::Limits,
-    /// Who says truly for whom it asks.
-    pub proxies: Vec<ipnet::IpNet>,
-    /// How the issuers of identities are asked for their keys.
-    pub asking: Asking,
-    /// The address that others know the registry by; none when it is the one they ask.
-    pub public_url: Option<String>,
-    /// Where it is written what became of each request.
-    pub log: Option<Log>,
-    /// Where it is told what is counted.
-    pub counting: Counting,
-    /// The file that the index is kept in between two starts; it is made anew where there is none.
-    pub index: Option<PathBuf>,
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Settings")
-            .field("upload_bytes", &self.upload_bytes)
-            .field("uploads", &self.uploads)
-            .field("patience", &self.patience)
-            .field("limits", &self.limits)
-            .field("bundle_bytes", &self.bundle_bytes)
-            .field("reading", &self.reading)
-            .field("quarantine", &self.quarantine)
-            .field("rates", &self.rates)
-            .field("proxies", &self.proxies)
-            .field("asking", &self.asking)
-            .field("counting", &self.counting)
-            .field("index", &self.index)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            upload_bytes: 64 << 20,
-            uploads: 4,
-            patience: Duration::from_mins(5),
-            limits: Limits::DEFAULT,
-            // Written as text it still is one that clients take.
-            bundle_bytes: 64 << 20,
-            reading: Reading::default(),
-            quarantine: Quarantine::default(),
-            rates: crate::settings::Limits::default(),
-            proxies: Vec::new(),
-            asking: Asking::default(),
-            log: None,
-            public_url: None,
-            counting: Counting::default(),
-            index: None,
-        }
-    }
-}
 
 /// A registry.
 #[derive(Debug)]
@@ -162,85 +87,6 @@ pub struct Registry {
     bound: OnceCell<()>,
     /// The number of the last change that the file of the index had at the start.
     saved: i64,
-}
-
-/// Why a registry is not opened.
-#[derive(Debug)]
-pub enum OpenError {
-    /// The database refuses.
-    Store(StoreError),
-    /// The store of files refuses, or is that of another registry.
-    Blob(BlobError),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Store(error) => error.fmt(out),
-            OpenError::Blob(error) => error.fmt(out),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            OpenError::Store(error) => error.source(),
-            OpenError::Blob(error) => error.source(),
-        }
-    }
-}
-
-/// A package as it is sent to be published.
-#[derive(Clone, Debug)]
-pub struct Sent {
-    /// Its file, or a bundle.
-    pub bytes: Bytes,
-    /// The id of a manifest that has none of its own.
-    pub id: Option<String>,
-    /// What its publisher reports of its tests.
-    pub report: Option<TestReport>,
-}
-
-impl Sent {
-    fn read(self, limits: &Limits) -> Result<Upload, UploadError> {
-        let mut upload = Upload::read(Vec::from(self.bytes), self.id.as_deref(), limits)?;
-        if let Some(report) = self.report {
-            upload.report(report)?;
-        }
-        Ok(upload)
-    }
-}
-
-/// Why something is not published or taken back.
-#[derive(Debug)]
-pub enum ChangeError {
-    /// The bytes are no package that may be published.
-    Upload(UploadError),
-    /// The token is not for that.
-    Role(Action),
-    /// Whoever published a version does not approve it.
-    OwnVersion,
-    /// Somebody who may do more took it back.
-    Held(Standing),
-    /// The token is not for this namespace.
-    Namespace(String),
-    /// The package has as many owners as it may.
-    TooManyOwners,
-    /// Something else is there already.
-    Conflict(PublishError),
-    /// There is no such package or version.
-    NotFound(FindError),
-    /// The database refuses.
-    Store(StoreError),
-    /// The store of files refuses.
-    Blob(BlobError),
-    /// The form is no tool.
-    Form(FormError),
-    /// The work was broken off.
-    BrokenOff,
-    /// Too many publish the same tool at once, or its file is being removed at this moment.
-    Busy,
 }
 
 impl Registry {
@@ -407,109 +253,6 @@ impl Registry {
         Ok(Some(bytes))
     }
 
-    /// Publishes a package: first its file is made durable, then all that is known of it appears in one step.
-    pub async fn publish(
-        &self,
-        token: &Token,
-        sent: Sent,
-        channel: Channel,
-        room: impl Send + 'static,
-    ) -> Result<Published, ChangeError> {
-        let limits = self.settings.limits;
-        // Work goes on when whoever sent it hangs up, and so the room is taken until it is done.
-        let work = move || (sent.read(&limits), room);
-        let (read, _room) =
-            tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
-        self.publish_read(token, read.map_err(ChangeError::Upload)?, channel).await
-    }
-
-    /// Publishes the next version of a tool from the form of a hub. Two at once get a version each.
-    pub async fn publish_form(
-        &self,
-        token: &Token,
-        form: Arc<HubForm>,
-        channel: Channel,
-        mut room: impl Send + 'static,
-    ) -> Result<Published, ChangeError> {
-        let id = form.id().map_err(ChangeError::Form)?;
-        for _ in 0..ATTEMPTS {
-            // Also those that wait, or were refused, have their numbers.
-            let known = match self.store.versions_hidden(&id).await {
-                Ok(known) => known.versions,
-                Err(FindError::Store(error)) => return Err(ChangeError::Store(error)),
-                Err(_) => Vec::new(),
-            };
-            let version = next_version(known.iter().map(|known| known.version.as_str()));
-            let (limits, form) = (self.settings.limits, Arc::clone(&form));
-            let work = move || (form.upload(&version, &limits), room);
-            let read;
-            (read, room) =
-                tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
-            match self.publish_read(token, read.map_err(ChangeError::Form)?, channel).await {
-                Err(ChangeError::Conflict(PublishError::OtherBytes(_))) => {}
-                Ok(Published { outcome: Outcome::Unchanged, .. }) => {}
-                done => return done,
-            }
-        }
-        Err(ChangeError::Busy)
-    }
-
-    /// Publishes what was looked at.
-    async fn publish_read(
-        &self,
-        token: &Token,
-        mut upload: Upload,
-        channel: Channel,
-    ) -> Result<Published, ChangeError> {
-        let names = upload.namespaces.iter().map(String::as_str);
-        self.check(token, Action::Publish, &upload.describe.id, names).await?;
-        upload.describe.provenance.clone_from(&token.provenance);
-        let bytes = Bytes::from(std::mem::take(&mut upload.bytes));
-        let is_held = self.settings.quarantine.holds(&upload.namespaces[0]);
-        let state = if is_held { State::Quarantine } else { channel.into() };
-        let new = new_version(&upload, token, state);
-        let size = bytes.len() as u64;
-        let (outcome, channel) = self.put_and_publish(&upload, &new, bytes).await?;
-        self.metrics.published(outcome, size);
-        if outcome == Outcome::Published {
-            // It is found here at once. If that fails, it is found at the next tick.
-            self.take_in().await;
-        }
-        Ok(Published {
-            id: new.id,
-            name: new.name,
-            version: new.version,
-            sha256: new.digest,
-            outcome,
-            channel,
-            warnings: upload.warnings,
-        })
-    }
-
-    /// Both steps; again, when somebody removed the file between them because no version had it yet.
-    async fn put_and_publish(
-        &self,
-        upload: &Upload,
-        new: &NewVersion,
-        bytes: Bytes,
-    ) -> Result<(Outcome, State), ChangeError> {
-        self.check_bound().await.map_err(ChangeError::Blob)?;
-        for _ in 0..REMOVED_BETWEEN {
-            self.blobs.put(upload.digest, bytes.clone()).await.map_err(ChangeError::Blob)?;
-            return match self.store.publish(new).await {
-                Ok(done) => Ok(done),
-                Err(PublishError::FileGone) => continue,
-                Err(PublishError::FileUnderway) => {
-                    tokio::time::sleep(POLL).await;
-                    continue;
-                }
-                Err(PublishError::Store(error)) => Err(ChangeError::Store(error)),
-                Err(conflict) => Err(ChangeError::Conflict(conflict)),
-            };
-        }
-        Err(ChangeError::Busy)
-    }
-
     /// Takes back a version, or offers it again: then there is no reason.
     pub async fn yank(
         &self,
@@ -554,36 +297,6 @@ impl Registry {
     }
 }
 
-fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
-    let describe = &upload.describe;
-    let json = "a wire type has texts as keys alone";
-    NewVersion {
-        id: describe.id.clone(),
-        name: describe.name.clone(),
-        namespace: upload.namespaces[0].clone(),
-        dialect: upload.dialect.name().to_owned(),
-        version: describe.version.clone(),
-        digest: upload.digest.to_string(),
-        size: describe.size.unwrap_or(0),
-        manifest_path: upload.manifest_path.clone(),
-        manifest: upload.manifest.clone(),
-        describe: serde_json::to_string(describe).expect(json),
-        found: serde_json::to_string(&upload.found).expect(json),
-        entry: postcard::to_stdvec(&upload.entry).expect("an entry has no part without a length"),
-        runtime: describe.entry.runtime.clone(),
-        signature: describe
-            .signature
-            .as_ref()
-            .map_or_else(String::new, |found| found.state.clone()),
-        signers: describe.signature.as_ref().map_or_else(String::new, |found| found.keys.join(" ")),
-        publisher: token.id.clone(),
-        published_at: now(),
-        channel,
-        provenance: token.provenance.as_ref().and_then(|told| serde_json::to_string(told).ok()),
-        doors: upload.doors.clone(),
-    }
-}
-
 /// The moment, in milliseconds since 1970.
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -611,13 +324,4 @@ pub async fn make_token(
     };
     store.keep_token(&secret, &token).await.map_err(MakeTokenError::Store)?;
     Ok((secret, token))
-}
-
-/// Why there is no token.
-#[derive(Debug)]
-pub enum MakeTokenError {
-    /// The system gives no randomness.
-    Randomness(crate::token::NoRandomness),
-    /// The database refuses.
-    Store(StoreError),
 }

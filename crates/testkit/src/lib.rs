@@ -11,7 +11,7 @@
 //! | [`schemas`] | JSON Schemas, patterns, and values to hold against them |
 //! | [`bytes`] | JSON as text, and text that is damaged |
 //! | [`archives`] | zip archives, clean and hostile, and a writer that writes any field wrongly |
-//! | [`postgres`], [`bucket`], [`issuer`] | servers of their own for a test, where they are installed |
+//! | [`postgres`], [`bucket`], [`issuer`], [`collector`] | servers of their own for a test, where they are installed |
 //! | [`gate`] | a way to a server that can be closed |
 //! | [`fuzz`] | what must hold for any bytes at all |
 //!
@@ -21,6 +21,8 @@ pub mod archives;
 #[cfg(unix)]
 pub mod bucket;
 pub mod bytes;
+#[cfg(unix)]
+pub mod collector;
 pub mod docs;
 pub mod documents;
 pub mod draws;
@@ -31,6 +33,8 @@ pub mod hosts;
 #[cfg(unix)]
 pub mod issuer;
 pub mod mutations;
+#[cfg(unix)]
+mod peer;
 pub mod ports;
 #[cfg(unix)]
 pub mod postgres;

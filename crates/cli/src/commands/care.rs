@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use server::Store;
 use server::blobs::BlobError;
 use server::care::CareError;
 use server::care::backup::backup as make_backup;
@@ -14,6 +15,7 @@ use server::care::restore::{Others, restore as bring_back};
 
 use super::count;
 use super::stores::{StoreArgs, open, open_blobs, open_existing, open_existing_blobs, room};
+use crate::bar::Bar;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
@@ -90,9 +92,14 @@ fn failed(error: &CareError) -> Failure {
     }
 }
 
+/// How much there is to read through, where the database says so.
+async fn measure(store: &Store) -> Option<u64> {
+    store.file_bytes().await.ok()
+}
+
 pub(super) fn check(args: &CheckArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let mut findings: Vec<Value> = Vec::new();
-    let tell = |finding: Finding| {
+    let mut tell = |bar: &Bar, finding: Finding| {
         if json_wanted {
             findings.push(json!({
                 "kind": finding.kind.name(),
@@ -102,18 +109,23 @@ pub(super) fn check(args: &CheckArgs, home: &Home, json_wanted: bool, printer: P
             }));
         } else {
             let text = format!("{}: {}", line(&finding.what), line(&finding.message));
-            if finding.kind.is_damage() {
-                // Written as it is found: a reader that has gone away ends it.
-                let _ends_there = printer.result(&format!("{text}\n"));
-            } else {
-                printer.note(&text);
-            }
+            bar.aside(|| {
+                if finding.kind.is_damage() {
+                    // Written as it is found: a reader that has gone away ends it.
+                    let _ends_there = printer.result(&format!("{text}\n"));
+                } else {
+                    printer.note(&text);
+                }
+            });
         }
     };
     let checked = owner::runtime()?.block_on(async {
         let store = open_existing(&args.stores.database, home).await?;
         let blobs = open_existing_blobs(&args.stores.blobs, home)?;
-        look(&store, &blobs, tell).await.map_err(|error| failed(&error))
+        let bar = Bar::begin("Checking", measure(&store).await, json_wanted, printer);
+        let blobs = blobs.watched(bar.watch());
+        let looked = look(&store, &blobs, |finding| tell(&bar, finding)).await;
+        looked.map_err(|error| failed(&error))
     })?;
     if json_wanted {
         printer.json(&json!({
@@ -142,11 +154,13 @@ pub(super) fn gc(args: &GcArgs, home: &Home, json_wanted: bool, printer: Printer
     let collected = owner::runtime()?.block_on(async {
         let store = open_existing(&args.stores.database, home).await?;
         let blobs = open_existing_blobs(&args.stores.blobs, home)?;
+        let bar = Bar::begin("Looking for unused files", None, json_wanted, printer);
         let tell = |digest: package::digest::Digest, size: u64| {
             if json_wanted {
                 files.push(json!({"sha256": digest.to_string(), "size": size}));
             } else {
-                let _ends_there = printer.result(&format!("sha256:{digest}  {size}\n"));
+                let text = format!("sha256:{digest}  {size}\n");
+                let _ends_there = bar.aside(|| printer.result(&text));
             }
         };
         collect(&store, &blobs, args.grace, mode, tell).await.map_err(|error| failed(&error))
@@ -185,6 +199,8 @@ pub(super) fn backup(
     let kept = owner::runtime()?.block_on(async {
         let store = open_existing(&args.stores.database, home).await?;
         let blobs = open_existing_blobs(&args.stores.blobs, home)?;
+        let bar = Bar::begin("Keeping", measure(&store).await, json_wanted, printer);
+        let blobs = blobs.watched(bar.watch());
         make_backup(&store, &blobs, &args.into).await.map_err(|error| failed(&error))
     })?;
     if json_wanted {
@@ -217,6 +233,11 @@ pub(super) fn restore(
         let blobs = open_blobs(&args.stores.blobs, home)?;
         let others = if args.take_over { Others::TakeOver } else { Others::Refuse };
         let room = room(&args.stores.database, home)?;
+        // Little else is in the file of a backup; how much a folder holds is not known.
+        let file = args.from.metadata().ok().filter(std::fs::Metadata::is_file);
+        let bytes = file.map(|found| found.len());
+        let bar = Bar::begin("Restoring", bytes, json_wanted, printer);
+        let blobs = blobs.watched(bar.watch());
         let restored = bring_back(&store, &blobs, &args.from, others, &room).await;
         restored.map_err(|error| failed(&error))
     })?;

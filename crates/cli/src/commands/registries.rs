@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::secret;
 use crate::ask::Ask;
+use crate::bar::Bar;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
@@ -270,7 +271,10 @@ pub(super) fn get(
         });
         match place? {
             Place::Registry(registry, described) => {
-                let fetched = registry.package_of(*described).await;
+                let bytes = described.describe.size;
+                let bar = Bar::begin("Downloading", bytes, json_wanted, printer);
+                let watched = registry.clone().watched(bar.watch());
+                let fetched = watched.package_of(*described).await;
                 let fetched = fetched.map_err(|error| remote::failed(registry.name(), &error))?;
                 Ok((registry.name().to_owned(), fetched))
             }

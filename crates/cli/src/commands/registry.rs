@@ -18,11 +18,13 @@ use serde_json::json;
 use server::blobs::BlobError;
 use server::service::OpenError;
 use server::settings::{Counting, Limits, Quarantine, Reading};
+use server::traces::Traces;
 use server::{Registry, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::care;
+use super::collector;
 use super::registries;
 use super::request_log::Form;
 use super::stores::{StoreArgs, folder, open, open_blobs};
@@ -76,7 +78,7 @@ enum Verb {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Reading needs no token unless --private says so. Whoever is on this machine is not counted; name a proxy with --trusted-proxy, else all who come through it are counted as one. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070\n  haft registry serve --private --quarantine --trusted-proxy 10.0.0.0/8"
+    after_help = "Reading needs no token unless --private says so. Whoever is on this machine is not counted; name a proxy with --trusted-proxy, else all who come through it are counted as one. A password of the database belongs into HAFT_DATABASE_URL, --database-file, PGPASSWORD or ~/.pgpass; `?sslmode=verify-full&sslrootcert=FILE` in the address asks for TLS. Settings of an S3 store are read from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT and the like. Traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names.\n\nExamples:\n  haft registry serve\n  haft registry serve --database \"postgres://registry@db/registry?sslmode=verify-full\" --blobs s3://packages --listen 0.0.0.0:7070\n  haft registry serve --private --quarantine --trusted-proxy 10.0.0.0/8"
 )]
 struct ServeArgs {
     /// Where to listen
@@ -214,6 +216,13 @@ async fn listen(flag: &str, at: SocketAddr) -> Result<(TcpListener, SocketAddr),
     Ok((listener, address))
 }
 
+/// Tells a collector where the time of requests goes, if the environment names one.
+fn traces(printer: Printer) -> Result<Option<Traces>, Failure> {
+    let Some(collector) = collector::named()? else { return Ok(None) };
+    let told = Traces::begin(collector, move |text| printer.warn(&line(text)));
+    told.map(Some).map_err(|error| Failure::of(Exit::Invalid, &error))
+}
+
 fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
@@ -224,12 +233,14 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
     let stop = Arc::new(Notify::new());
     let stopped = Arc::clone(&stop);
     // Those who are being answered are answered before we go.
-    let patience = drain + server::web::FAREWELL + Duration::from_secs(5);
+    let patience = drain + server::web::FAREWELL + Traces::FAREWELL + Duration::from_secs(5);
     interrupt::end_first_within(patience, move || stop.notify_one());
     runtime.block_on(async {
         let store = open(&args.stores.database, home).await?;
+        let traces = traces(printer)?;
         let settings = Settings {
             log: args.log.log(),
+            traces: traces.clone(),
             public_url: args.public_url.clone(),
             counting: args.metrics_listen.map_or(Counting::Here, |_| Counting::Apart),
             // Where it cannot be kept it is made anew.
@@ -292,6 +303,9 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         }
         following.abort();
         registry.store.close().await;
+        if let Some(traces) = traces {
+            traces.close().await;
+        }
         Ok(Exit::Done)
     })
 }

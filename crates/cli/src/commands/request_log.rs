@@ -59,7 +59,9 @@ fn json_line(told: &Told) -> String {
     if let Some(trace) = &told.trace {
         written["traceId"] = trace.id.as_str().into();
         written["spanId"] = trace.span.as_str().into();
-        written["parentId"] = trace.parent.as_str().into();
+        if let Some(parent) = &trace.parent {
+            written["parentId"] = parent.as_str().into();
+        }
     }
     crate::printer::json_escaped(&written.to_string())
 }

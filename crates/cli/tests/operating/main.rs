@@ -9,6 +9,7 @@ mod api;
 mod database;
 mod embedded;
 mod process;
+mod progress;
 mod proxy;
 mod replicas;
 mod stopping;

@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use testkit::collector::Collector;
 
-use super::process::{Served, ask, done, get, haft, package, read_answer};
+use super::process::{Served, ask, demanded, done, get, haft, package, read_answer};
 
 fn token(home: &std::path::Path) -> String {
     let made = done(haft(home).args(["registry", "token", "new", "--namespace", "acme"]));
@@ -84,4 +85,50 @@ fn each_request_is_a_line_of_json_without_secrets() {
     for secret in [token.as_str(), "hunter2", "hidden", "\u{1b}"] {
         assert!(!all.contains(secret), "{all}");
     }
+}
+
+#[test]
+fn a_collector_has_every_span_before_the_registry_ends() {
+    let Some(peer) = demanded("opentelemetry-proto", Collector::start()) else { return };
+    let home = tempfile::tempdir().unwrap();
+    let mut command = haft(home.path());
+    command.args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--log", "json"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", peer.url());
+    command.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20of-the-collector");
+    command.env("OTEL_SERVICE_NAME", "tools");
+    command.stderr(Stdio::piped());
+    let mut served = Served::start(command);
+    get(&served.address, "/v1/tools").unwrap();
+    tell_to_stop(&served);
+    let stderr = std::io::read_to_string(served.process.stderr.take().unwrap()).unwrap();
+    assert_eq!(served.process.wait().unwrap().code(), Some(0));
+    let seen = peer.seen();
+    let [span] = seen["spans"].as_array().unwrap().as_slice() else { panic!("{seen}") };
+    assert_eq!((&span["name"], &seen["refused"]), (&"GET /v1/tools".into(), &Value::Array(vec![])));
+    assert_eq!(seen["headers"]["authorization"], "Bearer of-the-collector");
+    let resource = span["resource"].to_string();
+    assert!(resource.contains("service.name") && resource.contains("tools"), "{resource}");
+    // The line of the log leads to the span.
+    let line: Value = serde_json::from_str(stderr.trim()).unwrap();
+    assert_eq!((&line["traceId"], &line["spanId"]), (&span["traceId"], &span["spanId"]));
+}
+
+#[test]
+fn a_collector_that_is_not_there_is_told_of_and_keeps_nobody() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = haft(home.path());
+    command.args(["registry", "serve", "--listen", "127.0.0.1:0", "--json"]);
+    let nobody = format!("http://127.0.0.1:{}", testkit::ports::unused());
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", nobody).stderr(Stdio::piped());
+    let mut served = Served::start(command);
+    for _ in 0..3 {
+        assert_eq!(get(&served.address, "/v1/tools").unwrap().status, 200);
+    }
+    let started = Instant::now();
+    tell_to_stop(&served);
+    let stderr = std::io::read_to_string(served.process.stderr.take().unwrap()).unwrap();
+    assert_eq!(served.process.wait().unwrap().code(), Some(0));
+    assert!(started.elapsed() < Duration::from_secs(15));
+    assert_eq!(stderr.matches("warning:").count(), 1, "{stderr}");
+    assert!(stderr.contains("the collector takes no traces"), "{stderr}");
 }

@@ -57,6 +57,8 @@ pub(super) async fn fetch(fetcher: &Fetcher, wanted: &Wanted) -> Result<File, Fe
         Begun::Part(part) => part,
     };
     let mut had_some = part.length() > 0;
+    // What came before counts too.
+    fetcher.watch.passed(part.length());
     let mut failures = 0;
     loop {
         let before = part.length();
@@ -170,6 +172,7 @@ async fn rest(fetcher: &Fetcher, wanted: &Wanted, part: &mut Part) -> Result<Cam
             return Err(FetchError::TooMuch("package"));
         }
         part.write(piece).map_err(cannot)?;
+        fetcher.watch.passed(piece.len() as u64);
     }
     if let Some(size) = wanted.size.filter(|size| *size != part.length()) {
         return Err(other("size", &size.to_string(), &part.length().to_string()));

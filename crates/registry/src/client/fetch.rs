@@ -21,6 +21,7 @@ use crate::channel::Channel;
 use crate::error::ErrorBody;
 use crate::link;
 use crate::versions::Yank;
+use crate::watch::Watch;
 
 /// Says that a version was taken back, and why.
 const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
@@ -98,6 +99,8 @@ pub struct Fetcher {
     pub(super) token: Option<HeaderValue>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) settings: Settings,
+    /// Is told of the bytes of packages as they arrive.
+    pub(super) watch: Watch,
     address: Address,
 }
 
@@ -114,7 +117,8 @@ impl Fetcher {
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver::default());
         let client = Client::new(rules, resolver)?;
         let token = token.filter(|_| address.is_private_talk()).and_then(Token::header);
-        Ok(Self { client, token, cache, settings, address: address.clone() })
+        let (watch, address) = (Watch::default(), address.clone());
+        Ok(Self { client, token, cache, settings, watch, address })
     }
 
     /// The same, which also reaches what these rules allow; a token stays where it is for.

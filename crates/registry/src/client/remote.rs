@@ -24,6 +24,7 @@ use crate::find::Page;
 use crate::read::{Checked, Unreadable, read};
 use crate::tested::TestReport;
 use crate::versions::{Published, Versions, Yank};
+use crate::watch::Watch;
 
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +75,12 @@ impl Remote {
     /// What its owner calls it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same, which tells of the bytes of packages as they arrive.
+    pub fn watched(mut self, watch: Watch) -> Self {
+        self.fetcher.watch = watch;
+        self
     }
 
     /// Finds tools.

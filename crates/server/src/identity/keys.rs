@@ -9,14 +9,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use egress::http::{Client, Method, Request, StatusCode, Url};
-use egress::resolve::SystemResolver;
-use egress::{Rule, Rules};
+use egress::http::{Method, Request, StatusCode, Url};
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use serde_json::Value;
 
 use super::check_address;
+use crate::reach;
 
 /// How issuers are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,13 +211,7 @@ async fn said_place(issuer: &str, within: Duration) -> Result<Url, String> {
 
 /// Asks one address, and no other.
 async fn ask(address: &Url, within: Duration) -> Result<Value, String> {
-    let host = address.host_str().unwrap_or_default();
-    let port = address.port_or_known_default().unwrap_or_default();
-    let rule = Rule::parse(&format!("{host}:{port}")).map_err(|error| error.to_string())?;
-    // The operator named it, so it may be a private one.
-    let rules = Rules::from_iter([rule.reaching_private()]);
-    let client = Client::new(rules, Arc::new(SystemResolver::default()))
-        .map_err(|error| error.to_string())?;
+    let client = reach::client(address).map_err(|error| error.to_string())?;
     let mut request = Request::new(Method::GET, address.clone());
     request.within = within;
     request.most = MOST;

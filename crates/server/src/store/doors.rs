@@ -7,7 +7,7 @@ use sqlx::query::Query;
 use sqlx::{Any, AssertSqlSafe, Row};
 
 use super::each::Read;
-use super::{Store, StoreError, read, stored};
+use super::{Store, StoreError, asking, read, stored};
 
 /// A version of a server of the MCP world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,6 +229,7 @@ impl Store {
 
     /// The manifest of a version, as it was written.
     pub async fn manifest(&self, id: &str, version: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let _asking = asking(ENTRIES);
         let found =
             sqlx::query_scalar("SELECT manifest FROM versions WHERE package = $1 AND version = $2")
                 .bind(id)

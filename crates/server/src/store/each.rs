@@ -9,7 +9,7 @@ use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
 use sqlx::{Any, Row};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, asking};
 
 /// What was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,7 @@ impl Store {
         read: impl Fn(&AnyRow) -> Result<T, sqlx::Error>,
         mut keep: impl FnMut(T) -> ControlFlow<()>,
     ) -> Result<usize, StoreError> {
+        let _asking = asking(doing);
         // On a connection of its own the rows behind a broken one still come; the pool ends with the first failure.
         let mut connection = self.pool.acquire().await.map_err(StoreError::query(doing))?;
         let mut found = query.fetch(&mut *connection);

@@ -4,7 +4,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::each::is_unreadable;
-use super::{Store, StoreError};
+use super::{Store, StoreError, asking};
 
 /// A package that has changed, as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ impl Store {
     ///
     /// Changes become visible in the order of their numbers, so none before the last that is given is left out.
     pub async fn changes(&self, after: i64, limit: u32) -> Result<Vec<Changed>, StoreError> {
+        let _asking = asking(READ);
         match self.rows(after, limit).await {
             Ok(changes) => Ok(changes),
             // One row that cannot be read must not hide the others.

@@ -27,6 +27,16 @@ pub struct Looked {
 }
 
 impl Store {
+    /// The bytes of the package files of all versions together, as the rows have them.
+    pub async fn file_bytes(&self) -> Result<u64, StoreError> {
+        let asked = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM versions";
+        let sum: i64 = sqlx::query_scalar(asked)
+            .fetch_one(&self.pool)
+            .await
+            .map_err(StoreError::query(LOOK))?;
+        Ok(read(sum))
+    }
+
     /// The names of some versions, in order, after the one of these names.
     pub async fn named_after(&self, last: &Named) -> Result<Read<Named>, StoreError> {
         let asked = sqlx::query(

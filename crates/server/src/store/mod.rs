@@ -51,6 +51,8 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 pub use error::StoreError;
 
+use crate::traces::{Place, Running, part};
+
 /// How long is waited for a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a last try may take, which says why there was no connection.
@@ -215,12 +217,14 @@ impl Store {
 
     /// Begins a change.
     async fn change(&self, doing: &'static str) -> Result<Changing<'_>, StoreError> {
+        let asking = asking(doing);
         let turn = match self.engine {
             Engine::Sqlite => Some(self.writing.lock().await),
             Engine::Postgres => None,
         };
         let begun = self.pool.begin_with(self.engine.begin()).await;
-        Ok(Changing { transaction: begun.map_err(StoreError::query(doing))?, _turn: turn })
+        let transaction = begun.map_err(StoreError::query(doing))?;
+        Ok(Changing { transaction, _turn: turn, _asking: asking })
     }
 }
 
@@ -245,6 +249,12 @@ async fn why(error: sqlx::Error, options: Option<&PgConnectOptions>) -> sqlx::Er
 struct Changing<'s> {
     transaction: Transaction<'static, Any>,
     _turn: Option<MutexGuard<'s, ()>>,
+    _asking: Running,
+}
+
+/// Asks the database for something, as a part of the request that is under way.
+fn asking(doing: &'static str) -> Running {
+    part(Place::Database, doing)
 }
 
 /// Numbers are stored with a sign.

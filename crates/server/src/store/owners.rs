@@ -2,7 +2,7 @@
 
 use sqlx::Row;
 
-use super::{Store, StoreError, stored};
+use super::{Store, StoreError, asking, stored};
 
 const READ: &str = "look for owners";
 const CHANGE: &str = "change owners";
@@ -30,6 +30,7 @@ impl Store {
 
     /// Whether a namespace owns a package beside its own.
     pub async fn is_owner(&self, id: &str, namespace: &str) -> Result<bool, StoreError> {
+        let _asking = asking(READ);
         let found: Option<i64> =
             sqlx::query_scalar("SELECT added_at FROM owners WHERE package = $1 AND namespace = $2")
                 .bind(id)

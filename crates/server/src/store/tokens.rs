@@ -5,7 +5,7 @@ use sqlx::AnyConnection;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{Store, StoreError, read, stored};
+use super::{Store, StoreError, asking, read, stored};
 use crate::token::{Role, Scope, Secret};
 
 /// A token as it is kept: not the token itself, only what it hashes to.
@@ -98,6 +98,7 @@ impl Store {
 
     /// The token that somebody shows, good or not.
     pub async fn token(&self, secret: &Secret) -> Result<Option<Token>, StoreError> {
+        let _asking = asking(FIND);
         let asked = sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE hash = $1"));
         let row = sqlx::query(asked)
             .bind(secret.hash())

@@ -5,7 +5,7 @@ use registry::{Channel, Outcome, State, Version, Versions, identity};
 use sqlx::{AnyConnection, Row};
 
 use super::removals::{self, Note};
-use super::{Changing, Store, StoreError, read, stored};
+use super::{Changing, Store, StoreError, asking, read, stored};
 use crate::doors::Doors;
 
 /// A version that is to be published; its blob is durable already.
@@ -213,6 +213,7 @@ impl Store {
 
     /// The id and the namespace of the package that is meant by an id, with or without the prefix, or by a name.
     pub async fn resolve(&self, asked: &str) -> Result<(String, String), FindError> {
+        let _asking = asking(FIND);
         // An id comes before a name, so nobody takes an id away by giving its name to another tool.
         let row = sqlx::query(
             "SELECT id, namespace, 1 AS place FROM packages WHERE id = $1 \
@@ -237,6 +238,7 @@ impl Store {
 
     /// A version of the package of this id, offered or not: for those who may publish or review it.
     pub async fn find_hidden(&self, id: &str, which: Which<'_>) -> Result<Known, FindError> {
+        let _asking = asking(FIND);
         let row = match which {
             Which::Exactly(version) => sqlx::query(
                 "SELECT package, version, digest, size, describe, runtime, yanked_at, yank_reason, \

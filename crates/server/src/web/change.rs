@@ -20,6 +20,7 @@ use crate::hub::HubForm;
 use crate::memory::{Memory, NoMemory, Share};
 use crate::service::{Registry, Sent};
 use crate::token::Action;
+use crate::traces::{Place, part};
 use crate::upload::LONGEST_ID;
 
 /// What the part of a form is called that holds the package.
@@ -53,7 +54,9 @@ pub(super) async fn publish(
     // A turn is for what has arrived: whoever sends slowly keeps nobody from theirs.
     let mut share = registry.arriving.share();
     let most = registry.settings.upload_bytes;
+    let receiving = part(Place::Here, "receive the package");
     let bytes = whole_in(&registry, body, most, &mut share).await?;
+    drop(receiving);
     let turn = Arc::clone(&registry.uploading).acquire_owned();
     let turn = tokio::time::timeout(TURN, turn)
         .await

@@ -49,4 +49,4 @@ mod watch;
 
 pub use router::{router, watching};
 pub use serve::{FAREWELL, Patience, serve, serve_with};
-pub use watch::{Told, Trace};
+pub use watch::Told;

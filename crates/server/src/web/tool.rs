@@ -31,6 +31,7 @@ use crate::memory::{NoMemory, Share};
 use crate::service::Registry;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, Known, Which};
+use crate::traces::{Place, part};
 
 /// Everything beneath `/v1/tools/` that is about one tool.
 pub(super) async fn route(
@@ -233,6 +234,7 @@ impl Making {
         // Each file once as it is and once as JSON, where six letters may stand for one.
         let taken = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(7);
         self.share.hold(taken).await.map_err(|NoMemory| busy())?;
+        let _making = part(Place::Here, "make a bundle");
         let made = tokio::task::spawn_blocking(move || {
             let describe: Describe = serde_json::from_slice(&known.describe).ok()?;
             let bundle = Bundle::new(describe, &archive).ok()?;

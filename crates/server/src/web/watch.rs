@@ -5,10 +5,9 @@
 
 use std::cell::RefCell;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request};
@@ -18,7 +17,9 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
 use super::asked::{Asked, Part};
+use crate::metrics::known_method;
 use crate::service::Registry;
+use crate::traces::{self, Finished, Parts, Span, Trace, drawn};
 
 /// What a request is called, by whoever asks or by us.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -26,6 +27,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACE_PARENT: &str = "traceparent";
 /// The longest name of a request that is taken over.
 const LONGEST: usize = 64;
+/// The longest path that a collector is told.
+const PATH: usize = 512;
 /// Where a token is revoked, and the longest id of one.
 const TOKEN: &str = "/v1/tokens/{id}";
 const TOKEN_ID: usize = 16;
@@ -59,17 +62,6 @@ pub struct Told {
     pub cause: Option<String>,
     /// The trace it belongs to, where whoever asks said so.
     pub trace: Option<Trace>,
-}
-
-/// Where a request belongs in the traces of whoever asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
-    /// The trace, in hexadecimal.
-    pub id: String,
-    /// The part of it that asked.
-    pub parent: String,
-    /// The part of it that the request is, drawn by us.
-    pub span: String,
 }
 
 /// What is learned of a request while it is answered.
@@ -111,13 +103,15 @@ pub(super) async fn watch<F: Future<Output = Response>>(
     let name = HeaderValue::from_str(&id);
     let route = route(&request);
     let method = request.method().clone();
+    let trace = trace(registry, request.headers());
+    let parts = trace.as_ref().filter(|trace| trace.is_sampled).map(|_| Parts::default());
     // Most are told to nobody: then there is nothing to remember.
-    let is_told = registry.settings.log.is_some() || route.ends_with(PACKAGE);
+    let is_told = registry.settings.log.is_some() || parts.is_some() || route.ends_with(PACKAGE);
     let told = is_told.then(|| Told {
         id,
         method: method.to_string(),
         path: told_path(&route, request.uri().path()),
-        trace: request.headers().get(TRACE_PARENT).and_then(trace),
+        trace,
         route: route.clone(),
         status: 0,
         took: Duration::ZERO,
@@ -127,12 +121,12 @@ pub(super) async fn watch<F: Future<Output = Response>>(
         cause: None,
     });
     let underway = Underway::begin(registry);
-    let (mut response, learned) = LEARNED
-        .scope(RefCell::default(), async {
-            let response = answer(request).await;
-            (response, LEARNED.with(RefCell::take))
-        })
-        .await;
+    let answering = async {
+        let response = answer(request).await;
+        (response, LEARNED.with(RefCell::take))
+    };
+    let answering = LEARNED.scope(RefCell::default(), answering);
+    let (mut response, learned) = traces::within(parts.clone(), answering).await;
     let status = response.status().as_u16();
     if method == Method::POST
         && ["/v1/tools", "/v1/tools/upload"].contains(&route.as_str())
@@ -149,7 +143,7 @@ pub(super) async fn watch<F: Future<Output = Response>>(
     let Learned { caller, cause } = learned;
     let told = Some(Told { status, whole, caller, cause, ..told });
     let registry = Arc::clone(registry);
-    response.map(|body| Body::new(Watched { body, told, started, registry }))
+    response.map(|body| Body::new(Watched { body, told, parts, started, registry }))
 }
 
 /// A request that is counted as under way until it is answered, or given up.
@@ -182,6 +176,8 @@ impl Drop for Underway<'_> {
 struct Watched {
     body: Body,
     told: Option<Told>,
+    /// What it spent its time with, where that is told to a collector.
+    parts: Option<Parts>,
     started: Instant,
     registry: Arc<Registry>,
 }
@@ -231,7 +227,52 @@ impl Drop for Watched {
         if let Some(log) = &self.registry.settings.log {
             log(&told);
         }
+        if let (Some(traces), Some(parts)) = (&self.registry.settings.traces, self.parts.take()) {
+            let parts = parts.since(self.started);
+            if let Some(span) = span(told) {
+                traces.send(Finished { span, parts });
+            }
+        }
     }
+}
+
+/// Where a request belongs: as whoever asks says, or in a trace of its own where a collector is told of it.
+fn trace(registry: &Registry, headers: &HeaderMap) -> Option<Trace> {
+    let follow = || {
+        let told = headers.get(TRACE_PARENT)?.to_str().ok()?;
+        Trace::follow(told)
+    };
+    match (&registry.settings.traces, &registry.settings.log) {
+        (Some(traces), _) => Some(traces.sampled(follow())),
+        (None, Some(_)) => follow(),
+        (None, None) => None,
+    }
+}
+
+/// A request as a collector is told of it.
+fn span(told: Told) -> Option<Span> {
+    let method = known_method(&told.method);
+    let mut attributes = vec![
+        ("http.request.method", method.unwrap_or("_OTHER").into()),
+        ("http.route", told.route.clone().into()),
+        ("url.path", told.path.chars().take(PATH).collect::<String>().into()),
+        ("http.response.status_code", told.status.into()),
+        ("http.response.body.size", told.bytes.into()),
+        ("haft.request.id", told.id.into()),
+    ];
+    attributes.extend(told.caller.map(|caller| ("haft.token.id", caller.into())));
+    attributes.extend((!told.whole).then(|| ("haft.cut_off", true.into())));
+    // What whoever asks did wrong is no failure of the registry.
+    let failed = (told.status >= 500).then(|| told.cause.unwrap_or_default());
+    attributes.extend(failed.as_ref().map(|_| ("error.type", told.status.to_string().into())));
+    Some(Span {
+        trace: told.trace?,
+        name: format!("{} {}", method.unwrap_or("HTTP"), told.route),
+        began: SystemTime::now().checked_sub(told.took).unwrap_or(SystemTime::UNIX_EPOCH),
+        took: told.took,
+        attributes,
+        failed,
+    })
 }
 
 /// The route as the router has it; what is beneath a tool is told apart.
@@ -271,64 +312,9 @@ fn given_id(headers: &HeaderMap) -> Option<String> {
     (!id.is_empty() && id.len() <= LONGEST && id.bytes().all(is_plain)).then(|| id.to_owned())
 }
 
-/// Reads a header of the form `00-<trace>-<parent>-<flags>`; one that is not of it is passed over.
-fn trace(header: &HeaderValue) -> Option<Trace> {
-    let text = header.to_str().ok()?;
-    let mut parts = text.split('-');
-    let (version, id, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let is_hexadecimal = |text: &str, length: usize| {
-        text.len() == length
-            && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-    };
-    let is_set = |text: &str| text.bytes().any(|byte| byte != b'0');
-    let is_good = is_hexadecimal(version, 2)
-        && version != "ff"
-        && (version != "00" || parts.next().is_none())
-        && is_hexadecimal(id, 32)
-        && is_hexadecimal(parent, 16)
-        && is_hexadecimal(flags, 2)
-        && is_set(id)
-        && is_set(parent);
-    is_good.then(|| Trace { id: id.to_owned(), parent: parent.to_owned(), span: drawn() })
-}
-
-/// A name that no other request has: a number that nobody guesses, and another from it each time.
-fn drawn() -> String {
-    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
-        let mut seed = [0; 8];
-        // Without randomness requests of two starts have the same names, and are answered all the same.
-        let _ = getrandom::fill(&mut seed);
-        AtomicU64::new(u64::from_le_bytes(seed))
-    });
-    let step = 0x9e37_79b9_7f4a_7c15;
-    let mut number = NEXT.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
-    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    format!("{:016x}", number ^ (number >> 31))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_trace_is_taken_over_when_it_is_one() {
-        let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        let found = trace(&HeaderValue::from_static(good)).unwrap();
-        assert_eq!(found.id, "4bf92f3577b34da6a3ce929d0e0e4736");
-        assert_eq!((found.parent.as_str(), found.span.len()), ("00f067aa0ba902b7", 16));
-        for bad in [
-            "",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
-            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
-        ] {
-            assert_eq!(trace(&HeaderValue::from_static(bad)), None, "{bad}");
-        }
-    }
 
     #[test]
     fn a_request_keeps_a_plain_name_alone() {

@@ -3,7 +3,7 @@
 use crate::suite::world::World;
 use crate::suite::{
     administering, care, changes, client, doors, hub, identities, lasting, pages, private, reading,
-    refusals, reviewing, tested, together, watching,
+    refusals, reviewing, tested, together, tracing, watching,
 };
 use server::Blobs;
 
@@ -76,6 +76,9 @@ embedded! {
     watching::each_request_is_told_of_once_and_without_secrets,
     watching::a_registry_that_closes_says_that_it_is_not_ready,
     watching::the_api_describes_itself,
+    tracing::a_collector_is_told_what_a_request_spends_its_time_with,
+    tracing::a_collector_that_is_away_is_told_of_once_and_is_found_again,
+    tracing::a_collector_that_never_answers_slows_nobody,
     doors::servers_are_told_as_the_mcp_world_has_them,
     doors::servers_are_paged_searched_and_followed,
     doors::servers_are_found_by_a_part_of_their_names_page_by_page,

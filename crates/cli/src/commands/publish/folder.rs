@@ -99,7 +99,7 @@ pub(super) fn run(
         }
         Some(tested)
     };
-    let published = send(remote, &file, args, tested.as_ref(), printer)?;
+    let published = send(remote, &file, args, tested.as_ref(), json_wanted, printer)?;
     tell(&published, tested.map(|tested| tested.json()), json_wanted, printer)
 }
 

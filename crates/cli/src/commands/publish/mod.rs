@@ -12,6 +12,7 @@ use registry::{Channel, ErrorCode, Outcome as Became, Published, State};
 use serde_json::json;
 
 use crate::ask::Ask;
+use crate::bar::Bar;
 use crate::container;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
@@ -53,7 +54,7 @@ pub(crate) fn run(
         return folder::run(args, &remote, home, ask, json_wanted, printer);
     }
     args.folder.check_unused(&args.path)?;
-    let published = send(&remote, &args.path, args, None, printer)?;
+    let published = send(&remote, &args.path, args, None, json_wanted, printer)?;
     tell(&published, None, json_wanted, printer)
 }
 
@@ -63,6 +64,7 @@ fn send(
     file: &Path,
     args: &PublishArgs,
     tested: Option<&Tested>,
+    json_wanted: bool,
     printer: Printer,
 ) -> Result<Published, Failure> {
     // What cannot be opened here need not travel.
@@ -79,7 +81,9 @@ fn send(
     }
     let report = tested.and_then(|tested| tested.to_report(container.digest));
     let sent = remote.publish_tested(bytes, args.id.as_deref(), args.channel, report.as_ref());
+    let bar = Bar::begin("Publishing", None, json_wanted, printer);
     let published = owner::runtime()?.block_on(sent);
+    drop(bar);
     let published = published.map_err(|error| {
         let failure = remote::failed(remote.name(), &error);
         match error.code() {

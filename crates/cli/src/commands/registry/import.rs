@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use server::upload::Upload;
 
 use crate::ask::Ask;
+use crate::bar::Bar;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
@@ -64,11 +65,13 @@ pub(super) fn run(
     let known = Known::new(home, ask)?;
     let remote = known.one(&args.which)?;
     let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
+    let bar = Bar::begin("Importing", None, json_wanted, printer);
     let (listed, told) = (BTreeMap::new(), Told { is_only_tried: args.dry_run, ..Told::default() });
-    let mut import = Import { args, remote, json_wanted, printer, listed, told };
+    let mut import = Import { args, remote, json_wanted, printer, bar, listed, told };
     let done = if is_address { import.address(&known) } else { import.path() };
     let done = done.and_then(|()| import.look_for_missing());
-    let told = &import.told;
+    let Import { told, bar, .. } = import;
+    drop(bar);
     if json_wanted {
         let mut document = told.json();
         document["next"] = told.cursor.clone().filter(|_| done.is_err()).into();
@@ -96,6 +99,7 @@ struct Import<'i> {
     printer: Printer,
     /// The versions that the source lists, by name.
     listed: BTreeMap<String, BTreeSet<String>>,
+    bar: Bar,
     told: Told,
 }
 
@@ -296,7 +300,7 @@ impl Import<'_> {
         if self.json_wanted {
             return Ok(());
         }
-        self.printer.result(&format!("{what:<11} {}\n", line(text)))
+        self.bar.aside(|| self.printer.result(&format!("{what:<11} {}\n", line(text))))
     }
 
     /// Publishes a package.

@@ -17,6 +17,7 @@ pub(crate) mod reviewing;
 pub(crate) mod shelf;
 pub(crate) mod tested;
 pub(crate) mod together;
+pub(crate) mod tracing;
 pub(crate) mod watching;
 pub(crate) mod world;
 
@@ -72,6 +73,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     watching::each_request_is_told_of_once_and_without_secrets(fresh().await).await;
     watching::a_registry_that_closes_says_that_it_is_not_ready(fresh().await).await;
     watching::the_api_describes_itself(fresh().await).await;
+    tracing::a_collector_is_told_what_a_request_spends_its_time_with(fresh().await).await;
     doors::servers_are_told_as_the_mcp_world_has_them(fresh().await).await;
     doors::servers_are_paged_searched_and_followed(fresh().await).await;
     doors::servers_are_found_by_a_part_of_their_names_page_by_page(fresh().await).await;
