@@ -97,9 +97,9 @@ struct Import<'i> {
     remote: Remote,
     json_wanted: bool,
     printer: Printer,
+    bar: Bar,
     /// The versions that the source lists, by name.
     listed: BTreeMap<String, BTreeSet<String>>,
-    bar: Bar,
     told: Told,
 }
 
