@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::end::{self, End};
 use super::error::AuditError;
-use super::folder::{Folder, Lock, options};
+use super::folder::{Folder, Lock, Small, options};
 use super::head::{self, Head, HeadFile};
 use super::key::Key;
 use super::line::{self, Hash};
@@ -70,7 +70,7 @@ impl Audit {
     /// be full: a call needs [`begin`](Self::begin).
     pub fn check_writable(&self, now: Time) -> Result<(), AuditError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let (end, _lock) = self.open(&mut memory, now)?;
+        let (end, ..) = self.open(&mut memory, now)?;
         let path = self.folder.log(end.day.map_or(now.day(), |day| day.max(now.day())));
         match options().append(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -112,12 +112,16 @@ impl Audit {
 
     fn append(&self, mut record: Record) -> Result<u64, AuditError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut end, _lock) = self.open(&mut memory, record.ts)?;
-        self.write(&mut memory, &mut end, &mut record)
+        let (mut end, mut head, _lock) = self.open(&mut memory, record.ts)?;
+        self.write(&mut memory, &mut end, &mut head, &mut record)
     }
 
     /// Takes the lock, finds the end of the chain, and notes what is wrong there.
-    fn open(&self, memory: &mut Memory, now: Time) -> Result<(End, Lock), AuditError> {
+    fn open(
+        &self,
+        memory: &mut Memory,
+        now: Time,
+    ) -> Result<(End, Option<Small>, Lock), AuditError> {
         let lock = self.folder.lock()?;
         let key = match memory.key.take() {
             Some(key) => key,
@@ -126,18 +130,19 @@ impl Audit {
                 None => self.make_key(now)?,
             },
         };
-        let bytes = self.folder.read_small(head::FILE)?;
+        let mut file = self.folder.take_small(head::FILE)?;
+        let bytes = file.as_ref().map(|file| &file.bytes[..]);
         let head = match &memory.written {
-            Some((written, head)) if bytes.as_ref() == Some(written) => HeadFile::Signed(*head),
-            _ => HeadFile::check_own(bytes.as_deref(), &key),
+            Some((written, head)) if bytes == Some(written) => HeadFile::Signed(*head),
+            _ => HeadFile::check_own(bytes, &key),
         };
         memory.key = Some(key);
         let mut end = end::find(&self.folder, head, now.day())?;
         for (kind, note) in std::mem::take(&mut end.notes) {
             let mut told = Record { note: Some(note), ..Record::blank(kind, now) };
-            self.write(memory, &mut end, &mut told)?;
+            self.write(memory, &mut end, &mut file, &mut told)?;
         }
-        Ok((end, lock))
+        Ok((end, file, lock))
     }
 
     /// A new key, and the head of a log without records, which it signs. The head is written first: every key
@@ -161,6 +166,7 @@ impl Audit {
         &self,
         memory: &mut Memory,
         end: &mut End,
+        head_file: &mut Option<Small>,
         record: &mut Record,
     ) -> Result<u64, AuditError> {
         record.seq = end.seq.saturating_add(1);
@@ -168,9 +174,15 @@ impl Audit {
         // The clock may have gone back; the order of the files is that of the records.
         let day = end.day.map_or(record.ts.day(), |day| day.max(record.ts.day()));
         let path = self.folder.log(day);
-        let opened = options().append(true).create(true).open(&path);
-        let mut file = opened.map_err(AuditError::file("open", &path))?;
-        let before = file.metadata().map_err(AuditError::file("look at", &path))?.len();
+        let (mut file, before) = match end.log.take().filter(|_| end.day == Some(day)) {
+            Some(log) => log,
+            None => {
+                let opened = options().append(true).create(true).open(&path);
+                let file = opened.map_err(AuditError::file("open", &path))?;
+                let found = file.metadata().map_err(AuditError::file("look at", &path))?;
+                (file, found.len())
+            }
+        };
         let sync = match self.durability {
             Durability::Process => |_: &File| Ok(()),
             Durability::Power => File::sync_data,
@@ -179,8 +191,10 @@ impl Audit {
             Head { seq: record.seq, hash, ts: record.ts, day, bytes: before + line.len() as u64 };
         let key = memory.key.as_ref().expect("`open` opens the key first");
         let bytes = head.write(key);
+        // Once: after that something else is in it.
+        let old = head_file.take();
         let put = || match self.durability {
-            Durability::Process => self.folder.overwrite(head::FILE, &bytes),
+            Durability::Process => self.folder.overwrite(head::FILE, old.as_ref(), &bytes),
             Durability::Power => self.folder.replace(head::FILE, &bytes, sync),
         };
         let written = file
@@ -198,7 +212,7 @@ impl Audit {
             folder.map_err(AuditError::file("sync", self.folder.path()))?;
         }
         memory.written = Some((bytes, head));
-        *end = End { seq: head.seq, hash, day: Some(day), notes: Vec::new() };
+        *end = End { seq: head.seq, hash, day: Some(day), log: None, notes: Vec::new() };
         Ok(head.seq)
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct End {
     pub(super) hash: Hash,
     /// The last day that has a log; the next record goes into no earlier one.
     pub(super) day: Option<Day>,
+    /// The log of that day, where it was looked at and ends as it should, and how long it is.
+    pub(super) log: Option<(File, u64)>,
     /// What the log must be told before anything else.
     pub(super) notes: Vec<(Kind, String)>,
 }
@@ -32,10 +34,11 @@ pub(super) struct End {
 /// lock.
 pub(super) fn find(folder: &Folder, head: HeadFile, today: Day) -> Result<End, AuditError> {
     if let HeadFile::Signed(head) = head
-        && fits(folder, &head, today)?
+        && let Some(log) = fitting(folder, &head, today)?
     {
-        let Head { seq, hash, day, .. } = head;
-        return Ok(End { seq, hash, day: Some(day), notes: Vec::new() });
+        let Head { seq, hash, day, bytes, .. } = head;
+        let log = Some((log, bytes));
+        return Ok(End { seq, hash, day: Some(day), log, notes: Vec::new() });
     }
     let mut notes = Vec::new();
     let (mut day, mut last) = (None, Last::Nothing);
@@ -48,7 +51,7 @@ pub(super) fn find(folder: &Folder, head: HeadFile, today: Day) -> Result<End, A
     }
     let (seq, hash, note) = join(head, &last);
     notes.extend(note.map(|note| (Kind::Mended, note)));
-    Ok(End { seq, hash, day, notes })
+    Ok(End { seq, hash, day, log: None, notes })
 }
 
 /// The last whole line of a log.
@@ -58,26 +61,26 @@ enum Last {
     Record(Link),
 }
 
-/// Whether the last record is where the head says; a quick look.
-fn fits(folder: &Folder, head: &Head, today: Day) -> Result<bool, AuditError> {
+/// The log whose last record is where the head says, by a quick look.
+fn fitting(folder: &Folder, head: &Head, today: Day) -> Result<Option<File>, AuditError> {
     if today > head.day && folder.log(today).exists() {
-        return Ok(false);
+        return Ok(None);
     }
     let path = folder.log(head.day);
     let expected = format!(",\"hash\":\"{}\"}}\n", head.hash);
-    let look = || -> io::Result<bool> {
-        let mut file = File::open(&path)?;
+    let look = || -> io::Result<Option<File>> {
+        let mut file = options().read(true).append(true).open(&path)?;
         if file.metadata()?.len() != head.bytes || head.bytes < expected.len() as u64 {
-            return Ok(false);
+            return Ok(None);
         }
         file.seek(SeekFrom::Start(head.bytes - expected.len() as u64))?;
         let mut last = vec![0; expected.len()];
         file.read_exact(&mut last)?;
-        Ok(last == expected.as_bytes())
+        Ok((last == expected.as_bytes()).then_some(file))
     };
     match look() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        looked => looked.map_err(AuditError::file("read", &path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        looked => looked.map_err(AuditError::file("open", &path)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The files of a log, and its lock.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +17,13 @@ const SMALL: u64 = 4 * 1024;
 /// The folder `audit` of a home.
 #[derive(Clone, Debug)]
 pub(super) struct Folder(PathBuf);
+
+/// A small file, and what was in it.
+#[derive(Debug)]
+pub(super) struct Small {
+    file: File,
+    pub(super) bytes: Vec<u8>,
+}
 
 /// The lock of a log, held until it is dropped.
 pub(super) struct Lock(#[expect(dead_code, reason = "closing the file ends the lock")] File);
@@ -93,28 +100,42 @@ impl Folder {
 
     /// A small file's bytes, if it is there.
     pub(super) fn read_small(&self, name: &str) -> Result<Option<Vec<u8>>, AuditError> {
+        Ok(self.open_small(name, options().read(true))?.map(|small| small.bytes))
+    }
+
+    /// A small file that may be written over, if it is there.
+    pub(super) fn take_small(&self, name: &str) -> Result<Option<Small>, AuditError> {
+        self.open_small(name, options().read(true).write(true))
+    }
+
+    fn open_small(&self, name: &str, how: &OpenOptions) -> Result<Option<Small>, AuditError> {
         let path = self.file(name);
-        let file = match File::open(&path) {
+        let file = match how.open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(AuditError::file("open", &path))?,
         };
         // All of it is read at once.
         let mut bytes = Vec::with_capacity(4 * 1024);
-        file.take(SMALL).read_to_end(&mut bytes).map_err(AuditError::file("read", &path))?;
-        Ok(Some(bytes))
+        (&file).take(SMALL).read_to_end(&mut bytes).map_err(AuditError::file("read", &path))?;
+        Ok(Some(Small { file, bytes }))
     }
 
-    /// Writes a small file over what is in it, where that is no longer than the new, which a process that is
+    /// Writes a small file over what was in it, where that is no longer than the new, which a process that is
     /// killed does whole or not at all: it is one call, and less than a page. Else it is replaced.
-    pub(super) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), AuditError> {
-        let path = self.file(name);
-        let is_over = |mut file: File| -> io::Result<bool> {
-            let fits = file.metadata()?.len() <= (bytes.len() as u64).min(SMALL);
+    pub(super) fn overwrite(
+        &self,
+        name: &str,
+        old: Option<&Small>,
+        bytes: &[u8],
+    ) -> Result<(), AuditError> {
+        let is_over = |mut file: &File| -> io::Result<bool> {
+            file.seek(SeekFrom::Start(0))?;
             // What was not written whole is not taken for a head, and replaced.
-            Ok(fits && file.write(bytes)? == bytes.len())
+            Ok(file.write(bytes)? == bytes.len())
         };
-        match options().write(true).open(&path).and_then(is_over) {
-            Ok(true) => Ok(()),
+        let fits = |old: &&Small| old.bytes.len() <= bytes.len() && bytes.len() as u64 <= SMALL;
+        match old.filter(fits).map(|old| is_over(&old.file)) {
+            Some(Ok(true)) => Ok(()),
             _ => self.replace(name, bytes, |_| Ok(())),
         }
     }

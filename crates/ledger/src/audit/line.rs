@@ -94,7 +94,10 @@ fn digit(byte: u8) -> Option<u8> {
 
 impl fmt::Display for Hash {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |four_bits: u8| char::from(DIGITS[usize::from(four_bits)]);
+        let digits = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        out.write_str(&digits.collect::<String>())
     }
 }
 
