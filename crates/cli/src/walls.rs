@@ -69,7 +69,8 @@ pub(crate) fn failure(error: &SpawnError) -> Failure {
         | SpawnError::Wall(_)
         | SpawnError::Needs(_)
         | SpawnError::Launcher(_)
-        | SpawnError::Host(_) => Exit::Unavailable,
+        | SpawnError::Host(_)
+        | SpawnError::Withheld => Exit::Unavailable,
         SpawnError::BadPath(_) | SpawnError::Own(_) | SpawnError::BadText | SpawnError::Link(_) => {
             Exit::Invalid
         }

@@ -10,7 +10,7 @@ mod signing;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use ledger::audit;
@@ -163,6 +163,7 @@ impl Host {
             Noted { record: Self::record_of(tool, call), waited: Duration::ZERO, begun: None };
         let ready = Box::pin(self.ready(tool, call, warmth, &mut noted)).await;
         let Noted { mut record, waited, begun } = noted;
+        let begun = begun.map_or_else(OnceLock::new, OnceLock::from);
         let mut answered = match ready {
             Ok(ready) => {
                 let Ready { plan, action, allowed } = ready;
@@ -174,6 +175,8 @@ impl Host {
                     call,
                     root: &tool.root,
                     allowed,
+                    record: &record,
+                    begun: &begun,
                 };
                 let mut ran = self.run(&running).await;
                 if let Err(error) = &mut ran.output {
@@ -197,7 +200,8 @@ impl Host {
         let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
         let package = format!("{}@{}", record.package, tool.package.semver());
         let wanted = grantable(&blocked, tool);
-        let unwritten = self.records.finish(begun, &record, &ending, &package, &wanted).await;
+        let unwritten =
+            self.records.finish(begun.into_inner(), &record, &ending, &package, &wanted).await;
         let level = is_walled.then(|| self.level());
         Made { reply, took, attempts, level, blocked, unwritten }
     }
@@ -267,9 +271,6 @@ impl Host {
         self.note_plan(record, &plan);
         if call.called_off.is_cancelled() {
             return Err(CallError::called_off());
-        }
-        if begun.is_none() {
-            *begun = Some(self.records.begin(record)?);
         }
         Ok(Ready { plan, action: prepared.action.clone(), allowed })
     }

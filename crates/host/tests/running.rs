@@ -205,6 +205,29 @@ async fn a_worker_that_died_is_asked_anew_where_that_is_safe() {
     }
 }
 
+/// Also though a room is made ready for it meanwhile.
+#[tokio::test]
+async fn a_call_that_cannot_be_written_down_does_not_run() {
+    // It would say that it ran.
+    let (_folder, tool, counts) = flaky(0, 0, json!({}));
+    let home = kit::home();
+    let policy = format!("[folders]\nwrite = [\"{}\"]", counts.path().display());
+    let host = kit::host_in(home.path(), &policy).await;
+    // Nobody can make a folder where a file is.
+    std::fs::write(home.path().join("audit"), "").unwrap();
+    for _ in 0..5 {
+        let made = host.call(&tool, &call_of(&tool, &json!({})), Warmth::Warm).await;
+        let error = made.reply.unwrap_err();
+        assert_eq!(error.kind, Kind::Unavailable, "{error}");
+        assert!(error.message.starts_with("the call cannot be written down"), "{error}");
+        assert_eq!(made.attempts, 0);
+    }
+    assert_eq!(std::fs::read_dir(counts.path()).unwrap().count(), 0, "it ran");
+    std::fs::remove_file(home.path().join("audit")).unwrap();
+    host.call(&tool, &call_of(&tool, &json!({})), Warmth::Warm).await.reply.unwrap();
+    assert_eq!(std::fs::read_dir(counts.path()).unwrap().count(), 1, "now it runs");
+}
+
 /// So many seconds nobody else sleeps.
 const MARK: &str = "61.734";
 

@@ -40,6 +40,16 @@ impl Launcher {
     pub fn spawn(&self, _: &Confinement, _argv: &[OsString]) -> Result<Child, SpawnError> {
         match self.0 {}
     }
+
+    /// The same, if it may be started.
+    pub fn spawn_if(
+        &self,
+        _: &Confinement,
+        _argv: &[OsString],
+        _may: impl FnOnce() -> bool,
+    ) -> Result<Child, SpawnError> {
+        match self.0 {}
+    }
 }
 
 /// A program inside the walls, of which there is none.

@@ -156,6 +156,8 @@ pub enum SpawnError {
     Launcher(StartError),
     /// Something of our own failed: descriptors, pipes.
     Host(std::io::Error),
+    /// Whoever was to say that it may be started did not.
+    Withheld,
 }
 
 impl fmt::Display for SpawnError {
@@ -198,6 +200,7 @@ impl fmt::Display for SpawnError {
             Self::Needs(what) => write!(f, "{what} needs namespaces, which do not work here"),
             Self::Launcher(_) => f.write_str("the launcher is gone"),
             Self::Host(_) => f.write_str("failed to prepare a process"),
+            Self::Withheld => f.write_str("it was not to be started after all"),
         }
     }
 }
@@ -218,6 +221,7 @@ impl std::error::Error for SpawnError {
             | Self::Moved(_)
             | Self::LeadsTooFar(_)
             | Self::BadText
+            | Self::Withheld
             | Self::Needs(_) => None,
         }
     }

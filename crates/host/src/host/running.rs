@@ -1,10 +1,10 @@
 //! From a plan to a result: tried once, and again where that is safe.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use ledger::audit;
+use ledger::audit::{self, Begun};
 use manifest::dialect::Dialect;
 use manifest::model::{Action, OutputFormat};
 use vault::Redactor;
@@ -18,6 +18,7 @@ use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
 use crate::plan::{Plan, Way};
+use crate::records::Records;
 use crate::run::leash::Leash;
 use crate::run::mcp::Terms;
 use crate::run::worker::{self, Warmth};
@@ -48,9 +49,20 @@ pub(super) struct Running<'r> {
     pub(super) root: &'r Path,
     /// How long it may take.
     pub(super) allowed: Duration,
+    /// What is written down of it, and that it was: before that nothing of it runs.
+    pub(super) record: &'r audit::Call,
+    pub(super) begun: &'r OnceLock<Begun>,
 }
 
 impl Running<'_> {
+    /// Writes down that it is about to run, unless that was done.
+    fn begin(&self, records: &Records) -> Result<(), CallError> {
+        if self.begun.get().is_none() {
+            let _ = self.begun.set(records.begin(self.record)?);
+        }
+        Ok(())
+    }
+
     /// Who is told the records of this call as they come.
     fn stream(&self, until: Instant) -> Option<Stream> {
         let told = self.call.progress.as_ref()?;
@@ -128,17 +140,24 @@ impl Host {
     async fn attempt(&self, running: &Running<'_>, until: Instant, stream: Option<&Stream>) -> Ran {
         let Running { plan, action, dialect, warmth, call, .. } = running;
         let (dialect, warmth) = (*dialect, *warmth);
+        if !matches!(plan.way, Way::Process(_))
+            && let Err(error) = running.begin(&self.records)
+        {
+            return Ran::refused(error);
+        }
         match &plan.way {
             Way::Process(one) => {
                 let (one, action) = (Arc::clone(one), Arc::clone(action));
                 let stream = stream.cloned();
-                self.on_a_thread(plan, until, move |host, leash| {
+                let (written, is_written) = std::sync::mpsc::channel();
+                let running_it = self.on_a_thread(plan, until, move |host, leash| {
+                    let may = || is_written.recv().is_ok();
                     let mut heard = |bytes: &[u8]| {
                         if let Some(stream) = &stream {
                             stream.hear(bytes);
                         }
                     };
-                    match process::run(&host.launcher, &one, until, leash, &mut heard) {
+                    match process::run(&host.launcher, &one, until, leash, may, &mut heard) {
                         Ok((finished, blocked)) => {
                             let stream = stream.as_ref();
                             let read = output::read(&finished, &action, dialect, until, stream);
@@ -146,8 +165,18 @@ impl Host {
                         }
                         Err(error) => Ran::failed(error),
                     }
-                })
-                .await
+                });
+                // It is written down while a room is made ready for it, which waits for that.
+                let writing = async {
+                    running.begin(&self.records)?;
+                    let _ = written.send(());
+                    drop(written);
+                    Ok(())
+                };
+                match tokio::join!(running_it, writing) {
+                    (ran, Ok(())) => ran,
+                    (_, Err(error)) => Ran::refused(error),
+                }
             }
             Way::Engine(one) => {
                 let (one, action) = (one.clone(), Arc::clone(action));

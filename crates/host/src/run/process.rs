@@ -17,12 +17,14 @@ pub(crate) const MOST_OF_ONE: usize = 64;
 /// So much later than the time of the call its process may end.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// Runs a process to its end, on a leash, until the time of its call is over. Somebody hears what it writes as it comes.
+/// Runs a process to its end, on a leash, until the time of its call is over, if it may begin. Somebody hears what it
+/// writes as it comes.
 pub(crate) fn run(
     launcher: &Launcher,
     process: &Process,
     until: Instant,
     leash: &Leash,
+    may: impl FnOnce() -> bool,
     heard: &mut dyn FnMut(&[u8]),
 ) -> Result<(Finished, Vec<Blocked>), CallError> {
     let walls = &process.walls;
@@ -32,7 +34,7 @@ pub(crate) fn run(
     if confinement.limits.deadline.is_some_and(|deadline| deadline > left + SLACK) {
         confinement.to_mut().limits.deadline = Some(left);
     }
-    let spawned = launcher.spawn(&confinement, &process.argv);
+    let spawned = launcher.spawn_if(&confinement, &process.argv, may);
     let mut child = spawned.map_err(|error| not_started(&error))?;
     leash.hold(child.killer());
     let network = Network::open(&mut child, &walls.rules)?;

@@ -128,6 +128,20 @@ impl Launcher {
 
     /// Starts a program (an absolute path) with its arguments inside the walls.
     pub fn spawn(&self, confinement: &Confinement, argv: &[OsString]) -> Result<Child, SpawnError> {
+        self.spawn_if(confinement, argv, || true)
+    }
+
+    /// The same, if it may be started, which is asked when all else is done: whoever has to find that out does so
+    /// meanwhile.
+    pub fn spawn_if(
+        &self,
+        confinement: &Confinement,
+        argv: &[OsString],
+        may: impl FnOnce() -> bool,
+    ) -> Result<Child, SpawnError> {
+        let mut may = Some(may);
+        // It is asked once, however often it is tried.
+        let mut may = || may.take().is_none_or(|may| may());
         let opened = self.shared.opened().as_ref();
         let opened = opened.map_err(|error| SpawnError::Launcher(error.told_again()))?;
         if opened.walls.level() < confinement.required {
@@ -135,12 +149,12 @@ impl Launcher {
             return Err(SpawnError::TooWeak { required, walls });
         }
         let line = opened.line();
-        match self.attempt(&line, confinement, argv) {
+        match self.attempt(&line, confinement, argv, &mut may) {
             // The launcher may be older than a mount of the host, and then a path is another one
             // to it; or it was killed, and everything it had started died with it. A new one sees and lives.
             Err(SpawnError::Moved(_) | SpawnError::Launcher(_)) => {
                 let line = opened.renew(&line, &self.shared.program)?;
-                self.attempt(&line, confinement, argv)
+                self.attempt(&line, confinement, argv, &mut may)
             }
             spawned => spawned,
         }
@@ -151,6 +165,7 @@ impl Launcher {
         line: &Arc<Line>,
         confinement: &Confinement,
         argv: &[OsString],
+        may: &mut dyn FnMut() -> bool,
     ) -> Result<Child, SpawnError> {
         let began = Instant::now();
         let mut order = order::write(confinement, argv)?;
@@ -163,7 +178,7 @@ impl Launcher {
         let streams = Streams::open(confinement).map_err(SpawnError::Host)?;
         let room = line.room(&order, self.ahead)?;
         let (id, is_guarded) = (room.id, room.is_guarded);
-        let occupied = Self::occupy(line, room, order, streams, confinement);
+        let occupied = Self::occupy(line, room, order, streams, confinement, may);
         if occupied.is_err() && is_guarded {
             // What stands in folders of the host goes before the answer is given.
             line.leave(id);
@@ -180,6 +195,7 @@ impl Launcher {
         mut order: Order,
         streams: Streams,
         confinement: &Confinement,
+        may: &mut dyn FnMut() -> bool,
     ) -> Result<(Room, Ours, Network), SpawnError> {
         // A room that could not be built says why before anything of it is gone.
         if !room.is_heard {
@@ -206,6 +222,9 @@ impl Launcher {
         let asked = order.tells_names.then(asked).transpose().map_err(SpawnError::Host)?;
         descriptors.extend(asked.as_ref().map(|(_, theirs)| theirs.as_fd()));
         descriptors.extend(time.as_ref().map(AsFd::as_fd));
+        if !may() {
+            return Err(SpawnError::Withheld);
+        }
         wire::send(&room.socket, &order, &descriptors).map_err(broken)?;
         let (ours, ends) = match Self::hear(&room)? {
             (Word::Started { has_names }, descriptors) => {

@@ -65,6 +65,16 @@ impl Launcher {
 
     /// Starts a program (an absolute path) with its arguments inside the walls.
     pub fn spawn(&self, confinement: &Confinement, argv: &[OsString]) -> Result<Child, SpawnError> {
+        self.spawn_if(confinement, argv, || true)
+    }
+
+    /// The same, if it may be started, which is asked when all else is done.
+    pub fn spawn_if(
+        &self,
+        confinement: &Confinement,
+        argv: &[OsString],
+        may: impl FnOnce() -> bool,
+    ) -> Result<Child, SpawnError> {
         if self.walls.level() < confinement.required {
             let (required, walls) = (confinement.required, self.walls.clone());
             return Err(SpawnError::TooWeak { required, walls });
@@ -90,6 +100,9 @@ impl Launcher {
         let [stdin, stdout, stderr] = streams.inside().map(|end| end.try_clone_to_owned());
         let stream = |end: io::Result<_>| end.map(Stdio::from).map_err(SpawnError::Host);
         command.stdin(stream(stdin)?).stdout(stream(stdout)?).stderr(stream(stderr)?);
+        if !may() {
+            return Err(SpawnError::Withheld);
+        }
         let process = command.spawn().map_err(SpawnError::Host)?;
         // The command holds the inner ends of the pipes, which must close with the program.
         drop(command);
