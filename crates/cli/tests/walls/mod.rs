@@ -282,7 +282,10 @@ fn copy_of_the_program() -> Arc<TempDir> {
     let open = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     open(folder.path());
     let program = folder.path().join("haft");
-    fs::copy(env!("CARGO_BIN_EXE_haft"), &program).unwrap();
+    // By another process: what this one writes stays open in whatever another test starts meanwhile, and a program that
+    // is open to be written is not executed.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_haft")).arg(&program).status();
+    assert!(copied.unwrap().success());
     open(&program);
     let folder = Arc::new(folder);
     *copy = Arc::downgrade(&folder);
