@@ -22,6 +22,7 @@ use crate::store::{Store, StoreError};
 use crate::token::Scope;
 use crate::traces::{Place, part};
 use names::Names;
+use saved::Saved;
 use shelf::{Row, Shelf};
 
 /// How many changes are read at once.
@@ -112,21 +113,24 @@ impl Catalog {
     /// What was saved in a file, with what the store has of it; none where there is nothing that fits.
     pub async fn saved(file: &Path, store: &Store) -> Option<Self> {
         let file = file.to_owned();
-        let read = tokio::task::spawn_blocking(move || saved::read(&file));
-        let (head, index) = read.await.ok().flatten()?;
-        let is_remembered =
-            store.changed_at(head.number).await.ok()?.as_ref() == Some(&head.package);
-        if head.registry != store.id() || !is_remembered {
+        let read = tokio::task::spawn_blocking(move || Saved::read(&file));
+        let saved = read.await.ok().flatten()?;
+        let saved::Head { registry, number, package, .. } = saved.head.clone();
+        let is_remembered = store.changed_at(number).await.ok()?.as_ref() == Some(&package);
+        if registry != store.id() || !is_remembered {
             return None;
         }
-        let catalog = Self { index, last: Mutex::new(head.number), ..Self::default() };
+        // Both take about as long, so they are done at the same time.
+        let indexing = tokio::task::spawn_blocking(move || saved.index());
+        let mut catalog = Self { last: Mutex::new(number), ..Self::default() };
         let mut after = 0;
         loop {
             let changes = store.found(after, BATCH).await.ok()?;
             let Some(newest) = changes.last().map(|change| change.number) else { break };
             after = newest;
-            catalog.shelve(changes.into_iter().filter(|change| change.number <= head.number))?;
+            catalog.shelve(changes.into_iter().filter(|change| change.number <= number))?;
         }
+        catalog.index = indexing.await.ok().flatten()?;
         Some(catalog)
     }
 

@@ -23,16 +23,29 @@ pub(super) struct Head {
     sha256: String,
 }
 
-/// The index of a file; none where there is no whole one.
-pub(super) fn read(file: &Path) -> Option<(Head, Index)> {
-    let bytes = std::fs::read(file).ok()?;
-    let end = bytes.iter().position(|byte| *byte == b'\n')?;
-    let head: Head = serde_json::from_slice(&bytes[..end]).ok()?;
-    let bytes = &bytes[end + 1..];
-    if Digest::of(bytes).to_string() != head.sha256 {
-        return None;
+/// A file that was read, and what it says of itself.
+pub(super) struct Saved {
+    pub(super) head: Head,
+    bytes: Vec<u8>,
+    /// Where the index begins.
+    at: usize,
+}
+
+impl Saved {
+    /// Reads a file; none where there is none of ours.
+    pub(super) fn read(file: &Path) -> Option<Self> {
+        let bytes = std::fs::read(file).ok()?;
+        let end = bytes.iter().position(|byte| *byte == b'\n')?;
+        let head = serde_json::from_slice(&bytes[..end]).ok()?;
+        Some(Self { head, bytes, at: end + 1 })
     }
-    Some((head, Index::from_bytes(bytes).ok()?))
+
+    /// The index; none where it is not whole.
+    pub(super) fn index(&self) -> Option<Index> {
+        let bytes = &self.bytes[self.at..];
+        let is_whole = Digest::of(bytes).to_string() == self.head.sha256;
+        is_whole.then(|| Index::from_bytes(bytes).ok()).flatten()
+    }
 }
 
 /// Puts an index into a file, in one step.
@@ -63,24 +76,22 @@ mod tests {
     fn what_is_not_whole_is_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("index");
-        assert!(read(&file).is_none());
+        assert!(Saved::read(&file).is_none());
+        let read = || Saved::read(&file).and_then(|saved| saved.index());
         let index = Index::default();
         index.put(search::Entry::new("a").unwrap().text(search::Field::Name, "pdf")).unwrap();
         write(&file, "r", 7, "tool:a", &index.snapshot()).unwrap();
-        let (head, found) = read(&file).unwrap();
-        assert_eq!(
-            (head.registry.as_str(), head.number, head.package.as_str()),
-            ("r", 7, "tool:a")
-        );
-        assert!(found.snapshot().contains("a"));
+        let Head { registry, number, package, .. } = Saved::read(&file).unwrap().head;
+        assert_eq!((registry.as_str(), number, package.as_str()), ("r", 7, "tool:a"));
+        assert!(read().unwrap().snapshot().contains("a"));
         let whole = std::fs::read(&file).unwrap();
         for cut in [0, 1, whole.len() / 2, whole.len() - 1] {
             std::fs::write(&file, &whole[..cut]).unwrap();
-            assert!(read(&file).is_none(), "{cut} bytes");
+            assert!(read().is_none(), "{cut} bytes");
         }
         let mut other = whole.clone();
         *other.last_mut().unwrap() ^= 1;
         std::fs::write(&file, other).unwrap();
-        assert!(read(&file).is_none());
+        assert!(read().is_none());
     }
 }
