@@ -1,6 +1,6 @@
 //! Answers by id, and what they have in common, counted as they come and go.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use registry::{Counted, Found};
@@ -17,16 +17,29 @@ pub(super) struct Row {
 /// Tools, by id.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    rows: BTreeMap<Arc<str>, Row>,
-    all: Counts,
+    rows: HashMap<Arc<str>, Row>,
+    all: Group,
     namespaces: HashMap<Arc<str>, Group>,
 }
 
-/// The tools of one namespace.
+/// Some tools: those of one namespace, or all.
 #[derive(Debug, Default)]
 struct Group {
+    /// In order.
     ids: BTreeSet<Arc<str>>,
     counts: Counts,
+}
+
+impl Group {
+    fn add(&mut self, id: &Arc<str>, found: &Found) {
+        self.counts.change(found, Counting::More);
+        self.ids.insert(Arc::clone(id));
+    }
+
+    fn remove(&mut self, id: &str, found: &Found) {
+        self.counts.change(found, Counting::Less);
+        self.ids.remove(id);
+    }
 }
 
 /// How many tools have a word.
@@ -39,13 +52,12 @@ pub(super) struct Counts {
 impl Shelf {
     /// Puts a tool in its place, or takes it out.
     pub(super) fn put(&mut self, id: &str, new: Option<(Row, &Found)>) {
-        if let Some((id, old)) = self.rows.remove_entry(id) {
+        if let Some(old) = self.rows.remove(id) {
             // It was read when it was put in.
             if let Ok(found) = serde_json::from_str::<Found>(&old.found) {
-                self.all.change(&found, Counting::Less);
+                self.all.remove(id, &found);
                 if let Some(group) = self.namespaces.get_mut(&old.namespace) {
-                    group.counts.change(&found, Counting::Less);
-                    group.ids.remove(&id);
+                    group.remove(id, &found);
                     if group.ids.is_empty() {
                         self.namespaces.remove(&old.namespace);
                     }
@@ -54,10 +66,8 @@ impl Shelf {
         }
         if let Some((row, found)) = new {
             let id: Arc<str> = id.into();
-            self.all.change(found, Counting::More);
-            let group = self.namespaces.entry(Arc::clone(&row.namespace)).or_default();
-            group.counts.change(found, Counting::More);
-            group.ids.insert(Arc::clone(&id));
+            self.all.add(&id, found);
+            self.namespaces.entry(Arc::clone(&row.namespace)).or_default().add(&id, found);
             self.rows.insert(id, row);
         }
     }
@@ -66,33 +76,24 @@ impl Shelf {
         self.rows.get(id)
     }
 
+    /// Those of one namespace, or all.
+    fn group(&self, namespace: Option<&str>) -> Option<&Group> {
+        namespace.map_or(Some(&self.all), |name| self.namespaces.get(name))
+    }
+
     /// The ids, in order: of one namespace, or all.
-    pub(super) fn ids<'s>(
-        &'s self,
-        namespace: Option<&str>,
-    ) -> Box<dyn Iterator<Item = &'s Arc<str>> + 's> {
-        match namespace {
-            None => Box::new(self.rows.keys()),
-            Some(name) => {
-                Box::new(self.namespaces.get(name).into_iter().flat_map(|group| &group.ids))
-            }
-        }
+    pub(super) fn ids(&self, namespace: Option<&str>) -> impl Iterator<Item = &Arc<str>> {
+        self.group(namespace).into_iter().flat_map(|group| &group.ids)
     }
 
     /// How many there are: of one namespace, or all.
     pub(super) fn len(&self, namespace: Option<&str>) -> usize {
-        match namespace {
-            None => self.rows.len(),
-            Some(name) => self.namespaces.get(name).map_or(0, |group| group.ids.len()),
-        }
+        self.group(namespace).map_or(0, |group| group.ids.len())
     }
 
     /// What the tools have in common: of one namespace, or all.
     pub(super) fn counts(&self, namespace: Option<&str>) -> Option<&Counts> {
-        match namespace {
-            None => Some(&self.all),
-            Some(name) => self.namespaces.get(name).map(|group| &group.counts),
-        }
+        self.group(namespace).map(|group| &group.counts)
     }
 }
 
