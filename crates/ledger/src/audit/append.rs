@@ -70,7 +70,7 @@ impl Audit {
     /// be full: a call needs [`begin`](Self::begin).
     pub fn check_writable(&self, now: Time) -> Result<(), AuditError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let (end, ..) = self.open(&mut memory, now)?;
+        let (end, _head, _lock) = self.open(&mut memory, now)?;
         let path = self.folder.log(end.day.map_or(now.day(), |day| day.max(now.day())));
         match options().append(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

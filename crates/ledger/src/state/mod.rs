@@ -77,8 +77,9 @@ impl State {
         // Whoever comes first reads the whole journal, and many that come alone never empty it: what one of them has
         // carried over to the database is not known to the next. So it is done here, and the next change starts anew.
         if std::fs::metadata(journal(path)).is_ok_and(|found| found.len() > LONG_JOURNAL) {
+            // Where that does not work (the disk is full), everything stays in the journal, which is as good.
             let emptied = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut connection);
-            emptied.await.map_err(|error| StateError::opening(path, error))?;
+            let _ = emptied.await;
         }
         Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
     }
