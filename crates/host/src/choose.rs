@@ -44,7 +44,7 @@ pub(crate) fn implementation<'p>(
         if is_in_an_image(package, one) {
             return Ok(one);
         }
-        match why_not(one, machine) {
+        match why_not_yet(package, one).or_else(|| why_not(one, machine)) {
             None => return Ok(one),
             Some(reason) => not_chosen.push(format!("`{}` {reason}", one.id)),
         }
@@ -67,6 +67,22 @@ pub(crate) fn is_in_an_image(package: &Package, one: &Implementation) -> bool {
             Entry::Undeclared => one.runtime.as_deref() == Some("container"),
             _ => false,
         }
+}
+
+/// Why an implementation cannot run before it is installed. What a server.json lists is fetched from elsewhere, and
+/// only whoever installs it is asked for the values that it leaves open.
+fn why_not_yet(package: &Package, one: &Implementation) -> Option<String> {
+    if package.dialect != Dialect::ServerJson {
+        return None;
+    }
+    let is_open = || package.inputs.iter().any(|input| input.required);
+    match &one.entry {
+        Entry::McpStdio { .. } => Some("has to be fetched, and a call fetches nothing".to_owned()),
+        Entry::McpHttp { url } if url.contains('{') || is_open() => {
+            Some("wants values that are asked for when it is installed".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// Why an implementation does not run here.

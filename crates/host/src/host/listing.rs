@@ -94,6 +94,14 @@ impl Host {
     /// The address of a tool's server on the network, and what may be reached on its behalf: what the
     /// owner would sign in for.
     pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
+        let no_server = || {
+            let message = "it is no MCP server on the network, so nobody signs in for it";
+            CallError::new(Kind::BadInput, message)
+        };
+        let mut entries = tool.package.implementations.iter().map(|one| &one.entry);
+        if !entries.any(|one| matches!(one, Entry::McpHttp { .. } | Entry::McpTool { .. })) {
+            return Err(no_server());
+        }
         let listing = listing(tool);
         let mut known = self.known(tool, &listing).await?;
         known.is_signed_in = true;
@@ -104,11 +112,7 @@ impl Host {
             Way::Mcp(one) => Servers::address(one, until).await?,
             _ => None,
         };
-        let address = address.ok_or_else(|| {
-            let message = "it is no MCP server on the network, so nobody signs in for it";
-            CallError::new(Kind::BadInput, message)
-        })?;
-        Ok((address, rules))
+        Ok((address.ok_or_else(no_server)?, rules))
     }
 
     /// How a tool would be asked for its actions.

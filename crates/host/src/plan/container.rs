@@ -239,7 +239,7 @@ impl Asked<'_> {
             Invocation::StdinJson { argv_template } => (argv_template.as_slice(), self.stdin()),
             Invocation::McpTool { .. } => (&[][..], Vec::new()),
             other => {
-                let message = format!("a command cannot be called by {other:?}");
+                let message = format!("a command cannot be called by {}", other.words());
                 return Err(unavailable(&message));
             }
         };

@@ -105,12 +105,6 @@ impl Asked<'_> {
         cwd: Option<&str>,
         env: &[(String, String)],
     ) -> Result<Mcp, CallError> {
-        if self.tool.package.dialect == Dialect::ServerJson {
-            // Its command fetches the server anew with every call, and not from here.
-            return Err(unavailable(
-                "a server.json says where the server is to be had, and has none of it",
-            ));
-        }
         let name = argv.first().ok_or_else(|| unavailable("its command is empty"))?;
         let mut shown = vec![self.filled(name, Sink::Argument)?.concat()];
         for argument in &argv[1..] {
@@ -160,7 +154,7 @@ impl Asked<'_> {
                 tool_name.clone()
             }
             (other, _) => {
-                let message = format!("a tool of a server cannot be called by {other:?}");
+                let message = format!("a tool of a server cannot be called by {}", other.words());
                 return Err(unavailable(&message));
             }
         };

@@ -97,6 +97,24 @@ pub enum Invocation {
     Undeclared,
 }
 
+impl Invocation {
+    /// What it is, in words.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Self::Subcommand { .. } => "arguments (`subcommand`)",
+            Self::StdinJson { .. } => "JSON on standard input (`stdin-json`)",
+            Self::ArgvJson => "JSON as an argument",
+            Self::Http { .. } => "a request (`http`)",
+            Self::McpTool { .. } => "a tool of an MCP server (`mcp-tool`)",
+            Self::NodeExecute => "`execute` of a Node tool",
+            Self::PythonCall => "a call of a Python function",
+            Self::A2aSend => "a message to an agent",
+            Self::Chain => "the steps of a chain",
+            Self::Undeclared => "what it leaves unsaid",
+        }
+    }
+}
+
 /// How requests are authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Auth {

@@ -33,7 +33,7 @@ pub(crate) fn explain(
             tool.package.actions.push(host::assumed(name));
         }
     }
-    let (tool, action) = choose(&found, wanted.name()).map_err(|unmade| unmade.failure)?;
+    let (tool, action) = choose(&found, wanted.name(), &[]).map_err(|unmade| unmade.failure)?;
     let plan = runtime.block_on(host.plan(tool, &wanted.call(&action, surface)?));
     let mut document = plan.map_err(|error| failure(&error, &[], tool))?.to_value();
     let package = shell::word(&tool.package.canonical_id());

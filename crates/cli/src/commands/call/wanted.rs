@@ -8,6 +8,7 @@ use clap::Args;
 use host::{Call, CallError, CancellationToken, Host, Kind, Tool};
 use manifest::dialect::Dialect;
 use manifest::model::Entry;
+use manifest::shape::suggest;
 use policy::Surface;
 
 use super::told::{Unmade, failed};
@@ -74,26 +75,38 @@ fn is_input(word: &str) -> bool {
     word == "-" || word.starts_with(['{', '@'])
 }
 
-/// Asks those that say only when they run what they can do, MCP servers, where no other has the action.
+/// Asks those that say only when they run what they can do, MCP servers, where no other has the action. Among several
+/// packages one that cannot be asked stands in nobody's way; what is to be told of it comes back.
 pub(super) async fn discover(
     tools: &mut [Tool],
     wanted: &Wanted,
     host: &Host,
     called_off: &CancellationToken,
-) -> Result<(), Unmade> {
+) -> Result<Vec<String>, Unmade> {
+    let mut unasked = Vec::new();
     if tools.iter().any(|tool| has(tool, wanted.name())) {
-        return Ok(());
+        return Ok(unasked);
     }
+    let is_alone = tools.len() == 1;
     for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
-        let found = host.discover(tool, &Surface::Terminal, wanted.timeout, called_off).await;
-        let found = found.map_err(|error| {
-            let failure = failed(&error, &error.blocked, tool, &wanted.from);
-            Unmade { failure, error: Some(Box::new(error)) }
-        })?;
-        let declared: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
-        tool.package.actions.extend(found.into_iter().filter(|one| !declared.contains(&one.name)));
+        match host.discover(tool, &Surface::Terminal, wanted.timeout, called_off).await {
+            Ok(found) => {
+                let declared: Vec<_> =
+                    tool.package.actions.iter().map(|one| one.name.clone()).collect();
+                let more = found.into_iter().filter(|one| !declared.contains(&one.name));
+                tool.package.actions.extend(more);
+            }
+            Err(error) if is_alone => {
+                let failure = failed(&error, &error.blocked, tool, &wanted.from);
+                return Err(Unmade { failure, error: Some(Box::new(error)) });
+            }
+            Err(error) => {
+                let id = tool.package.canonical_id();
+                unasked.push(line(&format!("`{id}` was not asked what it has: {error}")));
+            }
+        }
     }
-    Ok(())
+    Ok(unasked)
 }
 
 /// Whether a tool has the action of a name, or any where none is named.
@@ -110,10 +123,11 @@ pub(super) fn is_server(tool: &Tool) -> bool {
     entries.any(|entry| matches!(entry, Entry::McpStdio { .. } | Entry::McpHttp { .. }))
 }
 
-/// The tool that is meant, and the name of its action.
+/// The tool that is meant, and the name of its action. Where there is none, it is told which servers could not be asked.
 pub(super) fn choose<'t>(
     found: &'t Found,
     name: Option<&str>,
+    unasked: &[String],
 ) -> Result<(&'t Tool, String), Unmade> {
     let tools = &found.tools;
     let Some(name) = name else { return the_only(tools) };
@@ -127,8 +141,14 @@ pub(super) fn choose<'t>(
             }
             let known: Vec<_> = tools.iter().flat_map(actions).collect();
             let message = format!("unknown tool: {name}");
-            let failure = Failure::new(Exit::NotFound, line(&message))
-                .hint(format!("there is {}", line(&known.join(", "))));
+            let mut failure = Failure::new(Exit::NotFound, line(&message));
+            if let Some(near) = suggest(name, known.iter().map(String::as_str)) {
+                failure = failure.hint(format!("did you mean `{}`?", line(near)));
+            }
+            if !known.is_empty() {
+                failure = failure.hint(format!("there is {}", line(&known.join(", "))));
+            }
+            failure = unasked.iter().fold(failure, Failure::hint);
             let error = CallError::new(Kind::Unknown, message).with("actions", known);
             Err(Unmade { failure, error: Some(Box::new(error)) })
         }
@@ -150,19 +170,22 @@ pub(super) fn choose<'t>(
     }
 }
 
-/// The only action that there is, where none was named.
+/// The only action that there is, where none was named. A server that was not asked may have others.
 fn the_only(tools: &[Tool]) -> Result<(&Tool, String), Unmade> {
-    let all: Vec<_> = tools
+    let mut all: Vec<_> = tools
         .iter()
         .flat_map(|tool| actions(tool).into_iter().map(move |one| (tool, one)))
         .collect();
+    let is_silent = |tool: &&Tool| tool.package.actions.is_empty() && is_server(tool);
+    let mut silent = tools.iter().filter(is_silent).peekable();
     match all.as_slice() {
-        [(tool, action)] => Ok((tool, action.clone())),
+        [_] if silent.peek().is_none() => Ok(all.remove(0)),
         [] => Err(Failure::invalid("it does not say what can be called")
             .hint("name an action")
             .into()),
         all => {
-            let names: Vec<_> = all.iter().map(|(_, action)| action.clone()).collect();
+            let mut names: Vec<_> = all.iter().map(|(_, action)| action.clone()).collect();
+            names.extend(silent.map(|tool| format!("what `{}` has", tool.package.canonical_id())));
             Err(several("there is more than one action".to_owned(), &names))
         }
     }
@@ -186,6 +209,9 @@ fn read_input(typed: Option<&str>) -> Result<String, Failure> {
         None => Ok("{}".to_owned()),
         Some("-") => read(&mut std::io::stdin().lock(), "standard input"),
         Some(text) => match text.strip_prefix('@') {
+            Some("") => {
+                Err(Failure::invalid("`@` names no file").hint("@FILE reads the input from it"))
+            }
             Some(path) => {
                 let mut file = std::fs::File::open(path).map_err(|error| {
                     let message = format!("failed to read `{}`", line(path));
