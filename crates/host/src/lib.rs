@@ -22,6 +22,7 @@
 //! | `run` | the ways to run |
 //! | `consider` | what a Node tool says of a call before it is made |
 //! | [`records`] | what is known before a call and written down after it |
+//! | `spending` | what calls may spend, and what is left of it |
 //! | `eras` | which era of the protocol servers speak, remembered |
 //! | [`host`] | the path as a whole |
 
@@ -44,6 +45,7 @@ pub mod records;
 mod request;
 mod run;
 pub mod secrets;
+mod spending;
 mod stream;
 mod template;
 mod weight;

@@ -93,7 +93,9 @@ impl Plan {
 
     /// The plan as one JSON value, for people and programs. No value of a variable is in it.
     pub fn to_value(&self) -> Value {
+        let refusal = self.outlook.as_ref().and_then(|outlook| outlook.budget.refusal.clone());
         let (verdict, why) = match &self.decision.verdict {
+            Verdict::Allowed | Verdict::Ask(_) if refusal.is_some() => ("denied", refusal),
             Verdict::Allowed => ("allowed", None),
             Verdict::Ask(question) => ("ask", Some(question.why.words().to_owned())),
             Verdict::Denied(denial) => ("denied", Some(denial.to_string())),
@@ -384,7 +386,7 @@ impl Asked<'_> {
                 text.into_bytes()
             }
             other => {
-                let message = format!("a command cannot be called by {other:?}");
+                let message = format!("a command cannot be called by {}", other.words());
                 return Err(unavailable(&message));
             }
         };

@@ -7,12 +7,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ledger::audit::{self, Audit, Begun, Durability, Ending};
 use ledger::state::Mark;
-use ledger::state::budgets::{Budget, Paced, Rate, Reserved, Scope};
 use ledger::state::grants::GrantKind;
 use ledger::state::metrics::Counted;
 use ledger::state::rules::Lasts;
 use ledger::{State, StateError, Time};
-use policy::{Grant, Memory, Pattern, Policy, Remembered};
+use policy::{Grant, Memory, Pattern, Remembered};
 
 use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Tool};
@@ -131,80 +130,6 @@ impl Records {
         self.state.grant(&grant).await.map(drop).map_err(|error| broken(&error))
     }
 
-    /// Counts a call against what may be spent, where there is a limit.
-    pub(crate) async fn reserve(&self, tool: &Tool, policy: &Policy) -> Result<(), CallError> {
-        let id = tool.package.canonical_id();
-        let denied = |what: String| CallError::new(Kind::Denied, what);
-        let scopes = budgets(policy, tool);
-        for (scope, budget) in scopes {
-            let Some(most) = budget.calls_per_minute else { continue };
-            let key = key(scope, "calls_per_minute");
-            if most == 0 {
-                return Err(denied(format!("your policy allows no calls a minute ({key})")));
-            }
-            let most = u32::try_from(most).unwrap_or(u32::MAX);
-            let rate = Rate { burst: most, every: Duration::from_mins(1) / most };
-            let name = if scope == Scope::Package { id.as_str() } else { "" };
-            let paced = self.state.pace(name, rate, now()).await.map_err(|error| broken(&error))?;
-            if let Paced::Wait(time) = paced {
-                let message = format!(
-                    "your policy allows {most} calls a minute ({key}); try again in {} s",
-                    time.as_secs() + 1
-                );
-                let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-                return Err(denied(message).with("retry_after_ms", time));
-            }
-        }
-        let [package, overall] =
-            scopes.map(|(_, one)| Budget { calls: one.calls_per_day, cents: one.cents_per_day });
-        if package == Budget::default() && overall == Budget::default() {
-            return Ok(());
-        }
-        let rules = policy.of(&id, &tool.package.id);
-        let cents = rules.map_or(0, |rules| rules.cents_per_call);
-        let reserved = self.state.reserve(now().day(), &id, cents, package, overall).await;
-        let of = |scope| if scope == Scope::Package { package } else { overall };
-        let used_up = |scope, most: Option<u64>, what: &str| {
-            let (most, key) = (most.unwrap_or_default(), key(scope, &format!("{what}_per_day")));
-            Err(denied(format!(
-                "the {most} {what} your policy allows for today are used up ({key})"
-            )))
-        };
-        match reserved.map_err(|error| broken(&error))? {
-            Reserved::Yes => Ok(()),
-            Reserved::NoCalls(scope) => used_up(scope, of(scope).calls, "calls"),
-            Reserved::NoCents(scope) => used_up(scope, of(scope).cents, "cents"),
-        }
-    }
-
-    /// What may be spent by a package, and what is left of it today.
-    pub(crate) async fn budget(
-        &self,
-        tool: &Tool,
-        policy: &Policy,
-    ) -> Result<Vec<String>, CallError> {
-        let id = tool.package.canonical_id();
-        let mut told = Vec::new();
-        for (scope, budget) in budgets(policy, tool) {
-            let row = (scope == Scope::Package).then_some(id.as_str());
-            let spent = self.state.spent(now().day(), row).await.map_err(|error| broken(&error))?;
-            for (what, most, spent) in [
-                ("calls", budget.calls_per_day, spent.calls),
-                ("cents", budget.cents_per_day, spent.cents),
-            ] {
-                let Some(most) = most else { continue };
-                let (left, key) =
-                    (most.saturating_sub(spent), key(scope, &format!("{what}_per_day")));
-                told.push(format!("{most} {what} a day, {left} left ({key})"));
-            }
-            if let Some(most) = budget.calls_per_minute {
-                let key = key(scope, "calls_per_minute");
-                told.push(format!("{most} calls a minute ({key})"));
-            }
-        }
-        Ok(told)
-    }
-
     /// Writes that a call is about to run; without that it must not. What a package says of its side effects is
     /// its own word, so no call is spared.
     pub(crate) fn begin(&self, call: &audit::Call) -> Result<Begun, CallError> {
@@ -299,21 +224,6 @@ impl Records {
             by: "terminal".to_owned(),
         };
         self.state.remember(&rule, now()).await.map(drop).map_err(|error| broken(&error))
-    }
-}
-
-/// What a package may spend, and all of them together.
-fn budgets(policy: &Policy, tool: &Tool) -> [(Scope, policy::policy::Budget); 2] {
-    let rules = policy.of(&tool.package.canonical_id(), &tool.package.id);
-    let of_package = rules.map(|rules| rules.budget).unwrap_or_default();
-    [(Scope::Package, of_package), (Scope::Overall, policy.budget)]
-}
-
-/// The key of the policy that sets a budget.
-fn key(scope: Scope, name: &str) -> String {
-    match scope {
-        Scope::Package => format!("`budget.{name}` of this package in policy.toml"),
-        Scope::Overall => format!("`{name}` of `[budget]` in policy.toml"),
     }
 }
 

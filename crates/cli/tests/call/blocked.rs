@@ -190,7 +190,7 @@ fn hooks_run_only_when_that_is_written_down_and_within_the_budget() {
     let noisy = node(&desk, "return 1;", "requiresApproval: () => { throw new Error('it ran'); }");
     let ran = call(&desk, &noisy, &json!({}));
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("used up"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("allows 0 calls a day, and none is left"), "{}", ran.stderr);
     assert_eq!(begun(), before);
 }
 

@@ -42,7 +42,7 @@ fn a_plan_says_what_may_still_keep_the_call_from_being_made() {
     let plan = desk.result(&[&tool, "--explain", "--json"]);
     let budget = json!([
         "3 calls a day, 2 left (`budget.calls_per_day` of this package in policy.toml)",
-        "60 calls a minute (`calls_per_minute` of `[budget]` in policy.toml)",
+        "60 calls a minute, 59 left (`calls_per_minute` of `[budget]` in policy.toml)",
     ]);
     assert_eq!(plan["budget"], budget);
     assert_eq!(plan["walls"]["level"]["required"], "L2");
@@ -52,8 +52,10 @@ fn a_plan_says_what_may_still_keep_the_call_from_being_made() {
         desk.done(&["call", "--from", &tool]);
     }
     let ran = desk.call(&[&tool]);
-    let words = "the 3 calls your policy allows for today are used up (`budget.calls_per_day` of this package in policy.toml)";
+    let words = "your policy allows 3 calls a day, and none is left (`budget.calls_per_day` of this package in policy.toml)";
     assert_eq!((ran.code, &*ran.stderr), (4, &*format!("error: {words}\n")));
+    let plan = desk.result(&[&tool, "--explain", "--json"]);
+    assert_eq!((&plan["decision"], &plan["because"]), (&json!("denied"), &json!(words)));
     let plan = desk.result(&["examples/jumith/dice.bundle.json", "--explain", "--json"]);
     assert!(plan["hooks"].as_str().unwrap().contains("requiresApproval"), "{plan}");
 }

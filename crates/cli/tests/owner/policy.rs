@@ -45,15 +45,25 @@ fn a_budget_is_used_up() {
     assert_eq!(desk.call(&manifest).code, 0);
     let third = desk.call(&manifest);
     assert_eq!(third.code, 4);
-    assert!(third.stderr.contains("for today are used up"), "{}", third.stderr);
+    assert!(
+        third.stderr.contains("your policy allows 2 calls a day, and none is left"),
+        "{}",
+        third.stderr
+    );
     let priced = "[budget]\ncents_per_day = 7\n[package.\"demo.tool\"]\ncents_per_call = 5\n";
     desk.write("home/policy.toml", priced);
     let day = desk.call(&manifest);
     assert_eq!(day.code, 0, "{}", day.stderr);
-    assert!(desk.call(&manifest).stderr.contains("the 7 cents your policy allows for today"));
+    let words = "your policy allows 7 cents a day, of which 2 are left, and the call costs 5";
+    assert!(desk.call(&manifest).stderr.contains(words));
     desk.write("home/policy.toml", "[budget]\ncalls_per_minute = 1\n");
     assert_eq!(desk.call(&manifest).code, 0);
-    assert!(desk.call(&manifest).stderr.contains("calls a minute"));
+    let refused = desk.call(&manifest);
+    assert!(refused.stderr.contains("your policy allows 1 call a minute ("), "{}", refused.stderr);
+    let explained = desk.done(&["--json", "call", "--from", &manifest, "--explain"]).json();
+    assert_eq!(explained["decision"], "denied");
+    let left = "1 call a minute, 0 left (`calls_per_minute` of `[budget]` in policy.toml)";
+    assert_eq!(explained["budget"], json!([left]));
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Host {
         let entry = &prepared.implementation.entry;
         plan.outlook = Some(Outlook {
             level: self.level(),
-            budget: self.records.budget(tool, &self.settings.policy).await?,
+            budget: self.records.left(tool, &self.settings.policy).await?,
             missing: missing(&asked),
             no_secrets,
             has_hooks: matches!(entry, Entry::NodeModule { .. }),

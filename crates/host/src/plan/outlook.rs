@@ -2,13 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::spending::Left;
+
 /// What can be told before a call beside its plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Outlook {
     /// What the walls of this machine are worth.
     pub(crate) level: sandbox::Level,
-    /// What may be spent, and what is left of it.
-    pub(crate) budget: Vec<String>,
+    /// What is left to spend.
+    pub(crate) budget: Left,
     /// What the tool needs and is not there, and whether it is a secret.
     pub(crate) missing: Vec<(String, bool)>,
     /// Why its secrets cannot be had, where they cannot.
@@ -23,7 +25,7 @@ impl Outlook {
     /// What is told of it.
     pub(super) fn to_value(&self) -> Map<String, Value> {
         let mut told = Map::new();
-        told.insert("budget".into(), self.budget.as_slice().into());
+        told.insert("budget".into(), self.budget.limits.as_slice().into());
         let missing = self.missing.iter();
         let missing = missing.map(|(name, secret)| json!({ "name": name, "secret": secret }));
         told.insert("missing".into(), missing.collect());

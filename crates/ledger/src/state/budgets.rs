@@ -128,10 +128,8 @@ impl State {
 
     /// Takes one call from a bucket that fills up again with time.
     pub async fn pace(&self, name: &str, rate: Rate, now: Time) -> Result<Paced, StateError> {
-        let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4);
         let now = now.unix_millis() * 1_000;
-        let every = micros(rate.every);
-        let window = every.saturating_mul(i64::from(rate.burst.max(1)));
+        let (every, window) = span(rate);
         // A bucket that is full later than it can be was filled by a clock that has gone back.
         let taken: Option<i64> = sqlx::query_scalar(
             "INSERT INTO rates (name, full) VALUES ($1, $2 + $3) \
@@ -156,6 +154,33 @@ impl State {
             .map_err(|error| self.failed("pace a call", error))?;
         Ok(Paced::Wait(Duration::from_micros(read(full + every - now - window))))
     }
+
+    /// How many calls a bucket has room for now, and how long it is until there is room for one. Nothing is taken.
+    pub async fn paced(
+        &self,
+        name: &str,
+        rate: Rate,
+        now: Time,
+    ) -> Result<(u32, Duration), StateError> {
+        let full: Option<i64> = sqlx::query_scalar("SELECT full FROM rates WHERE name = $1")
+            .bind(name)
+            .fetch_optional(&mut *self.connection().await)
+            .await
+            .map_err(|error| self.failed("look at the pace of calls", error))?;
+        let now = now.unix_millis() * 1_000;
+        let (every, window) = span(rate);
+        // The same clock that has gone back.
+        let full = full.filter(|full| (now..=now + window).contains(full)).unwrap_or(now);
+        let room = u32::try_from((now + window - full) / every).unwrap_or(u32::MAX);
+        let wait = Duration::from_micros(read(full + every - now - window));
+        Ok((room, if room > 0 { Duration::ZERO } else { wait }))
+    }
+}
+
+/// A rate in microseconds: from one call to the next, and as long as it takes until all are there again.
+fn span(rate: Rate) -> (i64, i64) {
+    let every = i64::try_from(rate.every.as_micros()).unwrap_or(i64::MAX / 4).max(1);
+    (every, every.saturating_mul(i64::from(rate.burst.max(1))))
 }
 
 async fn spent(

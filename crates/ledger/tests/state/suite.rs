@@ -233,6 +233,13 @@ fn calls_are_paced() {
             assert_eq!(pace(0).await, Paced::Yes);
         }
         assert_eq!(pace(0).await, Paced::Wait(Duration::from_secs(1)));
+        // Who looks takes nothing.
+        let look = async |millis| state.paced("demo", rate, at(millis)).await.unwrap();
+        assert_eq!(look(0).await, (0, Duration::from_secs(1)));
+        assert_eq!(look(400).await, (0, Duration::from_millis(600)));
+        assert_eq!(look(2_500).await, (2, Duration::ZERO));
+        assert_eq!(look(60_000).await, (3, Duration::ZERO));
+        assert_eq!(look(-60_000).await, (3, Duration::ZERO));
         assert_eq!(pace(400).await, Paced::Wait(Duration::from_millis(600)));
         assert_eq!(pace(1_000).await, Paced::Yes);
         assert_ne!(pace(1_000).await, Paced::Yes);
