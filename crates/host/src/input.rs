@@ -9,6 +9,7 @@ use manifest::schema::Unknowns;
 use policy::Arguments;
 use serde_json::{Value, json};
 
+use crate::clip;
 use crate::error::{CallError, Kind};
 use crate::judge::{DEADLINE, Mismatch, PATIENCE, TooLong, mismatches};
 
@@ -17,6 +18,10 @@ const LONGEST: usize = 8 << 20;
 
 /// How deep defaults are looked for.
 const DEEPEST: usize = 32;
+
+/// How many of the members that an input may have are told to whoever gave others, and how much of each name.
+const MOST_TOLD: usize = 32;
+const LONGEST_NAME: usize = 64;
 
 /// The input of a call that passed all checks.
 #[derive(Clone, Debug)]
@@ -72,8 +77,11 @@ fn object<'t>(
 ) -> Result<Value, CallError> {
     let parsed = json::parse(text);
     if let Some(fault) = parsed.faults.first() {
-        let message = format!("the input is no JSON: {}", fault.message);
-        return Err(CallError::new(Kind::BadInput, message));
+        let json::Place { line, column } = json::Places::new(text).of(fault.span);
+        let message =
+            format!("the input is no JSON: {} (line {line}, column {column})", fault.message);
+        let error = CallError::new(Kind::BadInput, message);
+        return Err(error.with("line", line).with("column", column));
     }
     match parsed.root {
         Some(node) if node.is_object() => {
@@ -122,9 +130,27 @@ fn complete_and_check(value: Value, text: &str, dialect: Dialect) -> Result<Valu
         // There the defaults are for the check alone: the tool gets what was written.
         Ok(found) if found.is_empty() && dialect == Dialect::Agentcli => Ok(value),
         Ok(found) if found.is_empty() => Ok(completed),
-        Ok(found) => Err(refused("the input does not fit the schema", Kind::BadInput, &found)),
+        Ok(found) => {
+            let error = refused("the input does not fit the schema", Kind::BadInput, &found);
+            Err(error.with("takes", taken(schema)))
+        }
         Err(TooLong) => Err(too_long(Kind::BadInput)),
     }
+}
+
+/// The members that an input may have, those that it must have first.
+fn taken(schema: &Node<'_>) -> Vec<Value> {
+    let required: Vec<_> = schema.list_at("required").iter().filter_map(Node::as_text).collect();
+    let properties = schema.get("properties").map_or(&[][..], Node::members);
+    let mut taken: Vec<_> = properties
+        .iter()
+        .map(|one| (one.value.text_at("type"), required.contains(&&*one.key), &*one.key))
+        .collect();
+    taken.sort_by_key(|(_, is_required, _)| !is_required);
+    let told = taken.into_iter().take(MOST_TOLD).map(
+        |(kind, is_required, name)| json!({ "name": clip::start(name, LONGEST_NAME), "type": kind, "required": is_required }),
+    );
+    told.collect()
 }
 
 /// Puts in what the schema says where the caller said nothing.

@@ -17,16 +17,18 @@ fn the_input_comes_from_the_command_line_a_file_or_standard_input() {
     let ran = desk.call(&[&tool, "run"]);
     assert_eq!(ran.stdout, "{}\n");
     for (input, words) in [
-        ("{", "the input is no JSON"),
+        ("{", "the input is no JSON: expected"),
+        ("{\n \"a\": x}", "(line 2, column 7)"),
         ("[1]", "must be a JSON object"),
         (r#"{"a":1}"#, "/a: 1 is not of type"),
         (r#"{"a":"x","a":"y"}"#, "the input is no JSON"),
         ("@no-such-file", "failed to read"),
+        ("@", "`@` names no file"),
     ] {
         let ran = desk.call(&[&tool, "run", input]);
         assert!(ran.stderr.contains(words), "{input}: {}", ran.stderr);
         assert!(
-            ran.code == 2 || (ran.code == 3 && input.starts_with('@')),
+            ran.code == 2 || (ran.code == 3 && input.starts_with("@no")),
             "{input}: {}",
             ran.code
         );
@@ -97,4 +99,65 @@ fn of_two_packages_with_one_action_the_files_are_named() {
     assert_eq!(ran.code, 5, "{}", ran.stderr);
     let words = format!("hint: name one with --from: {one} or {two}\n");
     assert!(ran.stderr.ends_with(&words), "{}", ran.stderr);
+}
+
+#[test]
+fn what_an_action_takes_is_told_to_whoever_gave_something_else() {
+    let desk = Desk::new();
+    let ran = desk.call(&["examples/install-manifest/word-count", "count", r#"{"txt":"a"}"#]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.ends_with("hint: it takes `text` (string, required)\n"), "{}", ran.stderr);
+    let told = desk.call(&["examples/install-manifest/word-count", "count", "{}", "--json"]).json();
+    let takes = json!([{"name": "text", "type": "string", "required": true}]);
+    assert_eq!(told["error"]["details"]["takes"], takes);
+}
+
+#[test]
+fn a_server_that_cannot_be_asked_stands_in_nobodys_way() {
+    let desk = Desk::new();
+    let weather = "examples/server-json/weather";
+    // It is refused at once, and nobody is asked for its secrets first.
+    for more in [&["forecast"][..], &["forecast", "--explain"]] {
+        let ran = desk.call(&[&[weather], more].concat());
+        assert_eq!(ran.code, 6, "{}", ran.stderr);
+        let words = "`package-0` has to be fetched, and a call fetches nothing; `remote-0` wants values that are asked for when it is installed";
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    assert_eq!(desk.result(&["examples/", "roll", "--json"])["ok"], true);
+    let ran = desk.call(&["examples/", "rolll"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    for words in [
+        "error: unknown tool: rolll\nhint: did you mean `roll`?\nhint: there is ",
+        "hint: `server-json:com.example/weather` was not asked what it has: nothing of `weather` runs here",
+    ] {
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    // A server that says nothing beforehand may have others, so the only declared action is not the only one.
+    let tool = desk.script("cat");
+    let server = std::fs::read_to_string("../../examples/server-json/weather/server.json").unwrap();
+    desk.write("pkg/server/server.json", &server);
+    let folder = tool.strip_suffix("/tools.json").unwrap();
+    let ran = desk.call(&[folder]);
+    let words = "hint: name one: run, what `server-json:com.example/weather` has\n";
+    assert!(ran.code == 2 && ran.stderr.ends_with(words), "{}", ran.stderr);
+}
+
+#[test]
+fn nobody_signs_in_for_what_is_no_server_on_the_network() {
+    let desk = Desk::new();
+    for from in [
+        &["examples/mcpkg/echo"][..],
+        &["examples/agentcli"],
+        &["examples/install-manifest/dice-server"],
+        &["examples/install-manifest/word-count"],
+        &["examples/capability/catalog", "demo.text.upper"],
+        &["examples/", "mcpkg:demo.echo"],
+    ] {
+        let ran = desk.run(&[&["login", "--from"], from].concat());
+        let words = "error: it is no MCP server on the network, so nobody signs in for it\n";
+        assert_eq!((ran.code, &*ran.stderr), (2, words), "{from:?}");
+    }
+    // Where it is is known only once it is installed.
+    let ran = desk.run(&["login", "--from", "examples/server-json/weather"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
 }

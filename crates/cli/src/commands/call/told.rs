@@ -112,6 +112,9 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         )),
         _ => failure,
     };
+    if let Some(hint) = taken_words(error) {
+        failure = failure.hint(hint);
+    }
     if let Some(hint) = image_words(error) {
         failure = failure.hint(hint);
     }
@@ -173,6 +176,20 @@ fn end_of(said: &str) -> Vec<String> {
         None => line(text),
     });
     note.into_iter().chain(shown).collect()
+}
+
+/// What an action takes, where it was given something else.
+fn taken_words(error: &CallError) -> Option<String> {
+    let taken = error.details.get("takes")?.as_array()?;
+    let words = taken.iter().filter_map(|one| {
+        let kind = one["type"].as_str();
+        let required = one["required"].as_bool().filter(|is| *is).map(|_| "required");
+        let more: Vec<_> = kind.into_iter().chain(required).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        Some(format!("`{}`{more}", one["name"].as_str()?))
+    });
+    let words: Vec<_> = words.collect();
+    (!words.is_empty()).then(|| line(&format!("it takes {}", words.join(", "))))
 }
 
 /// What would get an image that cannot be run.
