@@ -131,8 +131,9 @@ fn unpack(file: &Path, home: &Home, printer: Printer) -> Result<Unpacked, Failur
     let container = container::open(file, printer)?;
     container.check_unbroken()?;
     let failed = |error: package::extract::ExtractError| {
+        let told = Failure::of(Exit::Unavailable, &error);
         let message = format!("failed to unpack `{}`", file.display());
-        Failure::new(Exit::Unavailable, message).cause(format!("{error:?}"))
+        Failure { message, causes: [vec![told.message], told.causes].concat(), ..told }
     };
     let archive = container.into_archive()?;
     let staged = extract(&archive, &unpacked.files()).map_err(failed)?;

@@ -69,6 +69,9 @@ impl Settings {
 }
 
 /// Runs calls.
+///
+/// One host belongs to one runtime: calls are counted a little later, by a task of the runtime that made them, which
+/// holds the database meanwhile. A second runtime that waits for it waits for as long as the first is not driven.
 #[derive(Clone, Debug)]
 pub struct Host {
     settings: Arc<Settings>,

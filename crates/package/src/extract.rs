@@ -57,7 +57,14 @@ impl fmt::Display for ExtractError {
     }
 }
 
-impl std::error::Error for ExtractError {}
+impl std::error::Error for ExtractError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ExtractError::Write { cause, .. } => Some(cause),
+            ExtractError::Read(_) | ExtractError::Taken(_) => None,
+        }
+    }
+}
 
 /// Files that were extracted, in a folder that has no name yet. Dropping it removes them.
 #[derive(Debug)]

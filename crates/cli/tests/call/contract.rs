@@ -174,14 +174,16 @@ fn records_are_printed_as_they_come_and_once() {
     );
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
     command.arg("--home").arg(home).args(["call", "--from", &tool, "show"]);
-    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let piped = std::process::Stdio::piped;
+    let mut child = command.stdout(piped()).stderr(piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "{\"n\":1}");
     assert!(child.try_wait().unwrap().is_none(), "the first comes before the end");
     // Whoever stops reading does not want the rest.
     drop(lines);
     let began = std::time::Instant::now();
-    assert!(!child.wait().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), &*ended.stderr), (Some(130), &b"cancelled\n"[..]));
     assert!(began.elapsed().as_secs() < 20);
 }
 

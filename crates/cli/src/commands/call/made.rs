@@ -43,9 +43,9 @@ pub(super) fn make(
         printer.note(CANCELLED);
         return Ok(Exit::Of(interrupt::CODE));
     }
-    discovered?;
+    let unasked = discovered?;
     let asked_for = began.elapsed();
-    let (tool, action) = choose(&found, args.wanted.name())?;
+    let (tool, action) = choose(&found, args.wanted.name(), &unasked)?;
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
         (true, _) => Records::Nowhere,
         (false, true) => Records::Terminal,
@@ -70,7 +70,8 @@ pub(super) fn make(
     for fault in &made.unwritten {
         printer.warn(&format!("the call could not be written down: {}", line(fault)));
     }
-    if interrupt::was_told_to_stop() {
+    // Told to stop, or nobody reads its records any more.
+    if call.called_off.is_cancelled() {
         // A question may still wait for its answer, and nobody waits for the question.
         runtime.shutdown_background();
         if json_wanted {

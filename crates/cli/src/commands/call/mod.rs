@@ -31,7 +31,7 @@ pub(crate) struct CallArgs {
     /// Approve this one call
     #[arg(long)]
     approve: bool,
-    /// Show what would be run, with what and why, and run nothing
+    /// Show what would be run with this input, and why it may, and run nothing
     #[arg(long)]
     explain: bool,
     /// Start everything anew for this call
