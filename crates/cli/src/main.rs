@@ -30,13 +30,13 @@ mod shell;
 mod terminal;
 mod time;
 mod tools;
+mod typed;
 mod walls;
 
 use std::process::ExitCode;
 
 use args::{Command, Haft};
 use ask::Ask;
-use clap::Parser;
 use exit::Outcome;
 use home::Home;
 use printer::Printer;
@@ -52,13 +52,23 @@ fn main() -> ExitCode {
     if !sandbox::is_walled() {
         let _ = sandbox::close_memory();
     }
-    let haft = Haft::parse();
+    let haft = match typed::read() {
+        Ok(haft) => haft,
+        Err(failure) => {
+            Printer::silent().failure_in_json(&failure);
+            return ExitCode::from(failure.exit.code());
+        }
+    };
     interrupt::listen();
     let printer = Printer::new(haft.global.color, haft.global.quiet);
     match dispatch(&haft, printer) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(failure) => {
-            printer.failure(&failure);
+            if haft.global.json {
+                printer.failure_in_json(&failure);
+            } else {
+                printer.failure(&failure);
+            }
             ExitCode::from(failure.exit.code())
         }
     }
