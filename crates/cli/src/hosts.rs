@@ -3,8 +3,19 @@
 use egress::Rule;
 use egress::rules::RuleError;
 
-/// Reads a host, or says what is wrong with it and what may have been meant.
+/// What is wrong with what is no host, and what may have been meant.
+pub(crate) struct NoHost {
+    pub(crate) wrong: String,
+    pub(crate) instead: String,
+}
+
+/// Reads a host, or says in one line what is wrong with it and what may have been meant.
 pub(crate) fn parse(text: &str) -> Result<Rule, String> {
+    read(text).map_err(|NoHost { wrong, instead }| format!("{wrong}; {instead}"))
+}
+
+/// Reads a host, or says what is wrong with it and what may have been meant.
+pub(crate) fn read(text: &str) -> Result<Rule, NoHost> {
     Rule::parse(text).map_err(|error| {
         let wrong = match &error {
             RuleError::Url(_) => "it has a scheme or a path, and a host has neither".into(),
@@ -24,12 +35,14 @@ pub(crate) fn parse(text: &str) -> Result<Rule, String> {
             }
             RuleError::Target(_, wrong) => wrong.to_string(),
         };
-        match host_in(text) {
-            Some(host) => format!("{wrong}; write `{host}`"),
-            None => format!(
-                "{wrong}; hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8"
-            ),
-        }
+        let instead = match host_in(text) {
+            Some(host) => format!("write `{host}`"),
+            None => {
+                "hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8"
+                    .to_owned()
+            }
+        };
+        NoHost { wrong, instead }
     })
 }
 

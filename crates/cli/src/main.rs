@@ -7,7 +7,9 @@ mod ask;
 mod bar;
 mod commands;
 mod container;
+mod declared;
 mod disk;
+mod done;
 mod draw;
 mod exit;
 mod git;
@@ -97,7 +99,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Search(args) => commands::search::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
-        Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, printer),
+        Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),
         Command::Approve(args) => commands::approve::run(args, &home()?, ask, json, printer),
         Command::Secret(args) => commands::secret::run(args, &home()?, ask, json, printer),
         Command::Login(args) => commands::login::run(args, &home()?, ask, json, printer),
