@@ -18,6 +18,7 @@ pub(crate) fn parse(text: &str) -> Result<Rule, String> {
 pub(crate) fn read(text: &str) -> Result<Rule, NoHost> {
     Rule::parse(text).map_err(|error| {
         let wrong = match &error {
+            _ if text.is_empty() => "it is empty".into(),
             RuleError::Url(_) => "it has a scheme or a path, and a host has neither".into(),
             RuleError::Network(_) if !begins_with_address(text) => {
                 "it has a path, and a host has none".into()
@@ -86,7 +87,7 @@ mod tests {
             ("10.0.0.1/8", "a network is its first address, a slash and a length"),
             ("0.0.0.0/0", "a network is its first address, a slash and a length"),
             ("127.1", "an IPv4 address is four decimal numbers"),
-            ("", "there is no host; hosts are"),
+            ("", "it is empty; hosts are"),
         ] {
             let said = parse(text).unwrap_err();
             assert!(said.contains(words), "{text}: {said}");

@@ -75,7 +75,7 @@ fn what_is_wrong_with_a_host_is_said_once() {
     for (host, told) in [
         (
             "",
-            "error: `` is no host: there is no host\nhint: hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8\n",
+            "error: `` is no host: it is empty\nhint: hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8\n",
         ),
         (
             "https://x.example/v1",
