@@ -122,12 +122,19 @@ pub(crate) fn vault_failure(error: &VaultError) -> Failure {
     let failure = Failure::of(exit, error);
     match error {
         VaultError::NoPassphrase => failure.hint(ask::AT_TERMINAL),
-        VaultError::KeyMissing { sealed, .. } => failure.hint(format!(
-            "put it back from a copy; without one the secrets are lost: remove `{}` and keep them anew",
-            sealed.display()
-        )),
+        VaultError::KeyMissing { sealed, .. } => {
+            failure.hint(without_key(&sealed.display().to_string()))
+        }
         _ => failure,
     }
+}
+
+/// How to go on where the key of a vault is missing, which is sealed in this file.
+pub(crate) fn without_key(sealed: &str) -> String {
+    let sealed = line(sealed);
+    format!(
+        "put it back from a copy; without one the secrets are lost: remove `{sealed}` and keep them anew"
+    )
 }
 
 /// Refuses to go on where the policy wants to see that the owner is there, and they do not show it.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::blocked::{blocked_words, is_about_network};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::owner;
 use crate::printer::{Printer, escaped, line};
 use crate::shell;
 
@@ -107,6 +108,10 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                 )),
                 (None, None) => failure,
             },
+        },
+        Kind::Unavailable => match text("sealed") {
+            Some(sealed) => failure.hint(owner::without_key(sealed)),
+            None => failure,
         },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(
