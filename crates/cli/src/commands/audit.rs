@@ -250,6 +250,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_beginning_of_a_call_is_found_however_far_back_it_lies() {
+        use ledger::audit::{Call, Durability, Ending};
+        let folder = tempfile::tempdir().unwrap();
+        let audit = ledger::Audit::new(folder.path(), Durability::Process);
+        let (call, ending, now) = (Call::default(), Ending::default(), host::records::now());
+        let begun = audit.begin(&call, now).unwrap();
+        for _ in 0..300 {
+            audit.record(&call, &ending, now).unwrap();
+        }
+        audit.end(begun, &call, &ending, now).unwrap();
+        let mut page = last_calls(folder.path(), &Filter::default(), 2).unwrap();
+        add_beginnings(&mut page, folder.path(), &Filter::default()).unwrap();
+        let numbers: Vec<_> = page.records.iter().map(|one| one.seq).collect();
+        assert_eq!(numbers, [302, 301, 1]);
+    }
+
+    #[test]
     fn every_code_of_a_failure_can_be_asked_for() {
         for kind in [
             Kind::Failed,
