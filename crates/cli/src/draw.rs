@@ -142,8 +142,5 @@ pub(crate) fn refused(path: &Path, bytes: &[u8], report: &Report, printer: Print
         printer.note(&draw(finding, &shown, &text, &places, printer));
     }
     let findings = report.findings.iter().map(|finding| to_value(finding, &places)).collect();
-    Failure {
-        findings: Some(Box::new(findings)),
-        ..Failure::invalid(format!("`{shown}` is not valid"))
-    }
+    Failure::invalid(format!("`{shown}` is not valid")).findings(findings)
 }

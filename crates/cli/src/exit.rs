@@ -1,5 +1,7 @@
 //! How the program ends. The codes are part of the contract with scripts.
 
+use serde_json::{Value, json};
+
 /// What an exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -38,6 +40,21 @@ impl Exit {
             Self::Of(code) => code,
         }
     }
+
+    /// What kind of failure it is, for programs.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Done | Self::Failed => "failed",
+            Self::Invalid => "bad_input",
+            Self::NotFound => "not_found",
+            Self::Denied => "denied",
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Bug => "bug",
+            // The only failure with a number of its own.
+            Self::Of(_) => "cancelled",
+        }
+    }
 }
 
 /// Why a command could not do its work.
@@ -48,8 +65,10 @@ pub(crate) struct Failure {
     pub(crate) details: Vec<String>,
     pub(crate) causes: Vec<String>,
     pub(crate) hints: Vec<String>,
+    /// A kind of its own, for programs, where its exit code says too little.
+    kind: Option<&'static str>,
     /// What is wrong with a manifest, a list for programs; people have seen it drawn.
-    pub(crate) findings: Option<Box<serde_json::Value>>,
+    findings: Option<Box<Value>>,
 }
 
 impl Failure {
@@ -60,12 +79,25 @@ impl Failure {
             details: Vec::new(),
             causes: Vec::new(),
             hints: Vec::new(),
+            kind: None,
             findings: None,
         }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(Exit::Invalid, message)
+    }
+
+    /// A failure of a kind that programs may want to tell from others with the same exit code.
+    pub(crate) fn kind(mut self, kind: &'static str) -> Self {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// All that is wrong with a manifest.
+    pub(crate) fn findings(mut self, findings: Value) -> Self {
+        self.findings = Some(Box::new(findings));
+        self.kind("invalid_manifest")
     }
 
     /// One of several things that are wrong.
@@ -99,6 +131,21 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// The error that programs are told.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut details = json!({});
+        for (name, lines) in [("problems", &self.details), ("causes", &self.causes)] {
+            if !lines.is_empty() {
+                details[name] = json!(lines);
+            }
+        }
+        if let Some(findings) = &self.findings {
+            details["findings"] = (**findings).clone();
+        }
+        let code = self.kind.unwrap_or(self.exit.name());
+        json!({ "code": code, "message": self.message, "details": details, "hints": self.hints })
     }
 }
 

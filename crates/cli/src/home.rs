@@ -44,17 +44,16 @@ pub(crate) struct Trusted {
 impl Home {
     /// The folder named by `--home`, by `HAFT_HOME`, or `~/.mcp`.
     pub(crate) fn find(flag: Option<&Path>) -> Result<Self, Failure> {
-        if let Some(path) = flag {
-            return Ok(Self::at(path.to_owned()));
+        let path = match (flag, std::env::var_os("HAFT_HOME").filter(|path| !path.is_empty())) {
+            (Some(path), _) => path.to_owned(),
+            (None, Some(path)) => path.into(),
+            (None, None) => user_home()?.join(".mcp"),
+        };
+        if fs::metadata(&path).is_ok_and(|found| !found.is_dir()) {
+            let message = format!("`{}` is no folder, and a home is one", path.display());
+            return Err(Failure::invalid(message).hint("name another with --home or HAFT_HOME"));
         }
-        if let Some(path) = std::env::var_os("HAFT_HOME").filter(|path| !path.is_empty()) {
-            return Ok(Self::at(path.into()));
-        }
-        match std::env::home_dir().filter(|path| path.is_absolute()) {
-            Some(path) => Ok(Self::at(path.join(".mcp"))),
-            None => Err(Failure::new(Exit::NotFound, "there is no home folder")
-                .hint("name one with --home or HAFT_HOME")),
-        }
+        Ok(Self::at(path))
     }
 
     fn at(path: PathBuf) -> Self {
@@ -230,6 +229,19 @@ impl Home {
         }
         Ok(())
     }
+}
+
+/// The folder of whoever runs this.
+fn user_home() -> Result<PathBuf, Failure> {
+    let found = std::env::home_dir().filter(|path| !path.as_os_str().is_empty());
+    let wrong = match &found {
+        Some(path) if path.is_absolute() => return Ok(path.clone()),
+        Some(path) => format!("it is `{}`, which is no whole path", path.display()),
+        None => "it is not set".to_owned(),
+    };
+    let message = format!("the variable `HOME` does not name your home folder: {wrong}");
+    Err(Failure::new(Exit::NotFound, message)
+        .hint("set HOME, or name the folder for haft itself with --home or HAFT_HOME"))
 }
 
 /// Refuses a name that cannot be a file's on every system.

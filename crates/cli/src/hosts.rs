@@ -3,10 +3,22 @@
 use egress::Rule;
 use egress::rules::RuleError;
 
-/// Reads a host, or says what is wrong with it and what may have been meant.
+/// What is wrong with what is no host, and what may have been meant.
+pub(crate) struct NoHost {
+    pub(crate) wrong: String,
+    pub(crate) instead: String,
+}
+
+/// Reads a host, or says in one line what is wrong with it and what may have been meant.
 pub(crate) fn parse(text: &str) -> Result<Rule, String> {
+    read(text).map_err(|NoHost { wrong, instead }| format!("{wrong}; {instead}"))
+}
+
+/// Reads a host, or says what is wrong with it and what may have been meant.
+pub(crate) fn read(text: &str) -> Result<Rule, NoHost> {
     Rule::parse(text).map_err(|error| {
         let wrong = match &error {
+            _ if text.is_empty() => "it is empty".into(),
             RuleError::Url(_) => "it has a scheme or a path, and a host has neither".into(),
             RuleError::Network(_) if !begins_with_address(text) => {
                 "it has a path, and a host has none".into()
@@ -24,12 +36,14 @@ pub(crate) fn parse(text: &str) -> Result<Rule, String> {
             }
             RuleError::Target(_, wrong) => wrong.to_string(),
         };
-        match host_in(text) {
-            Some(host) => format!("{wrong}; write `{host}`"),
-            None => format!(
-                "{wrong}; hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8"
-            ),
-        }
+        let instead = match host_in(text) {
+            Some(host) => format!("write `{host}`"),
+            None => {
+                "hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8"
+                    .to_owned()
+            }
+        };
+        NoHost { wrong, instead }
     })
 }
 
@@ -73,7 +87,7 @@ mod tests {
             ("10.0.0.1/8", "a network is its first address, a slash and a length"),
             ("0.0.0.0/0", "a network is its first address, a slash and a length"),
             ("127.1", "an IPv4 address is four decimal numbers"),
-            ("", "there is no host; hosts are"),
+            ("", "it is empty; hosts are"),
         ] {
             let said = parse(text).unwrap_err();
             assert!(said.contains(words), "{text}: {said}");

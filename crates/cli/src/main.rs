@@ -7,7 +7,9 @@ mod ask;
 mod bar;
 mod commands;
 mod container;
+mod declared;
 mod disk;
+mod done;
 mod draw;
 mod exit;
 mod git;
@@ -30,13 +32,13 @@ mod shell;
 mod terminal;
 mod time;
 mod tools;
+mod typed;
 mod walls;
 
 use std::process::ExitCode;
 
 use args::{Command, Haft};
 use ask::Ask;
-use clap::Parser;
 use exit::Outcome;
 use home::Home;
 use printer::Printer;
@@ -52,13 +54,23 @@ fn main() -> ExitCode {
     if !sandbox::is_walled() {
         let _ = sandbox::close_memory();
     }
-    let haft = Haft::parse();
+    let haft = match typed::read() {
+        Ok(haft) => haft,
+        Err(failure) => {
+            Printer::silent().failure_in_json(&failure);
+            return ExitCode::from(failure.exit.code());
+        }
+    };
     interrupt::listen();
     let printer = Printer::new(haft.global.color, haft.global.quiet);
     match dispatch(&haft, printer) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(failure) => {
-            printer.failure(&failure);
+            if haft.global.json {
+                printer.failure_in_json(&failure);
+            } else {
+                printer.failure(&failure);
+            }
             ExitCode::from(failure.exit.code())
         }
     }
@@ -87,7 +99,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Search(args) => commands::search::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
-        Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, printer),
+        Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),
         Command::Approve(args) => commands::approve::run(args, &home()?, ask, json, printer),
         Command::Secret(args) => commands::secret::run(args, &home()?, ask, json, printer),
         Command::Login(args) => commands::login::run(args, &home()?, ask, json, printer),

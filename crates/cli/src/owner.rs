@@ -13,9 +13,10 @@ use vault::{FileVault, Secret, VaultError};
 use crate::ask::{self, Ask};
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
-use crate::hosts;
+use crate::hosts::{self, NoHost};
 use crate::output;
 use crate::policy_file::PolicyFile;
+use crate::printer::line;
 #[cfg(unix)]
 use crate::shell;
 
@@ -79,10 +80,18 @@ fn check_nobody_else_writes(_path: &Path) -> Result<(), Failure> {
 
 /// Reads a host that the owner typed, or says what is wrong with it and what may have been meant.
 pub(crate) fn host_rule(text: &str) -> Result<Rule, Failure> {
-    Rule::parse(text).map_err(|error| {
-        let failure = Failure::of(Exit::Invalid, &error);
-        hosts::parse(text).err().into_iter().fold(failure, Failure::hint)
+    hosts::read(text).map_err(|NoHost { wrong, instead }| {
+        Failure::invalid(format!("`{}` is no host: {wrong}", line(text))).hint(instead)
     })
+}
+
+/// The ledger of a home, where there is one: to look makes nothing.
+pub(crate) fn records_there(
+    home: &Home,
+    runtime: &Runtime,
+) -> Result<Option<Arc<Records>>, Failure> {
+    check_home(home)?;
+    if home.path().join("state.db").exists() { records(home, runtime).map(Some) } else { Ok(None) }
 }
 
 /// The ledger of the home, which is made where it is not there.
@@ -113,8 +122,19 @@ pub(crate) fn vault_failure(error: &VaultError) -> Failure {
     let failure = Failure::of(exit, error);
     match error {
         VaultError::NoPassphrase => failure.hint(ask::AT_TERMINAL),
+        VaultError::KeyMissing { sealed, .. } => {
+            failure.hint(without_key(&sealed.display().to_string()))
+        }
         _ => failure,
     }
+}
+
+/// How to go on where the key of a vault is missing, which is sealed in this file.
+pub(crate) fn without_key(sealed: &str) -> String {
+    let sealed = line(sealed);
+    format!(
+        "put it back from a copy; without one the secrets are lost: remove `{sealed}` and keep them anew"
+    )
 }
 
 /// Refuses to go on where the policy wants to see that the owner is there, and they do not show it.

@@ -1,6 +1,6 @@
 //! `policy.toml` of the home, as it is on the disk.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use policy::policy::Fault;
 use policy::{Judges, Policy, PolicyError};
@@ -39,9 +39,8 @@ impl PolicyFile {
         };
         let text = String::from_utf8(text).map_err(|error| {
             let lines = error.as_bytes()[..error.utf8_error().valid_up_to()].split(|b| *b == b'\n');
-            let message = format!("`{}` is no policy", path.display());
             let detail = format!("line {}: this is not UTF-8 text", lines.count());
-            Failure::invalid(message).detail(detail).hint(MEANWHILE)
+            no_policy(&path).detail(detail)
         })?;
         let said = Policy::parse_with(&text, &Judges { host, server });
         Ok(Self { path, text: Some(text), said })
@@ -52,11 +51,15 @@ impl PolicyFile {
         let path = self.path;
         self.said.map_err(|error| {
             let told = error.faults.iter().map(Fault::to_string);
-            Failure::invalid(format!("`{}` is no policy", path.display()))
-                .details(told)
-                .hint(MEANWHILE)
+            no_policy(&path).details(told)
         })
     }
+}
+
+/// What to say of a file that is none.
+fn no_policy(path: &Path) -> Failure {
+    let message = format!("`{}` is no policy", path.display());
+    Failure::invalid(message).kind("invalid_policy").hint(MEANWHILE)
 }
 
 /// Refuses a host that no rule can be made of: a call would find out too late.

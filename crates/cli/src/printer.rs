@@ -1,8 +1,10 @@
 //! The only place that prints. Results go to stdout, everything else to stderr.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use manifest::shape::is_hidden;
+use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 
@@ -24,6 +26,9 @@ pub(crate) struct Printer {
     color: bool,
     color_err: bool,
 }
+
+/// Whether something was written to stdout, which there is one of.
+static IS_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// The few styles there are.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +87,7 @@ impl Printer {
     /// Writes a result to stdout. A reader that has gone away is no failure.
     #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn result(self, text: &str) -> Result<(), Failure> {
+        IS_TOLD.store(true, Ordering::Relaxed);
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
@@ -109,6 +115,15 @@ impl Printer {
     /// Says a warning beside the result.
     pub(crate) fn warn(self, text: &str) {
         say(&format!("{} {text}\n", paint(self.color_err, Style::Warning, "warning:")));
+    }
+
+    /// Says why the command failed, to a program: in a document of its own, where none has told the rest yet.
+    pub(crate) fn failure_in_json(self, failure: &Failure) {
+        if IS_TOLD.load(Ordering::Relaxed) {
+            return self.failure(failure);
+        }
+        let document = json!({ "ok": false, "error": failure.to_value() });
+        self.json(&document).unwrap_or_else(|unwritten| self.failure(&unwritten));
     }
 
     /// Says why the command failed.

@@ -23,11 +23,10 @@ pub(crate) struct Seen {
 impl Seen {
     /// What the ledger of a home knows. Where there is none, none is made.
     pub(crate) fn at(home: &Home, runtime: &Runtime) -> Result<Self, Failure> {
-        if !home.path().join("state.db").exists() {
-            return Ok(Self::default());
+        match owner::records_there(home, runtime)? {
+            Some(records) => Self::of(&records.state, runtime),
+            None => Ok(Self::default()),
         }
-        let records = owner::records(home, runtime)?;
-        Self::of(&records.state, runtime)
     }
 
     /// What an open ledger knows.

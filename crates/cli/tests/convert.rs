@@ -95,9 +95,9 @@ fn every_conversion_ends_in_a_valid_document_once_its_questions_are_answered() {
                 &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
                 None,
             );
-            if first.stderr.contains("--only") {
+            if first.code != 0 && first.stdout.contains("--only: `") {
                 let name =
-                    first.stderr.split("--only: `").nth(1).unwrap().split('`').next().unwrap();
+                    first.stdout.split("--only: `").nth(1).unwrap().split('`').next().unwrap();
                 arguments.extend(["--only".to_owned(), name.to_owned()]);
             }
             let asked = run_in(

@@ -112,7 +112,14 @@ impl CallError {
             Denial::Trust(_) => Kind::Distrusted,
             _ => Kind::Denied,
         };
-        Self::new(kind, denial.to_string())
+        let error = Self::new(kind, denial.to_string());
+        // What would have to change, so that a face can say how.
+        match denial {
+            Denial::Package => error.with("refused", "package"),
+            Denial::Action(_) => error.with("refused", "action"),
+            Denial::Environment(name) => error.with("variable", name.as_str()),
+            _ => error,
+        }
     }
 
     /// A place that may not be reached.

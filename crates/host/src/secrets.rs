@@ -10,7 +10,7 @@ use manifest::dialect::Dialect;
 use manifest::model::{Input, InputSource, Package};
 use policy::{Allowance, Denial, GrantKind, Grants, may_be_passed};
 use vault::outside::{self, OutsideError};
-use vault::{FileVault, Owner, Place, Redactor, Reference, Secret};
+use vault::{FileVault, Owner, Place, Redactor, Reference, Secret, VaultError};
 
 use crate::call::Tool;
 use crate::confine::Forbidden;
@@ -118,7 +118,16 @@ impl Collector<'_> {
     }
 
     fn keep(&self, place: &Place) -> Result<Option<Secret>, CallError> {
-        self.vault.get(place).map_err(|error| unavailable(place.name(), &error))
+        self.vault.get(place).map_err(|error| {
+            let told = unavailable(place.name(), &error);
+            match &error {
+                // So that a face can say how to go on without it.
+                VaultError::KeyMissing { sealed, .. } => {
+                    told.with("sealed", sealed.to_string_lossy().into_owned())
+                }
+                _ => told,
+            }
+        })
     }
 
     /// What a reference leads to. A manifest can name anything, so what lies outside our own vault

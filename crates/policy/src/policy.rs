@@ -15,6 +15,9 @@ use manifest::model::{SideEffects, Trust};
 
 pub use fault::{Fault, PolicyError};
 
+/// A file that says what holds where there is none: every key with its default, and what it means.
+pub const DEFAULTS: &str = include_str!("policy/defaults.toml");
+
 /// What the owner allows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {

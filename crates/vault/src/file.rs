@@ -92,6 +92,14 @@ impl FileVault {
         Ok(read.is_some_and(|(_, contents)| matches!(contents.key, Kept::Passphrase { .. })))
     }
 
+    /// The file of the secrets, where it is missing though a key of theirs is there. A writer that was killed before
+    /// the first secret was kept leaves this behind too, so it is no failure.
+    pub fn missing(&self) -> Result<Option<PathBuf>, VaultError> {
+        let Some(folder) = Folder::open(&self.path)? else { return Ok(None) };
+        let is_missing = folder.read(SECRETS)?.is_none() && folder.read(KEY)?.is_some();
+        Ok(is_missing.then(|| folder.file(SECRETS)))
+    }
+
     /// The value of a secret; one that is not there needs no passphrase.
     pub fn get(&self, place: &Place) -> Result<Option<Secret>, VaultError> {
         loop {
@@ -101,7 +109,8 @@ impl FileVault {
             match self.opened(&folder, &contents.key) {
                 Ok(opened) => return entry.open((id, &opened.key)).map(Some),
                 // Between our two looks somebody may have put another key in place.
-                Err(VaultError::KeyMissing(_)) if self.has_moved_on(id)? => {}
+                Err(VaultError::KeyMissing { .. } | VaultError::OtherKey(_))
+                    if self.has_moved_on(id)? => {}
                 Err(error) => return Err(error),
             }
         }
@@ -213,7 +222,9 @@ impl FileVault {
         loop {
             if let Some(contents) = read_contents(&folder)? {
                 match self.opened(&folder, &contents.key) {
-                    Err(VaultError::KeyMissing(_)) if self.has_moved_on(contents.key.id())? => {
+                    Err(VaultError::KeyMissing { .. } | VaultError::OtherKey(_))
+                        if self.has_moved_on(contents.key.id())? =>
+                    {
                         continue;
                     }
                     opened => drop(opened?),
@@ -256,8 +267,11 @@ impl FileVault {
         let id = kept.id();
         let opened = match kept {
             Kept::File { .. } => {
-                let key = read_keys(folder)?.and_then(|keys| keys.find(id));
-                let key = key.ok_or_else(|| VaultError::KeyMissing(folder.file(KEY)))?;
+                let keys = read_keys(folder)?.ok_or_else(|| VaultError::KeyMissing {
+                    key: folder.file(KEY),
+                    sealed: folder.file(SECRETS),
+                })?;
+                let key = keys.find(id).ok_or_else(|| VaultError::OtherKey(folder.file(KEY)))?;
                 Opened { id, key, passphrase: None }
             }
             Kept::Passphrase { .. } => {

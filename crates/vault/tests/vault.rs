@@ -207,11 +207,30 @@ fn a_lost_key_is_told_and_never_replaced() {
     let before = fs::read(path.join("secrets.json")).unwrap();
     fs::remove_file(path.join("key")).unwrap();
     let vault = open(&path);
-    assert!(matches!(vault.get(&shared("name")), Err(VaultError::KeyMissing(_))));
-    assert!(matches!(vault.set(&shared("x"), &secret("x")), Err(VaultError::KeyMissing(_))));
-    assert!(matches!(vault.rotate(), Err(VaultError::KeyMissing(_))));
+    assert!(matches!(vault.get(&shared("name")), Err(VaultError::KeyMissing { .. })));
+    assert!(matches!(vault.set(&shared("x"), &secret("x")), Err(VaultError::KeyMissing { .. })));
+    assert!(matches!(vault.rotate(), Err(VaultError::KeyMissing { .. })));
     assert_eq!(fs::read(path.join("secrets.json")).unwrap(), before);
     assert!(!path.join("key").exists());
+    // The key of another vault is no missing one.
+    let other = folder.path().join("other");
+    open(&other).set(&shared("name"), &secret("value")).unwrap();
+    fs::rename(other.join("key"), path.join("key")).unwrap();
+    assert!(matches!(open(&path).get(&shared("name")), Err(VaultError::OtherKey(_))));
+}
+
+#[test]
+fn secrets_that_are_gone_are_known_by_the_key_that_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault");
+    assert_eq!(open(&path).missing().unwrap(), None, "there never were any");
+    open(&path).set(&shared("name"), &secret("value")).unwrap();
+    assert_eq!(open(&path).missing().unwrap(), None);
+    fs::remove_file(path.join("secrets.json")).unwrap();
+    assert_eq!(open(&path).missing().unwrap(), Some(path.join("secrets.json")));
+    // A writer that was killed before it kept the first secret leaves the same behind, so the next one goes on.
+    open(&path).set(&shared("name"), &secret("value")).unwrap();
+    assert_eq!(open(&path).missing().unwrap(), None);
 }
 
 #[test]

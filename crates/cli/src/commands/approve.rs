@@ -9,6 +9,8 @@ use policy::{Arguments, Pattern};
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
+use crate::declared::Declared;
+use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::names;
@@ -64,8 +66,8 @@ enum What {
     /// Ask again from now on
     Forget {
         /// The number that `haft approve rules` shows
-        #[arg(value_name = "NUMBER")]
-        number: i64,
+        #[arg(value_name = "NUMBER", allow_hyphen_values = true)]
+        number: String,
     },
 }
 
@@ -96,7 +98,8 @@ pub(crate) fn run(
 ) -> Outcome {
     let runtime = owner::runtime()?;
     let failed = |error: ledger::StateError| Failure::of(Exit::Unavailable, &error);
-    match &args.what {
+    let mut done = Done::default();
+    let document = match &args.what {
         What::Always { package, action, pattern } => {
             owner::check_presence(home, ask)?;
             let records = owner::records(home, &runtime)?;
@@ -107,19 +110,22 @@ pub(crate) fn run(
                 lasts: Lasts::Always,
                 by: "terminal".to_owned(),
             };
-            let number = runtime.block_on(records.state.remember(&rule, now())).map_err(failed)?;
-            printer.note(&format!(
-                "Rule {number}: `{}` of {package} is not asked about {}",
+            let remembered = runtime.block_on(remember(&records, rule))?;
+            done.note(format!(
+                "Rule {}: `{}` of {package} is not asked about {}",
+                remembered.id,
                 line(action),
                 fitting(pattern)
             ));
-            if let Some(doubt) = Seen::of(&records.state, &runtime)?.doubt(package) {
-                printer.warn(&doubt);
-            }
+            done.doubt(Seen::of(&records.state, &runtime)?.doubt(package));
+            done.doubt(Declared::of(package, &records.state, &runtime).doubt_action(action));
+            json!({ "remembered": rule_value(&remembered) })
         }
         What::Waiting => {
-            let records = owner::records(home, &runtime)?;
-            let tickets = runtime.block_on(records.state.waiting(now())).map_err(failed)?;
+            let tickets = match owner::records_there(home, &runtime)? {
+                Some(records) => runtime.block_on(records.state.waiting(now())).map_err(failed)?,
+                None => Vec::new(),
+            };
             if json_wanted {
                 printer.json(&json!(tickets.iter().map(to_value).collect::<Vec<_>>()))?;
                 return Ok(Exit::Done);
@@ -130,6 +136,7 @@ pub(crate) fn run(
             if tickets.is_empty() {
                 printer.note("nothing waits for you");
             }
+            return Ok(Exit::Done);
         }
         What::Allow { ticket, session, always } => {
             owner::check_presence(home, ask)?;
@@ -145,54 +152,92 @@ pub(crate) fn run(
                 (false, Some(Meant::These)) => Some((Lasts::Always, exactly(&ticket)?)),
                 (false, None) => None,
             };
-            runtime.block_on(answer(&records, &ticket, Answer::Approved))?;
-            let from_now_on = if shown(&ticket)["is_first"] == true {
-                format!(", and by {} from now on", line(&ticket.asked.surface))
-            } else {
-                String::new()
-            };
-            let action = line(&ticket.asked.action);
-            let package = line(&package_of(&ticket));
-            printer.note(&format!("`{action}` of {package} may be called{from_now_on}"));
-            if let Some((lasts, pattern)) = lasts {
-                let rule = Rule {
-                    package: package_of(&ticket),
-                    action: ticket.asked.action.clone(),
-                    arguments: pattern.to_string(),
-                    lasts,
-                    by: "terminal".to_owned(),
-                };
-                let remembered = runtime.block_on(records.state.remember(&rule, now()));
-                let number = remembered.map_err(failed)?;
-                let session = if *session { " in this session" } else { "" };
-                let fitting = fitting(&pattern);
-                printer.note(&format!(
-                    "Rule {number}: it is not asked about again{session} {fitting}"
-                ));
-            }
+            runtime.block_on(allow(&records, &ticket, lasts, &mut done))?
         }
         What::Refuse { ticket } => {
             let records = owner::records(home, &runtime)?;
             let ticket = runtime.block_on(find(&records, ticket))?;
             runtime.block_on(answer(&records, &ticket, Answer::Refused))?;
-            printer.note(&format!("`{}` is not called", line(&ticket.asked.action)));
+            done.note(format!("`{}` is not called", line(&ticket.asked.action)));
+            json!({ "refused": to_value(&ticket) })
         }
         What::Rules => {
-            let records = owner::records(home, &runtime)?;
-            let rules = runtime.block_on(records.state.remembered(None)).map_err(failed)?;
+            let rules = match owner::records_there(home, &runtime)? {
+                Some(records) => runtime.block_on(rules(&records))?,
+                None => Vec::new(),
+            };
             return show_rules(&rules, json_wanted, printer);
         }
         What::Forget { number } => {
-            let records = owner::records(home, &runtime)?;
-            if !runtime.block_on(records.state.forget_rule(*number)).map_err(failed)? {
-                let message = format!("there is no rule {number}");
-                return Err(Failure::new(Exit::NotFound, message)
-                    .hint("`haft approve rules` shows which there are"));
-            }
-            printer.note(&format!("Rule {number} is forgotten"));
+            let forgotten = match owner::records_there(home, &runtime)? {
+                Some(records) => runtime.block_on(forget(&records, number))?,
+                None => None,
+            };
+            let forgotten = forgotten.ok_or_else(|| {
+                Failure::new(Exit::NotFound, format!("there is no rule `{}`", line(number)))
+                    .hint("`haft approve rules` shows which there are")
+            })?;
+            done.note(format!("Rule {} is forgotten", forgotten.id));
+            json!({ "forgotten": rule_value(&forgotten) })
         }
+    };
+    done.tell(document, json_wanted, printer)
+}
+
+/// Says yes to a call that waits, and to others for as long as that lasts.
+async fn allow(
+    records: &Records,
+    ticket: &Ticket,
+    lasts: Option<(Lasts, Pattern)>,
+    done: &mut Done,
+) -> Result<Value, Failure> {
+    answer(records, ticket, Answer::Approved).await?;
+    let from_now_on = if shown(ticket)["is_first"] == true {
+        format!(", and by {} from now on", line(&ticket.asked.surface))
+    } else {
+        String::new()
+    };
+    let (action, package) = (line(&ticket.asked.action), line(&package_of(ticket)));
+    done.note(format!("`{action}` of {package} may be called{from_now_on}"));
+    let mut document = json!({ "allowed": to_value(ticket) });
+    if let Some((lasts, pattern)) = lasts {
+        let rule = Rule {
+            package: package_of(ticket),
+            action: ticket.asked.action.clone(),
+            arguments: pattern.to_string(),
+            lasts,
+            by: "terminal".to_owned(),
+        };
+        let remembered = remember(records, rule).await?;
+        let session = session_of(&remembered.rule.lasts).map_or("", |_| " in this session");
+        let (number, fitting) = (remembered.id, fitting(&pattern));
+        done.note(format!("Rule {number}: it is not asked about again{session} {fitting}"));
+        document["remembered"] = rule_value(&remembered);
     }
-    Ok(Exit::Done)
+    Ok(document)
+}
+
+/// Remembers a rule.
+async fn remember(records: &Records, rule: Rule) -> Result<Remembered, Failure> {
+    let created = now();
+    let id = records.state.remember(&rule, created).await;
+    let id = id.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    Ok(Remembered { id, rule, created })
+}
+
+/// All that is remembered.
+async fn rules(records: &Records) -> Result<Vec<Remembered>, Failure> {
+    let rules = records.state.remembered(None).await;
+    rules.map_err(|error| Failure::of(Exit::Unavailable, &error))
+}
+
+/// Forgets the rule of a number, where there is one.
+async fn forget(records: &Records, number: &str) -> Result<Option<Remembered>, Failure> {
+    let known = rules(records).await?.into_iter().find(|one| one.id.to_string() == number);
+    let Some(rule) = known else { return Ok(None) };
+    let is_gone = records.state.forget_rule(rule.id).await;
+    let is_gone = is_gone.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    Ok(is_gone.then_some(rule))
 }
 
 /// Which calls a rule is about, in words.
@@ -219,13 +264,7 @@ fn exactly(ticket: &Ticket) -> Result<Pattern, Failure> {
 
 fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outcome {
     if json_wanted {
-        let entry = |one: &Remembered| {
-            json!({ "number": one.id, "package": one.rule.package, "action": one.rule.action,
-                "pattern": one.rule.arguments, "session": session_of(&one.rule.lasts),
-                "surface": surface_of(&one.rule.lasts),
-                "by": one.rule.by, "since": one.created.to_string() })
-        };
-        printer.json(&json!(rules.iter().map(entry).collect::<Vec<_>>()))?;
+        printer.json(&json!(rules.iter().map(rule_value).collect::<Vec<_>>()))?;
         return Ok(Exit::Done);
     }
     for one in rules {
@@ -247,6 +286,20 @@ fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outc
         printer.note("there are no rules: what has to be asked is asked");
     }
     Ok(Exit::Done)
+}
+
+/// A rule, for programs.
+fn rule_value(one: &Remembered) -> Value {
+    json!({
+        "number": one.id,
+        "package": one.rule.package,
+        "action": one.rule.action,
+        "pattern": one.rule.arguments,
+        "session": session_of(&one.rule.lasts),
+        "surface": surface_of(&one.rule.lasts),
+        "by": one.rule.by,
+        "since": one.created.to_string(),
+    })
 }
 
 /// The session that a rule counts for, if it is for one.

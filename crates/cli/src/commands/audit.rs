@@ -1,12 +1,13 @@
 //! `haft audit`: what was called, and whether the log of it is whole.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use ledger::audit::{Fault, Filter, Follow, Kind, Record, Report, page, verify};
+use ledger::AuditError;
+use ledger::audit::{Fault, Filter, Follow, Kind, Page, Record, Report, page, verify};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -39,7 +40,7 @@ const OUTCOMES: [&str; 14] = [
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "With --json each record is one document on a line of its own, as in the log. See docs/audit.md.\n\nExamples:\n  haft audit --outcome denied\n  haft audit --package mcpkg:acme.weather --limit 5\n  haft audit --follow --json\n  haft audit verify"
+    after_help = "With --json each record is one document on a line of its own, as in the log; a call that ran has two, its beginning and its end.\n\nExamples:\n  haft audit --outcome denied\n  haft audit --package mcpkg:acme.weather --limit 5\n  haft audit --follow --json\n  haft audit verify"
 )]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
@@ -53,7 +54,7 @@ pub(crate) struct AuditArgs {
     /// Only calls that went so, by what was decided or how they ended
     #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(OUTCOMES))]
     outcome: Option<String>,
-    /// At most so many, the last ones; from 1 on
+    /// At most so many calls, the last ones; from 1 on
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = limit)]
     limit: usize,
 }
@@ -64,7 +65,7 @@ enum What {
     Verify,
 }
 
-/// How many records are shown.
+/// How many calls are shown.
 fn limit(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "write a whole number from 1 on".to_owned())
@@ -73,7 +74,7 @@ fn limit(text: &str) -> Result<usize, String> {
 pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     owner::check_home(home)?;
     let folder = home.path().join("audit");
-    let failed = |error: ledger::AuditError| Failure::of(Exit::Unavailable, &error);
+    let failed = |error: AuditError| Failure::of(Exit::Unavailable, &error);
     if let Some(What::Verify) = args.what {
         return check(&folder, json_wanted, printer);
     }
@@ -86,13 +87,9 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
     if args.follow {
         follow = Some(Follow::from_end(&folder).map_err(failed)?);
     }
-    // For people a call is one line: the end of it tells all, and its beginning is shown where there is no end.
-    let most = if json_wanted { args.limit } else { args.limit.saturating_mul(2) };
-    let mut page = page(&folder, &filter, None, most).map_err(failed)?;
-    if !json_wanted {
-        let ended: HashSet<u64> = page.records.iter().filter_map(|one| one.begin).collect();
-        page.records.retain(|one| one.kind != Kind::Begin || !ended.contains(&one.seq));
-        page.records.truncate(args.limit);
+    let mut page = last_calls(&folder, &filter, args.limit).map_err(failed)?;
+    if json_wanted {
+        add_beginnings(&mut page, &folder, &filter).map_err(failed)?;
     }
     for record in page.records.iter().rev() {
         show(record, json_wanted, printer)?;
@@ -121,15 +118,44 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
     Ok(Exit::Done)
 }
 
+/// The last calls, each as one record: the end of it tells all, and its beginning is there where there is no end.
+fn last_calls(folder: &Path, filter: &Filter, most: usize) -> Result<Page, AuditError> {
+    let mut page = page(folder, filter, None, most.saturating_mul(2))?;
+    let ended: HashSet<u64> = page.records.iter().filter_map(|one| one.begin).collect();
+    page.records.retain(|one| one.kind != Kind::Begin || !ended.contains(&one.seq));
+    page.records.truncate(most);
+    Ok(page)
+}
+
+/// Adds the beginnings of those that ended, as far as they are wanted. Calls run at once, so some may lie far back.
+fn add_beginnings(calls: &mut Page, folder: &Path, filter: &Filter) -> Result<(), AuditError> {
+    /// How many records are looked at in one go.
+    const STEP: usize = 256;
+    let begun: BTreeSet<u64> = calls.records.iter().filter_map(|one| one.begin).collect();
+    let mut place = None;
+    while let Some(first) = begun.first() {
+        let found = page(folder, filter, place, STEP)?;
+        let is_enough = found.records.last().is_none_or(|one| one.seq <= *first);
+        calls.records.extend(found.records.into_iter().filter(|one| begun.contains(&one.seq)));
+        place = found.next;
+        if is_enough || place.is_none() {
+            break;
+        }
+    }
+    calls.records.sort_by_key(|one| std::cmp::Reverse(one.seq));
+    Ok(())
+}
+
 /// Says whether the log is whole, and if it is not, what that means.
 fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
     let report = verify(folder).map_err(|error| Failure::of(Exit::Unavailable, &error))?;
     let exit = if report.is_sound() { Exit::Done } else { Exit::Failed };
+    let remedies = remedies(&report);
     if json_wanted {
         let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
         printer.json(&json!({
             "path": folder.to_string_lossy(), "sound": report.is_sound(),
-            "records": report.lines, "findings": found, "more": report.more,
+            "records": report.lines, "findings": found, "more": report.more, "hints": remedies,
         }))?;
         return Ok(exit);
     }
@@ -143,7 +169,9 @@ fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
     let records = super::count(report.lines, "record");
     if !report.is_sound() {
         printer.result(&format!("{records} in `{shown}`, not as they were written\n"))?;
-        printer.note(&format!("hint: {}", remedy(&report)));
+        for remedy in &remedies {
+            printer.note(&format!("hint: {remedy}"));
+        }
     } else if report.lines == 0 && report.head.is_none() {
         printer.note(&format!(
             "there is no log in `{shown}`: nothing was called with this home yet, or the whole folder was taken away"
@@ -154,13 +182,36 @@ fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
     Ok(exit)
 }
 
-/// What can be done about a log that is not whole.
-fn remedy(report: &Report) -> &'static str {
-    let has = |wanted: &Fault| report.findings.iter().any(|finding| finding.fault == *wanted);
-    if has(&Fault::KeyMissing) || has(&Fault::KeyUnreadable) {
-        "put `key.pub` back from a copy; where `key` is still there, the next call writes it anew"
-    } else {
-        "put back what is gone or changed from a copy of the folder; without one it is lost, and the next call notes that and goes on"
+/// What can be done about a log that is not whole, each thing once.
+fn remedies(report: &Report) -> BTreeSet<&'static str> {
+    report.findings.iter().filter_map(|finding| remedy(&finding.fault)).collect()
+}
+
+/// What can be done about something that is wrong. Whoever writes next looks at the end of the log alone, so only what
+/// is wrong there is noted by the next call.
+fn remedy(fault: &Fault) -> Option<&'static str> {
+    match fault {
+        Fault::Unreadable(_)
+        | Fault::Edited
+        | Fault::Missing { .. }
+        | Fault::Misplaced { .. }
+        | Fault::Repeated { .. }
+        | Fault::Unlinked { .. }
+        | Fault::Unended
+        | Fault::Mended(_) => Some(
+            "put the lines that are named back from a copy of the folder; without one, what they said is lost: calls go on all the same, and every check names them",
+        ),
+        Fault::HeadMissing
+        | Fault::HeadUnsigned
+        | Fault::HeadDiffers { .. }
+        | Fault::Cut { .. }
+        | Fault::Unsigned { .. } => Some(
+            "put back what is gone or changed at the end, from a copy of the folder; without one it is lost, and the next call notes that and goes on",
+        ),
+        Fault::KeyMissing | Fault::KeyUnreadable => Some(
+            "put `key.pub` back from a copy; where `key` is still there, the next call writes it anew",
+        ),
+        Fault::PutAside(_) | Fault::Torn | Fault::HeadBehind | Fault::Unfinished { .. } => None,
     }
 }
 
@@ -197,6 +248,23 @@ mod tests {
     use host::Kind;
 
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_call_is_found_however_far_back_it_lies() {
+        use ledger::audit::{Call, Durability, Ending};
+        let folder = tempfile::tempdir().unwrap();
+        let audit = ledger::Audit::new(folder.path(), Durability::Process);
+        let (call, ending, now) = (Call::default(), Ending::default(), host::records::now());
+        let begun = audit.begin(&call, now).unwrap();
+        for _ in 0..300 {
+            audit.record(&call, &ending, now).unwrap();
+        }
+        audit.end(begun, &call, &ending, now).unwrap();
+        let mut page = last_calls(folder.path(), &Filter::default(), 2).unwrap();
+        add_beginnings(&mut page, folder.path(), &Filter::default()).unwrap();
+        let numbers: Vec<_> = page.records.iter().map(|one| one.seq).collect();
+        assert_eq!(numbers, [302, 301, 1]);
+    }
 
     #[test]
     fn every_code_of_a_failure_can_be_asked_for() {

@@ -5,16 +5,19 @@ use std::path::Path;
 use clap::Args;
 use egress::{Decision, Port, Refusal, Rule, Rules, Target};
 use host::records::now;
-use ledger::state::grants::{Grant, GrantKind};
+use ledger::state::grants::{Attempt, Grant, GrantKind};
 use policy::Policy;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use crate::ask::Ask;
+use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::names;
 use crate::owner;
 use crate::printer::{Printer, line};
+use crate::seen::Seen;
 use crate::shell;
 
 #[derive(Args, Debug)]
@@ -71,6 +74,12 @@ struct What {
 }
 
 impl What {
+    /// Whether nothing is named.
+    fn is_nothing(&self) -> bool {
+        let Self { host, read, write, device, env, from } = self;
+        [host, read, write, device, env, from].iter().all(|named| named.is_empty())
+    }
+
     /// Each thing, checked and in the one form it is kept in.
     fn things(&self, policy: &Policy, home: &Home) -> Result<Vec<(GrantKind, String)>, Failure> {
         let mut things = Vec::new();
@@ -150,60 +159,21 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
+    if args.learn {
+        return learn(&args.package, home, json_wanted, printer);
+    }
+    if args.what.is_nothing() {
+        return show(&args.package, home, json_wanted, printer);
+    }
     let policy = owner::policy(home)?;
     let things = args.what.things(&policy, home)?;
+    owner::check_presence(home, ask)?;
     let runtime = owner::runtime()?;
-    if !things.is_empty() {
-        owner::check_presence(home, ask)?;
-    }
     let records = owner::records(home, &runtime)?;
-    let state = &records.state;
-    let failed = |error: ledger::StateError| Failure::of(Exit::Unavailable, &error);
-    if args.learn {
-        let blocked = runtime.block_on(state.blocked(&args.package)).map_err(failed)?;
-        if json_wanted {
-            let entry = |one: &ledger::state::grants::Attempt| json!({ "kind": one.kind.name(), "value": one.value, "count": one.count });
-            printer.json(&json!(blocked.iter().map(entry).collect::<Vec<_>>()))?;
-            return Ok(Exit::Done);
-        }
-        let denied = denied(&policy);
-        let granted = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
-        let all = granted;
-        let granted: Rules = all
-            .iter()
-            .filter(|one| one.kind == GrantKind::Host)
-            .filter_map(|one| Some(Rule::parse(&one.value).ok()?.reaching_private()))
-            .collect();
-        let is_granted = |one: &ledger::state::grants::Attempt| match one.kind {
-            // Who asks a name server for a name does not say which port is meant.
-            GrantKind::Host => Target::parse_or(one.value.as_bytes(), Port::HTTPS)
-                .is_ok_and(|target| !matches!(granted.decide(&target), Decision::Refused(_))),
-            kind => all.iter().any(|had| {
-                let is_enough = had.kind == kind || had.kind == GrantKind::Write;
-                is_enough && Path::new(&one.value).starts_with(&had.value)
-            }),
-        };
-        let blocked: Vec<_> = blocked.into_iter().filter(|one| !is_granted(one)).collect();
-        for one in &blocked {
-            if one.kind == GrantKind::Host && is_denied(&one.value, &denied) {
-                let value = line(&one.value);
-                printer.note(&format!("{value}: your policy refuses it, and no grant helps"));
-                continue;
-            }
-            if one.kind == GrantKind::Host && Rule::parse(&one.value).is_err() {
-                let value = line(&one.value);
-                printer.note(&format!("{value}: it is no host that can be granted"));
-                continue;
-            }
-            let (package, kind) = (shell::word(&args.package), one.kind.name());
-            let value = shell::word(&one.value);
-            printer.result(&format!("haft grant {package} --{kind} {value}\n"))?;
-        }
-        if blocked.is_empty() {
-            printer.note(&format!("{} reached for nothing in vain", args.package));
-        }
-        return Ok(Exit::Done);
-    }
+    let mut done = Done::default();
+    // What is granted something is seen from then on.
+    done.doubt(Seen::of(&records.state, &runtime)?.doubt(&args.package));
+    let mut granted = Vec::new();
     for (kind, value) in &things {
         let grant = Grant {
             package: args.package.clone(),
@@ -212,39 +182,127 @@ pub(crate) fn run(
             by: "terminal".to_owned(),
             created: now(),
         };
-        let is_new = runtime.block_on(state.grant(&grant)).map_err(failed)?;
+        let is_new =
+            runtime.block_on(records.state.grant(&grant)).map_err(|error| failed(&error))?;
         let words = if is_new { "Granted" } else { "Already granted" };
-        printer.note(&format!("{words} {} --{} {}", args.package, kind.name(), line(value)));
-        if *kind == GrantKind::Device && !Path::new(value).exists() {
-            printer.warn(&format!("`{}` is not there", line(value)));
-        }
-        if *kind == GrantKind::Host && is_denied(value, &denied(&policy)) {
-            printer.warn(&format!("your policy refuses `{}`, and no grant helps", line(value)));
-        }
-        if matches!(kind, GrantKind::Read | GrantKind::Write)
-            && let Some(folder) = hiding(value, &policy)
-        {
-            let (value, folder) = (line(value), line(folder));
-            printer.warn(&format!(
-                "`{value}` is in `{folder}`, which your policy hides ([folders] deny), and no grant helps"
-            ));
-        }
+        done.note(format!("{words} {} --{} {}", args.package, kind.name(), line(value)));
+        done.doubt(doubt(*kind, value, &policy));
+        granted.push(json!({ "kind": kind.name(), "value": value, "new": is_new }));
     }
-    if things.is_empty() {
-        let grants = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
-        if json_wanted {
-            let entry = |one: &Grant| json!({ "kind": one.kind.name(), "value": one.value });
-            printer.json(&json!(grants.iter().map(entry).collect::<Vec<_>>()))?;
-        } else {
-            for one in &grants {
-                printer.result(&format!("{} {}\n", one.kind.name(), line(&one.value)))?;
-            }
-            if grants.is_empty() {
-                printer.note(&format!("nothing is granted to {}", args.package));
-            }
+    done.tell(json!({ "package": args.package, "granted": granted }), json_wanted, printer)
+}
+
+fn failed(error: &ledger::StateError) -> Failure {
+    Failure::of(Exit::Unavailable, error)
+}
+
+/// Something granted, for programs.
+fn entry(kind: GrantKind, value: &str) -> Value {
+    json!({ "kind": kind.name(), "value": value })
+}
+
+/// What a package has.
+fn granted(package: &str, home: &Home, runtime: &Runtime) -> Result<Vec<Grant>, Failure> {
+    match owner::records_there(home, runtime)? {
+        Some(records) => {
+            runtime.block_on(records.state.grants(Some(package))).map_err(|error| failed(&error))
         }
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Shows what is granted.
+fn show(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let grants = granted(package, home, &owner::runtime()?)?;
+    if json_wanted {
+        let entry = |one: &Grant| entry(one.kind, &one.value);
+        printer.json(&json!(grants.iter().map(entry).collect::<Vec<_>>()))?;
+        return Ok(Exit::Done);
+    }
+    for one in &grants {
+        printer.result(&format!("{} {}\n", one.kind.name(), line(&one.value)))?;
+    }
+    if grants.is_empty() {
+        printer.note(&format!("nothing is granted to {package}"));
     }
     Ok(Exit::Done)
+}
+
+/// Shows what a package reached for in vain, as the commands that would allow it.
+fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let policy = owner::policy(home)?;
+    let runtime = owner::runtime()?;
+    let records = owner::records_there(home, &runtime)?;
+    let (seen, blocked) = match &records {
+        Some(records) => {
+            let blocked =
+                runtime.block_on(records.state.blocked(package)).map_err(|error| failed(&error))?;
+            (Seen::of(&records.state, &runtime)?, blocked)
+        }
+        None => (Seen::default(), Vec::new()),
+    };
+    if let Some(doubt) = seen.doubt(package) {
+        printer.warn(&doubt);
+    }
+    if json_wanted {
+        let entry = |one: &Attempt| json!({ "kind": one.kind.name(), "value": one.value, "count": one.count });
+        printer.json(&json!(blocked.iter().map(entry).collect::<Vec<_>>()))?;
+        return Ok(Exit::Done);
+    }
+    let denied = denied(&policy);
+    let all = granted(package, home, &runtime)?;
+    let hosts: Rules = all
+        .iter()
+        .filter(|one| one.kind == GrantKind::Host)
+        .filter_map(|one| Some(Rule::parse(&one.value).ok()?.reaching_private()))
+        .collect();
+    let is_granted = |one: &Attempt| match one.kind {
+        // Who asks a name server for a name does not say which port is meant.
+        GrantKind::Host => Target::parse_or(one.value.as_bytes(), Port::HTTPS)
+            .is_ok_and(|target| !matches!(hosts.decide(&target), Decision::Refused(_))),
+        kind => all.iter().any(|had| {
+            let is_enough = had.kind == kind || had.kind == GrantKind::Write;
+            is_enough && Path::new(&one.value).starts_with(&had.value)
+        }),
+    };
+    let blocked: Vec<_> = blocked.into_iter().filter(|one| !is_granted(one)).collect();
+    for one in &blocked {
+        if one.kind == GrantKind::Host && is_denied(&one.value, &denied) {
+            let value = line(&one.value);
+            printer.note(&format!("{value}: your policy refuses it, and no grant helps"));
+            continue;
+        }
+        if one.kind == GrantKind::Host && Rule::parse(&one.value).is_err() {
+            let value = line(&one.value);
+            printer.note(&format!("{value}: it is no host that can be granted"));
+            continue;
+        }
+        let (package, kind) = (shell::word(package), one.kind.name());
+        let value = shell::word(&one.value);
+        printer.result(&format!("haft grant {package} --{kind} {value}\n"))?;
+    }
+    if blocked.is_empty() {
+        printer.note(&format!("{package} reached for nothing in vain"));
+    }
+    Ok(Exit::Done)
+}
+
+/// What may not be meant by a grant.
+fn doubt(kind: GrantKind, value: &str, policy: &Policy) -> Option<String> {
+    let shown = line(value);
+    match kind {
+        GrantKind::Device if !Path::new(value).exists() => Some(format!("`{shown}` is not there")),
+        GrantKind::Host if is_denied(value, &denied(policy)) => {
+            Some(format!("your policy refuses `{shown}`, and no grant helps"))
+        }
+        GrantKind::Read | GrantKind::Write => hiding(value, policy).map(|folder| {
+            let folder = line(folder);
+            format!(
+                "`{shown}` is in `{folder}`, which your policy hides ([folders] deny), and no grant helps"
+            )
+        }),
+        _ => None,
+    }
 }
 
 /// What the policy refuses whatever is granted.
@@ -273,19 +331,20 @@ fn is_denied(host: &str, denied: &Rules) -> bool {
     target.is_ok_and(|target| denied.decide(&target) == Decision::Refused(Refusal::Denied))
 }
 
-pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outcome {
+pub(crate) fn ungrant(
+    args: &UngrantArgs,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
     let runtime = owner::runtime()?;
-    let records = owner::records(home, &runtime)?;
-    let state = &records.state;
-    let failed = |error: ledger::StateError| Failure::of(Exit::Unavailable, &error);
-    let things = if args.all {
-        let grants = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
+    let granted = granted(&args.package, home, &runtime)?;
+    let things: Vec<(GrantKind, String)> = if args.all {
         // Where it is called from is nothing it has, and guards what else is kept for it.
-        let had = grants.into_iter().filter(|one| one.kind != GrantKind::From);
+        let had = granted.into_iter().filter(|one| one.kind != GrantKind::From);
         had.map(|one| (one.kind, one.value)).collect()
     } else {
         // What was granted may be gone from the disk, or a link by now, and is taken back all the same.
-        let granted = runtime.block_on(state.grants(Some(&args.package))).map_err(failed)?;
         let is_granted =
             |kind, value: &str| granted.iter().any(|one| one.kind == kind && one.value == value);
         let mut things = Vec::new();
@@ -318,18 +377,25 @@ pub(crate) fn ungrant(args: &UngrantArgs, home: &Home, printer: Printer) -> Outc
         return Err(Failure::invalid("there is nothing to take back")
             .hint("name it as it was granted, or --all"));
     }
+    let mut done = Done::default();
     if things.is_empty() {
-        printer.note(&format!("nothing was granted to {}", args.package));
+        done.note(format!("nothing was granted to {}", args.package));
     }
+    let records = owner::records_there(home, &runtime)?;
     for (kind, value) in &things {
-        let revoked =
-            runtime.block_on(state.revoke(&args.package, *kind, value)).map_err(failed)?;
+        let revoked = match &records {
+            Some(records) => runtime
+                .block_on(records.state.revoke(&args.package, *kind, value))
+                .map_err(|error| failed(&error))?,
+            None => false,
+        };
         let name = format!("{} --{} {}", args.package, kind.name(), line(value));
         if !revoked {
             return Err(Failure::new(Exit::NotFound, format!("`{name}` is not granted"))
                 .hint(format!("`haft grant {}` shows what is", shell::word(&args.package))));
         }
-        printer.note(&format!("Took back {name}"));
+        done.note(format!("Took back {name}"));
     }
-    Ok(Exit::Done)
+    let taken: Vec<_> = things.iter().map(|(kind, value)| entry(*kind, value)).collect();
+    done.tell(json!({ "package": args.package, "taken_back": taken }), json_wanted, printer)
 }

@@ -16,7 +16,7 @@ use crate::seen::Seen;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "See docs/policy.md.\n\nExamples:\n  haft policy check\n  haft policy explain --from examples/jumith/dice.bundle.json demo.dice --as agent"
+    after_help = "Examples:\n  haft policy show --defaults\n  haft policy check\n  haft policy explain --from examples/jumith/dice.bundle.json demo.dice --as agent"
 )]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -26,7 +26,11 @@ pub(crate) struct PolicyArgs {
 #[derive(Subcommand, Debug)]
 enum What {
     /// Show the file, or that there is none
-    Show,
+    Show {
+        /// Show every key with its default and what it means instead, as a file that can be changed
+        #[arg(long)]
+        defaults: bool,
+    },
     /// Say all that is wrong with the file, or may be
     Check,
     /// Show what it means for one call: the decision with its reasons, the walls, the plan
@@ -54,7 +58,11 @@ pub(crate) fn run(
     printer: Printer,
 ) -> Outcome {
     match &args.what {
-        What::Show => show(owner::policy_file(home)?, json_wanted, printer),
+        What::Show { defaults: true } => {
+            printer.result(policy::DEFAULTS)?;
+            Ok(Exit::Done)
+        }
+        What::Show { defaults: false } => show(owner::policy_file(home)?, json_wanted, printer),
         What::Check => check(home, json_wanted, printer),
         What::Explain { wanted, caller } => {
             owner::policy(home)?;
@@ -74,7 +82,7 @@ fn show(file: PolicyFile, json_wanted: bool, printer: Printer) -> Outcome {
     }
     match &file.text {
         None => printer.note(&format!(
-            "there is no `{}`: everything is as docs/policy.md says",
+            "there is no `{}`; `haft policy show --defaults` shows every key with its default",
             file.path.display()
         )),
         Some(text) => {

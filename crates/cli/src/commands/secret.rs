@@ -5,14 +5,18 @@ use std::io::{IsTerminal, Read};
 use clap::{Args, Subcommand};
 use host::secrets::server::TOKEN_OWNER;
 use manifest::dialect::Dialect;
-use serde_json::json;
-use vault::{Owner, Place, Secret};
+use serde_json::{Value, json};
+use vault::file::Listed;
+use vault::{FileVault, Owner, Place, Secret};
 use zeroize::Zeroizing;
 
 use crate::ask::Ask;
+use crate::declared::Declared;
+use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
+use crate::seen::Seen;
 use crate::{names, output, owner, time};
 
 #[derive(Args, Debug)]
@@ -98,10 +102,13 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    output::make_private_folder(home.path())?;
     let vault = owner::vault(home, ask)?;
     let failed = |error: vault::VaultError| owner::vault_failure(&error);
-    match &args.what {
+    let listed = || vault.list().map_err(failed);
+    let find =
+        |place: &Place| Ok::<_, Failure>(listed()?.into_iter().find(|one| one.place == *place));
+    let mut done = Done::default();
+    let document = match &args.what {
         What::Set(named) => {
             named.check_name()?;
             let place = named.place()?;
@@ -113,54 +120,52 @@ pub(crate) fn run(
                 ));
             }
             let value = value(&named.name, ask)?;
+            warn_of_missing(&vault, printer)?;
+            output::make_private_folder(home.path())?;
             vault.set(&place, &value).map_err(failed)?;
-            printer.note(&format!("Kept {}", line(&place.to_string())));
+            done.note(format!("Kept {}", line(&place.to_string())));
+            if named.package != TOKEN_OWNER {
+                done.doubt(doubts(named, home)?);
+            }
+            json!({ "kept": find(&place)?.as_ref().map(entry) })
         }
         What::List => {
-            let listed = vault.list().map_err(failed)?;
-            if json_wanted {
-                let entry = |one: &vault::file::Listed| {
-                    let package = match one.place.owner() {
-                        Owner::Package(id) => Some(id.clone()),
-                        Owner::Shared => None,
-                    };
-                    json!({ "package": package, "name": one.place.name(), "changed": told(one.changed) })
-                };
-                printer.json(&json!(listed.iter().map(entry).collect::<Vec<_>>()))?;
-            } else {
-                for one in &listed {
-                    let package = match one.place.owner() {
-                        Owner::Package(id) => id,
-                        Owner::Shared => "(shared)",
-                    };
-                    let (package, name) = (line(package), line(one.place.name()));
-                    printer.result(&format!("{package} {name} {}\n", told(one.changed)))?;
-                }
-                if listed.is_empty() {
-                    printer.note("no secrets are kept");
-                }
-            }
+            let listed = listed()?;
+            warn_of_missing(&vault, printer)?;
+            return show(&listed, json_wanted, printer);
         }
         What::Rm(named) => {
             let place = named.place()?;
             owner::check_presence(home, ask)?;
+            let kept = find(&place)?;
             if !vault.remove(&place).map_err(failed)? {
                 // A name that was let in before can still be taken out.
                 named.check_name()?;
                 let message = format!("there is no secret {}", line(&place.to_string()));
-                return Err(Failure::new(Exit::NotFound, message));
+                return Err(Failure::new(Exit::NotFound, message)
+                    .hint("`haft secret list` shows which there are"));
             }
-            printer.note(&format!("Forgot {}", line(&place.to_string())));
+            done.note(format!("Forgot {}", line(&place.to_string())));
+            json!({ "forgotten": kept.as_ref().map(entry) })
         }
         What::Rotate => {
             owner::check_presence(home, ask)?;
-            vault.rotate().map_err(failed)?;
-            printer.note("Sealed every secret with a new key");
+            let listed = listed()?;
+            if listed.is_empty() && !vault.is_sealed().map_err(failed)? {
+                warn_of_missing(&vault, printer)?;
+                done.note("there is nothing to rotate: no secrets are kept");
+            } else {
+                vault.rotate().map_err(failed)?;
+                done.note("Sealed every secret with a new key");
+            }
+            json!({ "rotated": listed.iter().map(entry).collect::<Vec<_>>() })
         }
         What::Passphrase { remove: true, .. } => {
             owner::check_presence_for_passphrase(home)?;
+            output::make_private_folder(home.path())?;
             vault.remove_passphrase().map_err(failed)?;
-            printer.note("The vault has no passphrase any more");
+            done.note("The vault has no passphrase any more");
+            json!({ "passphrase": false })
         }
         What::Passphrase { remove: false, passphrase_stdin } => {
             owner::check_presence_for_passphrase(home)?;
@@ -175,11 +180,63 @@ pub(crate) fn run(
             };
             let passphrase = Secret::new(passphrase.to_string())
                 .map_err(|error| Failure::invalid(error.to_string()))?;
+            output::make_private_folder(home.path())?;
             vault.set_passphrase(&passphrase).map_err(failed)?;
-            printer.note("The vault has this passphrase now");
+            done.note("The vault has this passphrase now");
+            json!({ "passphrase": true })
         }
+    };
+    done.tell(document, json_wanted, printer)
+}
+
+fn show(listed: &[Listed], json_wanted: bool, printer: Printer) -> Outcome {
+    if json_wanted {
+        printer.json(&json!(listed.iter().map(entry).collect::<Vec<_>>()))?;
+        return Ok(Exit::Done);
+    }
+    for one in listed {
+        let package = match one.place.owner() {
+            Owner::Package(id) => id,
+            Owner::Shared => "(shared)",
+        };
+        let (package, name) = (line(package), line(one.place.name()));
+        printer.result(&format!("{package} {name} {}\n", told(one.changed)))?;
+    }
+    if listed.is_empty() {
+        printer.note("no secrets are kept");
     }
     Ok(Exit::Done)
+}
+
+/// A secret without its value, for programs.
+fn entry(one: &Listed) -> Value {
+    let package = match one.place.owner() {
+        Owner::Package(id) => Some(id),
+        Owner::Shared => None,
+    };
+    json!({ "package": package, "name": one.place.name(), "changed": told(one.changed) })
+}
+
+/// What may not be meant by the names of a secret.
+fn doubts(named: &Named, home: &Home) -> Result<Vec<String>, Failure> {
+    let runtime = owner::runtime()?;
+    let Some(records) = owner::records_there(home, &runtime)? else {
+        return Ok(Seen::default().doubt(&named.package).into_iter().collect());
+    };
+    let package = Seen::of(&records.state, &runtime)?.doubt(&named.package);
+    let declared = Declared::of(&named.package, &records.state, &runtime);
+    Ok(package.into_iter().chain(declared.doubt_secret(&named.name)).collect())
+}
+
+/// Says that secrets may be lost: what is kept now begins anew.
+fn warn_of_missing(vault: &FileVault, printer: Printer) -> Result<(), Failure> {
+    if let Some(path) = vault.missing().map_err(|error| owner::vault_failure(&error))? {
+        printer.warn(&format!(
+            "`{}` is missing, though the key of the vault is there; put it back from a copy, or keep the secrets anew",
+            path.display()
+        ));
+    }
+    Ok(())
 }
 
 /// The value, from a person or from standard input; never from an argument.

@@ -120,7 +120,8 @@ fn the_policy_is_read_and_a_bad_one_stops_everything() {
     );
     desk.write("home/policy.toml", "[package.pkg]\nallow = false\n");
     let ran = desk.call(&[&tool, "run"]);
-    assert_eq!((ran.code, &*ran.stderr), (4, "error: your policy refuses this package\n"));
+    let told = "error: your policy refuses this package\nhint: `haft policy show` shows your policy; `allow` of this package in it says so\n";
+    assert_eq!((ran.code, &*ran.stderr), (4, told));
     desk.write("home/policy.toml", "[package.pkg]\nactions.run = \"ask\"\n");
     let ran = desk.call(&[&tool, "run"]);
     assert_eq!(ran.code, 4, "{}", ran.stderr);

@@ -19,7 +19,18 @@ fn a_rule_spares_the_question_it_is_about() {
     let number = rules.split(' ').next().unwrap().to_owned();
     desk.done(&["approve", "forget", &number]);
     assert_eq!(call(r#"{"to":"a@example.com"}"#).code, 4);
-    assert_eq!(desk.run(&["approve", "forget", "99"], None).code, 3);
+    for name in ["99", "nosuch", &number] {
+        let ran = desk.run(&["approve", "forget", name], None);
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        let told = format!(
+            "error: there is no rule `{name}`\nhint: `haft approve rules` shows which there are\n"
+        );
+        assert_eq!(ran.stderr, told);
+    }
+    // What was forgotten by its number is not somebody else by the same one.
+    desk.done(&["approve", "always", PACKAGE, "demo.tool"]);
+    let rules = desk.done(&["approve", "rules"]).stdout;
+    assert!(!rules.starts_with(&format!("{number} ")), "{rules}");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! `haft audit`: what was called, and whether the log of it is whole.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
 use crate::common::repository;
@@ -53,10 +51,7 @@ fn every_call_and_every_refusal_is_in_the_log_and_a_change_is_found() {
     assert!(ran.contains(" ok, ") && refused.contains(" refused: denied, "), "{shown}");
     let sound = desk.done(&["audit", "verify"]).stdout;
     assert!(sound.starts_with("3 records in `") && sound.ends_with("`, unbroken\n"), "{sound}");
-    let log = std::fs::read_dir(desk.home().join("audit")).unwrap().flatten();
-    let log =
-        log.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|e| e == "log"));
-    let log = log.unwrap();
+    let log = desk.log();
     let text = std::fs::read_to_string(&log).unwrap();
     std::fs::write(&log, text.replacen("denied", "allowd", 1)).unwrap();
     let broken = desk.run(&["audit", "verify"], None);
@@ -64,6 +59,58 @@ fn every_call_and_every_refusal_is_in_the_log_and_a_change_is_found() {
     assert!(broken.stdout.contains(":3"), "{}", broken.stdout);
     let shown = desk.done(&["audit"]).stderr;
     assert!(shown.contains("1 line is not as it was written"), "{shown}");
+}
+
+#[test]
+fn of_a_line_that_was_edited_only_what_is_true_is_told() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    for _ in 0..2 {
+        assert_eq!(desk.call(&manifest).code, 0);
+    }
+    let log = desk.log();
+    let text = std::fs::read_to_string(&log).unwrap();
+    let end = text.lines().nth(1).unwrap();
+    assert!(end.contains("\"kind\":\"end\""), "{end}");
+    let edited = end.replace("\"outcome\":\"ok\"", "\"outcome\":\"no\"");
+    std::fs::write(&log, text.replace(end, &edited)).unwrap();
+    let name = log.file_name().unwrap().to_str().unwrap();
+    let told = |records: u64| {
+        let ran = desk.run(&["audit", "verify"], None);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        let folder = desk.home().join("audit");
+        let expected = format!(
+            "{name}:2: the line was edited: it does not have the hash it names\n{records} records in `{}`, not as they were written\n",
+            folder.display()
+        );
+        assert_eq!(ran.stdout, expected);
+        assert_eq!(
+            ran.stderr,
+            "hint: put the lines that are named back from a copy of the folder; without one, what they said is lost: calls go on all the same, and every check names them\n"
+        );
+    };
+    told(4);
+    assert_eq!(desk.call(&manifest).code, 0);
+    // The next call does not look at the middle, and notes nothing.
+    told(6);
+    let hints = &desk.run(&["--json", "audit", "verify"], None).json()["hints"];
+    assert!(hints[0].as_str().unwrap().starts_with("put the lines"), "{hints}");
+}
+
+#[test]
+fn so_many_calls_are_shown_to_people_and_to_programs() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    for _ in 0..3 {
+        assert_eq!(desk.call(&manifest).code, 0);
+    }
+    assert_eq!(desk.done(&["audit", "--limit", "2"]).stdout.lines().count(), 2);
+    let told = desk.done(&["--json", "audit", "--limit", "2"]).stdout;
+    let records = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let numbers: Vec<_> = records.map(|one| one["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [3, 4, 5, 6], "both records of each of the last two calls");
+    let one = desk.done(&["--json", "audit", "--limit", "1", "--outcome", "ok"]).stdout;
+    assert_eq!(one.lines().count(), 1, "the beginning has no outcome: {one}");
 }
 
 #[test]
@@ -93,9 +140,7 @@ fn what_is_missing_of_a_log_is_told_with_what_to_do() {
     assert!(nothing.stderr.contains(&words), "{}", nothing.stderr);
     let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
     assert_eq!(desk.call(&manifest).code, 0);
-    let is_log = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "log");
-    let log = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).find(is_log);
-    let log = log.unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let log = desk.log().file_name().unwrap().to_str().unwrap().to_owned();
     for (name, told, hint) in [
         ("key.pub", "key.pub: the public key is missing", "hint: put `key.pub` back"),
         ("head", "head: the head is missing", "hint: put back what is gone"),

@@ -51,6 +51,13 @@ impl Desk {
         self.write("pkg/manifest.json", &manifest.to_string())
     }
 
+    /// The log of today, in which there is a call.
+    pub(crate) fn log(&self) -> PathBuf {
+        let files = std::fs::read_dir(self.home().join("audit")).unwrap().flatten();
+        let mut paths = files.map(|entry| entry.path());
+        paths.find(|path| path.extension().is_some_and(|kind| kind == "log")).unwrap()
+    }
+
     pub(crate) fn call(&self, manifest: &str) -> Ran {
         self.run(&["call", "--from", manifest, "demo.tool", "{}"], None)
     }

@@ -47,7 +47,7 @@ fn grants_are_checked_before_they_are_kept() {
     let desk = Desk::new();
     for (arguments, code, words) in [
         (vec!["grant", "demo.tool", "--env", "X"], 2, "write the dialect and the id"),
-        (vec!["grant", PACKAGE, "--host", "https://x.example/"], 2, "is a URL"),
+        (vec!["grant", PACKAGE, "--host", "https://x.example/"], 2, "it has a scheme or a path"),
         (vec!["grant", PACKAGE, "--read", "/no/such/place"], 3, "failed to find"),
         (vec!["grant", PACKAGE, "--write", "/"], 2, "cannot be granted"),
         (vec!["grant", PACKAGE, "--read", "/proc/self"], 2, "a tool has its own `/proc`"),
@@ -67,6 +67,23 @@ fn grants_are_checked_before_they_are_kept() {
         assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
     }
     assert_eq!(desk.done(&["grant", PACKAGE]).stdout, "");
+}
+
+#[test]
+fn what_is_wrong_with_a_host_is_said_once() {
+    let desk = Desk::new();
+    for (host, told) in [
+        (
+            "",
+            "error: `` is no host: it is empty\nhint: hosts are written api.example.com, *.example.com, example.com:8443, 10.0.0.0/8\n",
+        ),
+        (
+            "https://x.example/v1",
+            "error: `https://x.example/v1` is no host: it has a scheme or a path, and a host has neither\nhint: write `x.example`\n",
+        ),
+    ] {
+        assert_eq!(desk.run(&["grant", PACKAGE, "--host", host], None).stderr, told);
+    }
 }
 
 #[test]

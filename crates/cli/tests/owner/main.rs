@@ -8,7 +8,10 @@ mod desk;
 
 mod approvals;
 mod audit;
+mod beginnings;
 mod grants;
 mod policy;
 mod presence;
+mod programs;
 mod secrets;
+mod strangers;

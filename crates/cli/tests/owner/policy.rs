@@ -21,7 +21,7 @@ fn a_call_in_json_is_one_document_in_any_case() {
     desk.write("home/policy.toml", "[package.\"demo.tool\"]\napproval = \"ask\"\n");
     assert_eq!(call(&manifest, "demo.tool"), is(4, "needs_approval"));
     desk.write("home/policy.toml", "[nonsense]\n");
-    assert_eq!(call(&manifest, "demo.tool"), is(2, "bad_input"));
+    assert_eq!(call(&manifest, "demo.tool"), is(2, "invalid_policy"));
 }
 
 #[test]

@@ -113,7 +113,8 @@ struct Walk {
     unchecked: Option<Fault>,
     /// The hash of the record that the head names.
     hash_at_head: Option<Hash>,
-    /// Calls that began and have not ended yet: their numbers, and where that stands.
+    /// Calls that began and have not ended yet: their numbers, and where that stands. Those whose end may be among
+    /// what was changed or is gone are not: nobody can say of them that they have none.
     begun: BTreeMap<u64, (String, u64)>,
 }
 
@@ -125,7 +126,12 @@ impl Walk {
                 Next::End => return Ok(()),
                 Next::Torn => {
                     self.place.1 += 1;
-                    self.found(if is_last { Fault::Torn } else { Fault::Unended });
+                    if is_last {
+                        self.found(Fault::Torn);
+                    } else {
+                        self.begun.clear();
+                        self.found(Fault::Unended);
+                    }
                     return Ok(());
                 }
             };
@@ -141,6 +147,7 @@ impl Walk {
 
     fn bad(&mut self, fault: Fault) {
         self.found(fault);
+        self.begun.clear();
         self.before = None;
         self.broken += 1;
     }
@@ -149,13 +156,11 @@ impl Walk {
         let follows = self
             .before
             .is_some_and(|(seq, hash)| seq.checked_add(1) == Some(link.seq) && link.prev == hash);
-        if !follows {
-            self.jump(link);
-        }
+        let is_in_place = follows || self.jump(link);
         match (link.kind.as_str(), &link.note) {
             ("mended", note) => self.found(Fault::Mended(note.clone().unwrap_or_default())),
             ("torn", note) => self.found(Fault::PutAside(note.clone().unwrap_or_default())),
-            ("begin", _) if self.begun.len() < MAX_FINDINGS => {
+            ("begin", _) if is_in_place && self.begun.len() < MAX_FINDINGS => {
                 self.begun.insert(link.seq, self.place.clone());
             }
             ("end", _) => drop(link.begin.and_then(|begin| self.begun.remove(&begin))),
@@ -171,8 +176,9 @@ impl Walk {
         self.broken = 0;
     }
 
-    /// A record that does not follow the line before it.
-    fn jump(&mut self, link: &Link) {
+    /// A record that does not follow the line before it; whether it may stand here all the same.
+    fn jump(&mut self, link: &Link) -> bool {
+        self.begun.clear();
         let (last, hash) = self.last;
         if link.seq <= last {
             let is_known = self.forget_missing(link.seq);
@@ -181,7 +187,7 @@ impl Walk {
             } else {
                 Fault::Repeated { seq: link.seq }
             });
-            return;
+            return false;
         }
         let gap = link.seq - last - 1;
         if gap > self.broken {
@@ -189,6 +195,7 @@ impl Walk {
         } else if gap == 0 && link.prev != hash {
             self.found(Fault::Unlinked { seq: link.seq });
         }
+        true
     }
 
     /// A record that was missing is here after all; whether it was.
@@ -209,12 +216,21 @@ impl Walk {
     /// Says which calls never ended, and holds the head against the last record.
     fn end(&mut self) {
         let place = self.place.clone();
-        for (seq, begun) in std::mem::take(&mut self.begun) {
-            self.place = begun;
-            self.found(Fault::Unfinished { seq });
+        let begun = std::mem::take(&mut self.begun);
+        // Where nothing vouches for the end of the log, more may have followed.
+        if matches!(self.head, HeadFile::Signed(head) if head.seq <= self.reached()) {
+            for (seq, begun) in begun {
+                self.place = begun;
+                self.found(Fault::Unfinished { seq });
+            }
         }
         self.place = place;
         self.check_head();
+    }
+
+    /// The number of the last record, with those that cannot be read counted.
+    fn reached(&self) -> u64 {
+        self.last.0.saturating_add(self.broken)
     }
 
     fn check_head(&mut self) {
@@ -236,7 +252,7 @@ impl Walk {
             HeadFile::Signed(head) => head,
         };
         self.report.head = Some(head);
-        let reached = last.saturating_add(self.broken);
+        let reached = self.reached();
         if head.seq > reached {
             return self.found(Fault::Cut { from: reached + 1, to: head.seq });
         }

@@ -27,7 +27,8 @@ CREATE TABLE tickets (
 ) WITHOUT ROWID;
 
 CREATE TABLE rules (
-    id INTEGER PRIMARY KEY,
+    -- A number that was forgotten is never that of another rule.
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     package TEXT NOT NULL,
     action TEXT NOT NULL,
     arguments TEXT NOT NULL,

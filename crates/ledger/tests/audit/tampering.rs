@@ -46,6 +46,40 @@ fn an_edited_line_with_a_new_hash_is_named_by_the_next() {
 }
 
 #[test]
+fn a_call_whose_end_may_be_what_was_changed_is_not_told_to_have_none() {
+    // A call of records 1 and 2, one of 3 and 4, and the beginning of a third.
+    let calls = || {
+        let home = Home::new();
+        let audit = home.audit();
+        let call = call("demo.files", "remove");
+        for at_once in 0..3 {
+            let begun = audit.begin(&call, at(at_once)).unwrap();
+            if at_once < 2 {
+                audit.end(begun, &call, &Ending::default(), at(at_once)).unwrap();
+            }
+        }
+        home
+    };
+    let running = (5, Fault::Unfinished { seq: 5 });
+    assert_eq!(calls().faults(), std::slice::from_ref(&running));
+    let home = calls();
+    home.change(|lines| lines[3] = lines[3].replace("terminal", "mcp"));
+    assert_eq!(home.faults(), [(4, Fault::Edited), running.clone()]);
+    let home = calls();
+    home.change(|lines| drop(lines.remove(3)));
+    assert_eq!(
+        home.faults(),
+        [(4, Fault::Missing { from: 4, to: 4 }), (4, Fault::Unfinished { seq: 5 })]
+    );
+    let home = calls();
+    home.change(|lines| lines.swap(2, 3));
+    assert_eq!(home.faults(), [(4, Fault::Misplaced { seq: 3, after: 4 }), running]);
+    let home = calls();
+    home.change(|lines| lines.truncate(3));
+    assert_eq!(home.faults(), [(3, Fault::Cut { from: 4, to: 5 })]);
+}
+
+#[test]
 fn removed_lines_are_counted() {
     let home = log();
     home.change(|lines| drop(lines.drain(2..4)));

@@ -33,8 +33,15 @@ pub enum VaultError {
     Later(PathBuf),
     /// The file asks for more work than is sensible to try a passphrase.
     TooCostly(PathBuf),
-    /// There are sealed secrets, but the key that opens them is not there.
-    KeyMissing(PathBuf),
+    /// There are sealed secrets, but the file with the key that opens them is not there.
+    KeyMissing {
+        /// Where the key would be.
+        key: PathBuf,
+        /// What it would open.
+        sealed: PathBuf,
+    },
+    /// There are sealed secrets, and the file holds another key than the one that opens them.
+    OtherKey(PathBuf),
     /// The passphrase is needed and was not given.
     NoPassphrase,
     /// The passphrase does not open the vault.
@@ -96,7 +103,10 @@ impl fmt::Display for VaultError {
             VaultError::TooCostly(path) => {
                 write!(out, "`{}` asks for more work than is sensible", path.display())
             }
-            VaultError::KeyMissing(path) => {
+            VaultError::KeyMissing { key, .. } => {
+                write!(out, "`{}`, the key of the vault, is missing", key.display())
+            }
+            VaultError::OtherKey(path) => {
                 write!(out, "`{}` does not hold the key of the vault", path.display())
             }
             VaultError::NoPassphrase => out.write_str("the vault is sealed with a passphrase"),

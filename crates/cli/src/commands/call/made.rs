@@ -76,7 +76,7 @@ pub(super) fn make(
         runtime.shutdown_background();
         if json_wanted {
             made.took += asked_for;
-            in_json(made, printer)?;
+            in_json(made, approver.take_failure(), tool, &args.wanted.from, printer)?;
         }
         interrupt::restore_terminal();
         printer.note(CANCELLED);
@@ -84,7 +84,7 @@ pub(super) fn make(
     }
     if json_wanted {
         made.took += asked_for;
-        return Ok(in_json(made, printer)?);
+        return Ok(in_json(made, approver.take_failure(), tool, &args.wanted.from, printer)?);
     }
     if let Some(failure) = approver.take_failure() {
         return Err(failure.into());

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::blocked::{blocked_words, is_about_network};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::owner;
 use crate::printer::{Printer, escaped, line};
 use crate::shell;
 
@@ -26,26 +27,18 @@ impl From<Failure> for Unmade {
 
 impl Unmade {
     pub(super) fn to_value(&self) -> Value {
-        if let Some(error) = &self.error {
-            return error.to_value();
+        match &self.error {
+            Some(error) => with_hints(error, &self.failure),
+            None => self.failure.to_value(),
         }
-        let Failure { exit, message, details, causes, hints, findings } = &self.failure;
-        let code = match exit {
-            Exit::Invalid if findings.is_some() => "invalid_manifest",
-            Exit::Invalid => "bad_input",
-            Exit::NotFound => "not_found",
-            Exit::Denied => "denied",
-            Exit::Conflict => "conflict",
-            Exit::Done | Exit::Failed | Exit::Unavailable | Exit::Bug | Exit::Of(_) => {
-                "unavailable"
-            }
-        };
-        let mut details = json!({ "details": details, "causes": causes, "hints": hints });
-        if let Some(findings) = findings {
-            details["findings"] = (**findings).clone();
-        }
-        json!({ "code": code, "message": message, "details": details })
     }
+}
+
+/// The error of a call, with the hints that people are shown.
+fn with_hints(error: &CallError, failure: &Failure) -> Value {
+    let mut told = error.to_value();
+    told["hints"] = json!(failure.hints);
+    told
 }
 
 /// The same as [`failure`], with the command that signs in where that helps.
@@ -102,7 +95,23 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                 "`haft ungrant {package} --{kind} {}` takes it back; grant what is there now, if you want that",
                 shell::word(path)
             )),
-            _ => failure,
+            _ => match (text("refused"), text("variable")) {
+                (Some("package"), _) => failure.hint(
+                    "`haft policy show` shows your policy; `allow` of this package in it says so",
+                ),
+                (Some(_), _) => failure.hint(
+                    "`haft policy show` shows your policy; the same call with --explain says which rule of it refuses",
+                ),
+                (None, Some(name)) => failure.hint(format!(
+                    "`allow = [{}]` below `[environment]` in policy.toml lets it be passed on to every tool that asks for it",
+                    line(&Value::from(name).to_string())
+                )),
+                (None, None) => failure,
+            },
+        },
+        Kind::Unavailable => match text("sealed") {
+            Some(sealed) => failure.hint(owner::without_key(sealed)),
+            None => failure,
         },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(
@@ -246,10 +255,20 @@ pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
     }
 }
 
-pub(super) fn in_json(made: Made, printer: Printer) -> Outcome {
+/// Tells programs of a call that was made. Where the owner's word did not count, `refused` says why.
+pub(super) fn in_json(
+    made: Made,
+    refused: Option<Failure>,
+    tool: &Tool,
+    from: &Path,
+    printer: Printer,
+) -> Outcome {
     let (told, exit) = match made.reply {
         Ok(output) => (Ok(output.into_value()), Exit::Done),
-        Err(error) => (Err(error.to_value()), exit_of(&error.kind)),
+        Err(error) => {
+            let failure = refused.unwrap_or_else(|| failed(&error, &made.blocked, tool, from));
+            (Err(with_hints(&error, &failure)), failure.exit)
+        }
     };
     printer.json(&document(told, made.took, made.attempts, made.level, &made.blocked))?;
     Ok(exit)

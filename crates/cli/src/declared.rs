@@ -1,0 +1,74 @@
+//! What a package that was called here says of itself, read anew where it was called from. A name that it does not have
+//! may be misspelt, and is told of; where nothing can be read, nothing is known.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use ledger::State;
+use ledger::state::grants::GrantKind;
+use manifest::model::{Entry, Input, InputSource, Package};
+use manifest::shape::suggest;
+use tokio::runtime::Runtime;
+use vault::Reference;
+
+use crate::load::Loading;
+use crate::printer::{Printer, line};
+
+/// A package, as far as it can be found.
+pub(crate) struct Declared(Option<Package>);
+
+impl Declared {
+    /// The package of an id with its dialect, at one of the places that it was called from.
+    pub(crate) fn of(id: &str, state: &State, runtime: &Runtime) -> Self {
+        let granted = runtime.block_on(state.grants(Some(id))).unwrap_or_default();
+        let bare = id.split_once(':').map(|(_, bare)| bare);
+        let loading = Loading { dialect: None, id: bare };
+        let at = |place: &String| {
+            let packages = loading.packages(Path::new(place), Printer::silent()).ok()?;
+            packages.into_iter().find(|package| package.canonical_id() == id)
+        };
+        let mut places = granted.iter().filter(|one| one.kind == GrantKind::From);
+        Self(places.find_map(|one| at(&one.value)))
+    }
+
+    /// What to say of a secret that the package is never given.
+    pub(crate) fn doubt_secret(&self, name: &str) -> Option<String> {
+        let package = self.0.as_ref()?;
+        let names: Vec<String> = package.inputs.iter().filter_map(kept_as).collect();
+        let near = missing(name, names.iter().map(String::as_str))?;
+        Some(format!("{} declares no secret `{}`{near}", told(package), line(name)))
+    }
+
+    /// What to say of an action that the package does not have. A server says only when it runs which it has.
+    pub(crate) fn doubt_action(&self, name: &str) -> Option<String> {
+        let package = self.0.as_ref()?;
+        let mut entries = package.implementations.iter().map(|one| &one.entry);
+        if entries.any(|entry| matches!(entry, Entry::McpStdio { .. } | Entry::McpHttp { .. })) {
+            return None;
+        }
+        let near = missing(name, package.actions.iter().map(|action| action.name.as_str()))?;
+        Some(format!("{} has no action `{}`{near}", told(package), line(name)))
+    }
+}
+
+fn told(package: &Package) -> String {
+    line(&package.canonical_id())
+}
+
+/// The name under which the vault keeps the value of an input, where it is the vault that does.
+fn kept_as(input: &Input) -> Option<String> {
+    match input.reference.as_deref().map(Reference::from_str) {
+        None => (input.source == InputSource::Owner).then(|| input.name.clone()),
+        Some(Ok(Reference::Secret { name })) => Some(name),
+        Some(_) => None,
+    }
+}
+
+/// What may have been meant by a name that is none of the known ones.
+fn missing<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<String> {
+    if known.clone().any(|one| one == name) {
+        return None;
+    }
+    let near = suggest(name, known).map(|near| format!("; did you mean `{}`?", line(near)));
+    Some(near.unwrap_or_default())
+}

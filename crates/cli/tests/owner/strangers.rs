@@ -1,0 +1,65 @@
+//! Packages, secrets and actions that nobody knows: what is said of them is kept, and told of.
+
+use serde_json::json;
+
+use crate::desk::{Desk, PACKAGE, closed};
+
+const UNSEEN: &str = "has been called, granted or installed here yet";
+
+#[test]
+fn a_package_that_nobody_has_seen_is_told_of_by_every_verb_that_takes_one() {
+    let desk = Desk::new();
+    let learned = desk.done(&["grant", "--learn", PACKAGE]);
+    assert!(learned.stderr.contains(UNSEEN), "{}", learned.stderr);
+    let set = |package: &str| {
+        let ran = desk.run(&["secret", "set", package, "TOKEN"], Some(b"value"));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stderr
+    };
+    assert!(set(PACKAGE).contains(UNSEEN));
+    assert!(!set("haft:vault").contains("warning"), "it is no package");
+    let granted = desk.done(&["grant", PACKAGE, "--env", "X"]);
+    assert!(granted.stderr.contains("Granted") && granted.stderr.contains(UNSEEN));
+    for told in [
+        desk.done(&["grant", PACKAGE, "--env", "X"]).stderr,
+        desk.done(&["grant", "--learn", PACKAGE]).stderr,
+        set(PACKAGE),
+    ] {
+        assert!(!told.contains("warning"), "it was granted something: {told}");
+    }
+    let near =
+        format!("warning: no package `capability:demo.tol` {UNSEEN}; did you mean `{PACKAGE}`?");
+    for told in [
+        desk.done(&["grant", "--learn", "capability:demo.tol"]).stderr,
+        set("capability:demo.tol"),
+        desk.done(&["grant", "capability:demo.tol", "--env", "X"]).stderr,
+    ] {
+        assert!(told.contains(&near), "{told}");
+    }
+}
+
+#[test]
+fn a_name_that_the_package_does_not_have_is_kept_and_told_of() {
+    let desk = Desk::new();
+    let secrets = json!([{"name": "TOKEN", "ref": "secret://KEPT_AS"}]);
+    let manifest = desk.capability("echo '{}'", &closed(), &secrets);
+    let set = |name: &str| {
+        let ran = desk.run(&["secret", "set", PACKAGE, name], Some(b"value"));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stderr
+    };
+    assert!(!set("KEPT_AS").contains("declares"), "nobody knows yet what it declares");
+    assert_eq!(desk.call(&manifest).code, 0);
+    assert!(!set("KEPT_AS").contains("warning"));
+    let told = set("KEPT_A");
+    let words = format!("warning: {PACKAGE} declares no secret `KEPT_A`; did you mean `KEPT_AS`?");
+    assert!(told.contains(&words), "{told}");
+    let always = |action: &str| desk.done(&["approve", "always", PACKAGE, action]).stderr;
+    assert!(!always("demo.tool").contains("warning"));
+    let told = always("demo.tol");
+    let words = format!("warning: {PACKAGE} has no action `demo.tol`; did you mean `demo.tool`?");
+    assert!(told.contains(&words), "{told}");
+    // What is not there any more, or is no package any more, says nothing.
+    std::fs::write(&manifest, "no manifest").unwrap();
+    assert!(!always("demo.tol").contains("warning"));
+}
