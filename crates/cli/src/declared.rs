@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use ledger::State;
 use ledger::state::grants::GrantKind;
-use manifest::model::{Entry, Input, InputSource, Package};
+use manifest::model::{Input, InputSource, Package};
 use manifest::shape::suggest;
 use tokio::runtime::Runtime;
 use vault::Reference;
@@ -41,11 +41,7 @@ impl Declared {
 
     /// What to say of an action that the package does not have. A server says only when it runs which it has.
     pub(crate) fn doubt_action(&self, name: &str) -> Option<String> {
-        let package = self.0.as_ref()?;
-        let mut entries = package.implementations.iter().map(|one| &one.entry);
-        if entries.any(|entry| matches!(entry, Entry::McpStdio { .. } | Entry::McpHttp { .. })) {
-            return None;
-        }
+        let package = self.0.as_ref().filter(|package| !package.is_server())?;
         let near = missing(name, package.actions.iter().map(|action| action.name.as_str()))?;
         Some(format!("{} has no action `{}`{near}", told(package), line(name)))
     }

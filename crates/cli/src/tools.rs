@@ -131,9 +131,10 @@ fn unpack(file: &Path, home: &Home, printer: Printer) -> Result<Unpacked, Failur
     let container = container::open(file, printer)?;
     container.check_unbroken()?;
     let failed = |error: package::extract::ExtractError| {
-        let told = Failure::of(Exit::Unavailable, &error);
+        let mut failure = Failure::of(Exit::Unavailable, &error);
         let message = format!("failed to unpack `{}`", file.display());
-        Failure { message, causes: [vec![told.message], told.causes].concat(), ..told }
+        failure.causes.insert(0, std::mem::replace(&mut failure.message, message));
+        failure
     };
     let archive = container.into_archive()?;
     let staged = extract(&archive, &unpacked.files()).map_err(failed)?;

@@ -70,7 +70,7 @@ pub(crate) fn run(
                 Caller::Owner => Surface::Terminal,
                 Caller::Agent => Surface::Agent { name: "mcp".into(), session: String::new() },
             };
-            explain(wanted, surface, home, ask, json_wanted, printer)
+            Ok(explain(wanted, surface, home, ask, json_wanted, printer)?)
         }
     }
 }

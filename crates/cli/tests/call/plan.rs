@@ -86,3 +86,13 @@ fn the_command_of_a_bundle_is_shown_and_written_down_as_it_is_run() {
     let log = desk.run(&["--json", "audit"]).stdout;
     assert!(log.contains(own.to_str().unwrap()) && !log.contains("__dirname"), "{log}");
 }
+
+#[test]
+fn programs_are_told_the_same_kind_of_error_whether_it_is_explained_or_made() {
+    let desk = Desk::new();
+    let code = |more: &[&str]| {
+        let call = ["examples/install-manifest/word-count", "no-such", "--json"];
+        desk.call(&[&call, more].concat()).json()["error"]["code"].clone()
+    };
+    assert_eq!((code(&[]), code(&["--explain"])), (json!("unknown_tool"), json!("unknown_tool")));
+}

@@ -436,6 +436,12 @@ impl SideEffects {
 }
 
 impl Package {
+    /// Whether it is an MCP server, which may have more actions than it says here.
+    pub fn is_server(&self) -> bool {
+        let mut entries = self.implementations.iter().map(|one| &one.entry);
+        entries.any(|entry| matches!(entry, Entry::McpStdio { .. } | Entry::McpHttp { .. }))
+    }
+
     /// The id by which the package is known across dialects.
     pub fn canonical_id(&self) -> String {
         match &self.namespace {

@@ -6,10 +6,10 @@ use policy::Surface;
 use serde_json::Value;
 
 use super::made::Ready;
-use super::told::failure;
-use super::wanted::{Wanted, choose, has, is_server};
+use super::told::{Unmade, failure};
+use super::wanted::{Wanted, choose, has};
 use crate::ask::Ask;
-use crate::exit::{Exit, Outcome};
+use crate::exit::Exit;
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::shell;
@@ -23,19 +23,23 @@ pub(crate) fn explain(
     ask: Ask,
     json_wanted: bool,
     printer: Printer,
-) -> Outcome {
+) -> Result<Exit, Unmade> {
     let Ready { runtime, host, mut found } = Ready::new(wanted, home, ask, printer)?;
     let tools = &mut found.tools;
     if let Some(name) = wanted.name()
         && !tools.iter().any(|tool| has(tool, Some(name)))
     {
-        for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
+        for tool in tools.iter_mut().filter(|tool| tool.package.is_server()) {
             tool.package.actions.push(host::assumed(name));
         }
     }
-    let (tool, action) = choose(&found, wanted.name(), &[]).map_err(|unmade| unmade.failure)?;
+    let (tool, action) = choose(&found, wanted.name(), &[])?;
     let plan = runtime.block_on(host.plan(tool, &wanted.call(&action, surface)?));
-    let mut document = plan.map_err(|error| failure(&error, &[], tool))?.to_value();
+    let document = plan.map_err(|error| Unmade {
+        failure: failure(&error, &[], tool),
+        error: Some(Box::new(error)),
+    })?;
+    let mut document = document.to_value();
     let package = shell::word(&tool.package.canonical_id());
     for one in document["missing"].as_array_mut().into_iter().flatten() {
         let command = format!(

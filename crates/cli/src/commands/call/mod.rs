@@ -49,7 +49,6 @@ pub(crate) fn run(
     let began = Instant::now();
     let made = if args.explain {
         explain(&args.wanted, Surface::Terminal, home, ask, json_wanted, printer)
-            .map_err(told::Unmade::from)
     } else {
         made::make(args, home, ask, json_wanted, printer)
     };

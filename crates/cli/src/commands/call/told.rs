@@ -14,7 +14,7 @@ use crate::printer::{Printer, escaped, line};
 use crate::shell;
 
 /// Why no call was made. Programs are told the error of the host where there is one.
-pub(super) struct Unmade {
+pub(crate) struct Unmade {
     pub(super) failure: Failure,
     pub(super) error: Option<Box<CallError>>,
 }
@@ -22,6 +22,15 @@ pub(super) struct Unmade {
 impl From<Failure> for Unmade {
     fn from(failure: Failure) -> Self {
         Self { failure, error: None }
+    }
+}
+
+impl From<Unmade> for Failure {
+    fn from(unmade: Unmade) -> Self {
+        match unmade.error {
+            Some(error) => unmade.failure.kind(error.kind.code()),
+            None => unmade.failure,
+        }
     }
 }
 

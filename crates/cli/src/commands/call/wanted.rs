@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::Args;
 use host::{Call, CallError, CancellationToken, Host, Kind, Tool};
 use manifest::dialect::Dialect;
-use manifest::model::Entry;
 use manifest::shape::suggest;
 use policy::Surface;
 
@@ -88,7 +87,7 @@ pub(super) async fn discover(
         return Ok(unasked);
     }
     let is_alone = tools.len() == 1;
-    for tool in tools.iter_mut().filter(|tool| is_server(tool)) {
+    for tool in tools.iter_mut().filter(|tool| tool.package.is_server()) {
         match host.discover(tool, &Surface::Terminal, wanted.timeout, called_off).await {
             Ok(found) => {
                 let declared: Vec<_> =
@@ -115,12 +114,6 @@ pub(super) fn has(tool: &Tool, name: Option<&str>) -> bool {
         Some(name) => tool.action(name).is_some(),
         None => !tool.package.actions.is_empty(),
     }
-}
-
-/// Whether a tool is an MCP server, which may have more tools than its package says.
-pub(super) fn is_server(tool: &Tool) -> bool {
-    let mut entries = tool.package.implementations.iter().map(|one| &one.entry);
-    entries.any(|entry| matches!(entry, Entry::McpStdio { .. } | Entry::McpHttp { .. }))
 }
 
 /// The tool that is meant, and the name of its action. Where there is none, it is told which servers could not be asked.
@@ -176,7 +169,7 @@ fn the_only(tools: &[Tool]) -> Result<(&Tool, String), Unmade> {
         .iter()
         .flat_map(|tool| actions(tool).into_iter().map(move |one| (tool, one)))
         .collect();
-    let is_silent = |tool: &&Tool| tool.package.actions.is_empty() && is_server(tool);
+    let is_silent = |tool: &&Tool| tool.package.actions.is_empty() && tool.package.is_server();
     let mut silent = tools.iter().filter(is_silent).peekable();
     match all.as_slice() {
         [_] if silent.peek().is_none() => Ok(all.remove(0)),
