@@ -234,7 +234,8 @@ fn what_the_source_has_taken_back_is_taken_back_here_and_what_is_missing_is_told
     let own = json!([weather("one", "2.0.0")]);
     assert_eq!(second.import(&desk, &write("own.json", &own), &[]).code, 0);
 
-    let yank = ["yank", "com.example/one@1.0.0", "--reason", "it rains", "--registry", first.url()];
+    let yank = ["yank", "com.example/one@1.0.0", "--reason", "it rains", "--security"];
+    let yank = [&yank[..], &["--registry", first.url()]].concat();
     assert_eq!(haft(&desk, "home", Some(&first.token), &yank).code, 0);
     let named = |report: &Value, key: &str| -> Vec<String> {
         let list = report[key].as_array().unwrap_or_else(|| panic!("{key}: {report}"));
@@ -257,6 +258,7 @@ fn what_the_source_has_taken_back_is_taken_back_here_and_what_is_missing_is_told
     let yanked = told(&second, "1.0.0");
     let reason = yanked["yankReason"].as_str().unwrap();
     assert!(reason.contains(first.url()) && reason.contains("it rains"), "{reason}");
+    assert_eq!(yanked["yankSecurity"], true, "{yanked}");
     assert_eq!(told(&second, "2.0.0")["yanked"], false, "what is missing is left alone");
     let again = second.import(&desk, first.url(), &[]);
     assert!(again.stdout.contains("missing     com.example/one 2.0.0"), "{}", again.stdout);

@@ -45,7 +45,7 @@ pub struct Described {
     /// What is said.
     pub describe: Describe,
     /// Why it was taken back, where it was.
-    pub yanked: Option<String>,
+    pub yanked: Option<Yank>,
 }
 
 /// A package file, and what is said of it.
@@ -135,7 +135,7 @@ impl Remote {
         if version.is_none() {
             // Who names this version later, and asks nobody, finds it too.
             let url = self.url(&["tools", id, "versions", &describe.version]);
-            self.fetcher.note(&url, &body, yanked.as_deref());
+            self.fetcher.note(&url, &body, yanked.as_ref());
         }
         Ok((Described { describe, yanked }, body))
     }
@@ -278,22 +278,22 @@ impl Remote {
         Ok(published)
     }
 
-    /// Takes back a version, or offers it again: then there is no reason.
+    /// Takes back a version, or offers it again: then there is no yank.
     pub async fn yank(
         &self,
         id: &str,
         version: &str,
-        reason: Option<&str>,
+        yank: Option<&Yank>,
     ) -> Result<(), FetchError> {
         bounds::check_id(id)?;
         bounds::check_version(version)?;
         self.check_token()?;
         let limits = self.fetcher.settings.limits;
         let url = self.url(&["tools", id, "versions", version, "yank"]);
-        let method = if reason.is_some() { Method::POST } else { Method::DELETE };
+        let method = if yank.is_some() { Method::POST } else { Method::DELETE };
         let mut request = self.fetcher.request(method, url, limits.refusal, limits.within);
-        if let Some(reason) = reason {
-            let body = serde_json::to_vec(&Yank { reason: reason.to_owned() });
+        if let Some(yank) = yank {
+            let body = serde_json::to_vec(yank);
             request.body = Some(body.unwrap_or_default());
             let json = HeaderValue::from_static("application/json");
             request.headers.insert(HeaderName::from_static("content-type"), json);

@@ -15,6 +15,8 @@ pub mod servers;
 
 use package::write::{Packed, Writer};
 
+use crate::versions::Yank;
+
 /// Something that is to be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
@@ -45,7 +47,7 @@ pub struct Deleted {
     /// The package that it was: nothing else is taken back because of it.
     pub package: Vec<u8>,
     /// Why, as far as that is told.
-    pub why: String,
+    pub why: Yank,
 }
 
 impl Item {

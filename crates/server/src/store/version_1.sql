@@ -43,6 +43,8 @@ CREATE TABLE versions (
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,
     yank_reason TEXT,
+    -- 1 where it endangers those who have it.
+    yank_security BIGINT,
     -- The id of the token it was taken back with, and as what: publish, admin, or operator of the registry.
     yanked_by TEXT,
     yanked_as TEXT,

@@ -3,7 +3,7 @@
 use crate::suite::world::World;
 use crate::suite::{
     administering, care, changes, client, doors, hub, identities, lasting, pages, private, reading,
-    refusals, reviewing, tested, together, tracing, watching,
+    refusals, reviewing, tested, together, tracing, watching, yanking,
 };
 use server::Blobs;
 
@@ -37,9 +37,10 @@ embedded! {
     refusals::tokens_are_bound,
     changes::a_version_never_has_two_contents,
     changes::one_id_has_one_dialect_and_no_twins,
-    changes::what_is_yanked_is_hidden_and_still_downloaded,
-    changes::what_an_administrator_takes_back_stays_so,
-    changes::what_an_operator_takes_back_only_an_operator_offers_again,
+    yanking::what_is_yanked_is_hidden_and_still_downloaded,
+    yanking::what_an_administrator_takes_back_stays_so,
+    yanking::what_an_operator_takes_back_only_an_operator_offers_again,
+    yanking::a_yank_for_security_is_told_by_every_door,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
     lasting::what_was_answered_is_old_when_anything_changes,

@@ -12,7 +12,7 @@ use registry::client::error::Kind;
 use registry::client::{FetchError, Remote};
 use registry::import::remote::{Asker, PageError, Pages, Wanted, dump};
 use registry::import::{Deleted, Item, NoPackage, folder, servers};
-use registry::{Channel, Describe, Outcome as Became};
+use registry::{Channel, Describe, Outcome as Became, Yank};
 use serde_json::{Value, json};
 use server::upload::Upload;
 
@@ -251,9 +251,10 @@ impl Import<'_> {
         let known = json!({"id": id, "name": name, "version": version, "sha256": sha256});
         if !self.args.dry_run {
             let reason = format!("deleted in {}", self.source());
-            let reason =
-                if deleted.why.is_empty() { reason } else { format!("{reason}: {}", deleted.why) };
-            if let Err(error) = runtime.block_on(self.remote.yank(id, version, Some(&reason))) {
+            let said = &deleted.why.reason;
+            let reason = if said.is_empty() { reason } else { format!("{reason}: {said}") };
+            let yank = Yank { reason, ..deleted.why };
+            if let Err(error) = runtime.block_on(self.remote.yank(id, version, Some(&yank))) {
                 return self.refused(&error).map(Fate::Refused);
             }
         }

@@ -20,6 +20,7 @@ pub(crate) mod together;
 pub(crate) mod tracing;
 pub(crate) mod watching;
 pub(crate) mod world;
+pub(crate) mod yanking;
 
 use world::World;
 
@@ -38,9 +39,10 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     refusals::tokens_are_bound(fresh().await).await;
     changes::a_version_never_has_two_contents(fresh().await).await;
     changes::one_id_has_one_dialect_and_no_twins(fresh().await).await;
-    changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
-    changes::what_an_administrator_takes_back_stays_so(fresh().await).await;
-    changes::what_an_operator_takes_back_only_an_operator_offers_again(fresh().await).await;
+    yanking::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
+    yanking::what_an_administrator_takes_back_stays_so(fresh().await).await;
+    yanking::what_an_operator_takes_back_only_an_operator_offers_again(fresh().await).await;
+    yanking::a_yank_for_security_is_told_by_every_door(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
     lasting::what_was_answered_is_old_when_anything_changes(fresh().await).await;
