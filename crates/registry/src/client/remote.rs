@@ -11,6 +11,7 @@ use package::limits::Limits as PackageLimits;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::address::Address;
 use super::bounds;
 use super::download;
 use super::error::FetchError;
@@ -75,6 +76,11 @@ impl Remote {
     /// What its owner calls it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> &Address {
+        self.fetcher.address()
     }
 
     /// The same, which tells of the bytes of packages as they arrive.

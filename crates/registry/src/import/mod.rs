@@ -8,9 +8,11 @@
 //! | [`servers`] | a server.json, or a list of them as a registry of the MCP world answers it |
 //! | [`mod@folder`] | packages, bundles, manifests and the `tools/` folder of a Jumith hub |
 //! | [`remote`] | a registry of the MCP world, page by page |
+//! | [`seen`] | what came from a source before |
 
 pub mod folder;
 pub mod remote;
+pub mod seen;
 pub mod servers;
 
 use package::write::{Packed, Writer};
