@@ -2,8 +2,9 @@
 
 use crate::suite::world::World;
 use crate::suite::{
-    administering, care, changes, client, doors, hub, identities, lasting, pages, private, reading,
-    refusals, reviewing, tested, together, tracing, watching, yanking,
+    administering, backing_up, changes, checking, client, collecting, doors, hub, identities,
+    lasting, pages, private, reading, refusals, reviewing, tested, together, tracing, watching,
+    yanking,
 };
 use server::Blobs;
 
@@ -63,16 +64,16 @@ embedded! {
     reviewing::what_is_approved_is_offered_in_its_channel,
     reviewing::what_is_refused_stays_hidden_with_its_reason,
     reviewing::a_refusal_is_not_undone_by_who_came_before_it,
-    care::a_check_names_what_is_damaged,
-    care::a_check_reads_what_every_part_has_written,
-    care::gc_removes_what_no_version_has,
-    care::a_publish_keeps_its_file_whatever_gc_does,
-    care::publishes_and_gc_at_the_same_moment_lose_nothing,
-    care::a_backup_comes_back,
-    care::files_belong_to_one_registry,
-    care::a_backup_holds_every_table,
-    care::a_file_that_two_versions_have_is_kept_once,
-    care::what_is_no_backup_is_refused,
+    checking::a_check_names_what_is_damaged,
+    checking::a_check_reads_what_every_part_has_written,
+    collecting::gc_removes_what_no_version_has,
+    collecting::a_publish_keeps_its_file_whatever_gc_does,
+    collecting::publishes_and_gc_at_the_same_moment_lose_nothing,
+    backing_up::a_backup_comes_back,
+    backing_up::files_belong_to_one_registry,
+    backing_up::a_backup_holds_every_table,
+    backing_up::a_file_that_two_versions_have_is_kept_once,
+    backing_up::what_is_no_backup_is_refused,
     watching::what_happens_is_counted_without_words_from_outside,
     watching::each_request_is_told_of_once_and_without_secrets,
     watching::a_registry_that_closes_says_that_it_is_not_ready,
