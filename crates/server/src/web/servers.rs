@@ -47,7 +47,7 @@ pub(super) async fn list(
     let parameters = Parameters::read(request.uri().query())?;
     let (mut query, search, limit) = asked(&parameters)?;
     query.namespace = caller::namespace(&registry, &request, None)?;
-    let base = base::of(&registry, request.uri(), headers)?;
+    let base = base::of(&registry, &request)?;
     // One more than is told shows whether there are more.
     let read = match &search {
         None => registry.store.servers(&query, limit + 1).await,
@@ -118,7 +118,7 @@ pub(super) async fn one(
         ..ServerQuery::default()
     };
     let headers = request.headers();
-    let base = base::of(&registry, request.uri(), headers)?;
+    let base = base::of(&registry, &request)?;
     let Some(version) = version else {
         let mut rows = registry.store.servers(&query, VERSIONS).await.map_err(unavailable)?.rows;
         if rows.is_empty() {

@@ -165,7 +165,7 @@ pub(super) async fn show(
         .collect();
     let published = few.iter().find(|row| row.is_here).map(|row| row.date);
     let more = few.split_off(few.len().min(FEW));
-    let origin = base::of(&pages.registry, request.uri(), request.headers())?;
+    let origin = base::of(&pages.registry, &request)?;
     let view = View { known, describe, inside, namespace, origin };
     let (dependents, more_dependents) = dependents(&pages, &view.describe.id);
     let page_of = ToolPage {

@@ -1,6 +1,8 @@
 //! Headers that say what is believed of trusted proxies alone.
 
 use super::{get, served, served_at};
+use crate::suite::doors::{alone, installed, weather};
+use serde_json::json;
 use server::Settings;
 use server::settings::{Limits, Reading};
 
@@ -70,5 +72,40 @@ async fn this_machine_is_not_counted_however_its_address_is_written() {
     let served = served_at("[::]:0", settings).await;
     for _ in 0..3 {
         assert_eq!(served.ask(get("/v1/tools", "")).await.status, 200);
+    }
+}
+
+/// Whether a registry is reached by TLS is in the addresses it hands out: nobody else decides what others are sent to.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_trusted_proxy_says_that_it_speaks_tls() {
+    const PATHS: [&str; 3] =
+        ["/.well-known/install-manifests.json", "/v0.1/servers", "/tools/com.example/weather"];
+    let claims =
+        ["X-Forwarded-Proto: https\r\n", "X-Forwarded-Proto: http\r\nX-Forwarded-Proto: https\r\n"];
+    for (proxies, scheme) in [("10.0.0.0/8", "http://x/"), ("127.0.0.0/8", "https://x/")] {
+        let served = served(|settings| settings.proxies = vec![proxies.parse().unwrap()]).await;
+        let runtime = json!({"kind": "mcp-http", "install": {"method": "pip", "package": "unused"},
+        "endpoint_url": "https://mail.example.com/mcp"});
+        let mail = installed("acme-mail", "1.0.0", &runtime);
+        for (name, document) in [("manifest.json", mail), ("server.json", weather("1.0.0"))] {
+            let done = served.world.publish(alone(name, &document)).await;
+            assert_eq!(done.status, 201, "{done:?}");
+        }
+        for claim in claims {
+            for path in PATHS {
+                let answer = served.ask(get(path, claim)).await;
+                assert_eq!(answer.status, 200, "{answer:?}");
+                assert!(answer.body.contains(scheme), "{proxies} {path}: {}", answer.body);
+            }
+        }
+        let plain = served.ask(get("/v0.1/servers", "")).await;
+        assert!(
+            plain.body.contains("http://x/") && !plain.body.contains("https://x/"),
+            "{plain:?}"
+        );
+        // What a client wrote stands before what the proxy writes.
+        let fields = "X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n";
+        let client = served.ask(get("/v0.1/servers", fields)).await;
+        assert!(!client.body.contains("https://x/"), "{client:?}");
     }
 }
