@@ -6,8 +6,9 @@ INSERT INTO feed (number) VALUES (0);
 CREATE TABLE packages (
     id TEXT NOT NULL PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
-    -- The id as it looks to systems that see no difference between letters of either case.
-    folded TEXT NOT NULL UNIQUE,
+    -- What the id and the name look like: nobody has one that people take for another's.
+    look TEXT NOT NULL UNIQUE,
+    look_of_name TEXT NOT NULL UNIQUE,
     namespace TEXT NOT NULL,
     dialect TEXT NOT NULL,
     -- Its name in the MCP world, where it is a server.

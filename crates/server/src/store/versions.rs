@@ -8,6 +8,7 @@ use super::removals::{self, Note};
 use super::yanks::yank_of;
 use super::{Changing, Store, StoreError, asking, read, stored};
 use crate::doors::Doors;
+use crate::look::look;
 
 /// A version that is to be published; its blob is durable already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub enum PublishError {
     OtherBytes(String),
     /// The package is of this other dialect.
     OtherDialect(String),
-    /// Another package, of this id, has the name, or an id that looks the same.
+    /// Another package, of this id, has the name, or a name or an id that looks the same.
     Taken(String),
     /// The package has this other name.
     OtherName(String),
@@ -163,13 +164,14 @@ impl Store {
             }
         }
         sqlx::query(
-            "INSERT INTO packages (id, name, folded, namespace, dialect, changed, server_name) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
+            "INSERT INTO packages (id, name, look, look_of_name, namespace, dialect, changed, \
+             server_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE \
              SET server_name = COALESCE(packages.server_name, excluded.server_name)",
         )
         .bind(&new.id)
         .bind(&new.name)
-        .bind(manifest::path::folded(&new.id))
+        .bind(look(&new.id))
+        .bind(look(&new.name))
         .bind(&new.namespace)
         .bind(&new.dialect)
         .bind(number)
@@ -357,11 +359,12 @@ async fn check_package(
 ) -> Result<(), PublishError> {
     let rows = sqlx::query(
         "SELECT id, name, dialect FROM packages \
-         WHERE id = $1 OR name = $2 OR folded = $3 OR server_name = $4",
+         WHERE id = $1 OR name = $2 OR look = $3 OR look_of_name = $4 OR server_name = $5",
     )
     .bind(&new.id)
     .bind(&new.name)
-    .bind(manifest::path::folded(&new.id))
+    .bind(look(&new.id))
+    .bind(look(&new.name))
     .bind(new.doors.server_name.as_deref())
     .fetch_all(connection)
     .await

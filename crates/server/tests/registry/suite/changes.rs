@@ -71,6 +71,23 @@ pub(crate) async fn one_id_has_one_dialect_and_no_twins(world: World) {
         let sent = bundle(&format!("tool:{name}"), name, "1.0.0").to_string();
         assert_eq!(world.publish(sent).await.status, 201, "{name}");
     }
+    // Nor does a name of one alphabet that reads as a name of another, whichever was there first. What only looks like
+    // a word is one, until somebody has it.
+    let named = async |id: &str, name: &str| {
+        world.publish(bundle(&format!("tool:{id}"), name, "1.0.0").to_string()).await
+    };
+    for name in ["copy.ace", "\u{445}\u{43e}\u{440}", "caf\u{e9}", "rnodern"] {
+        assert_eq!(named(name, name).await.status, 201, "{name}");
+    }
+    for twin in ["\u{441}\u{43e}\u{440}\u{443}.\u{430}\u{441}\u{435}", "xop", "XOP", "cafe\u{301}"]
+    {
+        named(twin, twin).await.refuses(409, "CONFLICT");
+        let own = format!("own.{}", twin.len());
+        named(&own, twin).await.refuses(409, "CONFLICT");
+    }
+    for name in ["cafe", "modern", "\u{445}\u{43e}\u{440}\u{44b}", "xo"] {
+        assert_eq!(named(name, name).await.status, 201, "{name} is no other name");
+    }
     // A tools.json has no id of its own.
     let tools = br#"{"tools":[{"name":"a","description":"Does a","command":["./tools/bin/a"],"schema":{"type":"object"}}]}"#;
     let bytes = archive(&[("tools.json", tools), ("tools/bin/a", b"#!/bin/sh\n")]);
