@@ -23,7 +23,7 @@ use tested::Tested;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A file is published as it is. A folder is checked, packed, signed with a key of yours, tested inside the walls, and published; whatever fails, nothing is published.\nThe token is read from HAFT_TOKEN, or from what `haft registry login` keeps. The same bytes again change nothing; other bytes under a published version are refused.\n\nExamples:\n  haft publish demo.echo-0.1.0.mcpkg --registry http://127.0.0.1:7070\n  haft publish ./echo --registry acme --key alice"
+    after_help = "A file is published as it is. A folder is checked, packed, tested inside the walls, signed with a key of yours, and published; whatever fails, nothing is published.\nThe token is read from HAFT_TOKEN, or from what `haft registry login` keeps. The same bytes again change nothing; other bytes under a published version are refused.\n\nExamples:\n  haft publish demo.echo-0.1.0.mcpkg --registry http://127.0.0.1:7070\n  haft publish ./echo --registry acme --key alice"
 )]
 pub(crate) struct PublishArgs {
     /// The package: .mcpkg, a bundle, or the folder of one
