@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use egress::Rules;
+use egress::Watch;
 use egress::http::{
     Client, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, SetupError, StatusCode,
     Url,
@@ -21,7 +22,6 @@ use crate::channel::Channel;
 use crate::error::ErrorBody;
 use crate::link;
 use crate::versions::Yank;
-use crate::watch::Watch;
 
 /// Says that a version was taken back, and why.
 const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
@@ -214,6 +214,9 @@ impl Fetcher {
         }
         let mut failures = 0;
         loop {
+            if let Some(watch) = request.watch.as_ref().filter(|_| failures > 0) {
+                watch.again();
+            }
             let sent = self.client.send(request.clone()).await;
             let failed = match sent {
                 Ok(response) => match check_status(response) {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
+use egress::Watch;
 use egress::http::{HeaderName, HeaderValue, Method, Url};
 use package::archive::{Archive, Trailer};
 use package::bundle::{self, BundleError};
@@ -25,7 +26,6 @@ use crate::find::Page;
 use crate::read::{Checked, Unreadable, read};
 use crate::tested::TestReport;
 use crate::versions::{Published, Versions, Yank};
-use crate::watch::Watch;
 
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ impl Remote {
         self.fetcher.address()
     }
 
-    /// The same, which tells of the bytes of packages as they arrive.
+    /// The same, which tells of the bytes of packages as they arrive or are sent.
     pub fn watched(mut self, watch: Watch) -> Self {
         self.fetcher.watch = watch;
         self
@@ -273,7 +273,7 @@ impl Remote {
         if let Ok(kind) = HeaderValue::try_from(kind) {
             request.headers.insert(HeaderName::from_static("content-type"), kind);
         }
-        request.body = Some(body);
+        (request.body, request.watch) = (Some(body), Some(self.fetcher.watch.clone()));
         let response = self.fetcher.send(&request, Again::Freely).await?;
         let published: Published =
             read(&response.body).map_err(|error| FetchError::Unreadable("answer", error))?;

@@ -1,5 +1,8 @@
 //! Registries that lie, flood, point elsewhere, or have a bad moment.
 
+use std::sync::{Arc, Mutex};
+
+use egress::{Passed, Watch};
 use registry::client::{FetchError, Kind, Question, Remote};
 use registry::{Channel, Yank};
 use serde_json::{Value, json};
@@ -164,7 +167,14 @@ fn a_publish_is_sent_again_and_a_yank_is_not() {
     });
     let desk = Desk::new();
     let remote = |url: &str| Remote::new("r", desk.fetcher(url, Some("haft_x")));
-    wait(remote(&registry.url).publish(bytes.clone(), None, Channel::Stable)).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let watch = Watch::new(move |passed| heard.lock().unwrap().push(passed));
+    let watched = remote(&registry.url).watched(watch);
+    wait(watched.publish(bytes.clone(), None, Channel::Stable)).unwrap();
+    // Who watches sees it leave, and begin anew.
+    let once = Passed::Bytes(bytes.len() as u64);
+    assert_eq!(*told.lock().unwrap(), [once, Passed::Again, once]);
     let asked = registry.asked();
     assert_eq!(asked.len(), 2);
     assert!(asked.iter().all(|asked| asked.method == "POST" && asked.body == bytes));

@@ -80,8 +80,9 @@ fn send(
         return Err(Failure::new(Exit::Conflict, message));
     }
     let report = tested.and_then(|tested| tested.to_report(container.digest));
-    let sent = remote.publish_tested(bytes, args.id.as_deref(), args.channel, report.as_ref());
-    let bar = Bar::begin("Publishing", None, json_wanted, printer);
+    let bar = Bar::begin("Publishing", Some(bytes.len() as u64), json_wanted, printer);
+    let watched = remote.clone().watched(bar.watch());
+    let sent = watched.publish_tested(bytes, args.id.as_deref(), args.channel, report.as_ref());
     let published = owner::runtime()?.block_on(sent);
     drop(bar);
     let published = published.map_err(|error| {

@@ -66,7 +66,7 @@ pub(super) fn run(
     let known = Known::new(home, ask)?;
     let remote = known.one(&args.which)?;
     let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
-    let bar = Bar::begin("Importing", None, json_wanted, printer);
+    let bar = Bar::count("Importing tools", json_wanted, printer);
     let (listed, told) = (BTreeMap::new(), Told { is_only_tried: args.dry_run, ..Told::default() });
     let is_list = true;
     let mut import = Import { args, remote, json_wanted, printer, bar, listed, is_list, told };
@@ -210,6 +210,7 @@ impl Import<'_> {
             Ok(bytes) if self.args.dry_run => self.tried(bytes, id.as_deref())?,
             Ok(bytes) => self.published(bytes, id.as_deref())?,
         };
+        self.bar.done_one();
         self.settle(&from, fate)
     }
 

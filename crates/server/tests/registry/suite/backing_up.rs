@@ -118,7 +118,7 @@ pub(crate) async fn files_belong_to_one_registry(world: World) {
         server::Registry::open(store, world.blobs.clone(), server::Settings::default()).await
     };
     let gc =
-        async |store: &Store| collect(store, &world.blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+        async |store: &Store| collect(store, &world.blobs, AT_ONCE, Mode::Remove, |_| {}).await;
     // An empty database, as somebody makes it who forgets to name the right one.
     let place = folder.path().join("other.db").display().to_string();
     let other = Store::open(&place).await.unwrap();
@@ -147,7 +147,7 @@ pub(crate) async fn files_belong_to_one_registry(world: World) {
     // Files of which nobody has said whose they are are not cleaned up either.
     let blobs = Blobs::folder(&folder.path().join("nobodys")).unwrap();
     blobs.put(digest, world.blobs.get(digest).await.unwrap()).await.unwrap();
-    let nobodys = collect(own, &blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+    let nobodys = collect(own, &blobs, AT_ONCE, Mode::Remove, |_| {}).await;
     assert!(matches!(nobodys, Err(CareError::Blob(BlobError::NoRegistry))), "{nobodys:?}");
 }
 

@@ -9,7 +9,7 @@ use axum::http::Request;
 use bytes::Bytes;
 use package::digest::Digest;
 use server::care::CareError;
-use server::care::gc::{Collected, Mode, collect};
+use server::care::gc::{Collected, Mode, Step, collect};
 use server::store::removals::Removal;
 
 use super::checking::checked;
@@ -21,9 +21,14 @@ pub(crate) const AT_ONCE: Duration = Duration::ZERO;
 
 async fn collected(world: &World, grace: Duration, mode: Mode) -> (Collected, Vec<Digest>) {
     let mut gone = Vec::new();
-    let tell = |digest, _| gone.push(digest);
-    let done = collect(&world.registry.store, &world.blobs, grace, mode, tell).await;
-    (done.unwrap(), gone)
+    let mut looked = 0;
+    let tell = |step| match step {
+        Step::Looked => looked += 1,
+        Step::Goes(digest, _) => gone.push(digest),
+    };
+    let done = collect(&world.registry.store, &world.blobs, grace, mode, tell).await.unwrap();
+    assert_eq!(looked, done.files, "each file is told once");
+    (done, gone)
 }
 
 /// What no version has goes, after its grace and no sooner.
@@ -112,7 +117,7 @@ pub(crate) async fn publishes_and_gc_at_the_same_moment_lose_nothing(world: Worl
         collecting.push(tokio::spawn(async move {
             let mut removed = 0;
             while !is_over.load(Ordering::Acquire) {
-                let done = collect(&replica.store, &blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+                let done = collect(&replica.store, &blobs, AT_ONCE, Mode::Remove, |_| {}).await;
                 removed += done.unwrap().removed;
             }
             removed
