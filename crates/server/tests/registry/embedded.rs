@@ -99,4 +99,5 @@ embedded! {
     pages::people_are_told_in_words_and_programs_in_the_model,
     pages::a_publisher_is_shown_with_its_keys_builds_and_owners,
     pages::hostile_text_is_only_text,
+    pages::each_way_to_run_a_server_is_shown,
 }

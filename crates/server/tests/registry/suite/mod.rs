@@ -97,4 +97,5 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     pages::people_are_told_in_words_and_programs_in_the_model(fresh().await).await;
     pages::a_publisher_is_shown_with_its_keys_builds_and_owners(fresh().await).await;
     pages::hostile_text_is_only_text(fresh().await).await;
+    pages::each_way_to_run_a_server_is_shown(fresh().await).await;
 }
