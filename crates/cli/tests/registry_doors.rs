@@ -363,6 +363,13 @@ fn a_tool_that_is_gone_at_its_source_is_taken_back_here_unless_the_list_may_be_c
     }
     assert_eq!(import(&json!([two, three]), &[]).code, 0);
     assert_eq!(yanked(), [false; 3]);
+    // Who has no memory misses nothing, and says so.
+    for entry in std::fs::read_dir(desk.path("home/imports")).unwrap() {
+        std::fs::write(entry.unwrap().path(), "{").unwrap();
+    }
+    let ran = import(&json!([two]), &[]);
+    assert!(ran.code == 0 && ran.stderr.contains("begun anew"), "{}", ran.stderr);
+    assert_eq!(yanked(), [false; 3]);
 }
 
 /// Answers with these, one after the other, each as `STATUS\r\nHEADERS\r\n\r\nBODY`.

@@ -9,7 +9,7 @@ use registry::{Version, Yank, identity};
 use serde_json::Value;
 
 use super::{Fate, Import, ImportArgs, told};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::home::Home;
 use crate::printer::line;
 use crate::{output, owner, remote};
@@ -54,7 +54,7 @@ impl Import<'_> {
         done: Result<(), Failure>,
     ) -> Result<(), Failure> {
         let path = self.record(home);
-        let mut seen = self.seen(&path)?;
+        let mut seen = self.seen(&path);
         let before = seen.clone();
         for one in self.told.taken() {
             let text = |key: &str| one[key].as_str().unwrap_or_default();
@@ -64,8 +64,11 @@ impl Import<'_> {
         }
         let done = done.and_then(|()| self.look_for_gone(&mut seen));
         if !self.args.dry_run && seen != before {
-            output::make_private_folder(&home.path().join(FOLDER))?;
-            output::replace(&path, &seen.to_bytes())?;
+            let folder = output::make_private_folder(&home.path().join(FOLDER));
+            if let Err(failure) = folder.and_then(|()| output::replace(&path, &seen.to_bytes())) {
+                // What was imported is there all the same.
+                self.warn(&format!("{}, so nothing of it is missed later", failure.message));
+            }
         }
         done
     }
@@ -84,7 +87,7 @@ impl Import<'_> {
                     "{gone} of {all} tools that came from `{source}` are not listed there any more: so \
                      many that the list may be cut, and nothing is taken back"
                 );
-                self.bar.aside(|| self.printer.warn(&message));
+                self.warn(&message);
                 return self.miss_all(seen);
             }
         };
@@ -132,21 +135,19 @@ impl Import<'_> {
     }
 
     /// What the file says. One that cannot be read is begun anew: then nothing is known to be gone.
-    fn seen(&self, path: &Path) -> Result<Seen, Failure> {
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Seen::default());
-            }
-            Err(error) => {
-                let message = format!("failed to read `{}`", path.display());
-                return Err(Failure::new(Exit::Unavailable, message).cause(error));
-            }
+    fn seen(&self, path: &Path) -> Seen {
+        let read = match std::fs::read(path) {
+            Ok(bytes) => Seen::read(&bytes).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Seen::default()),
+            Err(error) => Err(error.to_string()),
         };
-        Ok(Seen::read(&bytes).unwrap_or_else(|error| {
-            let message = format!("`{}` cannot be read and is begun anew: {error}", path.display());
-            self.bar.aside(|| self.printer.warn(&message));
+        read.unwrap_or_else(|why| {
+            self.warn(&format!("`{}` cannot be read and is begun anew: {why}", path.display()));
             Seen::default()
-        }))
+        })
+    }
+
+    fn warn(&self, message: &str) {
+        self.bar.aside(|| self.printer.warn(message));
     }
 }
