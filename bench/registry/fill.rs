@@ -10,6 +10,7 @@ use package::digest::Digest;
 use registry::{Describe, Found};
 use serde_json::{Map, Value, json};
 use server::doors::Doors;
+use server::look::look;
 use server::{Blobs, Registry, Settings, Store};
 
 use crate::data::{self, Tool};
@@ -64,7 +65,8 @@ fn rows(at: usize, tool: &Tool) -> [String; 2] {
     let doors = Doors::of(&package, &manifest, None);
     let now = 1_790_000_000_000_u64 + at as u64;
     let packages = json!({"table": "packages", "row": {
-        "id": describe.id, "name": describe.name, "folded": manifest::path::folded(&describe.id),
+        "id": describe.id, "name": describe.name, "look": look(&describe.id),
+        "look_of_name": look(&describe.name),
         "namespace": registry::identity::namespace(&package), "dialect": package.dialect.name(),
         "server_name": doors.server_name, "latest": describe.version,
         "latest_beta": describe.version, "changed": at + 1

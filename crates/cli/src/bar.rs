@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use egress::{Passed, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use registry::Watch;
 
 use crate::printer::Printer;
 
@@ -15,8 +15,10 @@ const TURN: Duration = Duration::from_millis(150);
 
 /// Work of which so many bytes are known.
 const MEASURED: &str = "{msg} [{bar:30}] {bytes} of {total_bytes}";
-/// Work of which nobody knows how much it is.
+/// Work of which nobody knows how many bytes it is.
 const TURNING: &str = "{spinner} {msg} ({elapsed})";
+/// Work on things of which nobody knows how many there are.
+const COUNTED: &str = "{spinner} {msg}: {human_pos} ({elapsed})";
 
 /// How far something is. It is gone when this is dropped.
 pub(crate) struct Bar(ProgressBar);
@@ -29,12 +31,27 @@ impl Bar {
         json_wanted: bool,
         printer: Printer,
     ) -> Self {
+        let bytes = bytes.filter(|bytes| *bytes > 0);
+        let template = if bytes.is_some() { MEASURED } else { TURNING };
+        Self::drawn(doing, bytes, template, json_wanted, printer)
+    }
+
+    /// Begins to show with how many things something was done.
+    pub(crate) fn count(doing: &str, json_wanted: bool, printer: Printer) -> Self {
+        Self::drawn(doing, None, COUNTED, json_wanted, printer)
+    }
+
+    fn drawn(
+        doing: &str,
+        length: Option<u64>,
+        template: &str,
+        json_wanted: bool,
+        printer: Printer,
+    ) -> Self {
         let is_shown = printer.is_watched() && !json_wanted;
         let target =
             if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bytes = bytes.filter(|bytes| *bytes > 0);
-        let bar = ProgressBar::with_draw_target(bytes, target).with_message(doing.to_owned());
-        let template = if bytes.is_some() { MEASURED } else { TURNING };
+        let bar = ProgressBar::with_draw_target(length, target).with_message(doing.to_owned());
         // One that cannot be read would be drawn in the library's own way.
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> ").tick_chars("|/-\\ "));
@@ -49,7 +66,19 @@ impl Bar {
     /// Goes on with each byte that passes.
     pub(crate) fn watch(&self) -> Watch {
         let bar = self.0.clone();
-        Watch::new(move |bytes| bar.inc(bytes))
+        Watch::new(move |passed| match passed {
+            // What a package is wrapped in on its way is not counted.
+            Passed::Bytes(bytes) => {
+                let most = bar.length().unwrap_or(u64::MAX);
+                bar.set_position((bar.position() + bytes).min(most));
+            }
+            Passed::Again => bar.reset(),
+        })
+    }
+
+    /// One thing more is done.
+    pub(crate) fn done_one(&self) {
+        self.0.inc(1);
     }
 
     /// Says something beside it: it steps aside meanwhile.
@@ -60,6 +89,9 @@ impl Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
+        // Whatever came since the last turn is shown too.
+        self.0.disable_steady_tick();
+        self.0.tick();
         self.0.finish_and_clear();
     }
 }
@@ -69,8 +101,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_to_draw_can_be_read() {
-        for template in [MEASURED, TURNING] {
+    fn all_ways_to_draw_can_be_read() {
+        for template in [MEASURED, TURNING, COUNTED] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

@@ -141,6 +141,42 @@ fn a_folder_is_tested_signed_and_published_in_one_go() {
     assert_eq!(desk.haft(&["publish", "text-stats"]).code, 2);
 }
 
+/// Nobody is asked for a passphrase for what is not published anyway.
+#[test]
+fn a_passphrase_is_asked_for_after_the_tests() {
+    let desk = Desk::new();
+    let served = Served::at(&desk.path("served"), &[]);
+    join(&desk, &served, "team", "served");
+    example(&desk, "text-stats");
+    let made =
+        desk.haft_with(&["key", "new", "alice", "--passphrase-stdin"], Some("open sesame\n"));
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let test = desk.path("text-stats/tests/stats.test.json");
+    let text = std::fs::read_to_string(&test).unwrap();
+    std::fs::write(&test, text.replace("\"words\": 3", "\"words\": 4")).unwrap();
+    let publish = ["publish", "text-stats", "--passphrase-stdin"];
+    for passphrase in ["open sesame\n", "wrong\n"] {
+        let failed = desk.haft_with(&publish, Some(passphrase));
+        fails(&failed, 1, "$.words is 3, expected 4");
+        assert!(!failed.stderr.contains("Signed"), "{}", failed.stderr);
+    }
+    std::fs::write(&test, text).unwrap();
+    let wrong = desk.haft_with(&publish, Some("wrong\n"));
+    assert!(wrong.stderr.contains("1 passed, 0 failed") && wrong.code != 0, "{}", wrong.stderr);
+    assert_eq!(served.get("/v1/tools")["total"], 0, "nothing was published");
+    let done = desk.haft_with(&publish, Some("open sesame\n"));
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let told = served.get("/v1/tools/demo.text.stats");
+    assert_eq!(
+        told["tests"]["reported"]["sha256"], told["sha256"],
+        "what was tested is what is there"
+    );
+    assert_eq!(told["signature"]["state"], "valid", "{told}");
+    // A key that is not there is told before anything is run.
+    let missing = desk.haft(&["publish", "text-stats", "--key", "bob"]);
+    assert!(missing.code != 0 && !missing.stderr.contains("passed"), "{}", missing.stderr);
+}
+
 #[test]
 fn of_a_tool_that_is_only_asked_no_walls_are_told() {
     let desk = Desk::with_alice();

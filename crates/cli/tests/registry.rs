@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::served::Served;
 use common::{Desk, Ran, repository};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What it answers, head and all.
 fn get(served: &Served, path: &str) -> String {
@@ -77,7 +77,16 @@ fn a_package_is_published_found_yanked_and_offered_again() {
         with_token(&desk, token, &["yank", &what, "--reason", "loses data", "--registry", url]);
     assert_eq!(yank.code, 0, "{}", yank.stderr);
     assert_eq!(desk.done(&search).json()["total"], 0);
-    assert!(get(&served, &format!("/v1/tools/{id}/versions")).contains("loses data"));
+    let versions = || get(&served, &format!("/v1/tools/{id}/versions"));
+    assert!(versions().contains("loses data") && !versions().contains("yankSecurity"));
+    let mark = ["yank", &what, "--reason", "leaks keys", "--security", "--registry", url, "--json"];
+    let marked = with_token(&desk, token, &mark).json();
+    assert_eq!((&marked["yanked"], &marked["security"]), (&json!(true), &json!(true)));
+    assert!(versions().contains("yankSecurity"));
+    let fetched = desk.done(&["registry", "get", &what, "-o", "got.mcpkg", "--registry", url]);
+    assert!(fetched.stderr.contains("taken back for security: leaks keys"), "{}", fetched.stderr);
+    let both = [&mark[..], &["--undo"]].concat();
+    assert_eq!(with_token(&desk, token, &both).code, 2, "what is offered again has no mark");
     let undo = with_token(&desk, token, &["yank", &what, "--undo", "--registry", url]);
     assert_eq!(undo.code, 0, "{}", undo.stderr);
     assert_eq!(desk.done(&search).json()["total"], 1);

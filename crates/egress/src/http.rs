@@ -11,6 +11,7 @@ mod error;
 mod guard;
 mod incoming;
 mod message;
+mod outgoing;
 mod redirect;
 
 use std::fmt;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Proxy};
+use reqwest::{Body, Certificate, Proxy};
 use tokio::time::{Instant, timeout_at};
 
 pub use challenge::{Challenge, challenges};
@@ -34,6 +35,7 @@ use crate::limits::Limits;
 use crate::resolve::Resolve;
 use crate::rules::{Refusal, Rules};
 use guard::{Guard, Lookups};
+use outgoing::Outgoing;
 use redirect::Next;
 
 /// What we call ourselves.
@@ -185,7 +187,10 @@ impl Client {
         let sending = self.inner.request(request.method.clone(), request.url.clone());
         let sending = sending.headers(request.headers.clone());
         let sending = match &request.body {
-            Some(body) => sending.body(body.clone()),
+            Some(body) => match request.watch.clone() {
+                Some(watch) => sending.body(Body::wrap(Outgoing::new(body.clone(), watch))),
+                None => sending.body(body.clone()),
+            },
             None => sending,
         };
         let response = sending.send().await.map_err(|error| SendError::before(error, target))?;

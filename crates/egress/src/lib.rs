@@ -34,6 +34,7 @@
 //! | [`proxy`] | all that one program reaches |
 //! | [`background`] | the same on a thread of its own |
 //! | [`environment`] | the variables that send a program to the proxy |
+//! | [`watch`] | who is told how far long work is |
 //! | [`http`] | requests of our own, by the same rules |
 //!
 //! What is absent: a tool's TLS is never opened and credentials are never added to what it sends, nothing is
@@ -62,6 +63,7 @@ pub mod rules;
 mod socks;
 mod stream;
 mod tunnel;
+pub mod watch;
 
 pub use attempt::{Attempt, Outcome, Stage};
 pub use background::Running;
@@ -69,3 +71,4 @@ pub use host::{Host, Name, Port, Target};
 pub use limits::Limits;
 pub use proxy::{Ends, Proxy};
 pub use rules::{Decision, Reach, Refusal, Rule, Rules};
+pub use watch::{Passed, Watch};

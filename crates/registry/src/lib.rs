@@ -20,7 +20,6 @@
 //! | [`import`] | what others hold, made into packages |
 //! | [`mod@read`] | bytes from outside, read strictly |
 //! | `link` | where a list goes on |
-//! | [`watch`] | who is told how far long work is |
 //! | [`client`] | registries asked from somewhere else |
 //! | [`catalog`] | tools that somebody lists without running a registry |
 
@@ -41,7 +40,6 @@ pub mod read;
 pub mod server_json;
 pub mod tested;
 pub mod versions;
-pub mod watch;
 
 pub use access::{
     Exchange, Given, NewPublisher, NewToken, Owners, Provenance, Publisher, Publishers, Token,
@@ -55,4 +53,3 @@ pub use find::{Counted, Found, Page, Providers, Tags};
 pub use read::{Unreadable, read};
 pub use tested::{TestReport, TestedCase, Tests};
 pub use versions::{Outcome, Published, Version, Versions, Yank};
-pub use watch::Watch;

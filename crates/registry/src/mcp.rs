@@ -62,6 +62,13 @@ pub struct Meta {
     pub others: Map<String, Value>,
 }
 
+impl Meta {
+    /// What stands here of ours.
+    pub const OURS: &'static str = "haft.registry/package";
+    /// Among that: whether the version was taken back for security.
+    pub const SECURITY: &'static str = "yankSecurity";
+}
+
 /// What every registry knows of a version of a server. Moments are in the form of RFC 3339.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

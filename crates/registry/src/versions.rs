@@ -45,6 +45,9 @@ pub struct Version {
     /// The id of the token it was taken back with; those are told who may publish or review it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yanked_by: Option<String>,
+    /// Whether it endangers those who have it.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub yank_security: bool,
     /// What its signatures came to when it was published.
     pub signature: String,
     /// Where it stands; others than ours do not say.
@@ -116,15 +119,30 @@ pub struct Yank {
     /// The reason, which everybody is shown.
     #[serde(default)]
     pub reason: String,
+    /// Whether it endangers those who have it: then they should not wait before they leave it.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub security: bool,
 }
 
 impl Yank {
     /// What stands in the header for a reason that nobody gave.
     pub const NO_REASON: &str = "yes";
+    /// What stands in the other header where it is for security.
+    pub const SECURITY: &str = "security";
+
+    /// A reason that is none of security.
+    pub fn because(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), security: false }
+    }
 }
 
 impl Checked for Yank {
     fn check(&self) -> Result<(), Fault> {
         check_reason(&self.reason)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_not(mark: &bool) -> bool {
+    !mark
 }

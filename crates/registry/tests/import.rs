@@ -44,7 +44,7 @@ fn told(item: &Item) -> String {
         Ok(bytes) => bytes.clone(),
         Err(NoPackage::Skipped(why)) => return format!("skipped: {why}"),
         Err(NoPackage::Refused(why)) => return format!("refused: {why}"),
-        Err(NoPackage::Deleted(deleted)) => return format!("deleted: {}", deleted.why),
+        Err(NoPackage::Deleted(deleted)) => return format!("deleted: {}", deleted.why.reason),
     };
     if bytes.starts_with(b"{") {
         return "a bundle".to_owned();

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use egress::Watch;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -20,7 +21,6 @@ use object_store::{
     PutMode, PutOptions, RetryConfig,
 };
 use package::digest::{Digest, Hasher};
-use registry::Watch;
 
 use crate::traces::{self, Place};
 

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use package::digest::Digest;
-use registry::Channel;
+use registry::{Channel, Yank};
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
 pub use error::{ChangeError, MakeTokenError, OpenError};
@@ -253,13 +253,13 @@ impl Registry {
         Ok(Some(bytes))
     }
 
-    /// Takes back a version, or offers it again: then there is no reason.
+    /// Takes back a version, or offers it again: then there is no yank.
     pub async fn yank(
         &self,
         token: &Token,
         asked: &str,
         version: &str,
-        reason: Option<&str>,
+        yank: Option<&Yank>,
     ) -> Result<(), ChangeError> {
         let found = |error| match error {
             FindError::Store(error) => ChangeError::Store(error),
@@ -267,7 +267,7 @@ impl Registry {
         };
         let (id, namespace) = self.store.resolve(asked).await.map_err(found)?;
         self.check(token, Action::Publish, &id, [namespace.as_str()]).await?;
-        let done = self.store.yank(&id, version, reason, token, now()).await.map_err(found)?;
+        let done = self.store.yank(&id, version, yank, token, now()).await.map_err(found)?;
         if let Yanked::Held(by) = done {
             return Err(ChangeError::Held(by));
         }

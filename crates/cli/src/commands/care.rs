@@ -10,7 +10,7 @@ use server::blobs::BlobError;
 use server::care::CareError;
 use server::care::backup::backup as make_backup;
 use server::care::check::{Finding, check as look};
-use server::care::gc::{Mode, collect};
+use server::care::gc::{Mode, Step, collect};
 use server::care::restore::{Others, restore as bring_back};
 
 use super::count;
@@ -154,8 +154,9 @@ pub(super) fn gc(args: &GcArgs, home: &Home, json_wanted: bool, printer: Printer
     let collected = owner::runtime()?.block_on(async {
         let store = open_existing(&args.stores.database, home).await?;
         let blobs = open_existing_blobs(&args.stores.blobs, home)?;
-        let bar = Bar::begin("Looking for unused files", None, json_wanted, printer);
-        let tell = |digest: package::digest::Digest, size: u64| {
+        let bar = Bar::count("Looking for unused files", json_wanted, printer);
+        let tell = |step: Step| {
+            let Step::Goes(digest, size) = step else { return bar.done_one() };
             if json_wanted {
                 files.push(json!({"sha256": digest.to_string(), "size": size}));
             } else {

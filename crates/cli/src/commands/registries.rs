@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use registry::Yank;
 use registry::client::list::Kind;
 use registry::client::many::Place;
 use registry::client::{FindError, Listed, Registries, Token};
@@ -289,9 +290,11 @@ pub(super) fn get(
         }
     })?;
     let describe = &fetched.described.describe;
-    if let Some(reason) = &fetched.described.yanked {
+    let yanked = fetched.described.yanked.as_ref();
+    if let Some(Yank { reason, security }) = yanked {
+        let mark = if *security { " for security" } else { "" };
         let why = if reason.is_empty() { String::new() } else { format!(": {}", line(reason)) };
-        printer.warn(&format!("this version was taken back{why}"));
+        printer.warn(&format!("this version was taken back{mark}{why}"));
     }
     let path = args.output.clone().unwrap_or_else(|| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' };
@@ -304,7 +307,8 @@ pub(super) fn get(
         "version": describe.version,
         "path": path.to_string_lossy(),
         "sha256": fetched.digest.to_string(),
-        "yanked": fetched.described.yanked,
+        "yanked": yanked.map(|yank| &yank.reason),
+        "yanked_for_security": yanked.is_some_and(|yank| yank.security),
     });
     let shown = format!(
         "{} {} from {}  (sha256:{})",

@@ -14,7 +14,7 @@ use crate::remote::{self, Known, Which};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The version is not found any more and never the latest; who has it in a lock can still download it, and is told the reason.\n\nExamples:\n  haft yank demo.echo@0.1.0 --reason \"loses data\"\n  haft yank demo.echo@0.1.0 --undo"
+    after_help = "The version is not found any more and never the latest; who has it in a lock can still download it, and is told the reason.\n\nExamples:\n  haft yank demo.echo@0.1.0 --reason \"loses data\"\n  haft yank demo.echo@0.1.0 --reason \"sends keys to its author\" --security\n  haft yank demo.echo@0.1.0 --undo"
 )]
 pub(crate) struct YankArgs {
     /// The version, as ID@VERSION
@@ -23,6 +23,9 @@ pub(crate) struct YankArgs {
     /// Why, for everybody to read
     #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "undo")]
     reason: String,
+    /// It endangers those who have it: they are told so, wherever they are told that it was taken back
+    #[arg(long, conflicts_with = "undo")]
+    security: bool,
     /// Offer it again
     #[arg(long)]
     undo: bool,
@@ -48,17 +51,20 @@ pub(crate) fn run(
     printer: Printer,
 ) -> Outcome {
     let (id, version) = &args.version;
-    let yank = Yank { reason: args.reason.clone() };
+    let yank = Yank { reason: args.reason.clone(), security: args.security };
     yank.check().map_err(|fault| Failure::invalid(fault.to_string()))?;
     let remote = Known::new(home, ask)?.one(&args.which)?;
-    let reason = (!args.undo).then_some(args.reason.as_str());
-    let yanked = owner::runtime()?.block_on(remote.yank(id, version, reason));
+    let yank = (!args.undo).then_some(&yank);
+    let yanked = owner::runtime()?.block_on(remote.yank(id, version, yank));
     yanked.map_err(|error| remote::failed(remote.name(), &error))?;
     if json_wanted {
-        printer.json(&json!({"id": id, "version": version, "yanked": !args.undo}))?;
+        let (yanked, security) = (!args.undo, args.security);
+        let done = json!({"id": id, "version": version, "yanked": yanked, "security": security});
+        printer.json(&done)?;
     } else {
         let done = if args.undo { "Offered again:" } else { "Yanked" };
-        printer.note(&format!("{done} {} {}", line(id), line(version)));
+        let mark = if args.security { " for security" } else { "" };
+        printer.note(&format!("{done} {} {}{mark}", line(id), line(version)));
     }
     Ok(Exit::Done)
 }

@@ -9,6 +9,7 @@ use reqwest::header::{
 use reqwest::{Method, StatusCode, Url};
 
 use super::error::SendError;
+use crate::watch::Watch;
 
 /// A request of ours. Headers whose values are marked as sensitive are secrets: no other origin is told them.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct Request {
     pub headers: HeaderMap,
     /// What is sent along.
     pub body: Option<Vec<u8>>,
+    /// Is told of that as it is sent.
+    pub watch: Option<Watch>,
     /// How long all of it may take, redirects and the response's body included.
     pub within: Duration,
     /// The largest body that is read.
@@ -63,6 +66,7 @@ impl Request {
                 HeaderValue::from_static("identity"),
             )]),
             body: None,
+            watch: None,
             within: Self::WITHIN,
             most: Self::MOST,
             redirects: Self::REDIRECTS,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use egress::Rules;
+use egress::Watch;
 use egress::http::{
     Client, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, SetupError, StatusCode,
     Url,
@@ -21,10 +22,11 @@ use crate::channel::Channel;
 use crate::error::ErrorBody;
 use crate::link;
 use crate::versions::Yank;
-use crate::watch::Watch;
 
 /// Says that a version was taken back, and why.
 const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
+/// Says what it was taken back for, where that is more than its reason.
+const YANKED_FOR: HeaderName = HeaderName::from_static("haft-yanked-for");
 /// After how many answers, on average, what was used longest ago is looked for.
 const PRUNED_EVERY: u32 = 32;
 /// The longest tag that is kept and sent back.
@@ -81,7 +83,7 @@ pub struct Answer {
     /// What was answered.
     pub body: Vec<u8>,
     /// Why what it is about was taken back.
-    pub yanked: Option<String>,
+    pub yanked: Option<Yank>,
     /// Where it goes on.
     pub next: Option<Url>,
 }
@@ -181,9 +183,9 @@ impl Fetcher {
     }
 
     /// Keeps what another address is known to answer, unless that is kept already.
-    pub(super) fn note(&self, url: &Url, body: &[u8], yanked: Option<&str>) {
+    pub(super) fn note(&self, url: &Url, body: &[u8], yanked: Option<&Yank>) {
         if self.cache.answer(url.as_str()).is_none_or(|kept| kept.body != body) {
-            let yanked = yanked.map(str::to_owned);
+            let yanked = yanked.cloned();
             let kept = Kept { tag: None, yanked, next: None, body: body.to_vec() };
             let _kept_next_time = self.cache.keep_answer(url.as_str(), &kept);
         }
@@ -212,6 +214,9 @@ impl Fetcher {
         }
         let mut failures = 0;
         loop {
+            if let Some(watch) = request.watch.as_ref().filter(|_| failures > 0) {
+                watch.again();
+            }
             let sent = self.client.send(request.clone()).await;
             let failed = match sent {
                 Ok(response) => match check_status(response) {
@@ -266,11 +271,14 @@ pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> F
 }
 
 /// Why the version that an answer is about was taken back; nothing where no reason was given.
-fn yanked(headers: &HeaderMap) -> Option<String> {
+fn yanked(headers: &HeaderMap) -> Option<Yank> {
     let text = headers.get(YANKED)?.to_str().ok()?;
-    if text == Yank::NO_REASON {
-        return Some(String::new());
-    }
-    let reason = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
-    Some(clip(&reason, limits::LINE / 4))
+    let security = headers.get(YANKED_FOR).is_some_and(|what| what == Yank::SECURITY);
+    let reason = if text == Yank::NO_REASON {
+        String::new()
+    } else {
+        let reason = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+        clip(&reason, limits::LINE / 4)
+    };
+    Some(Yank { reason, security })
 }

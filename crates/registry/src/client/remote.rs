@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
+use egress::Watch;
 use egress::http::{HeaderName, HeaderValue, Method, Url};
 use package::archive::{Archive, Trailer};
 use package::bundle::{self, BundleError};
@@ -11,6 +12,7 @@ use package::limits::Limits as PackageLimits;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::address::Address;
 use super::bounds;
 use super::download;
 use super::error::FetchError;
@@ -24,7 +26,6 @@ use crate::find::Page;
 use crate::read::{Checked, Unreadable, read};
 use crate::tested::TestReport;
 use crate::versions::{Published, Versions, Yank};
-use crate::watch::Watch;
 
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +46,7 @@ pub struct Described {
     /// What is said.
     pub describe: Describe,
     /// Why it was taken back, where it was.
-    pub yanked: Option<String>,
+    pub yanked: Option<Yank>,
 }
 
 /// A package file, and what is said of it.
@@ -77,7 +78,12 @@ impl Remote {
         &self.name
     }
 
-    /// The same, which tells of the bytes of packages as they arrive.
+    /// Where it is.
+    pub fn address(&self) -> &Address {
+        self.fetcher.address()
+    }
+
+    /// The same, which tells of the bytes of packages as they arrive or are sent.
     pub fn watched(mut self, watch: Watch) -> Self {
         self.fetcher.watch = watch;
         self
@@ -135,7 +141,7 @@ impl Remote {
         if version.is_none() {
             // Who names this version later, and asks nobody, finds it too.
             let url = self.url(&["tools", id, "versions", &describe.version]);
-            self.fetcher.note(&url, &body, yanked.as_deref());
+            self.fetcher.note(&url, &body, yanked.as_ref());
         }
         Ok((Described { describe, yanked }, body))
     }
@@ -267,7 +273,7 @@ impl Remote {
         if let Ok(kind) = HeaderValue::try_from(kind) {
             request.headers.insert(HeaderName::from_static("content-type"), kind);
         }
-        request.body = Some(body);
+        (request.body, request.watch) = (Some(body), Some(self.fetcher.watch.clone()));
         let response = self.fetcher.send(&request, Again::Freely).await?;
         let published: Published =
             read(&response.body).map_err(|error| FetchError::Unreadable("answer", error))?;
@@ -278,22 +284,22 @@ impl Remote {
         Ok(published)
     }
 
-    /// Takes back a version, or offers it again: then there is no reason.
+    /// Takes back a version, or offers it again: then there is no yank.
     pub async fn yank(
         &self,
         id: &str,
         version: &str,
-        reason: Option<&str>,
+        yank: Option<&Yank>,
     ) -> Result<(), FetchError> {
         bounds::check_id(id)?;
         bounds::check_version(version)?;
         self.check_token()?;
         let limits = self.fetcher.settings.limits;
         let url = self.url(&["tools", id, "versions", version, "yank"]);
-        let method = if reason.is_some() { Method::POST } else { Method::DELETE };
+        let method = if yank.is_some() { Method::POST } else { Method::DELETE };
         let mut request = self.fetcher.request(method, url, limits.refusal, limits.within);
-        if let Some(reason) = reason {
-            let body = serde_json::to_vec(&Yank { reason: reason.to_owned() });
+        if let Some(yank) = yank {
+            let body = serde_json::to_vec(yank);
             request.body = Some(body.unwrap_or_default());
             let json = HeaderValue::from_static("application/json");
             request.headers.insert(HeaderName::from_static("content-type"), json);

@@ -8,12 +8,16 @@
 //! | [`servers`] | a server.json, or a list of them as a registry of the MCP world answers it |
 //! | [`mod@folder`] | packages, bundles, manifests and the `tools/` folder of a Jumith hub |
 //! | [`remote`] | a registry of the MCP world, page by page |
+//! | [`seen`] | what came from a source before |
 
 pub mod folder;
 pub mod remote;
+pub mod seen;
 pub mod servers;
 
 use package::write::{Packed, Writer};
+
+use crate::versions::Yank;
 
 /// Something that is to be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +49,7 @@ pub struct Deleted {
     /// The package that it was: nothing else is taken back because of it.
     pub package: Vec<u8>,
     /// Why, as far as that is told.
-    pub why: String,
+    pub why: Yank,
 }
 
 impl Item {

@@ -6,7 +6,8 @@ use manifest::finding::Severity;
 use serde_json::Value;
 
 use super::{Deleted, Item, NoPackage, packed};
-use crate::mcp::{Official, Server};
+use crate::mcp::{Meta, Official, Server};
+use crate::versions::Yank;
 
 /// What the manifest of a package is called that is nothing but a server.json.
 const FILE: &str = "server.json";
@@ -37,7 +38,7 @@ fn of_value(value: &Value) -> Option<Server> {
         return serde_json::from_value(value.clone()).ok();
     }
     let is_one = value.get("name").is_some_and(Value::is_string);
-    is_one.then(|| Server { server: value.clone(), meta: crate::mcp::Meta::default() })
+    is_one.then(|| Server { server: value.clone(), meta: Meta::default() })
 }
 
 fn of_entry(entry: &Server, from: &str, at: usize) -> Item {
@@ -51,7 +52,10 @@ fn of_entry(entry: &Server, from: &str, at: usize) -> Item {
         (Err(why), None) => Err(NoPackage::Refused(why)),
         (Ok(package), Some(official)) => {
             let why = official.status_message.as_deref().unwrap_or_default();
-            let why = why.chars().filter(|c| !c.is_control()).take(Official::MESSAGE).collect();
+            let reason = why.chars().filter(|c| !c.is_control()).take(Official::MESSAGE).collect();
+            let ours = entry.meta.others.get(Meta::OURS);
+            let security = ours.is_some_and(|ours| ours[Meta::SECURITY] == true);
+            let why = Yank { reason, security };
             Err(NoPackage::Deleted(Deleted { package, why }))
         }
         (Err(_), Some(_)) => Err(NoPackage::Skipped("it was deleted there".to_owned())),
@@ -127,7 +131,7 @@ mod tests {
             .collect();
         assert_eq!(kinds, ["made", "refused", "refused", "made", "deleted", "skipped"]);
         let package = of_server(&weather()).unwrap();
-        let deleted = Deleted { package, why: "it rains".to_owned() };
+        let deleted = Deleted { package, why: Yank::because("it rains") };
         assert_eq!(items[4].package, Err(NoPackage::Deleted(deleted)));
         let listed = Some(("com.example/weather".to_owned(), "1.0.0".to_owned()));
         assert_eq!((&items[4].listed, &items[5].listed), (&listed, &None));

@@ -1,7 +1,10 @@
 //! Registries that lie, flood, point elsewhere, or have a bad moment.
 
-use registry::Channel;
+use std::sync::{Arc, Mutex};
+
+use egress::{Passed, Watch};
 use registry::client::{FetchError, Kind, Question, Remote};
+use registry::{Channel, Yank};
 use serde_json::{Value, json};
 
 use crate::stand_in::{Asked, Desk, Packed, Reply, StandIn, wait};
@@ -164,18 +167,26 @@ fn a_publish_is_sent_again_and_a_yank_is_not() {
     });
     let desk = Desk::new();
     let remote = |url: &str| Remote::new("r", desk.fetcher(url, Some("haft_x")));
-    wait(remote(&registry.url).publish(bytes.clone(), None, Channel::Stable)).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let watch = Watch::new(move |passed| heard.lock().unwrap().push(passed));
+    let watched = remote(&registry.url).watched(watch);
+    wait(watched.publish(bytes.clone(), None, Channel::Stable)).unwrap();
+    // Who watches sees it leave, and begin anew.
+    let once = Passed::Bytes(bytes.len() as u64);
+    assert_eq!(*told.lock().unwrap(), [once, Passed::Again, once]);
     let asked = registry.asked();
     assert_eq!(asked.len(), 2);
     assert!(asked.iter().all(|asked| asked.method == "POST" && asked.body == bytes));
     let registry = StandIn::new(|_, _| Reply::new(204, "xxxxx").cut(0));
-    let yanked = wait(remote(&registry.url).yank("demo.echo", "0.1.0", Some("bad")));
+    let yanked =
+        wait(remote(&registry.url).yank("demo.echo", "0.1.0", Some(&Yank::because("bad"))));
     assert_eq!(registry.paths().len(), 1, "{yanked:?}");
     let registry = StandIn::new(|_, number| match number {
         0 => Reply::new(429, "").with("retry-after", "0"),
         _ => Reply::new(204, ""),
     });
-    wait(remote(&registry.url).yank("demo.echo", "0.1.0", Some("bad"))).unwrap();
+    wait(remote(&registry.url).yank("demo.echo", "0.1.0", Some(&Yank::because("bad")))).unwrap();
     assert_eq!(registry.paths().len(), 2);
 }
 
@@ -204,11 +215,18 @@ fn an_answer_that_did_not_change_is_not_sent_again() {
     let again = wait(desk.remote(&registry.url).describe("demo.echo", None)).unwrap();
     assert_eq!(first.describe, again.describe);
     // It was taken back meanwhile, which offline is known too.
-    assert_eq!((first.yanked.as_deref(), again.yanked.as_deref()), (None, Some("loses data")));
-    let without =
-        StandIn::new(|_, _| Reply::json(&Packed::new(1).describe).with("haft-yanked", "yes"));
-    let yanked = wait(desk.remote(&without.url).describe("demo.echo", None)).unwrap().yanked;
-    assert_eq!(yanked.as_deref(), Some(""), "it was taken back without a reason");
+    assert_eq!((&first.yanked, &again.yanked), (&None, &Some(Yank::because("loses data"))));
+    let without = StandIn::new(|_, number| match number {
+        0 => {
+            Reply::json(&Packed::new(1).describe).with("haft-yanked", "yes").with("etag", "W/\"2\"")
+        }
+        1 => Reply::new(304, "").with("haft-yanked", "yes").with("haft-yanked-for", "security"),
+        _ => Reply::new(304, ""),
+    });
+    let yanked = || wait(desk.remote(&without.url).describe("demo.echo", None)).unwrap().yanked;
+    assert_eq!(yanked(), Some(Yank::because("")), "it was taken back without a reason");
+    let security = Some(Yank { security: true, ..Yank::default() });
+    assert_eq!((yanked(), yanked()), (security.clone(), security), "the mark alone is new");
     let third = wait(desk.remote(&registry.url).describe("demo.echo", None)).unwrap();
     assert_eq!(third, again, "what does not change need not be told again");
     let (desk, url) = (desk.offline(), registry.url.clone());

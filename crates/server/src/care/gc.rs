@@ -30,6 +30,15 @@ pub enum Mode {
     Name,
 }
 
+/// What is told while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// One file more was looked at.
+    Looked,
+    /// The file of this digest, and so many bytes, goes.
+    Goes(Digest, u64),
+}
+
 /// What was found and removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
@@ -45,13 +54,13 @@ pub struct Collected {
     pub unfinished: u64,
 }
 
-/// Removes what is older than the grace. Each file that goes is told, with its size.
+/// Removes what is older than the grace. Each file is told as it is looked at, and each that goes.
 pub async fn collect(
     store: &Store,
     blobs: &Blobs,
     grace: Duration,
     mode: Mode,
-    mut tell: impl FnMut(Digest, u64),
+    mut tell: impl FnMut(Step),
 ) -> Result<Collected, CareError> {
     // Of another registry's database no version has any of these files.
     blobs.check_bound(store.id()).await?;
@@ -65,6 +74,7 @@ pub async fn collect(
         let is_end = next.is_none();
         if let Some(Listed::Blob { digest, size, modified }) = next {
             collected.files += 1;
+            tell(Step::Looked);
             if modified <= before {
                 batch.push((digest, size));
             } else {
@@ -94,7 +104,7 @@ pub async fn collect(
                 }
                 collected.removed += 1;
                 collected.bytes += size;
-                tell(digest, size);
+                tell(Step::Goes(digest, size));
             }
         }
         if is_end {

@@ -2,11 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use registry::Yank;
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
 use sqlx::{Any, AssertSqlSafe, Row};
 
 use super::each::Read;
+use super::yanks::yank_of;
 use super::{Store, StoreError, asking, read, stored};
 
 /// A version of a server of the MCP world.
@@ -29,7 +31,7 @@ pub struct ServerRow {
     /// When it was published, reviewed, taken back or offered again.
     pub updated_at: u64,
     /// Why it was taken back, if it was.
-    pub yanked: Option<String>,
+    pub yanked: Option<Yank>,
     /// Whether it is the highest that is offered.
     pub is_latest: bool,
 }
@@ -102,7 +104,7 @@ impl Store {
     ) -> Result<Read<ServerRow>, StoreError> {
         let mut asked = Words::new(
             "SELECT p.server_name, p.id, p.dialect, v.version, v.digest, v.server, v.published_at, \
-             v.updated_at, v.yanked_at, v.yank_reason, p.latest FROM ",
+             v.updated_at, v.yanked_at, v.yank_reason, v.yank_security, p.latest FROM ",
         );
         // `SQLite` begins with the table on the left: by name, or by when it was changed.
         let by_change = query.updated_since.is_some() && query.names.is_none();
@@ -290,9 +292,7 @@ impl Words {
 }
 
 fn server_of(row: &AnyRow) -> Result<ServerRow, sqlx::Error> {
-    let yanked_at: Option<i64> = row.try_get(8)?;
-    let reason: Option<String> = row.try_get(9)?;
-    let (version, latest): (String, Option<String>) = (row.try_get(3)?, row.try_get(10)?);
+    let (version, latest): (String, Option<String>) = (row.try_get(3)?, row.try_get(11)?);
     Ok(ServerRow {
         name: row.try_get(0)?,
         id: row.try_get(1)?,
@@ -301,7 +301,7 @@ fn server_of(row: &AnyRow) -> Result<ServerRow, sqlx::Error> {
         server: row.try_get(5)?,
         published_at: read(row.try_get(6)?),
         updated_at: read(row.try_get(7)?),
-        yanked: yanked_at.map(|_| reason.unwrap_or_default()),
+        yanked: yank_of(row, 8)?,
         is_latest: latest.as_deref() == Some(version.as_str()),
         version,
     })

@@ -6,8 +6,9 @@ INSERT INTO feed (number) VALUES (0);
 CREATE TABLE packages (
     id TEXT NOT NULL PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
-    -- The id as it looks to systems that see no difference between letters of either case.
-    folded TEXT NOT NULL UNIQUE,
+    -- What the id and the name look like: nobody has one that people take for another's.
+    look TEXT NOT NULL UNIQUE,
+    look_of_name TEXT NOT NULL UNIQUE,
     namespace TEXT NOT NULL,
     dialect TEXT NOT NULL,
     -- Its name in the MCP world, where it is a server.
@@ -43,6 +44,8 @@ CREATE TABLE versions (
     published_at BIGINT NOT NULL,
     yanked_at BIGINT,
     yank_reason TEXT,
+    -- 1 where it endangers those who have it.
+    yank_security BIGINT,
     -- The id of the token it was taken back with, and as what: publish, admin, or operator of the registry.
     yanked_by TEXT,
     yanked_as TEXT,

@@ -1,12 +1,14 @@
 //! Publishing, and what is known of a version.
 
 use bytes::Bytes;
-use registry::{Channel, Outcome, State, Version, Versions, identity};
+use registry::{Channel, Outcome, State, Version, Versions, Yank, identity};
 use sqlx::{AnyConnection, Row};
 
 use super::removals::{self, Note};
+use super::yanks::yank_of;
 use super::{Changing, Store, StoreError, asking, read, stored};
 use crate::doors::Doors;
+use crate::look::look;
 
 /// A version that is to be published; its blob is durable already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ pub enum PublishError {
     OtherBytes(String),
     /// The package is of this other dialect.
     OtherDialect(String),
-    /// Another package, of this id, has the name, or an id that looks the same.
+    /// Another package, of this id, has the name, or a name or an id that looks the same.
     Taken(String),
     /// The package has this other name.
     OtherName(String),
@@ -94,7 +96,7 @@ pub struct Known {
     /// What runs it.
     pub runtime: String,
     /// Why it was taken back, if it was.
-    pub yanked: Option<String>,
+    pub yanked: Option<Yank>,
     /// Where it stands.
     pub channel: State,
     /// The id of the token it was published with.
@@ -162,13 +164,14 @@ impl Store {
             }
         }
         sqlx::query(
-            "INSERT INTO packages (id, name, folded, namespace, dialect, changed, server_name) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
+            "INSERT INTO packages (id, name, look, look_of_name, namespace, dialect, changed, \
+             server_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE \
              SET server_name = COALESCE(packages.server_name, excluded.server_name)",
         )
         .bind(&new.id)
         .bind(&new.name)
-        .bind(manifest::path::folded(&new.id))
+        .bind(look(&new.id))
+        .bind(look(&new.name))
         .bind(&new.namespace)
         .bind(&new.dialect)
         .bind(number)
@@ -242,7 +245,7 @@ impl Store {
         let row = match which {
             Which::Exactly(version) => sqlx::query(
                 "SELECT package, version, digest, size, describe, runtime, yanked_at, yank_reason, \
-                     channel, publisher FROM versions WHERE package = $1 AND version = $2",
+                     yank_security, channel, publisher FROM versions WHERE package = $1 AND version = $2",
             )
             .bind(id)
             .bind(version)
@@ -252,13 +255,15 @@ impl Store {
                 sqlx::query(match channel {
                     Channel::Beta => {
                         "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
-                         v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
+                         v.yanked_at, v.yank_reason, v.yank_security, v.channel, v.publisher \
+                         FROM packages p \
                          JOIN versions v ON v.package = p.id AND v.version = p.latest_beta \
                          WHERE p.id = $1"
                     }
                     Channel::Stable => {
                         "SELECT v.package, v.version, v.digest, v.size, v.describe, v.runtime, \
-                         v.yanked_at, v.yank_reason, v.channel, v.publisher FROM packages p \
+                         v.yanked_at, v.yank_reason, v.yank_security, v.channel, v.publisher \
+                         FROM packages p \
                          JOIN versions v ON v.package = p.id AND v.version = p.latest \
                          WHERE p.id = $1"
                     }
@@ -271,8 +276,6 @@ impl Store {
         let row = row.map_err(StoreError::query(FIND))?.ok_or(FindError::NoVersion)?;
         let text = |column: usize| row.try_get(column).map_err(StoreError::query(FIND));
         let number = |column: usize| row.try_get(column).map_err(StoreError::query(FIND));
-        let yanked_at: Option<i64> = row.try_get(6).map_err(StoreError::query(FIND))?;
-        let reason: Option<String> = row.try_get(7).map_err(StoreError::query(FIND))?;
         Ok(Known {
             id: text(0)?,
             version: text(1)?,
@@ -280,9 +283,9 @@ impl Store {
             size: read(number(3)?),
             describe: Bytes::from(text(4)?),
             runtime: text(5)?,
-            yanked: yanked_at.map(|_| reason.unwrap_or_default()),
-            channel: state(&row, 8).map_err(StoreError::query(FIND))?,
-            publisher: text(9)?,
+            yanked: yank_of(&row, 6).map_err(StoreError::query(FIND))?,
+            channel: state(&row, 9).map_err(StoreError::query(FIND))?,
+            publisher: text(10)?,
         })
     }
 
@@ -306,8 +309,8 @@ impl Store {
             .map_err(StoreError::query(FIND))?
             .ok_or(FindError::NoPackage)?;
         let asked = sqlx::query(
-            "SELECT version, digest, size, published_at, yanked_at, yank_reason, signature, channel, \
-             review_reason, provenance, yanked_by FROM versions WHERE package = $1",
+            "SELECT version, digest, size, published_at, yanked_at, yank_reason, yank_security, \
+             signature, channel, review_reason, provenance, yanked_by FROM versions WHERE package = $1",
         )
         .bind(id);
         let mut versions = self.each(asked, FIND, version_of).await?.rows;
@@ -323,19 +326,21 @@ impl Store {
 
 fn version_of(row: &sqlx::any::AnyRow) -> Result<Version, sqlx::Error> {
     let yanked_at: Option<i64> = row.try_get(4)?;
-    let provenance: Option<String> = row.try_get(9)?;
+    let yank = yank_of(row, 4)?;
+    let provenance: Option<String> = row.try_get(10)?;
     Ok(Version {
         version: row.try_get(0)?,
         sha256: row.try_get(1)?,
         size: read(row.try_get(2)?),
         published_at: read(row.try_get(3)?),
-        yanked: yanked_at.is_some(),
-        yank_reason: row.try_get(5)?,
+        yanked: yank.is_some(),
         yanked_at: yanked_at.map(read),
-        yanked_by: row.try_get(10)?,
-        signature: row.try_get(6)?,
-        channel: state(row, 7)?,
-        review_reason: row.try_get(8)?,
+        yanked_by: row.try_get(11)?,
+        yank_security: yank.as_ref().is_some_and(|yank| yank.security),
+        yank_reason: yank.map(|yank| yank.reason),
+        signature: row.try_get(7)?,
+        channel: state(row, 8)?,
+        review_reason: row.try_get(9)?,
         provenance: provenance.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }
@@ -354,11 +359,12 @@ async fn check_package(
 ) -> Result<(), PublishError> {
     let rows = sqlx::query(
         "SELECT id, name, dialect FROM packages \
-         WHERE id = $1 OR name = $2 OR folded = $3 OR server_name = $4",
+         WHERE id = $1 OR name = $2 OR look = $3 OR look_of_name = $4 OR server_name = $5",
     )
     .bind(&new.id)
     .bind(&new.name)
-    .bind(manifest::path::folded(&new.id))
+    .bind(look(&new.id))
+    .bind(look(&new.name))
     .bind(new.doors.server_name.as_deref())
     .fetch_all(connection)
     .await

@@ -1,5 +1,9 @@
 //! Taking back a version, and offering it again.
 
+use registry::Yank;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
 use super::versions::{FindError, commit, next, settle};
 use super::{Store, StoreError, stored};
 use crate::store::tokens::Token;
@@ -55,13 +59,13 @@ impl Standing {
 }
 
 impl Store {
-    /// Takes back a version, or offers it again: then there is no reason. Who did so is kept, and what was taken
+    /// Takes back a version, or offers it again: then there is no yank. Who did so is kept, and what was taken
     /// back by somebody who may do more is not changed.
     pub async fn yank(
         &self,
         id: &str,
         version: &str,
-        reason: Option<&str>,
+        yank: Option<&Yank>,
         by: &Token,
         now: u64,
     ) -> Result<Yanked, FindError> {
@@ -85,12 +89,13 @@ impl Store {
         }
         sqlx::query(
             "UPDATE versions SET yanked_at = $1, yank_reason = $2, yanked_by = $3, yanked_as = $4, \
-             updated_at = $5 WHERE package = $6 AND version = $7",
+             yank_security = $5, updated_at = $6 WHERE package = $7 AND version = $8",
         )
-        .bind(reason.map(|_| stored(now)))
-        .bind(reason)
-        .bind(reason.map(|_| by.id.as_str()))
-        .bind(reason.map(|_| standing.name()))
+        .bind(yank.map(|_| stored(now)))
+        .bind(yank.map(|yank| yank.reason.as_str()))
+        .bind(yank.map(|_| by.id.as_str()))
+        .bind(yank.map(|_| standing.name()))
+        .bind(yank.map(|yank| i64::from(yank.security)))
         .bind(stored(now))
         .bind(id)
         .bind(version)
@@ -101,4 +106,15 @@ impl Store {
         commit(change, YANK).await?;
         Ok(Yanked::Done)
     }
+}
+
+/// Why a version was taken back, if it was: from the columns `yanked_at`, `yank_reason` and `yank_security`, which stand
+/// there in this order.
+pub(super) fn yank_of(row: &AnyRow, first: usize) -> Result<Option<Yank>, sqlx::Error> {
+    let at: Option<i64> = row.try_get(first)?;
+    let reason: Option<String> = row.try_get(first + 1)?;
+    let security: Option<i64> = row.try_get(first + 2)?;
+    // What is neither yes nor no is a yes, so that damage hides no danger.
+    let security = security.is_some_and(|mark| mark != 0);
+    Ok(at.map(|_| Yank { reason: reason.unwrap_or_default(), security }))
 }

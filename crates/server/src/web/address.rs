@@ -12,12 +12,17 @@ pub(super) struct Peer(pub(super) IpAddr);
 /// The most addresses of a header that are looked at.
 const MOST: usize = 50;
 
+/// Whether an address is in one of these networks.
+pub(super) fn is_among(networks: &[IpNet], address: IpAddr) -> bool {
+    networks.iter().any(|network| network.contains(&address))
+}
+
 /// From where somebody asks: the other end, or, when that is a proxy that is trusted, the last address
 /// before the trusted ones. What others write into a header is believed no further than that.
 pub(super) fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
-    let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
+    let is_trusted = |address| is_among(trusted, address);
     let mut address = peer;
-    if !is_trusted(&address) {
+    if !is_trusted(address) {
         return address;
     }
     let before = match told(headers, "x-forwarded-for", plain) {
@@ -28,7 +33,7 @@ pub(super) fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr
         // Whoever wrote what cannot be read is not known any better.
         let Some(next) = next else { return address };
         address = next;
-        if !is_trusted(&address) {
+        if !is_trusted(address) {
             return address;
         }
     }

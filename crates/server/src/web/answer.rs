@@ -9,7 +9,9 @@ use registry::Yank;
 /// The type of a package file.
 pub(super) const PACKAGE: &str = "application/zip";
 /// Says that a version was taken back, and why.
-pub(super) const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
+const YANKED: HeaderName = HeaderName::from_static("haft-yanked");
+/// Says that it was for security.
+const YANKED_FOR: HeaderName = HeaderName::from_static("haft-yanked-for");
 /// What a header cannot hold as it is.
 const NOT_PLAIN: &AsciiSet = &CONTROLS.add(b'%');
 /// The longest reason in a header, in bytes.
@@ -57,10 +59,10 @@ pub(super) fn kept(
 
 /// Says in a header that a version was taken back, and why: the beginning of a long reason, since proxies take only so
 /// much of a head. All of it is told with the versions.
-pub(super) fn mark_yanked(response: &mut Response, reason: Option<&str>) {
-    let Some(reason) = reason else { return };
+pub(super) fn mark_yanked(response: &mut Response, yank: Option<&Yank>) {
+    let Some(yank) = yank else { return };
     let mut text = String::new();
-    for c in reason.chars() {
+    for c in yank.reason.chars() {
         if text.len() > LONGEST_REASON {
             text += CUT;
             break;
@@ -72,6 +74,10 @@ pub(super) fn mark_yanked(response: &mut Response, reason: Option<&str>) {
     }
     if let Ok(value) = HeaderValue::from_str(&text) {
         response.headers_mut().insert(YANKED, value);
+    }
+    if yank.security {
+        let security = HeaderValue::from_static(Yank::SECURITY);
+        response.headers_mut().insert(YANKED_FOR, security);
     }
 }
 

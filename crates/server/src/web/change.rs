@@ -103,8 +103,8 @@ pub(super) async fn yank(
         text => registry::read(text)
             .map_err(|error| Refused::invalid(format!("the body is no reason to yank: {error}")))?,
     };
-    let reason = (method != Method::DELETE).then_some(yank.reason.as_str());
-    let done = registry.yank(&token, tool, version, reason).await;
+    let yank = (method != Method::DELETE).then_some(&yank);
+    let done = registry.yank(&token, tool, version, yank).await;
     done.map_err(|error| Refused::change(error, tool, Some(version)))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -36,7 +36,7 @@ pub(super) async fn index(
     let parameters = Parameters::read(request.uri().query())?;
     let namespace = caller::namespace(&registry, &request, named(&parameters)?)?;
     let namespace = namespace.as_deref();
-    let base = base::of(&registry, request.uri(), headers)?;
+    let base = base::of(&registry, &request)?;
     let after = after(&parameters)?;
     let most = parameters.number("limit", MAX_ENTRIES, 1, MAX_ENTRIES);
     // One more than is told shows whether there are more.
@@ -86,7 +86,7 @@ pub(super) async fn catalog(
     let namespace = namespace.as_deref();
     let after = after(&parameters)?;
     let limit = parameters.number("limit", ENTRIES, 1, ENTRIES);
-    let base = base::of(&registry, request.uri(), headers)?;
+    let base = base::of(&registry, &request)?;
     // Read before the entries are: what is told may be newer than its tag, never older.
     let change = registry.store.last_change().await?;
     let asked = format!("{change} {limit} {base} {} {after}", namespace.unwrap_or_default());

@@ -161,8 +161,8 @@ async fn share<F: Future<Output = Response>>(
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if is_asking || [Method::GET, Method::HEAD].contains(&method) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        let exposed =
-            "ETag, Link, Repr-Digest, Content-Range, Accept-Ranges, Haft-Yanked, X-Request-Id";
+        let exposed = "ETag, Link, Repr-Digest, Content-Range, Accept-Ranges, Haft-Yanked, \
+                       Haft-Yanked-For, X-Request-Id";
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
     }
     if is_asking {

@@ -19,7 +19,7 @@ use ipnet::IpNet;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use super::address::Peer;
+use super::address::{Peer, is_among};
 use super::guarded::Guarded;
 use super::progress::{PIECE, Progress};
 use crate::rate::Who;
@@ -106,8 +106,7 @@ pub async fn serve_with(
             () = &mut stop => break,
         };
         let address = peer.ip().to_canonical();
-        let is_counted =
-            !address.is_loopback() && !proxies.iter().any(|network| network.contains(&address));
+        let is_counted = !address.is_loopback() && !is_among(proxies, address);
         let most = if is_counted { patience.connections_each } else { usize::MAX };
         let Some(seat) = guests.seat(Who::at(address), most) else { continue };
         let _less_delay = stream.set_nodelay(true);

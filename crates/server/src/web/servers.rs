@@ -12,7 +12,7 @@ use chrono::{DateTime, SecondsFormat};
 use manifest::dialect::Dialect;
 use package::digest::Digest;
 use registry::mcp::{Meta, Metadata, Official, Server, ServerList};
-use registry::server_json;
+use registry::{Yank, server_json};
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Keep};
@@ -38,8 +38,6 @@ const NAMES: usize = 1_000;
 const BETWEEN: char = '\n';
 /// The word for the highest version.
 const LATEST: &str = "latest";
-/// Where we say what only we know.
-const OURS: &str = "haft.registry/package";
 
 pub(super) async fn list(
     State(registry): State<Arc<Registry>>,
@@ -49,7 +47,7 @@ pub(super) async fn list(
     let parameters = Parameters::read(request.uri().query())?;
     let (mut query, search, limit) = asked(&parameters)?;
     query.namespace = caller::namespace(&registry, &request, None)?;
-    let base = base::of(&registry, request.uri(), headers)?;
+    let base = base::of(&registry, &request)?;
     // One more than is told shows whether there are more.
     let read = match &search {
         None => registry.store.servers(&query, limit + 1).await,
@@ -120,7 +118,7 @@ pub(super) async fn one(
         ..ServerQuery::default()
     };
     let headers = request.headers();
-    let base = base::of(&registry, request.uri(), headers)?;
+    let base = base::of(&registry, &request)?;
     let Some(version) = version else {
         let mut rows = registry.store.servers(&query, VERSIONS).await.map_err(unavailable)?.rows;
         if rows.is_empty() {
@@ -246,20 +244,30 @@ fn server(row: &ServerRow, base: &str) -> Option<Server> {
     let official = Official {
         status: if row.yanked.is_some() { Official::DELETED } else { Official::ACTIVE }.to_owned(),
         status_changed_at: Some(moment(row.updated_at)),
-        status_message: row
-            .yanked
-            .as_ref()
-            .filter(|reason| !reason.is_empty())
-            .map(|reason| reason.chars().take(Official::MESSAGE).collect()),
+        status_message: row.yanked.as_ref().and_then(message),
         published_at: Some(moment(row.published_at)),
         updated_at: Some(moment(row.updated_at)),
         is_latest: row.is_latest,
     };
-    let ours = json!({
+    let mut ours = json!({
         "id": row.id, "dialect": row.dialect, "package": package, "sha256": row.digest,
     });
-    let others = Map::from_iter([(OURS.to_owned(), ours)]);
+    if row.yanked.as_ref().is_some_and(|yank| yank.security) {
+        ours[Meta::SECURITY] = true.into();
+    }
+    let others = Map::from_iter([(Meta::OURS.to_owned(), ours)]);
     Some(Server { server, meta: Meta { official: Some(official), others } })
+}
+
+/// Why a version was taken back, for those who know nothing of marks.
+fn message(yank: &Yank) -> Option<String> {
+    let text = match (yank.security, yank.reason.as_str()) {
+        (false, "") => return None,
+        (false, reason) => reason.to_owned(),
+        (true, "") => Yank::SECURITY.to_owned(),
+        (true, reason) => format!("{}: {reason}", Yank::SECURITY),
+    };
+    Some(text.chars().take(Official::MESSAGE).collect())
 }
 
 /// A moment as RFC 3339 writes it.

@@ -15,7 +15,7 @@ use package::archive::{Archive, Trailer};
 use package::contents::Contents;
 use package::digest::Digest;
 use package::limits::Limits;
-use registry::{Bundle, Describe, EntryPoint, ErrorCode};
+use registry::{Bundle, Describe, EntryPoint, ErrorCode, Yank};
 
 use super::answer::{self, Keep};
 use super::asked::{Asked, Part};
@@ -139,12 +139,14 @@ fn keep(asked: &str, known: &Known) -> Keep {
 /// What a version is never changes either, but this is where everybody learns that it was taken back: no cache
 /// between may answer without asking, and what it has is old when that changes.
 fn describe(headers: &HeaderMap, known: &Known) -> Response {
-    let yanked = known.yanked.as_deref().map(|reason| Digest::of(reason.as_bytes()));
-    let yanked = yanked.map_or_else(String::new, |reason| format!("-yanked-{reason}"));
+    let yanked = known.yanked.as_ref().map_or_else(String::new, |yank| {
+        let mark = if yank.security { Yank::SECURITY } else { "yanked" };
+        format!("-{mark}-{}", Digest::of(yank.reason.as_bytes()))
+    });
     let tag = format!("W/\"describe-{}{yanked}\"", known.digest);
     let text = || answer::json(StatusCode::OK, known.describe.clone());
     let mut response = answer::kept(headers, &tag, Keep::Checked, text);
-    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    answer::mark_yanked(&mut response, known.yanked.as_ref());
     response
 }
 
@@ -154,7 +156,7 @@ fn unchanged(headers: &HeaderMap, tag: &str, keep: Keep, known: &Known) -> Optio
         return None;
     }
     let mut response = answer::kept(headers, tag, keep, Response::default);
-    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    answer::mark_yanked(&mut response, known.yanked.as_ref());
     Some(response)
 }
 
@@ -199,7 +201,7 @@ async fn bundle(
     let (length, body) = (text.len(), in_pieces(text.into(), share));
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, body));
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    answer::mark_yanked(&mut response, known.yanked.as_ref());
     Ok(response)
 }
 
@@ -273,7 +275,7 @@ async fn manifest(
     let bytes = found.ok_or_else(|| Refused::no_version(&known.id, Some(&known.version)))?;
     let tag = format!("\"manifest-{}\"", Digest::of(&bytes));
     let mut response = answer::kept(headers, &tag, keep, || answer::json(StatusCode::OK, bytes));
-    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    answer::mark_yanked(&mut response, known.yanked.as_ref());
     Ok(response)
 }
 
@@ -318,7 +320,7 @@ async fn download(
         Body::from_stream(registry.blobs.stream(digest, part.clone()).await?)
     };
     let mut response = answer::kept(headers, &tag, keep, || (status, body).into_response());
-    answer::mark_yanked(&mut response, known.yanked.as_deref());
+    answer::mark_yanked(&mut response, known.yanked.as_ref());
     let file = format!("{}-{}.mcpkg", known.id.trim_start_matches("tool:"), known.version);
     let file: String = file
         .chars()

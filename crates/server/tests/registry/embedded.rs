@@ -2,8 +2,9 @@
 
 use crate::suite::world::World;
 use crate::suite::{
-    administering, care, changes, client, doors, hub, identities, lasting, pages, private, reading,
-    refusals, reviewing, tested, together, tracing, watching,
+    administering, backing_up, changes, checking, client, collecting, doors, hub, identities,
+    lasting, pages, private, reading, refusals, reviewing, tested, together, tracing, watching,
+    yanking,
 };
 use server::Blobs;
 
@@ -37,9 +38,10 @@ embedded! {
     refusals::tokens_are_bound,
     changes::a_version_never_has_two_contents,
     changes::one_id_has_one_dialect_and_no_twins,
-    changes::what_is_yanked_is_hidden_and_still_downloaded,
-    changes::what_an_administrator_takes_back_stays_so,
-    changes::what_an_operator_takes_back_only_an_operator_offers_again,
+    yanking::what_is_yanked_is_hidden_and_still_downloaded,
+    yanking::what_an_administrator_takes_back_stays_so,
+    yanking::what_an_operator_takes_back_only_an_operator_offers_again,
+    yanking::a_yank_for_security_is_told_by_every_door,
     changes::another_replica_finds_what_is_published,
     changes::a_damaged_part_breaks_no_other,
     lasting::what_was_answered_is_old_when_anything_changes,
@@ -62,16 +64,16 @@ embedded! {
     reviewing::what_is_approved_is_offered_in_its_channel,
     reviewing::what_is_refused_stays_hidden_with_its_reason,
     reviewing::a_refusal_is_not_undone_by_who_came_before_it,
-    care::a_check_names_what_is_damaged,
-    care::a_check_reads_what_every_part_has_written,
-    care::gc_removes_what_no_version_has,
-    care::a_publish_keeps_its_file_whatever_gc_does,
-    care::publishes_and_gc_at_the_same_moment_lose_nothing,
-    care::a_backup_comes_back,
-    care::files_belong_to_one_registry,
-    care::a_backup_holds_every_table,
-    care::a_file_that_two_versions_have_is_kept_once,
-    care::what_is_no_backup_is_refused,
+    checking::a_check_names_what_is_damaged,
+    checking::a_check_reads_what_every_part_has_written,
+    collecting::gc_removes_what_no_version_has,
+    collecting::a_publish_keeps_its_file_whatever_gc_does,
+    collecting::publishes_and_gc_at_the_same_moment_lose_nothing,
+    backing_up::a_backup_comes_back,
+    backing_up::files_belong_to_one_registry,
+    backing_up::a_backup_holds_every_table,
+    backing_up::a_file_that_two_versions_have_is_kept_once,
+    backing_up::what_is_no_backup_is_refused,
     watching::what_happens_is_counted_without_words_from_outside,
     watching::each_request_is_told_of_once_and_without_secrets,
     watching::a_registry_that_closes_says_that_it_is_not_ready,
@@ -97,4 +99,5 @@ embedded! {
     pages::people_are_told_in_words_and_programs_in_the_model,
     pages::a_publisher_is_shown_with_its_keys_builds_and_owners,
     pages::hostile_text_is_only_text,
+    pages::each_way_to_run_a_server_is_shown,
 }

@@ -1,6 +1,6 @@
-//! A folder, published in one go: checked, packed, signed, tested, sent.
+//! A folder, published in one go: checked, packed, tested, signed, sent.
 //!
-//! What is tested is what is sent, to the last byte: it is signed before.
+//! What is tested is what is sent: signing copies every file as it is, and adds the signature.
 
 use std::path::Path;
 
@@ -79,14 +79,6 @@ pub(super) fn run(
     printer.note(&format!("Packed {id} {version}"));
     // A key that is not there is told before anything is run, but after what is no package.
     let key = if folder.no_sign { None } else { Some(key(folder, home)?) };
-    match &key {
-        Some(key) => {
-            let signing = SignArgs::new_package(&file, key, folder.passphrase_stdin);
-            sign::sign(&signing, home, ask, printer)?;
-            printer.note(&format!("Signed as {}", line(key)));
-        }
-        None => printer.warn("it is not signed, because of --no-sign"),
-    }
     let tested = if folder.no_test {
         printer.warn("its tests were not run, because of --no-test");
         None
@@ -99,6 +91,15 @@ pub(super) fn run(
         }
         Some(tested)
     };
+    // Nobody is asked for a passphrase for what is not published.
+    match &key {
+        Some(key) => {
+            let signing = SignArgs::new_package(&file, key, folder.passphrase_stdin);
+            sign::sign(&signing, home, ask, printer)?;
+            printer.note(&format!("Signed as {}", line(key)));
+        }
+        None => printer.warn("it is not signed, because of --no-sign"),
+    }
     let published = send(remote, &file, args, tested.as_ref(), json_wanted, printer)?;
     tell(&published, tested.map(|tested| tested.json()), json_wanted, printer)
 }

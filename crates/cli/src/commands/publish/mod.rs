@@ -23,7 +23,7 @@ use tested::Tested;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A file is published as it is. A folder is checked, packed, signed with a key of yours, tested inside the walls, and published; whatever fails, nothing is published.\nThe token is read from HAFT_TOKEN, or from what `haft registry login` keeps. The same bytes again change nothing; other bytes under a published version are refused.\n\nExamples:\n  haft publish demo.echo-0.1.0.mcpkg --registry http://127.0.0.1:7070\n  haft publish ./echo --registry acme --key alice"
+    after_help = "A file is published as it is. A folder is checked, packed, tested inside the walls, signed with a key of yours, and published; whatever fails, nothing is published.\nThe token is read from HAFT_TOKEN, or from what `haft registry login` keeps. The same bytes again change nothing; other bytes under a published version are refused.\n\nExamples:\n  haft publish demo.echo-0.1.0.mcpkg --registry http://127.0.0.1:7070\n  haft publish ./echo --registry acme --key alice"
 )]
 pub(crate) struct PublishArgs {
     /// The package: .mcpkg, a bundle, or the folder of one
@@ -80,8 +80,9 @@ fn send(
         return Err(Failure::new(Exit::Conflict, message));
     }
     let report = tested.and_then(|tested| tested.to_report(container.digest));
-    let sent = remote.publish_tested(bytes, args.id.as_deref(), args.channel, report.as_ref());
-    let bar = Bar::begin("Publishing", None, json_wanted, printer);
+    let bar = Bar::begin("Publishing", Some(bytes.len() as u64), json_wanted, printer);
+    let watched = remote.clone().watched(bar.watch());
+    let sent = watched.publish_tested(bytes, args.id.as_deref(), args.channel, report.as_ref());
     let published = owner::runtime()?.block_on(sent);
     drop(bar);
     let published = published.map_err(|error| {

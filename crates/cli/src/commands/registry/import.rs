@@ -1,5 +1,6 @@
 //! `haft registry import`: what others hold, published in a registry of one's own.
 
+mod gone;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -12,7 +13,7 @@ use registry::client::error::Kind;
 use registry::client::{FetchError, Remote};
 use registry::import::remote::{Asker, PageError, Pages, Wanted, dump};
 use registry::import::{Deleted, Item, NoPackage, folder, servers};
-use registry::{Channel, Describe, Outcome as Became};
+use registry::{Channel, Describe, Outcome as Became, Published, Yank};
 use serde_json::{Value, json};
 use server::upload::Upload;
 
@@ -27,7 +28,7 @@ use told::Told;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "SOURCE is the address of an MCP registry, or of a dump of one that ends in .json; a file with a dump, a manifest, a bundle or a package; or a folder of those, also the tools/ folder of a Jumith hub. Everything is checked as any publish. The token is that of `haft publish`, and needs all namespaces that are imported. What is there already changes nothing, so an import that was broken off is simply started again. A version that the source has deleted since is yanked here.\n\nExamples:\n  haft registry import servers.json --registry http://127.0.0.1:7070 --dry-run\n  haft registry import https://mcp.example.com --latest\n  haft registry import hub/tools"
+    after_help = "SOURCE is the address of an MCP registry, or of a dump of one that ends in .json; a file with a dump, a manifest, a bundle or a package; or a folder of those, also the tools/ folder of a Jumith hub. Everything is checked as any publish. The token is that of `haft publish`, and needs all namespaces that are imported. What is there already changes nothing, so an import that was broken off is simply started again. A version that the source has deleted since is yanked here, and so are all versions of a tool that its list, read to the end, has no more.\n\nExamples:\n  haft registry import servers.json --registry http://127.0.0.1:7070 --dry-run\n  haft registry import https://mcp.example.com --latest\n  haft registry import hub/tools"
 )]
 pub(super) struct ImportArgs {
     /// What to import: an address, a file or a folder
@@ -65,11 +66,13 @@ pub(super) fn run(
     let known = Known::new(home, ask)?;
     let remote = known.one(&args.which)?;
     let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
-    let bar = Bar::begin("Importing", None, json_wanted, printer);
+    let bar = Bar::count("Importing tools", json_wanted, printer);
     let (listed, told) = (BTreeMap::new(), Told { is_only_tried: args.dry_run, ..Told::default() });
-    let mut import = Import { args, remote, json_wanted, printer, bar, listed, told };
+    let is_list = true;
+    let mut import = Import { args, remote, json_wanted, printer, bar, listed, is_list, told };
     let done = if is_address { import.address(&known) } else { import.path() };
     let done = done.and_then(|()| import.look_for_missing());
+    let done = import.remember(home, done);
     let Import { told, bar, .. } = import;
     drop(bar);
     if json_wanted {
@@ -100,6 +103,8 @@ struct Import<'i> {
     bar: Bar,
     /// The versions that the source lists, by name.
     listed: BTreeMap<String, BTreeSet<String>>,
+    /// Whether the source is nothing but a list of names and versions, each of which could be read.
+    is_list: bool,
     told: Told,
 }
 
@@ -192,8 +197,11 @@ impl Import<'_> {
     /// told and stops nothing.
     fn take(&mut self, item: Item) -> Result<(), Failure> {
         let Item { from, id, listed, package } = item;
-        if let Some((name, version)) = listed.clone() {
-            self.listed.entry(name).or_default().insert(version);
+        match listed.clone() {
+            Some((name, version)) => {
+                self.listed.entry(name).or_default().insert(version);
+            }
+            None => self.is_list = false,
         }
         let fate = match package {
             Err(NoPackage::Skipped(why)) => Fate::Skipped(why),
@@ -202,6 +210,12 @@ impl Import<'_> {
             Ok(bytes) if self.args.dry_run => self.tried(bytes, id.as_deref())?,
             Ok(bytes) => self.published(bytes, id.as_deref())?,
         };
+        self.bar.done_one();
+        self.settle(&from, fate)
+    }
+
+    /// Tells what became of one thing.
+    fn settle(&mut self, from: &str, fate: Fate) -> Result<(), Failure> {
         match fate {
             Fate::Imported(known) => {
                 self.say("imported", &told::name(&known))?;
@@ -227,35 +241,47 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Takes back what the source has taken back, where it is the very same thing.
+    /// Takes back what the source has taken back.
     fn taken_back(
         &self,
         listed: Option<&(String, String)>,
         deleted: &Deleted,
     ) -> Result<Fate, Failure> {
-        let skipped = |why: &str| Ok(Fate::Skipped(why.to_owned()));
-        let Some((name, version)) = listed else { return skipped("it was deleted there") };
+        let said = "it was deleted there";
+        let Some((name, version)) = listed else { return Ok(Fate::Skipped(said.to_owned())) };
+        let Yank { reason, security } = &deleted.why;
+        let more = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let reason = format!("deleted in {}{more}", self.source());
+        let digest = Digest::of(&deleted.package).to_string();
+        self.take_back((name, version, &digest), said, &Yank { reason, security: *security })
+    }
+
+    /// Takes back a version, where it is the very same thing: its name, the version and its digest.
+    fn take_back(
+        &self,
+        (name, version, digest): (&str, &str, &str),
+        said: &str,
+        yank: &Yank,
+    ) -> Result<Fate, Failure> {
+        let skipped = |more: &str| Ok(Fate::Skipped(format!("{said}{more}")));
         let runtime = owner::runtime()?;
         let there = match runtime.block_on(self.remote.describe(name, Some(version))) {
             Ok(there) => there,
-            Err(error) if error.kind() == Kind::NotFound => return skipped("it was deleted there"),
+            Err(error) if error.kind() == Kind::NotFound => return skipped(""),
             Err(error) => return Err(remote::failed(self.remote.name(), &error)),
         };
         if there.yanked.is_some() {
-            return skipped("it was deleted there, and is yanked here");
+            return skipped(", and is yanked here");
         }
         let Describe { id, name, version, sha256, .. } = &there.describe;
-        if *sha256 != Some(Digest::of(&deleted.package).to_string()) {
-            return skipped("it was deleted there, and something else is here");
+        if sha256.as_deref() != Some(digest) {
+            return skipped(", and something else is here");
         }
-        let known = json!({"id": id, "name": name, "version": version, "sha256": sha256});
-        if !self.args.dry_run {
-            let reason = format!("deleted in {}", self.source());
-            let reason =
-                if deleted.why.is_empty() { reason } else { format!("{reason}: {}", deleted.why) };
-            if let Err(error) = runtime.block_on(self.remote.yank(id, version, Some(&reason))) {
-                return self.refused(&error).map(Fate::Refused);
-            }
+        let known = told::known(id, name, version, digest);
+        if !self.args.dry_run
+            && let Err(error) = runtime.block_on(self.remote.yank(id, version, Some(yank)))
+        {
+            return self.refused(&error).map(Fate::Refused);
         }
         Ok(Fate::Yanked(known))
     }
@@ -265,35 +291,6 @@ impl Import<'_> {
         let source = &self.args.source;
         let file = Path::new(source).file_name().filter(|_| !source.contains("://"));
         file.map_or_else(|| source.clone(), |file| file.to_string_lossy().into_owned())
-    }
-
-    /// Tells of versions here that a source does not list which lists all versions of what it has. Who put them here is
-    /// not known, so they are left alone.
-    fn look_for_missing(&mut self) -> Result<(), Failure> {
-        let ImportArgs { latest, updated_since, cursor, .. } = self.args;
-        if *latest || updated_since.is_some() || cursor.is_some() {
-            return Ok(());
-        }
-        let runtime = owner::runtime()?;
-        for name in self.told.names() {
-            let Some(listed) = self.listed.get(&name) else { continue };
-            let here = match runtime.block_on(self.remote.versions(&name)) {
-                Ok(here) => here,
-                // It would be imported.
-                Err(error) if error.kind() == Kind::NotFound => continue,
-                Err(error) => return Err(remote::failed(self.remote.name(), &error)),
-            };
-            for one in here.versions.iter().filter(|one| !one.yanked) {
-                if !listed.contains(&one.version) {
-                    let known = json!({
-                        "id": here.id, "name": here.name, "version": one.version, "sha256": one.sha256,
-                    });
-                    self.say("missing", &told::name(&known))?;
-                    self.told.missing.push(known);
-                }
-            }
-        }
-        Ok(())
     }
 
     fn say(&self, what: &str, text: &str) -> Result<(), Failure> {
@@ -307,10 +304,8 @@ impl Import<'_> {
     fn published(&self, bytes: Vec<u8>, id: Option<&str>) -> Result<Fate, Failure> {
         match owner::runtime()?.block_on(self.remote.publish(bytes, id, Channel::Stable)) {
             Ok(published) => {
-                let known = json!({
-                    "id": published.id, "name": published.name,
-                    "version": published.version, "sha256": published.sha256,
-                });
+                let Published { id, name, version, sha256, .. } = &published;
+                let known = told::known(id, name, version, sha256);
                 Ok(match published.outcome {
                     Became::Published => Fate::Imported(known),
                     Became::Unchanged => Fate::Unchanged(known),
@@ -327,7 +322,7 @@ impl Import<'_> {
             Err(error) => return Ok(Fate::Refused(error.to_string())),
         };
         let Describe { id, name, version, sha256, .. } = &upload.describe;
-        let known = json!({"id": id, "name": name, "version": version, "sha256": sha256});
+        let known = told::known(id, name, version, sha256.as_deref().unwrap_or_default());
         match owner::runtime()?.block_on(self.remote.describe(id, Some(version))) {
             Ok(there) if there.describe.sha256 == *sha256 => Ok(Fate::Unchanged(known)),
             Ok(_) => Ok(Fate::Refused(format!("{name} {version} is published with other bytes"))),

@@ -10,6 +10,7 @@ use package::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::{Cache, make, open_to_write};
+use crate::versions::Yank;
 
 /// The longest line.
 const LONGEST_LINE: usize = 32 << 10;
@@ -22,7 +23,7 @@ pub struct Kept {
     /// What the registry calls this answer.
     pub tag: Option<String>,
     /// Why what it is about was taken back.
-    pub yanked: Option<String>,
+    pub yanked: Option<Yank>,
     /// Where it goes on.
     pub next: Option<String>,
     /// The answer.
@@ -37,7 +38,7 @@ struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tag: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    yanked: Option<String>,
+    yanked: Option<Yank>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }

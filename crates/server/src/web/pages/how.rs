@@ -3,6 +3,7 @@
 //! Commands are made for a shell and files for a client from what a stranger wrote, so every part is quoted; where a
 //! part cannot be quoted so that people see what they paste, there is no command.
 
+use manifest::dialect::Dialect;
 use manifest::model::{Acquire, Entry, Package};
 use registry::{Describe, identity};
 use serde_json::{Value, json};
@@ -17,8 +18,22 @@ pub(super) struct Way {
     pub(super) client: &'static str,
     /// What is to be known before.
     pub(super) says: String,
-    /// What is copied; where there is nothing to copy, what was said is all.
-    pub(super) text: Option<String>,
+    /// What is copied, one of them; where there is nothing to copy, what was said is all.
+    pub(super) texts: Vec<Text>,
+}
+
+/// Something that is copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Text {
+    /// What is to be known of this one.
+    pub(super) says: String,
+    /// What is copied.
+    pub(super) text: String,
+}
+
+/// One text of which there is nothing more to be known.
+fn alone(text: String) -> Vec<Text> {
+    vec![Text { says: String::new(), text }]
 }
 
 /// The ways to use a version, which is to be had at this origin.
@@ -43,7 +58,7 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
     let mut ways = vec![Way {
         client: "Haft",
         says: "Fetch it, see what a call would run and with which rights, then call it inside the walls.".to_owned(),
-        text: Some(format!("{own}\n{verify}haft inspect {}{call}", quoted(&file))),
+        texts: alone(format!("{own}\n{verify}haft inspect {}{call}", quoted(&file))),
     }];
     ways.extend(clients(package, plain));
     let check = describe.sha256.as_ref().map_or_else(String::new, |digest| {
@@ -52,7 +67,7 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
     ways.push(Way {
         client: "curl",
         says: "The package file, checked against the digest on this page.".to_owned(),
-        text: Some(format!("{get}{check}")),
+        texts: alone(format!("{get}{check}")),
     });
     ways
 }
@@ -86,59 +101,87 @@ fn is_word(text: &str) -> bool {
 /// What an MCP server is started or reached by.
 enum Server<'p> {
     Url(&'p str),
-    Command(&'p [String], &'p [(String, String)]),
+    /// A program, the variables it is given, and what is to be done before.
+    Command(&'p [String], &'p [(String, String)], String),
 }
 
-const CLIENTS: [&str; 4] = ["Claude Code", "Codex", "Cursor", "VS Code"];
+/// The clients that start or reach MCP servers themselves, and where that is written for each.
+const CLIENTS: [(&str, &str); 4] = [
+    ("Claude Code", "In a terminal."),
+    ("Codex", "In ~/.codex/config.toml."),
+    ("Cursor", "In ~/.cursor/mcp.json."),
+    ("VS Code", "In .vscode/mcp.json."),
+];
 
-/// The clients that start or reach MCP servers themselves.
+/// How each client starts or reaches an MCP server, by each of its implementations.
 fn clients(package: Option<&Package>, id: &str) -> Vec<Way> {
     let Some(package) = package else { return Vec::new() };
-    let (server, before) = match server(package) {
-        Ok(found) => found,
-        Err(why) => {
-            let way = |client: &'static str| Way {
-                client,
-                says: why.replace("{client}", client),
-                text: None,
-            };
-            return CLIENTS.map(way).to_vec();
+    let found = package.implementations.iter().map(|one| server(package, &one.entry));
+    let (servers, unfit): (Vec<_>, Vec<_>) = found.partition(Result::is_ok);
+    let servers: Vec<Server<'_>> = servers.into_iter().flatten().collect();
+    let why = unfit.into_iter().find_map(Result::err);
+    if servers.is_empty() {
+        let why = why.unwrap_or(NO_SERVER);
+        let way = |(client, _): (&'static str, &str)| Way {
+            client,
+            says: why.replace("{client}", client),
+            texts: Vec::new(),
+        };
+        return CLIENTS.map(way).to_vec();
+    }
+    let name = name_for(id, "_-");
+    let texts: Vec<[String; 4]> = servers.iter().map(|server| server.texts(&name)).collect();
+    let ways = CLIENTS.into_iter().enumerate().map(|(at, (client, place))| {
+        let mut says = place.to_owned();
+        if servers.len() > 1 {
+            says.push_str(&format!(" Take one of {}.", servers.len()));
         }
-    };
-    let first = if before.is_empty() { String::new() } else { format!(" First: {before}") };
-    let walls = match server {
-        Server::Url(_) => "",
-        Server::Command(..) => " Started like this it runs as you, without Haft's walls.",
-    };
-    let places = [
-        "In a terminal.",
-        "In ~/.codex/config.toml.",
-        "In ~/.cursor/mcp.json.",
-        "In .vscode/mcp.json.",
-    ];
-    let texts = match server {
-        Server::Url(url) => for_address(&name_for(id, "_-"), url),
-        Server::Command(argv, env) => for_command(&name_for(id, "_-"), argv, env),
-    };
-    let ways = CLIENTS.into_iter().zip(places).zip(texts);
-    ways.map(|((client, place), text)| Way {
-        client,
-        says: format!("{place}{walls}{first}"),
-        text: Some(text),
-    })
-    .collect()
+        if why.is_some() {
+            says.push_str(&format!(" Not all its ways to run are for {client}."));
+        }
+        let texts = servers
+            .iter()
+            .zip(&texts)
+            .map(|(server, texts)| Text { says: server.says(), text: texts[at].clone() });
+        Way { client, says, texts: texts.collect() }
+    });
+    ways.collect()
 }
 
-/// What a client starts or reaches, and what is to be done before; or why it cannot.
-fn server(package: &Package) -> Result<(Server<'_>, String), &'static str> {
-    const UNSEEN: &str = "What it is started by cannot be shown as a command for {client}.";
-    match package.implementations.first().map(|implementation| &implementation.entry) {
-        Some(Entry::McpHttp { url }) => {
-            let reached = link::outside(url).filter(|url| !url.starts_with("mailto:"));
-            reached.map(|url| (Server::Url(url), String::new())).ok_or(UNSEEN)
+impl Server<'_> {
+    fn says(&self) -> String {
+        match self {
+            Server::Url(_) => String::new(),
+            Server::Command(_, _, before) => {
+                let first =
+                    if before.is_empty() { String::new() } else { format!(" First: {before}") };
+                format!("Started like this it runs as you, without Haft's walls.{first}")
+            }
         }
-        Some(Entry::McpStdio { argv, env, .. }) => {
-            let before = prepare(&package.acquire).ok_or(
+    }
+
+    /// What is typed or written, client by client.
+    fn texts(&self, name: &str) -> [String; 4] {
+        match self {
+            Server::Url(url) => for_address(name, url),
+            Server::Command(argv, env, _) => for_command(name, argv, env),
+        }
+    }
+}
+
+const NO_SERVER: &str = "It is no MCP server, so {client} cannot start it. \
+                         Haft calls it inside the walls: see Haft above.";
+
+/// What a client starts or reaches, or why it cannot.
+fn server<'p>(package: &'p Package, entry: &'p Entry) -> Result<Server<'p>, &'static str> {
+    const UNSEEN: &str = "What it is started by cannot be shown as a command for {client}.";
+    match entry {
+        Entry::McpHttp { url } => {
+            let reached = link::outside(url).filter(|url| !url.starts_with("mailto:"));
+            reached.map(Server::Url).ok_or(UNSEEN)
+        }
+        Entry::McpStdio { argv, env, .. } => {
+            let before = prepare(package).ok_or(
                 "Its files must be fetched first, so {client} cannot start it by name. \
                  Haft calls it inside the walls: see Haft above.",
             )?;
@@ -146,10 +189,9 @@ fn server(package: &Package) -> Result<(Server<'_>, String), &'static str> {
             let is_seen =
                 |part: &String| !part.contains(['\n', '\t']) && !part.chars().any(inert::is_hidden);
             let is_fit = !argv.is_empty() && parts.chain([&before]).all(is_seen);
-            if is_fit { Ok((Server::Command(argv, env), before)) } else { Err(UNSEEN) }
+            if is_fit { Ok(Server::Command(argv, env, before)) } else { Err(UNSEEN) }
         }
-        _ => Err("It is no MCP server, so {client} cannot start it. \
-                  Haft calls it inside the walls: see Haft above."),
+        _ => Err(NO_SERVER),
     }
 }
 
@@ -194,8 +236,12 @@ fn written(value: &Value) -> String {
 }
 
 /// What is to be done before a server can be started by its name; none when that is not enough.
-fn prepare(acquire: &Acquire) -> Option<String> {
-    match acquire {
+fn prepare(package: &Package) -> Option<String> {
+    // What a server.json is started by fetches the package itself.
+    if package.dialect == Dialect::ServerJson {
+        return Some(String::new());
+    }
+    match &package.acquire {
         Acquire::Nothing | Acquire::Preinstalled { .. } => Some(String::new()),
         Acquire::Npm { package, version_spec } => {
             let version = version_spec.as_ref().map_or_else(String::new, |spec| format!("@{spec}"));

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use manifest::model::{Action, Json, OutputFormat, Package, Scope, Step};
-use registry::{Channel, Describe, Provenance, State as Standing, identity};
+use registry::{Channel, Describe, Provenance, State as Standing, Yank, identity};
 use search::{Facet, Query};
 
 use super::chosen::{Chosen, shown};
@@ -52,7 +52,7 @@ struct ToolPage {
     tags: Vec<Value>,
     published: Option<Moment>,
     size: String,
-    yanked: Option<String>,
+    yanked: Option<Yank>,
     /// Whether it is for those who try things first.
     is_beta: bool,
     /// Where it was built, as an issuer has sworn: what, and which.
@@ -116,7 +116,7 @@ struct Row {
     address: String,
     date: Moment,
     is_here: bool,
-    yanked: Option<String>,
+    yanked: Option<Yank>,
     signature: String,
     is_beta: bool,
 }
@@ -154,7 +154,10 @@ pub(super) async fn show(
             address: link::version(&id, &one.version),
             date: Moment(one.published_at),
             is_here: one.version == known.version,
-            yanked: one.yanked.then(|| one.yank_reason.clone().unwrap_or_default()),
+            yanked: one.yanked.then(|| Yank {
+                reason: one.yank_reason.clone().unwrap_or_default(),
+                security: one.yank_security,
+            }),
             signature: one.signature.clone(),
             is_beta: one.channel == Standing::Beta,
             version: one.version.clone(),
@@ -162,7 +165,7 @@ pub(super) async fn show(
         .collect();
     let published = few.iter().find(|row| row.is_here).map(|row| row.date);
     let more = few.split_off(few.len().min(FEW));
-    let origin = base::of(&pages.registry, request.uri(), request.headers())?;
+    let origin = base::of(&pages.registry, &request)?;
     let view = View { known, describe, inside, namespace, origin };
     let (dependents, more_dependents) = dependents(&pages, &view.describe.id);
     let page_of = ToolPage {

@@ -8,7 +8,7 @@ use registry::Channel;
 use registry::client::{
     Address, Cache, FetchError, Fetcher, Kind, Question, Reach, Remote, Settings, Token,
 };
-use registry::{ErrorCode, Outcome};
+use registry::{ErrorCode, Outcome, Yank};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -69,12 +69,13 @@ pub(crate) async fn the_client_does_all_that_a_registry_offers(world: World) {
     assert_eq!(missing.code(), Some(ErrorCode::VersionNotFound));
     assert!(reader.bundle("acme.pdf.read", "1.0.0").await.is_err(), "it does not run in Node");
 
-    publisher.yank("acme.pdf.read", "1.0.0", Some("loses data, 100 %")).await.unwrap();
+    let yank = Yank { reason: "loses data, 100 %".to_owned(), security: true };
+    publisher.yank("acme.pdf.read", "1.0.0", Some(&yank)).await.unwrap();
     let versions = reader.versions("acme.pdf.read").await.unwrap();
-    assert_eq!((versions.latest, versions.versions[0].yanked), (None, true));
+    assert_eq!((versions.latest, versions.versions[0].yank_security), (None, true));
     assert_eq!(reader.search(&question).await.unwrap().total, 0);
     let yanked = reader.package("acme.pdf.read", Some("1.0.0")).await.unwrap();
-    assert_eq!(yanked.described.yanked.as_deref(), Some("loses data, 100 %"));
+    assert_eq!(yanked.described.yanked, Some(yank));
     publisher.yank("acme.pdf.read", "1.0.0", None).await.unwrap();
     let offered = reader.describe("acme.pdf.read", Some("1.0.0")).await.unwrap();
     assert_eq!(offered.yanked, None);

@@ -5,7 +5,7 @@ use axum::http::Request;
 use serde_json::json;
 use server::token::Role;
 
-use super::care::checked;
+use super::checking::checked;
 use super::world::{Answer, World, ask};
 
 /// A form, as a browser sends it.

@@ -1,10 +1,13 @@
 //! What must hold of a registry, whatever it is kept in.
 
 pub(crate) mod administering;
-pub(crate) mod care;
+pub(crate) mod backing_up;
 pub(crate) mod changes;
+pub(crate) mod checking;
 pub(crate) mod client;
+pub(crate) mod collecting;
 pub(crate) mod doors;
+mod files;
 pub(crate) mod hub;
 pub(crate) mod identities;
 pub(crate) mod lasting;
@@ -20,6 +23,7 @@ pub(crate) mod together;
 pub(crate) mod tracing;
 pub(crate) mod watching;
 pub(crate) mod world;
+pub(crate) mod yanking;
 
 use world::World;
 
@@ -38,9 +42,10 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     refusals::tokens_are_bound(fresh().await).await;
     changes::a_version_never_has_two_contents(fresh().await).await;
     changes::one_id_has_one_dialect_and_no_twins(fresh().await).await;
-    changes::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
-    changes::what_an_administrator_takes_back_stays_so(fresh().await).await;
-    changes::what_an_operator_takes_back_only_an_operator_offers_again(fresh().await).await;
+    yanking::what_is_yanked_is_hidden_and_still_downloaded(fresh().await).await;
+    yanking::what_an_administrator_takes_back_stays_so(fresh().await).await;
+    yanking::what_an_operator_takes_back_only_an_operator_offers_again(fresh().await).await;
+    yanking::a_yank_for_security_is_told_by_every_door(fresh().await).await;
     changes::another_replica_finds_what_is_published(fresh().await).await;
     changes::a_damaged_part_breaks_no_other(fresh().await).await;
     lasting::what_was_answered_is_old_when_anything_changes(fresh().await).await;
@@ -59,16 +64,16 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     reviewing::what_is_approved_is_offered_in_its_channel(fresh().await).await;
     reviewing::what_is_refused_stays_hidden_with_its_reason(fresh().await).await;
     reviewing::a_refusal_is_not_undone_by_who_came_before_it(fresh().await).await;
-    care::a_check_names_what_is_damaged(fresh().await).await;
-    care::a_check_reads_what_every_part_has_written(fresh().await).await;
-    care::gc_removes_what_no_version_has(fresh().await).await;
-    care::a_publish_keeps_its_file_whatever_gc_does(fresh().await).await;
-    care::publishes_and_gc_at_the_same_moment_lose_nothing(fresh().await).await;
-    care::a_backup_comes_back(fresh().await).await;
-    care::files_belong_to_one_registry(fresh().await).await;
-    care::a_backup_holds_every_table(fresh().await).await;
-    care::a_file_that_two_versions_have_is_kept_once(fresh().await).await;
-    care::what_is_no_backup_is_refused(fresh().await).await;
+    checking::a_check_names_what_is_damaged(fresh().await).await;
+    checking::a_check_reads_what_every_part_has_written(fresh().await).await;
+    collecting::gc_removes_what_no_version_has(fresh().await).await;
+    collecting::a_publish_keeps_its_file_whatever_gc_does(fresh().await).await;
+    collecting::publishes_and_gc_at_the_same_moment_lose_nothing(fresh().await).await;
+    backing_up::a_backup_comes_back(fresh().await).await;
+    backing_up::files_belong_to_one_registry(fresh().await).await;
+    backing_up::a_backup_holds_every_table(fresh().await).await;
+    backing_up::a_file_that_two_versions_have_is_kept_once(fresh().await).await;
+    backing_up::what_is_no_backup_is_refused(fresh().await).await;
     watching::what_happens_is_counted_without_words_from_outside(fresh().await).await;
     watching::each_request_is_told_of_once_and_without_secrets(fresh().await).await;
     watching::a_registry_that_closes_says_that_it_is_not_ready(fresh().await).await;
@@ -92,4 +97,5 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     pages::people_are_told_in_words_and_programs_in_the_model(fresh().await).await;
     pages::a_publisher_is_shown_with_its_keys_builds_and_owners(fresh().await).await;
     pages::hostile_text_is_only_text(fresh().await).await;
+    pages::each_way_to_run_a_server_is_shown(fresh().await).await;
 }

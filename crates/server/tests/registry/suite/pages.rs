@@ -2,8 +2,10 @@
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use serde_json::json;
 use server::settings::Quarantine;
 
+use super::doors::{alone, weather};
 use super::packages::{bundle, mcpkg};
 use super::shelf;
 use super::world::{Answer, World};
@@ -260,4 +262,41 @@ pub(crate) async fn hostile_text_is_only_text(world: World) {
     let request = Request::get("/tools/a.b").header("host", "x;rm -rf ~");
     let page = world.ask(request.body(Body::empty()).unwrap()).await;
     assert!(!text(&page).contains("rm -rf"));
+}
+
+/// A server may be had as several programs and in several places; whoever lacks one program has another.
+pub(crate) async fn each_way_to_run_a_server_is_shown(world: World) {
+    let mut server = weather("1.0.0");
+    let packages = server["packages"].as_array_mut().unwrap();
+    let stdio = json!({"type": "stdio"});
+    packages.extend([
+        json!({"registryType": "pypi", "identifier": "weather", "version": "1.0.0", "transport": stdio}),
+        json!({"registryType": "npm", "identifier": "here", "version": "1.0.0",
+            "transport": {"type": "streamable-http", "url": "http://127.0.0.1:8080/mcp"}}),
+    ]);
+    server["remotes"] = json!([
+        {"type": "streamable-http", "url": "https://one.example.com/mcp"},
+        {"type": "streamable-http", "url": "https://two.example.com/mcp"},
+    ]);
+    assert_eq!(world.publish(alone("server.json", &server)).await.status, 201);
+    let answer = world.get("/tools/com.example/weather").await;
+    let page = text(&answer);
+    for command in [
+        "-- npx -y @example/weather@1.0.0",
+        "-- uvx weather==1.0.0",
+        "--transport http com_example_weather https://one.example.com/mcp",
+        "--transport http com_example_weather https://two.example.com/mcp",
+    ] {
+        assert!(page.contains(command), "{command}: {page}");
+    }
+    // Each is fetched by what starts it, so nothing comes before; what cannot be started so is told of.
+    assert!(!page.contains("npm install") && page.contains("Take one of 4"), "{page}");
+    assert!(page.contains("Not all its ways to run are for Cursor"), "{page}");
+    assert_eq!(page.matches("runs as you").count(), 2 * 4, "of programs alone");
+    let mut only = weather("1.0.0");
+    only["name"] = "com.example/only".into();
+    assert_eq!(world.publish(alone("server.json", &only)).await.status, 201);
+    let answer = world.get("/tools/com.example/only").await;
+    let page = text(&answer);
+    assert!(!page.contains("Take one of") && !page.contains("Not all its ways"), "{page}");
 }

@@ -36,7 +36,8 @@ impl Told {
         self.taken().filter_map(|one| one["name"].as_str()).map(str::to_owned).collect()
     }
 
-    fn taken(&self) -> impl Iterator<Item = &Value> {
+    /// What is here as it is there, or was taken back as it was there.
+    pub(super) fn taken(&self) -> impl Iterator<Item = &Value> {
         self.imported.iter().chain(&self.unchanged).chain(&self.yanked)
     }
 
@@ -65,6 +66,11 @@ impl Told {
             self.missing.len()
         )
     }
+}
+
+/// A version, as it is told of.
+pub(super) fn known(id: &str, name: &str, version: &str, sha256: &str) -> Value {
+    json!({"id": id, "name": name, "version": version, "sha256": sha256})
 }
 
 /// The name and the version of something.

@@ -3,19 +3,33 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// So many bytes more have passed.
+    Bytes(u64),
+    /// It failed and begins anew.
+    Again,
+}
+
 /// Is told of bytes as they pass. It is called often, so it must return soon.
 #[derive(Clone)]
-pub struct Watch(Arc<dyn Fn(u64) + Send + Sync>);
+pub struct Watch(Arc<dyn Fn(Passed) + Send + Sync>);
 
 impl Watch {
-    /// One that does this with each number of bytes.
-    pub fn new(passed: impl Fn(u64) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(passed))
+    /// One that does this each time.
+    pub fn new(tell: impl Fn(Passed) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
     }
 
     /// So many bytes have passed.
     pub fn passed(&self, bytes: u64) {
-        (self.0)(bytes);
+        (self.0)(Passed::Bytes(bytes));
+    }
+
+    /// It begins anew.
+    pub fn again(&self) {
+        (self.0)(Passed::Again);
     }
 }
 

@@ -1,245 +1,28 @@
-//! Check, gc, backup and restore.
+//! Backup and restore.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
-use bytes::Bytes;
 use package::digest::Digest;
 use serde_json::json;
 use server::blobs::BlobError;
 use server::care::CareError;
 use server::care::backup::backup;
-use server::care::check::{Checked, Finding, Kind, check};
-use server::care::gc::{Collected, Mode, collect};
+use server::care::check::check;
+use server::care::gc::{Mode, collect};
 use server::care::restore::{Others, restore};
 use server::service::OpenError;
 use server::settings::Quarantine;
-use server::store::removals::Removal;
 use server::token::Role;
 use server::{Blobs, Store};
 
+use super::collecting::AT_ONCE;
 use super::doors::{alone, capability, installed};
+use super::files::publish;
 use super::packages::{archive, mcpkg};
 use super::world::{World, ask};
-
-const AT_ONCE: Duration = Duration::ZERO;
-
-pub(crate) async fn checked(world: &World) -> (Checked, Vec<Finding>) {
-    let mut findings = Vec::new();
-    let done = check(&world.registry.store, &world.blobs, |finding| findings.push(finding)).await;
-    (done.unwrap(), findings)
-}
-
-async fn collected(world: &World, grace: Duration, mode: Mode) -> (Collected, Vec<Digest>) {
-    let mut gone = Vec::new();
-    let tell = |digest, _| gone.push(digest);
-    let done = collect(&world.registry.store, &world.blobs, grace, mode, tell).await;
-    (done.unwrap(), gone)
-}
-
-async fn publish(world: &World, id: &str, note: &str) -> Digest {
-    let bytes = mcpkg(id, "1.0.0", note);
-    let digest = Digest::of(&bytes);
-    assert_eq!(world.publish(bytes).await.status, 201);
-    digest
-}
-
-async fn put(world: &World, text: &'static str) -> Digest {
-    let digest = Digest::of(text.as_bytes());
-    world.blobs.put(digest, Bytes::from_static(text.as_bytes())).await.unwrap();
-    digest
-}
-
-/// Every damage is named, and hides no other.
-pub(crate) async fn a_check_names_what_is_damaged(world: World) {
-    let mut digests = Vec::new();
-    let names = ["whole", "missing", "damaged", "describe", "entry", "found", "digest", "latest"];
-    for name in names.into_iter().chain(["none", "low"]) {
-        digests.push((name, publish(&world, &format!("acme.{name}"), name).await));
-    }
-    world.publish(mcpkg("acme.low", "1.10.0", "")).await;
-    let digest = |name: &str| digests.iter().find(|(known, _)| *known == name).unwrap().1;
-    let (first, findings) = checked(&world).await;
-    assert_eq!((first.versions, first.files, first.damaged, findings.len()), (11, 11, 0, 0));
-    assert!(first.bytes > 0);
-    world.blobs.remove(digest("missing")).await.unwrap();
-    world.blobs.remove(digest("damaged")).await.unwrap();
-    world.blobs.put(digest("damaged"), Bytes::from_static(b"else")).await.unwrap();
-    let unused = put(&world, "nobody's").await;
-    world.sql("UPDATE versions SET describe = '{' WHERE package = 'tool:acme.describe'").await;
-    world.sql("UPDATE versions SET entry = manifest WHERE package = 'tool:acme.entry'").await;
-    world.sql("UPDATE versions SET found = describe WHERE package = 'tool:acme.found'").await;
-    world.sql("UPDATE versions SET found = REPLACE(found, 'acme', 'other') WHERE package = 'tool:acme.found'").await;
-    world.sql("UPDATE versions SET digest = 'none' WHERE package = 'tool:acme.digest'").await;
-    world.sql("UPDATE packages SET latest = '9.9.9' WHERE id = 'tool:acme.latest'").await;
-    world.sql("UPDATE packages SET latest = NULL WHERE id = 'tool:acme.none'").await;
-    world.sql("UPDATE packages SET latest = '1.0.0' WHERE id = 'tool:acme.low'").await;
-    let (second, findings) = checked(&world).await;
-    let found = |kind: Kind, what: &str| {
-        let is_it = |finding: &&Finding| finding.kind == kind && finding.what == what;
-        assert!(findings.iter().any(|finding| is_it(&finding)), "{what}: {findings:#?}");
-    };
-    found(Kind::MissingFile, "tool:acme.missing@1.0.0");
-    found(Kind::DamagedFile, "tool:acme.damaged@1.0.0");
-    found(Kind::UnusedFile, &format!("sha256:{unused}"));
-    for name in ["describe", "entry", "found", "digest"] {
-        found(Kind::Row, &format!("tool:acme.{name}@1.0.0"));
-    }
-    for name in ["latest", "none", "low"] {
-        found(Kind::Row, &format!("tool:acme.{name}"));
-    }
-    assert!(!findings.iter().any(|finding| finding.what.contains("whole")), "{findings:#?}");
-    assert!(second.damaged >= 7, "{second:?}");
-    // What is whole is served all the while.
-    assert_eq!(world.get("/v1/tools/acme.whole/versions/1.0.0/package").await.status, 200);
-    // Files come back with the same bytes, and with no others.
-    let other = Bytes::from_static(b"something else again");
-    assert!(world.blobs.put(digest("damaged"), other).await.is_err());
-    for name in ["missing", "damaged"] {
-        let bytes = mcpkg(&format!("acme.{name}"), "1.0.0", name);
-        assert_eq!(world.publish(bytes).await.status, 200);
-        world.blobs.verify(digest(name)).await.unwrap();
-    }
-}
-
-/// What no version has goes, after its grace and no sooner.
-pub(crate) async fn gc_removes_what_no_version_has(world: World) {
-    let used = publish(&world, "acme.used", "").await;
-    let yanked = publish(&world, "acme.yanked", "").await;
-    let path = "/v1/tools/acme.yanked/versions/1.0.0/yank";
-    assert_eq!(world.send(axum::http::Method::POST, path, &world.token, "").await.status, 204);
-    let left = [put(&world, "one").await, put(&world, "two").await];
-    let (young, gone) = collected(&world, Duration::from_hours(1), Mode::Remove).await;
-    assert_eq!((young.files, young.removed, young.young, gone.len()), (4, 0, 2, 0));
-    let (named, gone) = collected(&world, AT_ONCE, Mode::Name).await;
-    assert_eq!((named.removed, named.bytes, gone.len()), (2, 6, 2));
-    assert_eq!(world.blobs.size(left[0]).await.unwrap(), 3);
-    let (removed, mut gone) = collected(&world, AT_ONCE, Mode::Remove).await;
-    gone.sort_unstable();
-    let mut expected = left.to_vec();
-    expected.sort_unstable();
-    assert_eq!((removed.removed, gone), (2, expected));
-    for digest in left {
-        assert!(world.blobs.size(digest).await.is_err());
-    }
-    for digest in [used, yanked] {
-        world.blobs.verify(digest).await.unwrap();
-    }
-    assert_eq!(collected(&world, AT_ONCE, Mode::Remove).await.0.removed, 0);
-}
-
-/// Each order in which a publish and a removal of the same file can meet, one after the other.
-pub(crate) async fn a_publish_keeps_its_file_whatever_gc_does(world: World) {
-    let store = &world.registry.store;
-    let now = server::service::now();
-    let bytes = |name: &str| mcpkg(&format!("acme.{name}"), "1.0.0", name);
-    let put = async |bytes: &[u8]| {
-        let digest = Digest::of(bytes);
-        world.blobs.put(digest, Bytes::copy_from_slice(bytes)).await.unwrap();
-        digest
-    };
-    let remove = async |digest: Digest| {
-        let remove = async { world.blobs.remove(digest).await.map_err(CareError::from) };
-        store.remove_marked(digest, now, remove).await.unwrap()
-    };
-    let is_whole = async |digest: Digest| world.blobs.verify(digest).await.is_ok();
-    // The file was put by a publish that has not got to its second step, and is gone when it does.
-    let gone = bytes("gone");
-    let digest = put(&gone).await;
-    assert_eq!(store.mark(&[digest], now).await.unwrap(), [digest]);
-    assert_eq!(remove(digest).await, Removal::Removed);
-    assert_eq!(world.publish(gone).await.status, 201);
-    assert!(is_whole(digest).await);
-    assert_eq!(remove(digest).await, Removal::Kept);
-    assert!(store.mark(&[digest], now).await.unwrap().is_empty());
-    // Somebody marked it a while ago, was killed, and nothing was removed.
-    let marked = bytes("marked");
-    let digest = put(&marked).await;
-    let long_ago = now - 3_600_000;
-    store.mark(&[digest], long_ago).await.unwrap();
-    assert_eq!(world.publish(marked).await.status, 201);
-    assert_eq!(remove(digest).await, Removal::Kept);
-    assert!(is_whole(digest).await);
-    // It is marked at this moment: whoever publishes waits until it is gone, and puts it there again.
-    let underway = bytes("underway");
-    let digest = put(&underway).await;
-    store.mark(&[digest], now).await.unwrap();
-    let request = Request::post("/v1/tools")
-        .header("authorization", format!("Bearer {}", world.token))
-        .body(Body::from(underway))
-        .unwrap();
-    let registry = Arc::clone(&world.registry);
-    let publishing = tokio::spawn(async move { ask(&registry, request).await });
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(!publishing.is_finished());
-    assert_eq!(remove(digest).await, Removal::Removed);
-    assert_eq!(publishing.await.unwrap().status, 201);
-    assert!(is_whole(digest).await);
-    assert_eq!(checked(&world).await.0.damaged, 0);
-}
-
-/// The same by chance: several publish and remove as fast as they can.
-pub(crate) async fn publishes_and_gc_at_the_same_moment_lose_nothing(world: World) {
-    let is_over = Arc::new(AtomicBool::new(false));
-    let mut collecting = Vec::new();
-    for _ in 0..2 {
-        let (is_over, replica) = (Arc::clone(&is_over), world.replica().await);
-        let blobs = world.blobs.clone();
-        collecting.push(tokio::spawn(async move {
-            let mut removed = 0;
-            while !is_over.load(Ordering::Acquire) {
-                let done = collect(&replica.store, &blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
-                removed += done.unwrap().removed;
-            }
-            removed
-        }));
-    }
-    let mut publishing = Vec::new();
-    for publisher in 0..4 {
-        let (registry, token) = (Arc::clone(&world.registry), world.token.clone());
-        let blobs = world.blobs.clone();
-        publishing.push(tokio::spawn(async move {
-            let mut acknowledged = Vec::new();
-            for round in 0..15 {
-                // Two at a time publish the same bytes, which somebody has left there before.
-                let bytes = mcpkg(&format!("acme.p{}", publisher / 2), &format!("1.0.{round}"), "");
-                let digest = Digest::of(&bytes);
-                let _there_already = blobs.put(digest, Bytes::from(bytes.clone())).await;
-                let request = Request::post("/v1/tools")
-                    .header("authorization", format!("Bearer {token}"))
-                    .body(Body::from(bytes))
-                    .unwrap();
-                let answer = ask(&registry, request).await;
-                if answer.status.is_success() {
-                    acknowledged.push(digest);
-                } else {
-                    // Removed between putting and looking, again and again: whoever publishes comes again.
-                    assert!([500, 503].contains(&answer.status.as_u16()), "{answer:?}");
-                }
-            }
-            acknowledged
-        }));
-    }
-    let mut acknowledged = 0;
-    for publisher in publishing {
-        for digest in publisher.await.unwrap() {
-            world.blobs.verify(digest).await.unwrap();
-            acknowledged += 1;
-        }
-    }
-    is_over.store(true, Ordering::Release);
-    let mut removed = 0;
-    for collector in collecting {
-        removed += collector.await.unwrap();
-    }
-    assert!(acknowledged >= 30 && removed > 0, "{acknowledged} acknowledged, {removed} removed");
-    collected(&world, AT_ONCE, Mode::Remove).await;
-    let (last, findings) = checked(&world).await;
-    assert_eq!((last.damaged, last.noted), (0, 0), "{findings:#?}");
-}
 
 /// A backup that is made while somebody publishes is of one moment, and comes back into an empty registry alone.
 pub(crate) async fn a_backup_comes_back(world: World) {
@@ -335,7 +118,7 @@ pub(crate) async fn files_belong_to_one_registry(world: World) {
         server::Registry::open(store, world.blobs.clone(), server::Settings::default()).await
     };
     let gc =
-        async |store: &Store| collect(store, &world.blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+        async |store: &Store| collect(store, &world.blobs, AT_ONCE, Mode::Remove, |_| {}).await;
     // An empty database, as somebody makes it who forgets to name the right one.
     let place = folder.path().join("other.db").display().to_string();
     let other = Store::open(&place).await.unwrap();
@@ -364,7 +147,7 @@ pub(crate) async fn files_belong_to_one_registry(world: World) {
     // Files of which nobody has said whose they are are not cleaned up either.
     let blobs = Blobs::folder(&folder.path().join("nobodys")).unwrap();
     blobs.put(digest, world.blobs.get(digest).await.unwrap()).await.unwrap();
-    let nobodys = collect(own, &blobs, AT_ONCE, Mode::Remove, |_, _| {}).await;
+    let nobodys = collect(own, &blobs, AT_ONCE, Mode::Remove, |_| {}).await;
     assert!(matches!(nobodys, Err(CareError::Blob(BlobError::NoRegistry))), "{nobodys:?}");
 }
 
@@ -518,47 +301,6 @@ pub(crate) async fn a_backup_holds_every_table(mut world: World) {
         let was = world.ask(request()).await;
         assert_eq!(was.status, 200, "{path}");
         assert_eq!(ask(&registry, request()).await.json(), was.json(), "{path}");
-    }
-}
-
-/// What each part has written is read, and what cannot be is named.
-pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
-    let admin = world.token_for("*", Role::Admin, None).await;
-    for name in ["channel", "provenance", "server", "listed", "capability", "ahead"] {
-        publish(&world, &format!("acme.{name}"), name).await;
-    }
-    let rule = json!({"issuer": "https://issuer.example", "audience": "registry",
-        "namespace": "acme", "claims": {"repository": "acme/tools"}});
-    world.send(Method::POST, "/v1/publishers", &admin, rule.to_string()).await;
-    assert_eq!(checked(&world).await.0.damaged, 0);
-    for damage in [
-        "UPDATE versions SET channel = 'gold' WHERE package LIKE '%acme.channel'",
-        "UPDATE versions SET provenance = '{}' WHERE package LIKE '%acme.provenance'",
-        "UPDATE versions SET server = 'x' WHERE package LIKE '%acme.server'",
-        "UPDATE versions SET listed = '[]' WHERE package LIKE '%acme.listed'",
-        "UPDATE versions SET capability = '{' WHERE package LIKE '%acme.capability'",
-        "UPDATE packages SET latest_beta = '9.0.0' WHERE id LIKE '%acme.ahead'",
-        "UPDATE publishers SET rule = '{}'",
-        "INSERT INTO reviews (package, version, number, channel, reason, reviewer, at) \
-         VALUES ('nobody', '1.0.0', 99, 'beta', '', 'x', 1)",
-    ] {
-        world.sql(damage).await;
-    }
-    let (_, findings) = checked(&world).await;
-    for (what, message) in [
-        ("acme.channel@1.0.0", "its channel is none"),
-        ("acme.provenance@1.0.0", "where it was built cannot be read"),
-        ("acme.server@1.0.0", "its server.json cannot be read"),
-        ("acme.listed@1.0.0", "its entry cannot be read"),
-        ("acme.capability@1.0.0", "its capability cannot be read"),
-        ("acme.ahead", "its highest beta version is not the one that it says"),
-        ("publisher ", "it cannot be read"),
-        ("nobody", "what was said of it is of no version"),
-    ] {
-        let is_it = |finding: &&Finding| {
-            finding.kind == Kind::Row && finding.what.contains(what) && finding.message == message
-        };
-        assert_eq!(findings.iter().filter(is_it).count(), 1, "{what}: {findings:#?}");
     }
 }
 
