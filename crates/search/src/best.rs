@@ -33,6 +33,11 @@ impl<'s> Best<'s> {
         self.bar
     }
 
+    /// How many are kept.
+    pub(crate) fn wanted(&self) -> usize {
+        self.most
+    }
+
     /// How often the bar was set.
     pub(crate) fn cuts(&self) -> u32 {
         self.cuts

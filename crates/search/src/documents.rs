@@ -13,6 +13,13 @@ impl Documents {
         Self { bits: vec![0; all.div_ceil(64)], all }
     }
 
+    /// Makes it none of so many.
+    pub(crate) fn clear(&mut self, all: usize) {
+        self.bits.clear();
+        self.bits.resize(all.div_ceil(64), 0);
+        self.all = all;
+    }
+
     /// All of so many.
     pub(crate) fn all(all: usize) -> Self {
         let mut documents = Self { bits: vec![u64::MAX; all.div_ceil(64)], all };
@@ -33,7 +40,11 @@ impl Documents {
     }
 
     pub(crate) fn join(&mut self, other: &Documents) {
-        self.bits.iter_mut().zip(&other.bits).for_each(|(bits, more)| *bits |= more);
+        self.join_bits(&other.bits);
+    }
+
+    pub(crate) fn join_bits(&mut self, other: &[u64]) {
+        self.bits.iter_mut().zip(other).for_each(|(bits, more)| *bits |= more);
     }
 
     pub(crate) fn keep(&mut self, other: &Documents) {

@@ -11,7 +11,7 @@ use crate::facet::Facet;
 use crate::hits::Hits;
 use crate::part::Part;
 use crate::plan::{Plan, Word};
-use crate::postings::List;
+use crate::postings::{Held, List};
 use crate::query::{Hit, Page, Query};
 use crate::snapshot::Snapshot;
 
@@ -88,12 +88,8 @@ fn allowed_by<'q>(
 /// The documents that have any word of a plan.
 pub(crate) fn documents_with(plan: &Plan, part: &Part, at: usize) -> Documents {
     let mut documents = Documents::none(part.segment.len());
-    for (weight, list) in plan.words.iter().flat_map(|word| lists(word, part, at)) {
-        each(list, |document, impact| {
-            if worth(weight, impact) > 0 {
-                documents.insert(document);
-            }
-        });
+    for (_, list) in plan.words.iter().flat_map(|word| lists(word, part, at)) {
+        list.add_to(&mut documents);
     }
     documents
 }
@@ -131,11 +127,11 @@ pub(crate) fn ranked(score: u32, rank: f32) -> f64 {
 
 /// Goes through a list.
 pub(crate) fn each(list: List<'_>, mut visit: impl FnMut(u16, u8)) {
-    match list {
-        List::Some(documents, impacts) => {
+    match list.held {
+        Held::Some(documents, impacts) => {
             documents.iter().zip(impacts).for_each(|(document, impact)| visit(*document, *impact));
         }
-        List::Table(impacts) => {
+        Held::Table(impacts) => {
             (0..=u16::MAX).zip(impacts).for_each(|(document, impact)| visit(document, *impact));
         }
     }

@@ -1,15 +1,15 @@
 //! What is found in one part.
 //!
-//! Every word adds what it is worth to the scores of its documents: lists are short, and scores stay in the
-//! processor's cache. Where a filter leaves few documents, these are looked up instead; one word alone needs no scores.
+//! One word alone needs no scores; where a filter leaves few documents, these are looked up. Everything else adds what
+//! each word is worth to the scores of its documents (`contenders`), which stay in the processor's cache.
 
 use crate::best::{Best, Found};
 use crate::documents::Documents;
 use crate::find::{each, lists, ranked, worth};
 use crate::part::Part;
 use crate::plan::Word;
-use crate::postings::List;
-use crate::scratch::{Scores, Scratch};
+use crate::postings::{Held, List};
+use crate::scratch::Scores;
 
 /// Documents that are looked at together.
 const BLOCK: usize = 64;
@@ -45,9 +45,9 @@ impl Hits<'_, '_> {
     /// The documents of one word, unless they were removed.
     pub(crate) fn of_word(&mut self, weight: u16, word: usize) -> usize {
         let part = self.part;
-        let (documents, impacts) = match part.segment.postings.list(word) {
-            List::Some(documents, impacts) => (Some(documents), impacts),
-            List::Table(impacts) => (None, impacts),
+        let (documents, impacts) = match part.segment.postings.list(word).held {
+            Held::Some(documents, impacts) => (Some(documents), impacts),
+            Held::Table(impacts) => (None, impacts),
         };
         let document = |at: u16| documents.map_or(at, |some| some[usize::from(at)]);
         let mut bar = self.bar();
@@ -89,36 +89,8 @@ impl Hits<'_, '_> {
         total
     }
 
-    pub(crate) fn by_word(
-        &mut self,
-        words: &[Word],
-        allowed: Option<&Documents>,
-        scratch: &mut Scratch,
-    ) -> usize {
-        let at = self.at as usize;
-        let part = self.part;
-        for word in words {
-            let mut lists = lists(word, part, at);
-            let Some(first) = lists.next() else { continue };
-            match lists.next() {
-                None => add(first.0, first.1, &mut scratch.scores),
-                Some(second) => {
-                    let group: Vec<_> = [first, second].into_iter().chain(lists).collect();
-                    add_best(&group, scratch);
-                }
-            }
-        }
-        let scores = &mut scratch.scores[..part.segment.len()];
-        if let Some(allowed) = allowed {
-            allowed.clear_others(scores);
-        }
-        let total = self.pick(scores);
-        scores.fill(0);
-        total
-    }
-
     /// Picks the best of all scores, and counts those that are not zero.
-    fn pick(&mut self, scores: &[u32]) -> usize {
+    pub(crate) fn pick(&mut self, scores: &[u32]) -> usize {
         let mut total = 0;
         let mut bar = self.bar();
         for (block, start) in scores.chunks(BLOCK).zip((0..=u16::MAX).step_by(BLOCK)) {
@@ -136,6 +108,11 @@ impl Hits<'_, '_> {
             self.raise(&mut bar);
         }
         total
+    }
+
+    /// What a score has to be at least.
+    pub(crate) fn least(&self) -> u32 {
+        self.bar().least
     }
 
     /// Sets the bar anew where it has become higher.
@@ -162,21 +139,21 @@ impl Hits<'_, '_> {
         Bar { least, from, more: same.saturating_add(1), cuts }
     }
 
-    fn push(&mut self, score: u32, document: u16) {
+    pub(crate) fn push(&mut self, score: u32, document: u16) {
         let rank = self.part.segment.rank(document);
         self.best.push(Found { score: ranked(score, rank), rank, part: self.at, document });
     }
 }
 
 /// Adds what a word is worth to the scores of its documents.
-fn add(weight: u16, list: List<'_>, scores: &mut Scores) {
-    match list {
-        List::Some(documents, impacts) => {
+pub(crate) fn add(weight: u16, list: List<'_>, scores: &mut Scores) {
+    match list.held {
+        Held::Some(documents, impacts) => {
             for (document, impact) in documents.iter().zip(impacts) {
                 scores[usize::from(*document)] += worth(weight, *impact);
             }
         }
-        List::Table(impacts) => {
+        Held::Table(impacts) => {
             for (score, impact) in scores.iter_mut().zip(impacts) {
                 *score += worth(weight, *impact);
             }
@@ -185,8 +162,7 @@ fn add(weight: u16, list: List<'_>, scores: &mut Scores) {
 }
 
 /// Adds for each document what the one spelling is worth that counts most there.
-fn add_best(group: &[(u16, List<'_>)], scratch: &mut Scratch) {
-    let Scratch { scores, highest } = scratch;
+pub(crate) fn add_best(group: &[(u16, List<'_>)], scores: &mut Scores, highest: &mut Scores) {
     for (weight, list) in group {
         each(*list, |document, impact| {
             let (worth, highest) = (worth(*weight, impact), &mut highest[usize::from(document)]);

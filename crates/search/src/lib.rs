@@ -18,6 +18,7 @@
 mod best;
 mod builder;
 pub mod bytes;
+mod contenders;
 pub mod count;
 mod dictionary;
 mod documents;

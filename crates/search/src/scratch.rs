@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use crate::documents::Documents;
 use crate::segment::SEGMENT;
 
 /// How many are kept: as many as search at once on a large machine.
@@ -16,6 +17,14 @@ pub(crate) struct Scratch {
     pub(crate) scores: Box<Scores>,
     /// For words with several spellings: what counts most so far.
     pub(crate) highest: Box<Scores>,
+    /// The documents that have a score, where they are few.
+    pub(crate) met: Vec<u16>,
+    /// Those of them that can be among the best.
+    pub(crate) near: Vec<u16>,
+    /// Their scores, to find the last of the best.
+    pub(crate) sorted: Vec<u32>,
+    /// All that are found, to count them.
+    pub(crate) found: Documents,
 }
 
 /// Scratches that nobody uses.
@@ -25,7 +34,14 @@ pub(crate) struct Pool(Mutex<Vec<Scratch>>);
 impl Pool {
     pub(crate) fn take(&self) -> Scratch {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| Scratch { scores: zeros(), highest: zeros() })
+        kept.unwrap_or_else(|| Scratch {
+            scores: zeros(),
+            highest: zeros(),
+            met: Vec::new(),
+            near: Vec::new(),
+            sorted: Vec::new(),
+            found: Documents::none(0),
+        })
     }
 
     /// Gives one back, all zero.

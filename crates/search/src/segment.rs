@@ -23,6 +23,7 @@ pub(crate) struct Segment {
     pub(crate) dictionary: Dictionary,
     pub(crate) postings: Postings,
     pub(crate) best_rank: f32,
+    worst_rank: f32,
 }
 
 impl Segment {
@@ -36,11 +37,12 @@ impl Segment {
     ) -> Self {
         let postings = Postings::new(&rows, words.len());
         let best_rank = ranks.iter().copied().fold(0.0, f32::max);
+        let worst_rank = ranks.iter().copied().fold(best_rank, f32::min);
         keys.shrink();
         ranks.shrink_to_fit();
         rows.shrink();
         let dictionary = Dictionary::new(words);
-        Self { keys, ranks, rows, labels, dictionary, postings, best_rank }
+        Self { keys, ranks, rows, labels, dictionary, postings, best_rank, worst_rank }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -58,6 +60,18 @@ impl Segment {
 
     pub(crate) fn rank(&self, document: u16) -> f32 {
         self.ranks[usize::from(document)]
+    }
+
+    /// The score that a document of the best rank would have to have to be as good, or less.
+    pub(crate) fn as_of_best_rank(&self, score: u32, document: u16) -> u32 {
+        #[expect(clippy::float_cmp, reason = "all of them are the same number, or not")]
+        if self.best_rank == self.worst_rank {
+            return score;
+        }
+        let share = f64::from(self.rank(document)) / f64::from(self.best_rank);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is less")]
+        let score = (f64::from(score) * share * (1.0 - 1e-9)) as u32;
+        score
     }
 
     pub(crate) fn bytes(&self) -> usize {

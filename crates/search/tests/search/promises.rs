@@ -187,6 +187,64 @@ fn pages_of_many_documents_are_cut_from_one_order() {
 }
 
 #[test]
+fn the_best_that_are_picked_early_are_the_best_of_all() {
+    // Each word is in every so many documents, so there are rare and common ones, and documents with several of them.
+    let words = [
+        (2, "alpine"),
+        (3, "bronze"),
+        (7, "cactus"),
+        (17, "dragon"),
+        (23, "ember"),
+        (41, "falcon"),
+        (67, "glacier"),
+        (131, "harbor"),
+        (251, "indigo"),
+        (499, "jasper"),
+    ];
+    for ranks in [[1.0, 1.0, 1.0], [0.3, 4.0, 1.0]] {
+        let index = Index::new();
+        for batch in 0..3 {
+            let changes = (batch * 3_000..(batch + 1) * 3_000).map(|n: usize| {
+                let having = words.iter().filter(|(every, _)| n.is_multiple_of(*every));
+                let mut texts: Vec<_> =
+                    having.map(|(_, word)| (Field::Description, vec![*word])).collect();
+                texts.push((Field::Description, vec![WORDS[0]; n % 11]));
+                if n.is_multiple_of(13) {
+                    texts.push((Field::Name, vec!["glacial"]));
+                }
+                let facets = vec![(Facet::Kind, VALUES[n % 3])];
+                let draft = Draft { texts, facets, rank: ranks[n % 5 % 3] };
+                Change::Put(draft.entry(&format!("k{}", n * 7_919 % 9_000)))
+            });
+            index.apply(changes).unwrap();
+        }
+        index.apply((0..9_000).step_by(97).map(|n| Change::Remove(format!("k{n}")))).unwrap();
+        for text in [
+            "jasper indigo harbor",
+            "alpine bronze cactus dragon ember falcon glacier harbor indigo jasper",
+            "alpine jasper",
+            "glacir falcn alpine bronze",
+            "jasper indigo glac",
+            "bronze alpine",
+        ] {
+            for query in [
+                Query::new(text),
+                Query::new(text).last_word(LastWord::Begun),
+                Query::new(text).filter(Facet::Kind, "rust").unwrap(),
+            ] {
+                // So many are wanted that every score is looked at.
+                let all = index.search(&query.clone().page(0, 1_000));
+                for most in [1, 10, 20, 150] {
+                    let best = index.search(&query.clone().page(0, most));
+                    assert_eq!(best.total, all.total, "{text}");
+                    assert_eq!(best.hits, all.hits[..most.min(all.hits.len())], "{text} {most}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn filters_leave_what_looking_at_each_document_leaves() {
     let filters = vec((select(vec![Facet::Language, Facet::Kind]), select(VALUES)), 0..4);
     holds(CASES, &(drafts(), words(3), filters), |(drafts, asked, filters)| {

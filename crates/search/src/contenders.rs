@@ -1,0 +1,210 @@
+//! Only those that can be among the best are scored.
+//!
+//! The words that can add most come first. Once all that are left cannot lift a document above the last of the best
+//! so far, only documents that were met are contenders; for them the other words are looked up, and whoever cannot
+//! reach the best any more is left out. What was found is counted with sets, so the number of hits is exact.
+
+use std::cmp::Reverse;
+
+use crate::documents::Documents;
+use crate::find::{each, lists, worth};
+use crate::hits::{Hits, add, add_best};
+use crate::part::Part;
+use crate::plan::Word;
+use crate::postings::List;
+use crate::scratch::{Scores, Scratch};
+
+/// Where more than so many are wanted, most are contenders.
+const MOST_WANTED: usize = 200;
+/// A word that more than this part of the documents has is added to all of them at once.
+const MANY: usize = 16;
+
+/// A word of the query in one part.
+struct Adding<'s> {
+    lists: Vec<(u16, List<'s>)>,
+    /// What it can add to a score.
+    most: u32,
+    /// How many documents have it, about.
+    steps: usize,
+}
+
+impl Adding<'_> {
+    /// Adds it to the scores of these documents.
+    fn add_to(&self, documents: &[u16], scores: &mut Scores) {
+        if let [(weight, list)] = self.lists.as_slice() {
+            return list.look_up(documents, |document, impact| {
+                scores[usize::from(document)] += worth(*weight, impact);
+            });
+        }
+        for document in documents {
+            let lists = self.lists.iter();
+            let each = lists.map(|(weight, list)| worth(*weight, list.impact(*document)));
+            scores[usize::from(*document)] += each.max().unwrap_or(0);
+        }
+    }
+
+    /// Adds it to the scores of its documents, and notes those that had none.
+    fn meet(&self, scratch: &mut Scratch) {
+        let Scratch { scores, highest, met, .. } = scratch;
+        if let [(weight, list)] = self.lists.as_slice() {
+            return each(*list, |document, impact| {
+                let score = &mut scores[usize::from(document)];
+                if *score == 0 && impact > 0 {
+                    met.push(document);
+                }
+                *score += worth(*weight, impact);
+            });
+        }
+        for (_, list) in &self.lists {
+            each(*list, |document, impact| {
+                if impact > 0
+                    && scores[usize::from(document)] == 0
+                    && highest[usize::from(document)] == 0
+                {
+                    highest[usize::from(document)] = 1;
+                    met.push(document);
+                }
+            });
+        }
+        for (_, list) in &self.lists {
+            each(*list, |document, _| highest[usize::from(document)] = 0);
+        }
+        add_best(&self.lists, scores, highest);
+    }
+
+    /// The same, where nobody notes which they are.
+    fn add(&self, scratch: &mut Scratch) {
+        let Scratch { scores, highest, .. } = scratch;
+        match self.lists.as_slice() {
+            [(weight, list)] => add(*weight, *list, scores),
+            lists => add_best(lists, scores, highest),
+        }
+    }
+}
+
+impl Hits<'_, '_> {
+    /// The documents that have any of the words; how many there are.
+    pub(crate) fn by_word(
+        &mut self,
+        words: &[Word],
+        allowed: Option<&Documents>,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let mut words = adding(words, self.part, self.at as usize);
+        if self.best.wanted() > MOST_WANTED {
+            return self.all_of(&words, allowed, scratch);
+        }
+        words.sort_by_key(|word| Reverse(word.most));
+        let mut rest: u32 = words.iter().map(|word| word.most).sum();
+        let mut least = self.least();
+        let mut left = words.as_slice();
+        while let Some((word, others)) = left.split_first() {
+            if rest < least {
+                break;
+            }
+            if word.steps > scratch.met.len() && scratch.met.len() >= self.best.wanted() {
+                let Scratch { scores, met, near, sorted, .. } = scratch;
+                near.clear();
+                near.extend(met.iter().filter(|one| allowed.is_none_or(|all| all.contains(**one))));
+                least = least.max(self.last_of_best(near, scores, sorted));
+                if rest < least {
+                    break;
+                }
+            }
+            if word.steps > self.part.segment.len() / MANY {
+                scratch.met.clear();
+                return self.all_of(left, allowed, scratch);
+            }
+            word.meet(scratch);
+            rest -= word.most;
+            left = others;
+        }
+        self.contend(left, rest, least, allowed, scratch);
+        for document in scratch.met.drain(..) {
+            scratch.scores[usize::from(document)] = 0;
+        }
+        let found = &mut scratch.found;
+        found.clear(self.part.segment.len());
+        for (_, list) in words.iter().flat_map(|word| &word.lists) {
+            list.add_to(found);
+        }
+        match allowed {
+            Some(allowed) => found.count_both(allowed),
+            None => found.count(),
+        }
+    }
+
+    /// Those that were met, with what the other words add.
+    fn contend(
+        &mut self,
+        left: &[Adding<'_>],
+        mut rest: u32,
+        mut least: u32,
+        allowed: Option<&Documents>,
+        scratch: &mut Scratch,
+    ) {
+        let Scratch { scores, met, near, sorted, .. } = scratch;
+        let is_allowed = |document: u16| allowed.is_none_or(|allowed| allowed.contains(document));
+        near.clear();
+        near.extend(met.iter().filter(|document| is_allowed(**document)));
+        for word in left {
+            near.retain(|document| scores[usize::from(*document)] + rest >= least);
+            rest -= word.most;
+            word.add_to(near, scores);
+            if near.len() > self.best.wanted() * 4 {
+                least = least.max(self.last_of_best(near, scores, sorted));
+            }
+        }
+        for document in near.drain(..) {
+            let score = scores[usize::from(document)];
+            if score >= least {
+                self.push(score, document);
+            }
+        }
+    }
+
+    /// Adds words to the scores of all their documents, and picks the best of all.
+    fn all_of(
+        &mut self,
+        words: &[Adding<'_>],
+        allowed: Option<&Documents>,
+        scratch: &mut Scratch,
+    ) -> usize {
+        for word in words {
+            word.add(scratch);
+        }
+        let scores = &mut scratch.scores[..self.part.segment.len()];
+        if let Some(allowed) = allowed {
+            allowed.clear_others(scores);
+        }
+        let total = self.pick(scores);
+        scores.fill(0);
+        total
+    }
+
+    /// What a score has to be if those that were met are as good as they are so far, or better.
+    fn last_of_best(&self, met: &[u16], scores: &Scores, sorted: &mut Vec<u32>) -> u32 {
+        let segment = &self.part.segment;
+        sorted.clear();
+        sorted.extend(met.iter().map(|document| {
+            let score = scores[usize::from(*document)];
+            segment.as_of_best_rank(score, *document)
+        }));
+        let wanted = self.best.wanted();
+        if wanted == 0 || sorted.len() < wanted {
+            return 0;
+        }
+        *sorted.select_nth_unstable_by(wanted - 1, |one, other| other.cmp(one)).1
+    }
+}
+
+/// The words that a part has.
+fn adding<'s>(words: &'s [Word], part: &'s Part, at: usize) -> Vec<Adding<'s>> {
+    let adding = |word| {
+        let lists: Vec<_> = lists(word, part, at).collect();
+        let most = lists.iter().map(|(weight, list)| worth(*weight, list.most)).max()?;
+        let steps = lists.iter().map(|(_, list)| list.steps().0).sum();
+        Some(Adding { lists, most, steps })
+    };
+    words.iter().filter_map(adding).collect()
+}
