@@ -17,7 +17,7 @@ use crate::scratch::{Scores, Scratch};
 /// Where more than so many are wanted, most are contenders.
 const MOST_WANTED: usize = 200;
 /// A word that more than this part of the documents has is added to all of them at once.
-const MANY: usize = 16;
+const MANY: usize = 6;
 
 /// A word of the query in one part.
 struct Adding<'s> {
@@ -47,13 +47,16 @@ impl Adding<'_> {
     fn meet(&self, scratch: &mut Scratch) {
         let Scratch { scores, highest, met, .. } = scratch;
         if let [(weight, list)] = self.lists.as_slice() {
-            return each(*list, |document, impact| {
+            // Each is written down, and counts only if it is new: nobody can tell before, not even the processor.
+            let mut count = met.len();
+            met.resize(count + list.len() + 1, 0);
+            each(*list, |document, impact| {
                 let score = &mut scores[usize::from(document)];
-                if *score == 0 && impact > 0 {
-                    met.push(document);
-                }
+                met[count] = document;
+                count += usize::from(*score == 0 && impact > 0);
                 *score += worth(*weight, impact);
             });
+            return met.truncate(count);
         }
         for (_, list) in &self.lists {
             each(*list, |document, impact| {
@@ -105,7 +108,10 @@ impl Hits<'_, '_> {
             if word.steps > scratch.met.len() && scratch.met.len() >= self.best.wanted() {
                 let Scratch { scores, met, near, sorted, .. } = scratch;
                 near.clear();
-                near.extend(met.iter().filter(|one| allowed.is_none_or(|all| all.contains(**one))));
+                near.extend_from_slice(met);
+                if let Some(allowed) = allowed {
+                    keep(near, |document| allowed.contains(document));
+                }
                 least = least.max(self.last_of_best(near, scores, sorted));
                 if rest < least {
                     break;
@@ -144,11 +150,13 @@ impl Hits<'_, '_> {
         scratch: &mut Scratch,
     ) {
         let Scratch { scores, met, near, sorted, .. } = scratch;
-        let is_allowed = |document: u16| allowed.is_none_or(|allowed| allowed.contains(document));
         near.clear();
-        near.extend(met.iter().filter(|document| is_allowed(**document)));
+        near.extend_from_slice(met);
+        if let Some(allowed) = allowed {
+            keep(near, |document| allowed.contains(document));
+        }
         for word in left {
-            near.retain(|document| scores[usize::from(*document)] + rest >= least);
+            keep(near, |document| scores[usize::from(document)] + rest >= least);
             rest -= word.most;
             word.add_to(near, scores);
             if near.len() > self.best.wanted() * 4 {
@@ -196,6 +204,17 @@ impl Hits<'_, '_> {
         }
         *sorted.select_nth_unstable_by(wanted - 1, |one, other| other.cmp(one)).1
     }
+}
+
+/// Keeps those for which it holds. Each is written, so that it does not matter that nobody can tell before.
+fn keep(documents: &mut Vec<u16>, mut holds: impl FnMut(u16) -> bool) {
+    let mut kept = 0;
+    for at in 0..documents.len() {
+        let document = documents[at];
+        documents[kept] = document;
+        kept += usize::from(holds(document));
+    }
+    documents.truncate(kept);
 }
 
 /// The words that a part has.
