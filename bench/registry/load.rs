@@ -34,12 +34,15 @@ pub(crate) fn questions(count: usize, seed: u64) -> Vec<String> {
     made.iter().map(|question| search(&question.text)).collect()
 }
 
-/// Searches for a word; a number that changes nothing makes each a new question.
-pub(crate) fn words(count: usize, seed: u64) -> Vec<String> {
+/// Searches for the first words of questions, in turn so many; a number that changes nothing makes each a new search.
+pub(crate) fn words(count: usize, seed: u64, many: &[usize]) -> Vec<String> {
     let made = data::made_up_questions(count, seed);
-    let first = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
-    let some = made.iter().enumerate();
-    some.map(|(at, question)| format!("{}&fresh={at}", search(&first(&question.text)))).collect()
+    let some = made.iter().zip(many.iter().cycle()).enumerate();
+    let path = |(at, (question, many)): (usize, (&data::Question, &usize))| {
+        let words: Vec<_> = question.text.split(' ').take(*many).collect();
+        format!("{}&fresh={at}", search(&words.join(" ")))
+    };
+    some.map(path).collect()
 }
 
 fn search(text: &str) -> String {

@@ -145,7 +145,7 @@ fn in_process(home: &Path, goals: &mut Goals) {
     let registry = runtime.block_on(fill::open(home));
     let router = server::web::router(registry.into());
     for (name, asked) in
-        [("a question", load::questions(3_000, 3)), ("one word", load::words(3_000, 3))]
+        [("a question", load::questions(3_000, 3)), ("one word", load::words(3_000, 3, &[1]))]
     {
         let ask = |path: &str| {
             let request = axum::http::Request::get(path).body(axum::body::Body::empty()).unwrap();
@@ -169,7 +169,8 @@ fn reading(haft: &Path, home: &Path, folder: &Path, goals: &mut Goals) {
     let large = publishers::publish_one(&server, home, "bench.read-large", 1_000_000);
     let nginx = Nginx::start(folder);
     let fresh = load::questions(QUESTIONS, 4);
-    let words = load::words(QUESTIONS, 5);
+    let words = load::words(QUESTIONS, 5, &[1]);
+    let phrases = load::words(QUESTIONS, 6, &[2, 3, 4, 5]);
     let repeated: Vec<String> = fresh[QUESTIONS - 100..].to_vec();
     let fresh = &fresh[..QUESTIONS - 100];
     let describe = vec![format!("/v1/tools/{known}")];
@@ -178,6 +179,7 @@ fn reading(haft: &Path, home: &Path, folder: &Path, goals: &mut Goals) {
     for (name, asked, least) in [
         ("search, fresh questions", Asking::Each(fresh), 0.10),
         ("search, fresh words", Asking::Each(&words), 0.10),
+        ("search, fresh phrases", Asking::Each(&phrases), 0.10),
         ("search, repeated questions", Asking::Again(&repeated), 0.40),
         ("describe", Asking::Again(&describe), 0.50),
         ("describe a version", Asking::Again(&exactly), 0.50),
