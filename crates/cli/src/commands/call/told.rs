@@ -82,19 +82,20 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let package = shell::word(&id);
     let text = |name: &str| error.details.get(name).and_then(Value::as_str);
     failure = match &error.kind {
-        Kind::MissingInput => match text("name") {
-            Some(name) => {
-                let name = shell::word(name);
+        Kind::MissingInput => {
+            let missing = error.details.get("missing").and_then(Value::as_array);
+            missing.into_iter().flatten().fold(failure, |failure, one| {
+                let name = shell::word(one["name"].as_str().unwrap_or_default());
                 let keep = format!("`haft secret set {package} {name}` keeps it");
-                failure.hint(match error.details.get("secret") {
-                    Some(Value::Bool(false)) => format!(
+                failure.hint(if one["secret"] == false {
+                    format!(
                         "`haft grant {package} --env {name}` passes on your variable of that name; {keep}"
-                    ),
-                    _ => keep,
+                    )
+                } else {
+                    keep
                 })
-            }
-            None => failure,
-        },
+            })
+        }
         Kind::Denied => match (text("granted"), text("path")) {
             (Some("from"), Some(path)) => failure.hint(format!(
                 "`haft grant {package} --from {}` says that you mean this one too",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use host::{Call, CallError, CancellationToken, Host, Kind, Tool};
+use host::{Blocked, Call, CallError, CancellationToken, Host, Kind, Tool};
 use manifest::dialect::Dialect;
 use manifest::shape::suggest;
 use policy::Surface;
@@ -96,7 +96,7 @@ pub(super) async fn discover(
                 tool.package.actions.extend(more);
             }
             Err(error) if is_alone => {
-                let failure = failed(&error, &error.blocked, tool, &wanted.from);
+                let failure = failed(&error, &Blocked::of(&error), tool, &wanted.from);
                 return Err(Unmade { failure, error: Some(Box::new(error)) });
             }
             Err(error) => {
