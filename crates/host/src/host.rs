@@ -263,14 +263,16 @@ impl Host {
         if begun.is_none() {
             self.records.reserve(tool, &self.settings.policy).await?;
         }
-        let collector = self.collector(tool, &known);
+        let (collector, asked) = (self.collector(tool, &known), self.vault.waited());
         let collected = collector.collect(&decision.allowance, &considered.secrets);
-        let variables = tokio::select! {
+        let collected = tokio::select! {
             collected = tokio::time::timeout(allowed, collected) => collected.unwrap_or_else(|_| {
                 Err(limit::too_late("it waited for its secrets"))
-            })?,
-            () = call.called_off.cancelled() => return Err(CallError::called_off()),
+            }),
+            () = call.called_off.cancelled() => Err(CallError::called_off()),
         };
+        *waited += self.vault.waited().saturating_sub(asked);
+        let variables = collected?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
         let plan = prepare_image(plan, &call.called_off).await?;
         self.note_plan(record, &plan);

@@ -33,7 +33,7 @@ impl Host {
         within: Option<Duration>,
         called_off: &CancellationToken,
     ) -> Result<Vec<Action>, CallError> {
-        let began = Instant::now();
+        let (began, asked) = (Instant::now(), self.vault.waited());
         let listing = Call { within, ..listing(tool) };
         let mut record = Self::record_of(tool, &listing);
         surface.name().clone_into(&mut record.surface);
@@ -52,7 +52,8 @@ impl Host {
                 Ran::refused(error.clone())
             }
         };
-        let ending = told.ending(began.elapsed());
+        let ending =
+            told.ending(began.elapsed().saturating_sub(self.vault.waited().saturating_sub(asked)));
         let package = format!("{}@{}", record.package, tool.package.semver());
         let blocked = grantable(&told.blocked, tool);
         // That it began is written down in any case.
