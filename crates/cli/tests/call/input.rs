@@ -21,7 +21,7 @@ fn the_input_comes_from_the_command_line_a_file_or_standard_input() {
         ("{\n \"a\": x}", "(line 2, column 7)"),
         ("[1]", "must be a JSON object"),
         (r#"{"a":1}"#, "/a: 1 is not of type"),
-        (r#"{"a":"x","a":"y"}"#, "the input is no JSON"),
+        (r#"{"a":"x","a":"y"}"#, "the input cannot be used: the key `a`"),
         ("@no-such-file", "failed to read"),
         ("@", "`@` names no file"),
     ] {
