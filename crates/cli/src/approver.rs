@@ -8,7 +8,7 @@ use crate::ask::{Ask, Offer};
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::owner;
-use crate::printer::line;
+use crate::printer::{indented, line};
 
 /// The owner of a home.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Approver for Owner {
 /// Our own words with all that the tool gets; the tool's own are quoted beneath.
 fn words(matter: &Matter) -> String {
     let quoted = matter.message.as_deref();
-    let quoted = quoted.map(|text| format!("The tool itself says: \"{}\"\n", line(text)));
+    let quoted = quoted.map(|text| format!("The tool itself says: \"{}\"\n", indented(text)));
     format!(
         "`{}` of {} is about to be called with\n  {}\n{}You are asked because {}. Allow it?",
         line(&matter.action),

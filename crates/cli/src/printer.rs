@@ -189,6 +189,11 @@ pub(crate) fn line(text: &str) -> String {
     escaped(text).replace('\n', "\\n")
 }
 
+/// A stranger's text on lines of its own, which an indent tells from ours.
+pub(crate) fn indented(text: &str) -> String {
+    escaped(text).replace('\n', "\n    ")
+}
+
 /// Whether a character may not reach a terminal: all that cannot be seen, but for the end of a line.
 pub(crate) fn is_unsafe(character: char) -> bool {
     character != '\n' && is_hidden(character)
@@ -202,6 +207,7 @@ mod tests {
     fn untrusted_text_cannot_steer_a_terminal() {
         assert_eq!(escaped("a\x1b[31mb\u{202e}c\u{200b}"), "a\\u{1b}[31mb\\u{202e}c\\u{200b}");
         assert_eq!(escaped("é😀\n"), "é😀\n");
+        assert_eq!(indented("a\nYou are asked\x1b"), "a\n    You are asked\\u{1b}");
         assert_eq!(line("a\nsignature  valid"), "a\\nsignature  valid");
         assert_eq!(json_escaped("\"\u{9b}\u{e0001}\""), "\"\\u009b\\udb40\\udc01\"");
     }

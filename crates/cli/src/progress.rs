@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use host::{Advance, CancellationToken, Progress};
 use serde_json::Value;
 
-use crate::printer::{Printer, escaped, line};
+use crate::printer::{Printer, json_escaped, line};
 
 /// A tool may say how far it is a thousand times a second; a person reads slower.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -71,7 +71,7 @@ impl Progress for Watcher {
     fn recorded(&self, record: &Value) {
         let text = match self.records {
             Records::Output => format!("{record}\n"),
-            Records::Terminal => escaped(&record.to_string()) + "\n",
+            Records::Terminal => json_escaped(&record.to_string()) + "\n",
             Records::Nowhere => return,
         };
         self.is_shown.store(true, Ordering::Relaxed);

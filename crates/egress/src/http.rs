@@ -24,6 +24,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub use challenge::{Challenge, challenges};
 pub use error::{SendError, SetupError};
+pub use guard::allowed;
 pub use incoming::Incoming;
 pub use message::{Request, Response};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

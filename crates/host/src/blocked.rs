@@ -42,7 +42,7 @@ impl Blocked {
     }
 
     /// What a refusal of ours was about, and what was reached for in vain before something else failed.
-    pub(crate) fn of(error: &CallError) -> Vec<Self> {
+    pub fn of(error: &CallError) -> Vec<Self> {
         let refused = match &error.kind {
             Kind::Blocked(place) => Some((**place).clone()),
             _ => None,

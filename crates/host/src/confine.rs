@@ -189,6 +189,11 @@ fn paths(texts: &[String], settings: &Settings) -> Vec<PathBuf> {
     texts.iter().filter_map(|text| expand(text).canonicalize().ok()).collect()
 }
 
+/// Whether a host is a private one, as far as its name tells.
+pub(crate) fn is_private(host: &str) -> bool {
+    Rule::parse(host).is_ok_and(|rule| rule.names_private())
+}
+
 /// What may be reached.
 pub(crate) fn rules(allowance: &Allowance) -> Result<Rules, CallError> {
     let parse = |text: &str| {
@@ -200,12 +205,7 @@ pub(crate) fn rules(allowance: &Allowance) -> Result<Rules, CallError> {
     let mut rules = Vec::new();
     for host in &allowance.hosts {
         let rule = parse(&host.rule)?;
-        // What a package says of itself never leads to a private place.
-        match host.may_be_private {
-            true => rules.push(rule.reaching_private()),
-            false if rule.names_private() => {}
-            false => rules.push(rule),
-        }
+        rules.push(if host.may_be_private { rule.reaching_private() } else { rule });
     }
     let denied = allowance.denied_hosts.iter().map(|text| parse(text));
     Ok(Rules::from_iter(rules).denying(denied.collect::<Result<_, _>>()?))

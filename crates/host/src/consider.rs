@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use manifest::model::{Entry, Input};
-use manifest::shape::is_hidden;
 use policy::Allowance;
 use sandbox::Launcher;
 use serde_json::Value;
@@ -82,21 +81,12 @@ fn too_slow() -> String {
     )
 }
 
-/// A stranger's words as they may stand beneath our own: short, and without what steers a terminal.
+/// A stranger's words, in short. Each face escapes them for whoever reads them there.
 fn quotable(said: &str) -> String {
-    let mut text = String::new();
-    for (count, letter) in said.chars().enumerate() {
-        if count == LONGEST_MESSAGE {
-            text.push('…');
-            break;
-        }
-        if is_hidden(letter) {
-            text.extend(letter.escape_unicode());
-        } else {
-            text.push(letter);
-        }
+    match said.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => format!("{}…", &said[..end]),
+        None => said.to_owned(),
     }
-    text
 }
 
 /// Takes away everything that was granted.
@@ -113,9 +103,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_quoted_in_short_and_on_one_line() {
+    fn a_tool_is_quoted_in_short_and_in_its_own_words() {
         assert_eq!(quotable("send 3 letters"), "send 3 letters");
-        assert_eq!(quotable("a\nb\u{1b}[2J"), "a\\u{a}b\\u{1b}[2J");
+        assert_eq!(quotable("a\nb\u{1b}[2J"), "a\nb\u{1b}[2J");
         let quoted = quotable(&"x".repeat(5_000));
         assert_eq!(quoted.chars().count(), LONGEST_MESSAGE + 1);
         assert!(quoted.ends_with("x…"));

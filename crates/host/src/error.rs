@@ -128,6 +128,25 @@ impl CallError {
         Self::new(Kind::Blocked(Box::new(place)), message).with("host", host).with("why", why)
     }
 
+    /// A place of the network that may not be reached.
+    pub(crate) fn refused(place: &str, refusal: egress::Refusal) -> Self {
+        let message = format!("`{place}` is refused: {refusal}");
+        Self::blocked(message, Blocked::host(place, refusal))
+    }
+
+    /// Values that nobody keeps, and whether each is a secret.
+    pub(crate) fn missing(names: &[(&str, bool)]) -> Self {
+        let of = |is_secret: bool, what: &str| {
+            let named = names.iter().filter(|one| one.1 == is_secret).map(|one| one.0);
+            let named: Vec<_> = named.collect();
+            (!named.is_empty()).then(|| format!("{what}: {}", named.join(", ")))
+        };
+        let words = [of(true, "Missing required secret"), of(false, "missing variable")];
+        let words: Vec<_> = words.into_iter().flatten().collect();
+        let told = names.iter().map(|(name, secret)| json!({ "name": name, "secret": secret }));
+        Self::new(Kind::MissingInput, words.join("; ")).with("missing", told.collect::<Value>())
+    }
+
     /// The same, after a process had reached for this in vain.
     #[must_use]
     pub(crate) fn after(mut self, blocked: Vec<Blocked>) -> Self {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use ledger::audit;
 use manifest::dialect::Dialect;
-use manifest::model::{Action, Entry, Implementation};
+use manifest::model::{Action, Implementation};
 use policy::{Decision, Denial, Grants, Memory, Policy, SetBy, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,9 @@ use self::running::{Ran, Running};
 use crate::blocked::Blocked;
 use crate::call::{Call, Output, Tool};
 use crate::choose::{self, Machine, PLATFORM};
+use crate::confine;
 use crate::consider::{Considered, consider, question};
+use crate::endpoint;
 use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
@@ -222,10 +224,10 @@ impl Host {
         record.action.clone_from(&prepared.action.name);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
         let mut known = self.known(tool, call).await?;
+        self.check_place(tool, &known)?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
-        if let Verdict::Denied(denial) = &open.verdict {
-            return Err(denied(denial, tool));
-        }
+        check_verdict(&open, tool)?;
+        endpoint::check(&tool.package, prepared.implementation, &open.allowance)?;
         let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
         let hooks = self.asked(tool, call, &prepared, open, &[]);
         let (considered, mut decision) = match question(&hooks)? {
@@ -261,14 +263,16 @@ impl Host {
         if begun.is_none() {
             self.records.reserve(tool, &self.settings.policy).await?;
         }
-        let collector = self.collector(tool, &known);
+        let (collector, asked) = (self.collector(tool, &known), self.vault.waited());
         let collected = collector.collect(&decision.allowance, &considered.secrets);
-        let variables = tokio::select! {
+        let collected = tokio::select! {
             collected = tokio::time::timeout(allowed, collected) => collected.unwrap_or_else(|_| {
                 Err(limit::too_late("it waited for its secrets"))
-            })?,
-            () = call.called_off.cancelled() => return Err(CallError::called_off()),
+            }),
+            () = call.called_off.cancelled() => Err(CallError::called_off()),
         };
+        *waited += self.vault.waited().saturating_sub(asked);
+        let variables = collected?;
         let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
         let plan = prepare_image(plan, &call.called_off).await?;
         self.note_plan(record, &plan);
@@ -355,7 +359,6 @@ impl Host {
         let package = tool.package.canonical_id();
         known.is_signed_in = self.logins().is_signed_in(&package);
         self.retire_others(&package, &known.grants);
-        self.check_place(tool, &known)?;
         Ok(known)
     }
 
@@ -409,7 +412,8 @@ impl Host {
             implementation: Some(prepared.implementation),
             trust: tool.trust(),
             consent: tool.consent,
-            endpoints: &endpoints(prepared.implementation),
+            endpoints: &endpoint::hosts(prepared.implementation),
+            is_private: confine::is_private,
             surface: &call.surface,
             arguments: &prepared.input.arguments,
             wants_approval: considered.wants_approval,
@@ -516,31 +520,23 @@ async fn prepare_image(mut plan: Plan, off: &CancellationToken) -> Result<Plan, 
     }
 }
 
+/// Refuses what may not go ahead, whatever the owner would say.
+fn check_verdict(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
+    match &decision.verdict {
+        Verdict::Allowed | Verdict::Ask(_) => Ok(()),
+        Verdict::Denied(denial) => Err(denied(denial, tool)),
+    }
+}
+
 /// Refuses what may not go ahead, or not yet.
 fn check_allowed(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
     match &decision.verdict {
-        Verdict::Allowed => Ok(()),
         Verdict::Ask(question) => Err(asking::needed(question, None)),
-        Verdict::Denied(denial) => Err(denied(denial, tool)),
+        Verdict::Allowed | Verdict::Denied(_) => check_verdict(decision, tool),
     }
 }
 
 /// A path without links, where it leads somewhere.
 fn without_links(path: PathBuf) -> PathBuf {
     path.canonicalize().unwrap_or(path)
-}
-
-/// Hosts of its own endpoints.
-fn endpoints(implementation: &Implementation) -> Vec<String> {
-    let (Entry::Http { base: url, .. }
-    | Entry::McpHttp { url }
-    | Entry::A2a { endpoint: url }
-    | Entry::McpTool { registry_url: url, .. }) = &implementation.entry
-    else {
-        return Vec::new();
-    };
-    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    if host.is_empty() { Vec::new() } else { vec![host.to_ascii_lowercase()] }
 }

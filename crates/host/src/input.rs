@@ -23,6 +23,9 @@ const DEEPEST: usize = 32;
 const MOST_TOLD: usize = 32;
 const LONGEST_NAME: usize = 64;
 
+/// How many of the values that a member may have are told; longer ones than a name are not.
+const MOST_VALUES: usize = 32;
+
 /// The input of a call that passed all checks.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
@@ -78,8 +81,9 @@ fn object<'t>(
     let parsed = json::parse(text);
     if let Some(fault) = parsed.faults.first() {
         let json::Place { line, column } = json::Places::new(text).of(fault.span);
-        let message =
-            format!("the input is no JSON: {} (line {line}, column {column})", fault.message);
+        // A text of which a value could be made is JSON, and still says two things at once.
+        let what = if parsed.root.is_some() { "cannot be used" } else { "is no JSON" };
+        let message = format!("the input {what}: {} (line {line}, column {column})", fault.message);
         let error = CallError::new(Kind::BadInput, message);
         return Err(error.with("line", line).with("column", column));
     }
@@ -91,7 +95,12 @@ fn object<'t>(
             Ok(node.to_value())
         }
         Some(node) => {
-            let message = format!("the input must be a JSON object, not {}", node.type_name());
+            let found = match node.type_name() {
+                "null" => "null".to_owned(),
+                "array" => "an array".to_owned(),
+                other => format!("a {other}"),
+            };
+            let message = format!("the input must be a JSON object, not {found}");
             Err(CallError::new(Kind::BadInput, message))
         }
         None => Err(CallError::new(Kind::BadInput, "the input is no JSON")),
@@ -144,13 +153,30 @@ fn taken(schema: &Node<'_>) -> Vec<Value> {
     let properties = schema.get("properties").map_or(&[][..], Node::members);
     let mut taken: Vec<_> = properties
         .iter()
-        .map(|one| (one.value.text_at("type"), required.contains(&&*one.key), &*one.key))
+        .map(|one| (&one.value, required.contains(&&*one.key), &*one.key))
         .collect();
     taken.sort_by_key(|(_, is_required, _)| !is_required);
-    let told = taken.into_iter().take(MOST_TOLD).map(
-        |(kind, is_required, name)| json!({ "name": clip::start(name, LONGEST_NAME), "type": kind, "required": is_required }),
-    );
+    let told = taken.into_iter().take(MOST_TOLD).map(|(member, is_required, name)| {
+        let (name, kind) = (clip::start(name, LONGEST_NAME), member.text_at("type"));
+        let mut told = json!({ "name": name, "type": kind, "required": is_required });
+        put_values(member, &mut told);
+        told
+    });
     told.collect()
+}
+
+/// Tells the values of a member that takes only some.
+fn put_values(member: &Node<'_>, told: &mut Value) {
+    let all = member.list_at("enum");
+    if all.is_empty() {
+        return;
+    }
+    let short = all.iter().map(Node::to_value).filter(|one| one.to_string().len() <= LONGEST_NAME);
+    let values: Vec<_> = short.take(MOST_VALUES).collect();
+    if values.len() < all.len() {
+        told["more_values"] = (all.len() - values.len()).into();
+    }
+    told["values"] = values.into();
 }
 
 /// Puts in what the schema says where the caller said nothing.

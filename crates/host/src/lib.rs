@@ -17,6 +17,7 @@
 //! | [`login`] | signing in to servers on the network |
 //! | [`secrets`] | the values a call is given |
 //! | `confine` | what was allowed, as walls |
+//! | `endpoint` | where a tool is reached that runs elsewhere, and whether it may be |
 //! | `weight` | what a JSON text would take in memory |
 //! | `output`, `stream` | from bytes to a result, at the end or as it comes |
 //! | `run` | the ways to run |
@@ -32,6 +33,7 @@ mod choose;
 mod clip;
 mod confine;
 mod consider;
+mod endpoint;
 mod eras;
 pub mod error;
 pub mod host;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
-use policy::{Decision, Reason, Verdict, denies_network};
+use policy::{Decision, Reason, Verdict};
 use sandbox::Confinement;
 use sandbox::runtime::{self, Word};
 use serde_json::{Value, json};
@@ -91,14 +91,18 @@ impl Plan {
         Some(&walls.confinement)
     }
 
+    /// Why the call would be refused, where that is known before.
+    pub fn refusal(&self) -> Option<&CallError> {
+        self.outlook.as_ref()?.refused.as_ref()
+    }
+
     /// The plan as one JSON value, for people and programs. No value of a variable is in it.
     pub fn to_value(&self) -> Value {
-        let refusal = self.outlook.as_ref().and_then(|outlook| outlook.budget.refusal.clone());
-        let (verdict, why) = match &self.decision.verdict {
-            Verdict::Allowed | Verdict::Ask(_) if refusal.is_some() => ("denied", refusal),
-            Verdict::Allowed => ("allowed", None),
-            Verdict::Ask(question) => ("ask", Some(question.why.words().to_owned())),
-            Verdict::Denied(denial) => ("denied", Some(denial.to_string())),
+        let (verdict, why) = match (self.refusal(), &self.decision.verdict) {
+            (Some(error), _) => ("denied", Some(error.message.clone())),
+            (None, Verdict::Allowed) => ("allowed", None),
+            (None, Verdict::Ask(question)) => ("ask", Some(question.why.words().to_owned())),
+            (None, Verdict::Denied(denial)) => ("denied", Some(denial.to_string())),
         };
         // The walls of an engine are its own.
         let is_said =
@@ -117,11 +121,16 @@ impl Plan {
                 self.process_to_value("a process for this call", &one.shown, &one.walls)
             }
             Way::Worker(one) => {
-                self.process_to_value("a process that serves calls", &one.shown, &one.walls)
+                let way = "a process that serves calls";
+                let mut told = self.process_to_value(way, &one.shown, &one.walls);
+                told["loads"] = one.loaded();
+                told
             }
             Way::Mcp(one) => match &one.place {
                 Place::Process { walls, .. } => {
-                    self.process_to_value("an MCP server", &one.shown, walls)
+                    let mut told = self.process_to_value("an MCP server", &one.shown, walls);
+                    told["tool"] = one.tool.as_str().into();
+                    told
                 }
                 Place::Url { .. } | Place::Registry { .. } => {
                     one.to_value(&self.decision.allowance)
@@ -233,6 +242,14 @@ pub(crate) struct Worker {
     pub(crate) walls: Walls,
 }
 
+impl Worker {
+    /// What it loads, as the package names it.
+    fn loaded(&self) -> Value {
+        let named = ["main", "export", "callable"];
+        named.iter().filter_map(|name| Some((*name, self.load.get(name)?.clone()))).collect()
+    }
+}
+
 /// Above this the input of a local mcpkg command is on standard input only.
 const LONGEST_ARGUMENT: usize = 128 << 10;
 
@@ -301,23 +318,17 @@ impl Asked<'_> {
             | Entry::Http { .. }
             | Entry::McpTool { .. }
             | Entry::KnownServer { .. }
-            | Entry::A2a { .. } => {
-                if denies_network(package) {
-                    let message = "network denied by capability permissions";
-                    return Err(CallError::new(Kind::Denied, message));
+            | Entry::A2a { .. } => match (&self.implementation.entry, &self.action.invocation) {
+                (Entry::McpHttp { url }, Invocation::McpTool { .. }) => {
+                    Ok(Way::Mcp(Box::new(self.mcp_url(url)?)))
                 }
-                match (&self.implementation.entry, &self.action.invocation) {
-                    (Entry::McpHttp { url }, Invocation::McpTool { .. }) => {
-                        Ok(Way::Mcp(Box::new(self.mcp_url(url)?)))
-                    }
-                    (Entry::McpTool { registry_url, server_id, .. }, _) => {
-                        let request = self.mcp_registry(registry_url, server_id.as_deref())?;
-                        Ok(Way::Mcp(Box::new(request)))
-                    }
-                    (Entry::A2a { endpoint }, _) => Ok(Way::A2a(Box::new(self.agent(endpoint)?))),
-                    _ => self.request(),
+                (Entry::McpTool { registry_url, server_id, .. }, _) => {
+                    let request = self.mcp_registry(registry_url, server_id.as_deref())?;
+                    Ok(Way::Mcp(Box::new(request)))
                 }
-            }
+                (Entry::A2a { endpoint }, _) => Ok(Way::A2a(Box::new(self.agent(endpoint)?))),
+                _ => self.request(),
+            },
             Entry::Undeclared => Err(unavailable("it does not say how it is run")),
         }
     }

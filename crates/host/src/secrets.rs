@@ -47,7 +47,7 @@ impl Collector<'_> {
         allowance: &Allowance,
         more: &[Input],
     ) -> Result<Variables, CallError> {
-        let mut variables: Variables = Vec::new();
+        let (mut variables, mut missing) = (Variables::new(), Vec::new());
         for name in &allowance.environment {
             if let Some(value) = self.settings.variable(name) {
                 let inputs = &self.tool.package.inputs;
@@ -76,11 +76,11 @@ impl Collector<'_> {
                     variables
                         .push((input.name.clone(), Variable { value, is_secret: input.secret }));
                 }
-                None if input.required => return Err(missing(input)),
+                None if input.required => missing.push((&*input.name, input.secret)),
                 None => {}
             }
         }
-        Ok(variables)
+        if missing.is_empty() { Ok(variables) } else { Err(CallError::missing(&missing)) }
     }
 
     async fn value(&self, input: &Input) -> Result<Option<String>, CallError> {
@@ -269,14 +269,6 @@ pub(crate) fn missing_of(
         variables.iter().any(|(name, one)| *name == input.name && is_stand_in(name, one))
     };
     needed.filter(is_missing).map(|input| (input.name.clone(), input.secret)).collect()
-}
-
-fn missing(input: &Input) -> CallError {
-    let what = if input.secret { "Missing required secret" } else { "missing variable" };
-    let message = format!("{what}: {}", input.name);
-    CallError::new(Kind::MissingInput, message)
-        .with("name", &*input.name)
-        .with("secret", input.secret)
 }
 
 fn unavailable(name: &str, error: &dyn std::fmt::Display) -> CallError {

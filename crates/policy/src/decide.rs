@@ -29,6 +29,8 @@ pub struct Asked<'a> {
     pub consent: Consent,
     /// Hosts of its own endpoints.
     pub endpoints: &'a [String],
+    /// Whether a host is a private one: what a package says of itself leads to none.
+    pub is_private: fn(&str) -> bool,
     /// Where the call comes from.
     pub surface: &'a Surface,
     /// What it is called with.
@@ -72,12 +74,20 @@ fn gate(
         return Some(Denial::Disabled);
     }
     match rules.and_then(|rules| rules.allow) {
-        Some(false) => return Some(Denial::Package),
+        Some(false) => {
+            say(reasons, "trust", "`allow = false` of this package in policy.toml refuses it");
+            return Some(Denial::Package);
+        }
         Some(true) => say(reasons, "trust", "your policy allows this package by name"),
         None if policy.trust.allow.contains(&asked.trust) => {
             say(reasons, "trust", format!("{} passes", asked.trust.name()));
         }
-        None => return Some(Denial::Trust(asked.trust)),
+        None => {
+            let says =
+                format!("`[trust] allow` in policy.toml does not name {}", asked.trust.name());
+            say(reasons, "trust", says);
+            return Some(Denial::Trust(asked.trust));
+        }
     }
     if asked.package.requires_oauth && !asked.is_signed_in {
         return Some(Denial::Login);
@@ -136,9 +146,13 @@ fn rule_for(
     reasons: &mut Vec<Reason>,
 ) -> (Rule, Why) {
     let wants_asking = asked.wants_approval || asked.action.requires_approval == Some(true);
-    let of_action = rules.and_then(|rules| rules.actions.get(&asked.action.name).copied());
-    if let Some(rule) = of_action.or(rules.and_then(|rules| rules.approval)) {
-        say(reasons, "approval", format!("your policy says `{}` by name", rule.name()));
+    let name = &asked.action.name;
+    let of_action =
+        rules.and_then(|rules| Some((*rules.actions.get(name)?, format!("actions.{name}"))));
+    let of_package = || rules.and_then(|rules| Some((rules.approval?, "approval".to_owned())));
+    if let Some((rule, key)) = of_action.or_else(of_package) {
+        let says = format!("{}, by `{key}` of this package in policy.toml", rule.name());
+        say(reasons, "approval", says);
         if wants_asking && rule < Rule::Ask {
             say(reasons, "approval", "the package wants the owner asked, but your policy names it");
         }
@@ -282,6 +296,9 @@ fn hosts(
     }
     let mut hosts: Vec<HostAllowance> = Vec::new();
     let mut add = |rule: &str, may_be_private: bool, why: &str, reasons: &mut Vec<Reason>| {
+        if !may_be_private && (asked.is_private)(rule) {
+            return say(reasons, "network", format!("{rule}: {why}, but {PRIVATE}"));
+        }
         say(reasons, "network", format!("{rule}: {why}"));
         match hosts.iter_mut().find(|one| one.rule == rule) {
             Some(one) => one.may_be_private |= may_be_private,
@@ -344,6 +361,8 @@ fn folders(
     }
     (read, write)
 }
+
+const PRIVATE: &str = "on a private network, where only your own word leads";
 
 fn is_number(label: &str) -> bool {
     label.bytes().next().is_some_and(|byte| byte.is_ascii_digit())

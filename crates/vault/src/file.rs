@@ -18,7 +18,7 @@ mod seal;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use error::{Unsafe, VaultError};
 pub use format::{Listed, Unreadable, listed_in};
@@ -38,6 +38,8 @@ pub struct FileVault {
     ask: Box<dyn Fn() -> Option<Secret> + Send + Sync>,
     /// What was opened last, so that a passphrase is asked for once.
     opened: Mutex<Option<Opened>>,
+    /// How long whoever was asked took, all together.
+    waited: Mutex<Duration>,
 }
 
 /// A key, and the passphrase that opened it, where it took one.
@@ -76,9 +78,26 @@ impl FileVault {
         folder: impl Into<PathBuf>,
         ask: impl Fn() -> Option<Secret> + Send + Sync + 'static,
     ) -> Result<Self, VaultError> {
-        let vault = Self { path: folder.into(), ask: Box::new(ask), opened: Mutex::new(None) };
+        let vault = Self {
+            path: folder.into(),
+            ask: Box::new(ask),
+            opened: Mutex::new(None),
+            waited: Mutex::default(),
+        };
         vault.read()?;
         Ok(vault)
+    }
+
+    /// How long whoever was asked for the passphrase has taken so far.
+    pub fn waited(&self) -> Duration {
+        *self.waited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asked(&self) -> Option<Secret> {
+        let began = Instant::now();
+        let said = (self.ask)();
+        *self.waited.lock().unwrap_or_else(PoisonError::into_inner) += began.elapsed();
+        said
     }
 
     /// Every secret without its value, in order; needs no passphrase.
@@ -275,7 +294,7 @@ impl FileVault {
                 Opened { id, key, passphrase: None }
             }
             Kept::Passphrase { .. } => {
-                let passphrase = (self.ask)().ok_or(VaultError::NoPassphrase)?;
+                let passphrase = self.asked().ok_or(VaultError::NoPassphrase)?;
                 let key = unseal(folder, kept, &passphrase)?;
                 Opened { id, key, passphrase: Some(passphrase) }
             }

@@ -337,3 +337,22 @@ fn aged(text: &str) -> String {
     }
     file.to_string()
 }
+
+#[test]
+fn the_time_in_which_a_passphrase_is_typed_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault");
+    let first = open(&path);
+    first.set(&of("a", "T"), &secret("value")).unwrap();
+    first.set_passphrase(&secret("one")).unwrap();
+    assert_eq!(first.waited(), std::time::Duration::ZERO);
+    let typing = std::time::Duration::from_millis(3);
+    let vault = FileVault::open(&path, move || {
+        let began = std::time::Instant::now();
+        while began.elapsed() < typing {}
+        Some(secret("one"))
+    });
+    let vault = vault.unwrap();
+    assert_eq!(value(&vault, &of("a", "T")).as_deref(), Some("value"));
+    assert!(vault.waited() >= typing, "{:?}", vault.waited());
+}

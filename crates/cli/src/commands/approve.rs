@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::names;
 use crate::owner;
-use crate::printer::{Printer, line};
+use crate::printer::{Printer, indented, line};
 use crate::seen::Seen;
 
 #[derive(Args, Debug)]
@@ -348,7 +348,7 @@ fn words(ticket: &Ticket) -> String {
     let shown = shown(ticket);
     let text = |name: &str| line(shown[name].as_str().unwrap_or_default());
     let quoted = match shown["message"].as_str() {
-        Some(said) => format!("  the tool itself says: \"{}\"\n", line(said)),
+        Some(said) => format!("  the tool itself says: \"{}\"\n", indented(said)),
         None => String::new(),
     };
     format!(

@@ -250,7 +250,9 @@ fn what_is_kept_for_a_package_is_for_the_folder_it_was_called_from() {
     let place = desk.path("spoof");
     let words = format!("haft grant {PACKAGE} --from {}", place.display());
     assert!(ran.stderr.contains(&words), "{}", ran.stderr);
-    assert_eq!(desk.run(&["call", "--from", &spoof, "demo.tool", "{}", "--explain"]).code, 4);
+    let plan = desk.result(&[&spoof, "demo.tool", "{}", "--explain", "--json"]);
+    assert_eq!(plan["decision"], "denied", "{plan}");
+    assert!(plan["hints"][0].as_str().unwrap().contains(&words), "{plan}");
     assert_eq!(attack(&desk, &own, "demo.tool").code, 0);
     desk.done(&["grant", PACKAGE, "--from", place.to_str().unwrap()]);
     assert_eq!(attack(&desk, &spoof, "demo.tool").json(), json!(1));

@@ -21,7 +21,7 @@ fn the_input_comes_from_the_command_line_a_file_or_standard_input() {
         ("{\n \"a\": x}", "(line 2, column 7)"),
         ("[1]", "must be a JSON object"),
         (r#"{"a":1}"#, "/a: 1 is not of type"),
-        (r#"{"a":"x","a":"y"}"#, "the input is no JSON"),
+        (r#"{"a":"x","a":"y"}"#, "the input cannot be used: the key `a`"),
         ("@no-such-file", "failed to read"),
         ("@", "`@` names no file"),
     ] {
@@ -127,7 +127,7 @@ fn a_server_that_cannot_be_asked_stands_in_nobodys_way() {
     let ran = desk.call(&["examples/", "rolll"]);
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     for words in [
-        "error: unknown tool: rolll\nhint: did you mean `roll`?\nhint: there is ",
+        "error: unknown tool: rolll\nhint: did you mean `roll`?\nhint: there are ",
         "hint: `server-json:com.example/weather` was not asked what it has: nothing of `weather` runs here",
     ] {
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
@@ -160,4 +160,48 @@ fn nobody_signs_in_for_what_is_no_server_on_the_network() {
     // Where it is is known only once it is installed.
     let ran = desk.run(&["login", "--from", "examples/server-json/weather"]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
+}
+
+#[test]
+fn the_values_that_a_member_takes_are_told() {
+    let desk = Desk::new();
+    desk.write("pkg/tools/bin/run", "#!/bin/sh\ncat\n");
+    let units: Vec<_> = (0..40).map(|number| format!("u{number}")).collect();
+    let schema =
+        json!({"type": "object", "properties": {"unit": {"type": "string", "enum": units}}});
+    let tool =
+        json!({"tools": [{"name": "run", "command": ["./tools/bin/run"], "schema": schema}]});
+    let tool = desk.write("pkg/tools.json", &tool.to_string());
+    let ran = desk.call(&[&tool, r#"{"unit":"x"}"#]);
+    assert_eq!(ran.code, 2);
+    let words = r#"hint: it takes `unit` (string, one of "u0", "u1", "#;
+    assert!(
+        ran.stderr.contains(words) && ran.stderr.contains("\"u31\" and 8 more)"),
+        "{}",
+        ran.stderr
+    );
+    let told = desk.call(&[&tool, r#"{"unit":"x"}"#, "--json"]).json();
+    let takes = &told["error"]["details"]["takes"][0];
+    assert_eq!((&takes["values"][1], &takes["more_values"]), (&json!("u1"), &json!(8)), "{told}");
+}
+
+#[test]
+fn what_is_wrong_with_an_input_is_said_in_plain_words() {
+    let desk = Desk::new();
+    let tool = desk.script("cat");
+    let folder = format!("@{}", desk.path("pkg").display());
+    for (arguments, words) in [
+        (
+            &[r#"{"a":1,"a":2}"#][..],
+            "error: the input cannot be used: the key `a` appears twice in one object",
+        ),
+        (&["run", "[1]"], "error: the input must be a JSON object, not an array\n"),
+        (&["run", "3"], "error: the input must be a JSON object, not a number\n"),
+        (&["{\"a\":\"1\"}", "run"], "error: NAME comes before the input, and `run` is no input\n"),
+        (&["run", &folder], "error: failed to read "),
+    ] {
+        let ran = desk.call(&[&[&*tool], arguments].concat());
+        assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.starts_with(words), "{arguments:?}: {}", ran.stderr);
+    }
 }

@@ -8,6 +8,7 @@ mod blocked;
 mod common;
 mod contract;
 mod desk;
+mod explained;
 mod failures;
 mod input;
 mod peers;

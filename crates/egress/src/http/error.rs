@@ -144,7 +144,11 @@ impl Error for SendError {
         match self {
             Self::Refused { refusal, .. } => Some(refusal),
             Self::Unresolved(error) => Some(error),
-            Self::NotConnected(error) | Self::Lost(error) | Self::Interrupted(error) => Some(error),
+            // What the system said, where it did: the layers between say nothing more.
+            Self::NotConnected(error) | Self::Lost(error) | Self::Interrupted(error) => {
+                let said = find::<io::Error>(error).filter(|said| said.raw_os_error().is_some());
+                Some(said.map_or(error as &(dyn Error + 'static), |said| said))
+            }
             _ => None,
         }
     }

@@ -77,8 +77,11 @@ impl Guard {
     }
 
     fn decide(&self, url: &Url) -> Result<Target, Refusal> {
-        let target = target(url)?;
-        self.check_target(&target)?;
+        let target = allowed(&self.rules, url)?;
+        if let Host::Name(name) = &target.host {
+            let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+            ports.entry(name.clone()).or_default().insert(target.port);
+        }
         Ok(target)
     }
 
@@ -90,20 +93,6 @@ impl Guard {
     fn new_record(&self, asked: String, target: Option<Target>) -> Record {
         let id = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         Record::new(id, asked, target, Arc::clone(&self.report))
-    }
-
-    fn check_target(&self, target: &Target) -> Result<(), Refusal> {
-        match &target.host {
-            Host::Ip(address) => self.rules.check_address(target, *address).map(drop),
-            Host::Name(name) => match self.rules.decide(target) {
-                Decision::Allowed(_) => {
-                    let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-                    ports.entry(name.clone()).or_default().insert(target.port);
-                    Ok(())
-                }
-                Decision::Refused(refusal) => Err(refusal),
-            },
-        }
     }
 
     /// The addresses of a name that may be dialled at every port it was asked for.
@@ -134,6 +123,20 @@ impl Guard {
             None => Err(DialError::Unresolved(ResolveError::NoAddress)),
         }
     }
+}
+
+/// Says what a URL is about, if these rules let it be asked for at all. Nothing is looked up: where a name
+/// leads is checked once it is dialled.
+pub fn allowed(rules: &Rules, url: &Url) -> Result<Target, Refusal> {
+    let target = target(url)?;
+    match target.host {
+        Host::Ip(address) => rules.check_address(&target, address).map(drop)?,
+        Host::Name(_) => match rules.decide(&target) {
+            Decision::Allowed(_) => {}
+            Decision::Refused(refusal) => return Err(refusal),
+        },
+    }
+    Ok(target)
 }
 
 /// The look-ups of a client's connections.

@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 use egress::Rules;
 use egress::http::Url;
 use ledger::audit;
-use manifest::model::{Action, Entry};
-use policy::{Surface, Verdict};
+use manifest::model::{Action, Entry, Implementation};
+use policy::Surface;
 use tokio_util::sync::CancellationToken;
 
 use super::running::Ran;
 use super::signing::tokens;
-use super::{Host, Known, Prepared, denied, grantable, prepare_image};
+use super::{Host, Known, Prepared, check_verdict, grantable, prepare_image};
 use crate::call::{Call, Tool};
 use crate::confine;
 use crate::consider::Considered;
+use crate::endpoint;
 use crate::error::{CallError, Kind};
 use crate::input;
 use crate::limit;
@@ -32,7 +33,7 @@ impl Host {
         within: Option<Duration>,
         called_off: &CancellationToken,
     ) -> Result<Vec<Action>, CallError> {
-        let began = Instant::now();
+        let (began, asked) = (Instant::now(), self.vault.waited());
         let listing = Call { within, ..listing(tool) };
         let mut record = Self::record_of(tool, &listing);
         surface.name().clone_into(&mut record.surface);
@@ -51,7 +52,8 @@ impl Host {
                 Ran::refused(error.clone())
             }
         };
-        let ending = told.ending(began.elapsed());
+        let ending =
+            told.ending(began.elapsed().saturating_sub(self.vault.waited().saturating_sub(asked)));
         let package = format!("{}@{}", record.package, tool.package.semver());
         let blocked = grantable(&told.blocked, tool);
         // That it began is written down in any case.
@@ -67,7 +69,8 @@ impl Host {
         begun: &mut Option<audit::Begun>,
     ) -> Result<Vec<Action>, CallError> {
         let known = self.known(tool, listing).await?;
-        let plan = self.plan_of_listing(tool, listing, &known).await?;
+        let (implementation, plan) = self.plan_of_listing(tool, listing, &known).await?;
+        endpoint::check(&tool.package, implementation, &plan.decision.allowance)?;
         let plan = prepare_image(plan, &listing.called_off).await?;
         record.decision = audit::Decision::Allowed;
         self.note_plan(record, &plan);
@@ -105,7 +108,7 @@ impl Host {
         let listing = listing(tool);
         let mut known = self.known(tool, &listing).await?;
         known.is_signed_in = true;
-        let plan = self.plan_of_listing(tool, &listing, &known).await?;
+        let (_, plan) = self.plan_of_listing(tool, &listing, &known).await?;
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         let rules = confine::rules(&plan.decision.allowance)?;
         let address = match &plan.way {
@@ -116,12 +119,13 @@ impl Host {
     }
 
     /// How a tool would be asked for its actions.
-    async fn plan_of_listing(
+    async fn plan_of_listing<'t>(
         &self,
-        tool: &Tool,
+        tool: &'t Tool,
         listing: &Call,
         known: &Known,
-    ) -> Result<Plan, CallError> {
+    ) -> Result<(&'t Implementation, Plan), CallError> {
+        self.check_place(tool, known)?;
         let mut action = assumed("tools/list");
         let implementation = self.implementation(tool, &action)?;
         if let Entry::McpTool { tool_name, .. } = &implementation.entry {
@@ -131,11 +135,10 @@ impl Host {
         let input = input::read(&listing.input, &action, tool.package.dialect)?;
         let prepared = Prepared { action: &action, implementation, input };
         let decision = self.decide(tool, listing, &prepared, known, &Considered::default());
-        if let Verdict::Denied(denial) = &decision.verdict {
-            return Err(denied(denial, tool));
-        }
+        check_verdict(&decision, tool)?;
         let variables = self.collector(tool, known).collect(&decision.allowance, &[]).await?;
-        plan::make(&self.asked(tool, listing, &prepared, decision, &variables))
+        let plan = plan::make(&self.asked(tool, listing, &prepared, decision, &variables))?;
+        Ok((implementation, plan))
     }
 }
 

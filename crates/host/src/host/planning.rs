@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use manifest::model::Entry;
 
-use super::Host;
+use super::{Host, check_verdict};
 use crate::call::{Call, Tool};
 use crate::consider::Considered;
+use crate::endpoint;
 use crate::error::{CallError, Kind};
 use crate::plan::outlook::Outlook;
 use crate::plan::{self, Plan, Way};
@@ -25,6 +26,18 @@ impl Host {
         let known = self.known(tool, call).await?;
         let prepared = self.prepare(tool, call)?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
+        let budget = self.records.left(tool, &self.settings.policy).await?;
+        let refused = self
+            .check_place(tool, &known)
+            .and_then(|()| check_verdict(&decision, tool))
+            .and_then(|()| {
+                endpoint::check(&tool.package, prepared.implementation, &decision.allowance)
+            })
+            .and_then(|()| match &budget.refusal {
+                Some(words) => Err(CallError::new(Kind::Denied, words.as_str())),
+                None => Ok(()),
+            })
+            .err();
         let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
         let collected = collector.collect(&decision.allowance, &[]).await;
         let no_secrets = collected.as_ref().err().map(ToString::to_string);
@@ -34,7 +47,8 @@ impl Host {
         let entry = &prepared.implementation.entry;
         plan.outlook = Some(Outlook {
             level: self.level(),
-            budget: self.records.left(tool, &self.settings.policy).await?,
+            budget,
+            refused,
             missing: missing(&asked),
             no_secrets,
             has_hooks: matches!(entry, Entry::NodeModule { .. }),
@@ -52,11 +66,13 @@ fn missing(asked: &plan::Asked<'_>) -> Vec<(String, bool)> {
     let variables: Vec<_> = asked.variables.iter().filter(is_there).cloned().collect();
     if variables.len() < asked.variables.len()
         && let Err(error) = plan::make(&plan::Asked { variables: &variables, ..asked.clone() })
-        && let Some(name) =
-            error.details["name"].as_str().filter(|_| error.kind == Kind::MissingInput)
-        && missing.iter().all(|(known, _)| known != name)
     {
-        missing.push((name.to_owned(), true));
+        for one in error.details["missing"].as_array().into_iter().flatten() {
+            let name = one["name"].as_str().unwrap_or_default();
+            if missing.iter().all(|(known, _)| known != name) {
+                missing.push((name.to_owned(), one["secret"] == true));
+            }
+        }
     }
     missing
 }

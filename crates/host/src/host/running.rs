@@ -180,12 +180,17 @@ impl Host {
             }
             Way::Engine(one) => {
                 let (one, action) = (one.clone(), Arc::clone(action));
-                let run = move |_: &Self, leash: &Leash| match engine::run(&one, until, leash) {
-                    Ok(finished) => {
-                        let read = output::read(&finished, &action, dialect, until, None);
-                        Ran::finished(&finished, Vec::new(), read)
+                let run = move |_: &Self, leash: &Leash| {
+                    if let Err(error) = engine::check_image(&one, until, leash) {
+                        return Ran::refused(error);
                     }
-                    Err(error) => Ran::failed(error),
+                    match engine::run(&one, until, leash) {
+                        Ok(finished) => {
+                            let read = output::read(&finished, &action, dialect, until, None);
+                            Ran::finished(&finished, Vec::new(), read)
+                        }
+                        Err(error) => Ran::failed(error),
+                    }
                 };
                 Ran { is_walled: false, ..self.on_a_thread(plan, until, run).await }
             }

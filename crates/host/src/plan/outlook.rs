@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::error::CallError;
 use crate::spending::Left;
 
 /// What can be told before a call beside its plan.
@@ -11,6 +12,8 @@ pub(crate) struct Outlook {
     pub(crate) level: sandbox::Level,
     /// What is left to spend.
     pub(crate) budget: Left,
+    /// Why it would be refused, where it would.
+    pub(crate) refused: Option<CallError>,
     /// What the tool needs and is not there, and whether it is a secret.
     pub(crate) missing: Vec<(String, bool)>,
     /// Why its secrets cannot be had, where they cannot.

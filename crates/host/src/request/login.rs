@@ -7,7 +7,8 @@ use manifest::model::{Auth, AuthKind};
 use vault::Place;
 
 use super::{header_name, header_value, unavailable};
-use crate::error::{CallError, Kind};
+use crate::error::CallError;
+use crate::secrets::is_stand_in;
 use crate::template::{Values, Variable};
 
 /// An account at a token endpoint, as OAuth 2 has it.
@@ -67,26 +68,40 @@ fn oauth(
 ) -> Result<Option<Account>, CallError> {
     let named = |role: &str| auth.env.iter().find(|name| has_role(name, role));
     let of = |role: &str| named(role).and_then(|name| set(values, name)).map(str::to_owned);
+    let (client_secret, refresh_token) = (of(CLIENT_SECRET), of(REFRESH_TOKEN));
+    let has_proof = client_secret.is_some() || refresh_token.is_some();
+    let missing_of_account = || {
+        let unset = |role: &str| named(role).filter(|_| of(role).is_none());
+        let proof = named(CLIENT_SECRET).or(named(REFRESH_TOKEN)).filter(|_| !has_proof);
+        missing(unset(TOKEN_URL).into_iter().chain(unset(CLIENT_ID)).chain(proof))
+    };
     let Some(token_url) = of(TOKEN_URL) else {
         let roles = [TOKEN_URL, CLIENT_ID, CLIENT_SECRET, REFRESH_TOKEN];
         let others =
             || auth.env.iter().filter(|name| !roles.iter().any(|role| has_role(name, role)));
         let token = others().find_map(|name| set(values, name));
-        let token = token.ok_or_else(|| missing(named(TOKEN_URL).or(others().next())))?;
+        let token = token.ok_or_else(|| match named(TOKEN_URL) {
+            Some(_) => missing_of_account(),
+            None => missing(others().next()),
+        })?;
         put_bearer(headers, token)?;
         return Ok(None);
     };
+    let Some(client_id) = of(CLIENT_ID).filter(|_| has_proof) else {
+        return Err(missing_of_account());
+    };
+    let name = named(TOKEN_URL).map_or(TOKEN_URL, String::as_str);
+    if values.variables.iter().any(|(known, one)| known == name && is_stand_in(name, one)) {
+        // Nothing is run, so anything may stand for the token that would be fetched.
+        put_bearer(headers, &token_url)?;
+        return Ok(None);
+    }
     let token_url =
         Url::parse(&token_url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    let token_url = token_url.ok_or_else(|| {
-        let name = named(TOKEN_URL).map_or(TOKEN_URL, String::as_str);
-        CallError::new(Kind::MissingInput, format!("`{name}` is no URL")).with("name", name)
+    let token_url = token_url.ok_or_else(|| CallError {
+        message: format!("`{name}` is no URL"),
+        ..CallError::missing(&[(name, true)])
     })?;
-    let client_id = of(CLIENT_ID).ok_or_else(|| missing(named(CLIENT_ID)))?;
-    let (client_secret, refresh_token) = (of(CLIENT_SECRET), of(REFRESH_TOKEN));
-    if client_secret.is_none() && refresh_token.is_none() {
-        return Err(missing(named(CLIENT_SECRET).or(named(REFRESH_TOKEN))));
-    }
     let scopes = auth.scopes.clone();
     let refresh_name = named(REFRESH_TOKEN).cloned();
     Ok(Some(Account {
@@ -110,13 +125,11 @@ fn set<'v>(values: &Values<'v>, name: &str) -> Option<&'v str> {
     found.map(|(_, Variable { value, .. })| &**value).filter(|value| !value.is_empty())
 }
 
-fn missing(name: Option<&String>) -> CallError {
-    match name {
-        Some(name) => {
-            CallError::new(Kind::MissingInput, format!("Missing required secret: {name}"))
-                .with("name", &**name)
-        }
-        None => unavailable("it needs a key, and does not name the variable that holds it"),
+fn missing<'n>(names: impl IntoIterator<Item = &'n String>) -> CallError {
+    let names: Vec<_> = names.into_iter().map(|name| (name.as_str(), true)).collect();
+    match names.as_slice() {
+        [] => unavailable("it needs a key, and does not name the variable that holds it"),
+        names => CallError::missing(names),
     }
 }
 

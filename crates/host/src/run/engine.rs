@@ -30,11 +30,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// The longest description of an image.
 const LONGEST_DESCRIPTION: u64 = 1 << 20;
 
-/// Runs a container to its end, or ends it when the time of its call is over.
+/// Runs a container of an image that was looked at to its end, or ends it when the time of its call is over.
 pub(crate) fn run(engine: &Engine, until: Instant, leash: &Leash) -> Result<Finished, CallError> {
     let began = Instant::now();
     let until = until.min(began + engine.timeout);
-    check_image(engine, until, leash)?;
     let talk = Talk { until, output: engine.output, leash };
     let said = talk.with(client(engine, &engine.arguments), &engine.stdin, |child| {
         end(engine, child);

@@ -114,10 +114,8 @@ impl Web {
         request.most = plan.most;
         if let Some(account) = &plan.account {
             // A target that may not be asked is not worth a token.
-            client.check(&plan.url).map_err(|refusal| {
-                let port = plan.url.port_or_known_default().unwrap_or_default();
-                refused(&format!("{}:{port}", plan.url.host_str().unwrap_or_default()), refusal)
-            })?;
+            let refused = |refusal| CallError::refused(&place_of(&plan.url), refusal);
+            client.check(&plan.url).map_err(refused)?;
             let token = self.tokens.of(account, client, until).await?;
             put_bearer(&mut request.headers, &token)?;
             told.extend(Secret::new(token).ok());
@@ -171,7 +169,7 @@ fn passes_after(response: &Response) -> Option<u32> {
 pub(super) fn not_sent(error: &SendError, url: &Url) -> CallError {
     let place = place_of(url);
     let kind = match error {
-        SendError::Refused { asked, refusal } => return refused(asked, *refusal),
+        SendError::Refused { asked, refusal } => return CallError::refused(asked, *refusal),
         SendError::TimedOut => return too_late(&format!("`{place}` had not answered")),
         SendError::TooLarge { .. } => Kind::TooMuchOutput,
         SendError::Header(_) => Kind::Denied,
@@ -190,11 +188,6 @@ pub(super) fn not_sent(error: &SendError, url: &Url) -> CallError {
     }
     let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
     CallError::new(kind, format!("the request to `{place}` failed: {error}{cause}"))
-}
-
-fn refused(asked: &str, refusal: egress::Refusal) -> CallError {
-    let message = format!("`{asked}` is refused: {refusal}");
-    CallError::blocked(message, Blocked::host(asked, refusal))
 }
 
 /// Reads a response as the action promises.

@@ -90,6 +90,7 @@ impl Case {
             trust: self.trust,
             consent: self.consent,
             endpoints: &endpoints,
+            is_private: |host| host.starts_with("127."),
             surface: &self.surface,
             arguments: &arguments,
             wants_approval: self.wants_approval,

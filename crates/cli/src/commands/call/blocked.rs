@@ -13,22 +13,22 @@ pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     let is_denied = policy::denies(&tool.package, one.kind());
     match why {
         Why::Network(egress::Refusal::Denied) => format!(
-            "{asked} was not reached: your policy refuses it ([network] deny), and no grant helps"
+            "{asked} may not be reached: your policy refuses it ([network] deny), and no grant helps"
         ),
         Why::Network(_) if is_denied => format!(
-            "{asked} was not reached: its manifest says that it needs no network, and no grant changes that"
+            "{asked} may not be reached: its manifest says that it needs no network, and no grant changes that"
         ),
         Why::Hidden | Why::ReadOnly if is_denied => format!(
             "{asked}: {why}; its manifest says that it does without, and no grant changes that"
         ),
         Why::Network(_) if egress::Rule::parse(&one.asked).is_err() => {
-            format!("{asked} was not reached ({why}); it is no host that can be granted")
+            format!("{asked} may not be reached ({why}); it is no host that can be granted")
         }
         // Who asks for a name does not say at which port.
         Why::Network(_) if !one.asked.contains(':') => format!(
-            "{asked} was not reached ({why}); {allows} at ports 80 and 443, {asked}:PORT at another"
+            "{asked} may not be reached ({why}); {allows} at ports 80 and 443, {asked}:PORT at another"
         ),
-        Why::Network(_) => format!("{asked} was not reached ({why}); {allows}"),
+        Why::Network(_) => format!("{asked} may not be reached ({why}); {allows}"),
         Why::Hidden => format!("{asked} is not inside its walls; if it is there, {allows}"),
         Why::ReadOnly => format!("{asked} may only be read; {allows}"),
     }

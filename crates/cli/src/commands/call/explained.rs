@@ -2,17 +2,21 @@
 
 use std::path::Path;
 
+use host::{Blocked, CallError};
 use policy::Surface;
 use serde_json::Value;
 
 use super::made::Ready;
-use super::told::{Unmade, failure};
+use super::told::{Unmade, failed};
 use super::wanted::{Wanted, choose, has};
 use crate::ask::Ask;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::shell;
+
+/// What is told of a tool that only its server knows.
+const UNASKED: &str = "the server has not been asked whether it has this tool, nor what it takes";
 
 /// Shows what would be run for a caller, with what and why. Nothing is run: to ask a server what it can do
 /// would be to run it, so what it does not declare is taken for granted.
@@ -25,21 +29,35 @@ pub(crate) fn explain(
     printer: Printer,
 ) -> Result<Exit, Unmade> {
     let Ready { runtime, host, mut found } = Ready::new(wanted, home, ask, printer)?;
-    let tools = &mut found.tools;
-    if let Some(name) = wanted.name()
-        && !tools.iter().any(|tool| has(tool, Some(name)))
-    {
-        for tool in tools.iter_mut().filter(|tool| tool.package.is_server()) {
+    let is_known = found.tools.iter().any(|tool| has(tool, wanted.name()));
+    if !is_known && (wanted.name().is_some() || found.tools.len() == 1) {
+        // Whether a server can be asked at all is told as for any tool of it.
+        let name = wanted.name().unwrap_or("tools/list");
+        for tool in found.tools.iter_mut().filter(|tool| tool.package.is_server()) {
             tool.package.actions.push(host::assumed(name));
         }
     }
     let (tool, action) = choose(&found, wanted.name(), &[])?;
-    let plan = runtime.block_on(host.plan(tool, &wanted.call(&action, surface)?));
-    let document = plan.map_err(|error| Unmade {
-        failure: failure(&error, &[], tool),
+    let unmade = |error: CallError| Unmade {
+        failure: failed(&error, &Blocked::of(&error), tool, &wanted.from),
         error: Some(Box::new(error)),
-    })?;
-    let mut document = document.to_value();
+    };
+    let plan = runtime.block_on(host.plan(tool, &wanted.call(&action, surface)?));
+    let plan = plan.map_err(unmade)?;
+    if !is_known && wanted.name().is_none() {
+        let id = line(&tool.package.canonical_id());
+        let message =
+            format!("`{id}` has to be asked which tools it has, and --explain runs nothing");
+        return Err(Failure::invalid(message).hint("name the tool that you mean").into());
+    }
+    let mut document = plan.to_value();
+    if !is_known {
+        document["unasked"] = UNASKED.into();
+    }
+    if let Some(error) = plan.refusal() {
+        let told = failed(error, &Blocked::of(error), tool, &wanted.from);
+        document["hints"] = told.hints.into();
+    }
     let package = shell::word(&tool.package.canonical_id());
     for one in document["missing"].as_array_mut().into_iter().flatten() {
         let command = format!(

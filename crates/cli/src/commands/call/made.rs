@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use host::{Call, CancellationToken, Host, Output, Said, Settings, Warmth};
+use manifest::model::OutputFormat;
 use policy::Surface;
 use tokio::runtime::Runtime;
 
@@ -44,13 +45,20 @@ pub(super) fn make(
         return Ok(Exit::Of(interrupt::CODE));
     }
     let unasked = discovered?;
-    let asked_for = began.elapsed();
+    let typed = owner::vault(home, ask)?.waited();
+    let asked_for = began.elapsed().saturating_sub(typed);
     let (tool, action) = choose(&found, args.wanted.name(), &unasked)?;
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
         (true, _) => Records::Nowhere,
         (false, true) => Records::Terminal,
         (false, false) => Records::Output,
     };
+    let format = tool.action(&action).and_then(|action| action.output_format);
+    if records == Records::Terminal && format == Some(OutputFormat::Binary) {
+        let message =
+            format!("the result of `{}` is binary, and no terminal shows it", line(&action));
+        return Err(Failure::invalid(message).hint("send it to a file: > FILE").into());
+    }
     let notes = std::io::stderr().is_terminal().then_some(printer);
     let watcher = Watcher::new(notes, records, called_off.clone());
     let approver = Arc::new(Owner::new(home, ask, args.approve.then_some(Said::Once)));
@@ -120,6 +128,7 @@ impl Ready {
         ask: Ask,
         printer: Printer,
     ) -> Result<Self, Failure> {
+        wanted.check_order()?;
         let launcher = walls::launcher()?;
         let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
         let found = tools::at(&wanted.from, loading, home, printer)?;

@@ -1,7 +1,7 @@
 //! What is told of a call: the result, or why there is none.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::{Blocked, CallError, Kind, Made, Output, Tool};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::blocked::{blocked_words, is_about_network};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::owner;
-use crate::printer::{Printer, escaped, line};
+use crate::printer::{Printer, escaped, json_escaped, line};
 use crate::shell;
 
 /// Why no call was made. Programs are told the error of the host where there is one.
@@ -82,19 +82,20 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let package = shell::word(&id);
     let text = |name: &str| error.details.get(name).and_then(Value::as_str);
     failure = match &error.kind {
-        Kind::MissingInput => match text("name") {
-            Some(name) => {
-                let name = shell::word(name);
+        Kind::MissingInput => {
+            let missing = error.details.get("missing").and_then(Value::as_array);
+            missing.into_iter().flatten().fold(failure, |failure, one| {
+                let name = shell::word(one["name"].as_str().unwrap_or_default());
                 let keep = format!("`haft secret set {package} {name}` keeps it");
-                failure.hint(match error.details.get("secret") {
-                    Some(Value::Bool(false)) => format!(
+                failure.hint(if one["secret"] == false {
+                    format!(
                         "`haft grant {package} --env {name}` passes on your variable of that name; {keep}"
-                    ),
-                    _ => keep,
+                    )
+                } else {
+                    keep
                 })
-            }
-            None => failure,
-        },
+            })
+        }
         Kind::Denied => match (text("granted"), text("path")) {
             (Some("from"), Some(path)) => failure.hint(format!(
                 "`haft grant {package} --from {}` says that you mean this one too",
@@ -202,12 +203,20 @@ fn taken_words(error: &CallError) -> Option<String> {
     let words = taken.iter().filter_map(|one| {
         let kind = one["type"].as_str();
         let required = one["required"].as_bool().filter(|is| *is).map(|_| "required");
-        let more: Vec<_> = kind.into_iter().chain(required).collect();
+        let kind = kind.map(str::to_owned).into_iter().chain(required.map(str::to_owned));
+        let more: Vec<_> = kind.chain(values_words(one)).collect();
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
         Some(format!("`{}`{more}", one["name"].as_str()?))
     });
     let words: Vec<_> = words.collect();
     (!words.is_empty()).then(|| line(&format!("it takes {}", words.join(", "))))
+}
+
+/// The values that a member takes, where it takes only some.
+fn values_words(taken: &Value) -> Option<String> {
+    let values: Vec<_> = taken["values"].as_array()?.iter().map(Value::to_string).collect();
+    let more = taken["more_values"].as_u64().map(|count| format!(" and {count} more"));
+    Some(format!("one of {}{}", values.join(", "), more.unwrap_or_default()))
 }
 
 /// What would get an image that cannot be run.
@@ -311,22 +320,28 @@ pub(super) fn document(
 /// The result, exactly; on a terminal nothing of it steers the terminal.
 pub(super) fn show(output: &Output, printer: Printer) -> Outcome {
     let is_terminal = std::io::stdout().is_terminal();
+    // JSON stays JSON there: it has escapes of its own.
+    let in_one_line = |value: &Value| {
+        let line = format!("{value}\n");
+        if is_terminal { json_escaped(&line) } else { line }
+    };
     let text = |text: &str| {
         let text = if is_terminal { text.trim_end_matches('\n') } else { text };
         if is_terminal { printer.result(&(escaped(text) + "\n")) } else { printer.result(text) }
     };
     match output {
-        Output::Json(value) => text(&format!("{value}\n"))?,
+        Output::Json(value) => text(&in_one_line(value))?,
         Output::Text(said) => text(said)?,
         Output::Records(records) => {
             for record in records {
-                text(&format!("{record}\n"))?;
+                text(&in_one_line(record))?;
             }
         }
         Output::Binary { bytes, media_type } if is_terminal => {
-            let kind = media_type.as_deref().unwrap_or("bytes");
-            let message = format!("the result is {} bytes ({kind})", bytes.len());
-            return Err(Failure::invalid(message).hint("send it to a file: > FILE"));
+            let path = keep(bytes)?;
+            let kind = media_type.as_deref().map(|kind| format!(" of {kind}")).unwrap_or_default();
+            let path = line(&path.display().to_string());
+            printer.note(&format!("the result is {} bytes{kind}, kept in `{path}`", bytes.len()));
         }
         Output::Binary { bytes, .. } => {
             let written = std::io::stdout().lock().write_all(bytes);
@@ -337,6 +352,20 @@ pub(super) fn show(output: &Output, printer: Printer) -> Outcome {
         Output::Nothing => {}
     }
     Ok(Exit::Done)
+}
+
+/// Keeps a result that no terminal shows in a file of this folder that was not there.
+fn keep(bytes: &[u8]) -> Result<PathBuf, Failure> {
+    let failed = |error| {
+        let message = "the result is binary, and no file could be made for it in this folder";
+        let failure = Failure::new(Exit::Unavailable, message).cause(error);
+        failure.hint("the call was made; send its result to a file: > FILE")
+    };
+    let made = tempfile::Builder::new().prefix("result-").suffix(".bin").tempfile_in(".");
+    let mut made = made.map_err(failed)?;
+    made.write_all(bytes).map_err(failed)?;
+    let (_, path) = made.keep().map_err(|error| failed(error.error))?;
+    Ok(path)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What is wanted: which action, of which tool, with what.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use host::{Call, CallError, CancellationToken, Host, Kind, Tool};
+use host::{Blocked, Call, CallError, CancellationToken, Host, Kind, Tool};
 use manifest::dialect::Dialect;
 use manifest::shape::suggest;
 use policy::Surface;
@@ -43,6 +43,19 @@ impl Wanted {
     /// The name that was typed. What stands alone and can only be an input is one.
     pub(super) fn name(&self) -> Option<&str> {
         self.name.as_deref().filter(|name| self.input.is_some() || !is_input(name))
+    }
+
+    /// Refuses what was typed in the wrong order.
+    pub(super) fn check_order(&self) -> Result<(), Failure> {
+        match (&self.name, &self.input) {
+            (Some(name), Some(input)) if is_input(name) && !is_input(input) => {
+                let message =
+                    format!("NAME comes before the input, and `{}` is no input", line(input));
+                let (input, name) = (shell::word(name), shell::word(input));
+                Err(Failure::invalid(message).hint(format!("write them as: {name} {input}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn input(&self) -> Option<&str> {
@@ -96,7 +109,7 @@ pub(super) async fn discover(
                 tool.package.actions.extend(more);
             }
             Err(error) if is_alone => {
-                let failure = failed(&error, &error.blocked, tool, &wanted.from);
+                let failure = failed(&error, &Blocked::of(&error), tool, &wanted.from);
                 return Err(Unmade { failure, error: Some(Box::new(error)) });
             }
             Err(error) => {
@@ -139,7 +152,8 @@ pub(super) fn choose<'t>(
                 failure = failure.hint(format!("did you mean `{}`?", line(near)));
             }
             if !known.is_empty() {
-                failure = failure.hint(format!("there is {}", line(&known.join(", "))));
+                let is = if known.len() == 1 { "is" } else { "are" };
+                failure = failure.hint(format!("there {is} {}", line(&known.join(", "))));
             }
             failure = unasked.iter().fold(failure, Failure::hint);
             let error = CallError::new(Kind::Unknown, message).with("actions", known);
@@ -223,7 +237,11 @@ fn read(reader: &mut dyn Read, name: &str) -> Result<String, Failure> {
     const MOST: u64 = 16 << 20;
     let mut bytes = Vec::new();
     reader.take(MOST).read_to_end(&mut bytes).map_err(|error| {
-        Failure::new(Exit::Unavailable, format!("failed to read {name}")).cause(error)
+        let exit = match error.kind() {
+            ErrorKind::IsADirectory => Exit::Invalid,
+            _ => Exit::Unavailable,
+        };
+        Failure::new(exit, format!("failed to read {name}")).cause(error)
     })?;
     let text = String::from_utf8(bytes)
         .map_err(|error| Failure::invalid(format!("{name} is no UTF-8 text")).cause(error))?;

@@ -273,6 +273,12 @@ pub(super) fn of_wire(error: &(dyn std::error::Error + 'static)) -> AskError {
         if own == Some(io::ErrorKind::FileTooLarge) {
             return AskError::TooMuch;
         }
+        // What the system said is all that anybody wants to know of it.
+        if let Some(said) =
+            cause.downcast_ref::<io::Error>().filter(|one| one.raw_os_error().is_some())
+        {
+            return AskError::Wire(said.to_string());
+        }
         let within = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let login = within.and_then(|inner| inner.downcast_ref::<WantsLogin>());
         if let Some(login) = login {

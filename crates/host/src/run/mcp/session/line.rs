@@ -121,7 +121,9 @@ impl Tally {
         }
         self.overhear(length + 1)?;
         if self.noise > MOST_NOISE {
-            return Err(Fault::Garbled("its output is not of the protocol"));
+            return Err(Fault::Garbled(
+                "more than 1000 lines that are no message came before an answer",
+            ));
         }
         Ok(false)
     }

@@ -1,0 +1,149 @@
+//! Whether an explained call says what the real one would come to.
+
+use serde_json::{Value, json};
+
+use super::desk::{Desk, shell};
+
+/// The plan of a call, for programs.
+fn plan(desk: &Desk, arguments: &[&str]) -> Value {
+    desk.result(&[arguments, &["--explain", "--json"]].concat())
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().filter_map(Value::as_str).collect()
+}
+
+#[test]
+fn an_endpoint_that_may_not_be_reached_is_a_refusal_before_and_in_the_call() {
+    let desk = Desk::new();
+    desk.write("home/policy.toml", "[budget]\ncalls_per_day = 1\n");
+    let ask = ["examples/capability/ask-agent", r#"{"text":"x"}"#];
+    let told = plan(&desk, &ask);
+    let words = "`127.0.0.1:8731` is refused: no grant names this host";
+    assert_eq!((&told["decision"], &told["because"]), (&json!("denied"), &json!(words)), "{told}");
+    let grant = "`haft grant capability:demo.ask-agent --host 127.0.0.1:8731` allows it";
+    assert!(texts(&told["hints"]).iter().any(|hint| hint.contains(grant)), "{told}");
+    let own = texts(&told["reasons"]);
+    let private = "network: 127.0.0.1:8731: its own endpoint, but on a private network, where only your own word leads";
+    assert!(own.contains(&private), "{told}");
+    assert!(own.iter().all(|one| !one.ends_with("declared by the package you named")), "{told}");
+    // Nothing is sent, so nothing is spent: the second one is refused for the same reason.
+    for _ in 0..2 {
+        let ran = desk.call(&[&ask[..], &["--json"]].concat());
+        let made = ran.json();
+        assert_eq!((ran.code, &made["attempts"]), (4, &json!(0)), "{made}");
+        assert_eq!(made["error"]["message"], words);
+    }
+    let log = desk.run(&["audit"]).stdout;
+    assert_eq!(log.matches("refused: denied").count(), 2, "{log}");
+    desk.done(&["grant", "capability:demo.ask-agent", "--host", "127.0.0.1:8731"]);
+    assert_eq!(plan(&desk, &ask)["decision"], "allowed");
+}
+
+/// An mcpkg that signs in by an account at a token endpoint.
+fn with_account(desk: &Desk) -> String {
+    let manifest = json!({
+        "toolId": "demo.account", "name": "Account", "version": "0.1.0", "description": "A test.",
+        "capabilities": ["http"],
+        "endpoint": {"type": "http", "method": "GET", "url": "https://example.com/", "timeoutMs": 8000},
+        "input_schema": {"type": "object"}, "output_schema": {"type": "object"},
+        "auth": {"type": "oauth2", "scopes": ["read"],
+            "configHints": {"env": ["A_TOKEN_URL", "A_CLIENT_ID", "A_CLIENT_SECRET"]}},
+        "meta": {"publisher": {"id": "demo", "name": "Demo"}, "license": "MIT"},
+    });
+    desk.write("account/manifest.json", &manifest.to_string())
+}
+
+#[test]
+fn all_that_is_missing_of_an_account_is_named_at_once() {
+    let desk = Desk::new();
+    let tool = with_account(&desk);
+    let told = plan(&desk, &[&tool]);
+    let missing = told["missing"].as_array().unwrap().iter().map(|one| one["name"].clone());
+    let names = ["A_TOKEN_URL", "A_CLIENT_ID", "A_CLIENT_SECRET"];
+    assert_eq!(missing.collect::<Vec<_>>(), names, "{told}");
+    let ran = desk.call(&[&tool]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    for name in names {
+        let hint = format!("hint: `haft secret set mcpkg:demo.account {name}` keeps it\n");
+        assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
+    }
+    let told = desk.call(&[&tool, "--json"]).json();
+    let missing = told["error"]["details"]["missing"].as_array().unwrap();
+    let told_names: Vec<_> = missing.iter().map(|one| one["name"].clone()).collect();
+    assert_eq!(told_names, names, "{told}");
+}
+
+#[test]
+fn several_secrets_that_are_missing_are_one_error() {
+    let desk = Desk::new();
+    let secrets = json!([
+        {"name": "ONE", "ref": "secret://ONE"}, {"name": "TWO", "ref": "secret://TWO"}
+    ]);
+    let tool = desk.capability(&shell("true"), "none", &secrets);
+    let ran = desk.call(&[&tool]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("ONE, TWO"), "{}", ran.stderr);
+    for name in ["ONE", "TWO"] {
+        let hint = format!("hint: `haft secret set capability:demo.tool {name}` keeps it\n");
+        assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_was_not_asked_is_said_to_be_unasked() {
+    let desk = Desk::new();
+    let dice = "examples/install-manifest/dice-server";
+    let ran = desk.call(&[dice, "--explain"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let words = "error: `install-manifest:dice-server` has to be asked which tools it has, and --explain runs nothing\n";
+    assert!(ran.stderr.starts_with(words), "{}", ran.stderr);
+    let weather = "examples/server-json/weather";
+    let (made, explained) = (desk.call(&[weather]), desk.call(&[weather, "--explain"]));
+    assert_eq!((made.code, &made.stderr), (6, &explained.stderr));
+    assert_eq!(explained.code, 6);
+    let told = plan(&desk, &[dice, "nosuch"]);
+    let unasked = "the server has not been asked whether it has this tool, nor what it takes";
+    assert_eq!((&told["unasked"], &told["tool"]), (&json!(unasked), &json!("nosuch")), "{told}");
+}
+
+#[test]
+fn a_plan_names_what_a_worker_loads() {
+    let desk = Desk::new();
+    let told = plan(&desk, &["examples/jumith/dice.bundle.json"]);
+    let loads = told["loads"].as_object().unwrap();
+    assert!(loads["main"].as_str().unwrap().ends_with(".js"), "{told}");
+    assert!(loads.contains_key("export"), "{told}");
+    let callable = desk.call(&["examples/capability/greet", r#"{"name":"Ann"}"#, "--explain"]);
+    assert!(callable.stdout.contains("  callable: greet:hello\n"), "{}", callable.stdout);
+}
+
+#[test]
+fn a_refusal_is_explained_with_the_rule_that_made_it() {
+    let desk = Desk::new();
+    let tool = desk.capability(&shell("true"), "none", &json!([]));
+    for (policy, reason) in [
+        (
+            "[package.\"demo.tool\"]\nallow = false\n",
+            "trust: `allow = false` of this package in policy.toml refuses it",
+        ),
+        (
+            "[trust]\nallow = [\"verified\"]\n",
+            "trust: `[trust] allow` in policy.toml does not name local",
+        ),
+        (
+            "[package.\"demo.tool\"]\napproval = \"deny\"\n",
+            "approval: deny, by `approval` of this package in policy.toml",
+        ),
+        (
+            "[package.\"demo.tool\"]\nactions.\"demo.tool\" = \"deny\"\n",
+            "approval: deny, by `actions.demo.tool` of this package in policy.toml",
+        ),
+    ] {
+        desk.write("home/policy.toml", policy);
+        let told = plan(&desk, &[&tool]);
+        assert_eq!(told["decision"], "denied", "{told}");
+        assert!(texts(&told["reasons"]).contains(&reason), "{told}");
+        assert!(!texts(&told["hints"]).is_empty(), "{told}");
+    }
+}
