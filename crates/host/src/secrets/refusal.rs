@@ -1,0 +1,94 @@
+//! Why a value is not given, with what a face needs to say how to go on.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::str::FromStr;
+
+use manifest::model::Input;
+use vault::file::Unsafe;
+use vault::outside::OutsideError;
+use vault::{Reference, VaultError};
+
+use crate::error::{CallError, Kind};
+
+/// Nobody keeps what a tool cannot do without.
+pub(super) fn missing(input: &Input) -> CallError {
+    let what = if input.secret { "Missing required secret" } else { "missing variable" };
+    let message = format!("{what}: {}", input.name);
+    let error = CallError::new(Kind::MissingInput, message)
+        .with("name", &*input.name)
+        .with("secret", input.secret);
+    match input.reference.as_deref().map(Reference::from_str) {
+        Some(Ok(Reference::Secret { name })) => error.with("kept_as", name),
+        Some(Ok(Reference::Environment { name })) => error.with("variable", name),
+        _ => error,
+    }
+}
+
+/// A value cannot be had.
+pub(super) fn unavailable(name: &str, error: &dyn Display) -> CallError {
+    CallError::new(Kind::Unavailable, not_had(name, error))
+}
+
+/// Our own vault does not give a value.
+pub(super) fn by_vault(name: &str, error: &VaultError) -> CallError {
+    of_vault(not_had(name, error), error)
+}
+
+/// Our own vault cannot be used: where it is the owner who has to do something, it refuses.
+pub(crate) fn of_vault(message: String, error: &VaultError) -> CallError {
+    let denied = |message| CallError::new(Kind::Denied, message);
+    match error {
+        VaultError::NoPassphrase => denied(message).with("passphrase", "missing"),
+        VaultError::WrongPassphrase => denied(message).with("passphrase", "wrong"),
+        VaultError::Unsafe { path, fault: Unsafe::Mode(_) } => {
+            denied(message).with("open_to_others", told(path))
+        }
+        VaultError::Unsafe { path, fault: Unsafe::Owner } => {
+            denied(message).with("of_another", told(path))
+        }
+        VaultError::KeyMissing { sealed, .. } => {
+            CallError::new(Kind::Unavailable, message).with("sealed", told(sealed))
+        }
+        _ => CallError::new(Kind::Unavailable, message),
+    }
+}
+
+/// A file that a reference names does not give a value.
+pub(super) fn by_file(reference: &str, error: &OutsideError) -> CallError {
+    let message = not_had(reference, error);
+    match error {
+        OutsideError::Writable(path) => {
+            CallError::new(Kind::Denied, message).with("writable", told(path))
+        }
+        OutsideError::Foreign(path) => {
+            CallError::new(Kind::Denied, message).with("of_another", told(path))
+        }
+        _ => CallError::new(Kind::Unavailable, message),
+    }
+}
+
+/// The owner did not say that what a reference leads to may be given.
+pub(super) fn refused(reference: &str, how: &str) -> CallError {
+    CallError::new(Kind::Denied, format!("`{reference}` is not given: {how}"))
+}
+
+/// The same, of a list of the policy that would have to name it.
+pub(super) fn unnamed(reference: &str, list: &str, value: &str) -> CallError {
+    refused(reference, &format!("your policy does not name it in [secrets] {list}"))
+        .with("list", list)
+        .with("value", value)
+}
+
+/// The same, of a file that would have to be granted.
+pub(super) fn ungranted(reference: &str, path: &Path) -> CallError {
+    refused(reference, "the file was not granted for reading").with("read", told(path))
+}
+
+fn not_had(name: &str, error: &dyn Display) -> String {
+    format!("the secret `{name}` cannot be had: {error}")
+}
+
+fn told(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
