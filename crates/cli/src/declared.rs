@@ -23,12 +23,14 @@ impl Declared {
         let granted = runtime.block_on(state.grants(Some(id))).unwrap_or_default();
         let bare = id.split_once(':').map(|(_, bare)| bare);
         let loading = Loading { dialect: None, id: bare };
-        let at = |place: &String| {
+        let at = |place: &str| {
             let packages = loading.packages(Path::new(place), Printer::silent()).ok()?;
             packages.into_iter().find(|package| package.canonical_id() == id)
         };
-        let mut places = granted.iter().filter(|one| one.kind == GrantKind::From);
-        Self(places.find_map(|one| at(&one.value)))
+        // What the owner said comes before what happened.
+        let said = granted.into_iter().filter(|one| one.kind == GrantKind::From);
+        let last = runtime.block_on(state.last_place(id)).unwrap_or_default();
+        Self(said.map(|one| one.value).chain(last).find_map(|place| at(&place)))
     }
 
     /// What to say of a secret that the package is never given.

@@ -201,10 +201,9 @@ impl Host {
         let took = began.elapsed().saturating_sub(waited);
         let ending = answered.ending(took);
         let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
-        let package = format!("{}@{}", record.package, tool.package.semver());
         let wanted = grantable(&blocked, tool);
         let unwritten =
-            self.records.finish(begun.into_inner(), &record, &ending, &package, &wanted).await;
+            self.records.finish(begun.into_inner(), &record, &ending, tool, &wanted).await;
         let level = is_walled.then(|| self.level());
         Made { reply, took, attempts, level, blocked, unwritten }
     }

@@ -145,7 +145,7 @@ impl Records {
         begun: Option<Begun>,
         call: &audit::Call,
         ending: &Ending,
-        package: &str,
+        tool: &Tool,
         blocked: &[Blocked],
     ) -> Vec<String> {
         let written = match begun {
@@ -154,7 +154,7 @@ impl Records {
         };
         let mut faults: Vec<String> = written.err().iter().map(ToString::to_string).collect();
         self.count(Counted {
-            package: package.to_owned(),
+            package: format!("{}@{}", call.package, tool.package.semver()),
             action: call.action.clone(),
             failure: match &ending.outcome {
                 audit::Outcome::Ok => String::new(),
@@ -162,6 +162,8 @@ impl Records {
             },
             latency: Duration::from_millis(ending.ms),
             at: now(),
+            // A path that is no text cannot be kept.
+            place: tool.place.to_str().map(|place| (call.package.clone(), place.to_owned())),
         });
         for one in blocked {
             let kind = match one.why {

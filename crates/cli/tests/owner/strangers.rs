@@ -63,3 +63,24 @@ fn a_name_that_the_package_does_not_have_is_kept_and_told_of() {
     std::fs::write(&manifest, "no manifest").unwrap();
     assert!(!always("demo.tol").contains("warning"));
 }
+
+#[test]
+fn what_a_package_says_is_known_from_its_first_call_on_and_binds_nothing() {
+    let desk = Desk::new();
+    let (id, from) = ("install-manifest:word-count", "examples/install-manifest/word-count");
+    let call = |from: &str| desk.done(&["call", "--from", from, "count", "{\"text\":\"a\"}"]);
+    call(from);
+    // Nothing is kept for it, so it may be called from anywhere.
+    let folder = crate::common::repository().join(from);
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap();
+        desk.write(&format!("copy/{}", entry.file_name().to_str().unwrap()), &text);
+    }
+    call(desk.home().with_file_name("copy").to_str().unwrap());
+    call(from);
+    assert_eq!(desk.done(&["grant", id]).stdout, "");
+    let told = desk.done(&["approve", "always", id, "cuont"]).stderr;
+    let words = format!("warning: {id} has no action `cuont`; did you mean `count`?");
+    assert!(told.contains(&words), "{told}");
+    assert!(!desk.done(&["approve", "always", id, "count"]).stderr.contains("warning"));
+}
