@@ -1,8 +1,11 @@
 //! The values a call is given: variables, and secrets from where the owner keeps them.
 
 mod desktop;
+mod fitting;
 pub(crate) mod refusal;
 pub mod server;
+
+pub use fitting::misfit;
 
 use std::path::Path;
 use std::str::FromStr;
@@ -52,6 +55,9 @@ impl Collector<'_> {
         for name in &allowance.environment {
             if let Some(value) = self.settings.variable(name) {
                 let inputs = &self.tool.package.inputs;
+                if let Some(input) = inputs.iter().find(|input| input.name == *name) {
+                    check_fits(input, value).map_err(|error| error.with("variable", &**name))?;
+                }
                 let is_secret = inputs.iter().any(|input| input.secret && input.name == *name);
                 let variable = Variable { value: value.to_owned(), is_secret };
                 variables.push((name.clone(), variable));
@@ -68,6 +74,7 @@ impl Collector<'_> {
             match self.value(input).await? {
                 Some(value) => {
                     self.check_passed(&input.name)?;
+                    check_fits(input, &value).map_err(|error| refusal::looked_for(error, input))?;
                     let variable = Variable { value, is_secret: input.secret };
                     variables.push((input.name.clone(), variable));
                 }
@@ -199,6 +206,11 @@ impl Collector<'_> {
         };
         asked.map(Some)
     }
+}
+
+/// Refuses a value that the tool would not know what to do with.
+fn check_fits(input: &Input, value: &str) -> Result<(), CallError> {
+    fitting::misfit(input, value).map_or(Ok(()), |wrong| Err(refusal::unfit(input, &wrong)))
 }
 
 /// Where the vault keeps the value of a variable, where it is the vault that does.

@@ -125,7 +125,7 @@ pub(crate) fn run(
             vault.set(&place, &value).map_err(failed)?;
             done.note(format!("Kept {}", line(&place.to_string())));
             if named.package != TOKEN_OWNER {
-                done.doubt(doubts(named, home)?);
+                done.doubt(doubts(named, &value, home)?);
             }
             json!({ "kept": find(&place)?.as_ref().map(entry) })
         }
@@ -217,15 +217,17 @@ fn entry(one: &Listed) -> Value {
     json!({ "package": package, "name": one.place.name(), "changed": told(one.changed) })
 }
 
-/// What may not be meant by the names of a secret.
-fn doubts(named: &Named, home: &Home) -> Result<Vec<String>, Failure> {
+/// What may not be meant by the names of a secret, or by its value.
+fn doubts(named: &Named, value: &Secret, home: &Home) -> Result<Vec<String>, Failure> {
     let runtime = owner::runtime()?;
     let Some(records) = owner::records_there(home, &runtime)? else {
         return Ok(Seen::default().doubt(&named.package).into_iter().collect());
     };
     let package = Seen::of(&records.state, &runtime)?.doubt(&named.package);
     let declared = Declared::of(&named.package, &records.state, &runtime);
-    Ok(package.into_iter().chain(declared.doubt_secret(&named.name)).collect())
+    let name = declared.doubt_secret(&named.name);
+    let value = declared.doubt_value(&named.name, value);
+    Ok(package.into_iter().chain(name).chain(value).collect())
 }
 
 /// Says that secrets may be lost: what is kept now begins anew.

@@ -103,3 +103,36 @@ fn a_call_without_the_passphrase_is_refused_as_the_other_verbs_are() {
     let (code, screen) = at_terminal(&desk, &["open sesame"], &call);
     assert_eq!(code, Some(0), "{screen}");
 }
+
+#[test]
+fn a_value_that_the_manifest_does_not_take_is_refused_before_the_tool_runs() {
+    let desk = Desk::new();
+    let (id, name) = ("install-manifest:dice-server", "DICE_MAX_SIDES");
+    let call = ["--json", "call", "--from", "examples/install-manifest/dice-server", "roll"];
+    let set = |value: &str| desk.run(&["secret", "set", id, name], Some(value.as_bytes())).stderr;
+    assert!(!set("1x").contains("cannot be called"), "nobody knows yet what it takes");
+    let refused = desk.run(&call, None);
+    let error = &refused.json()["error"];
+    assert_eq!((refused.code, &error["code"]), (2, &json!("bad_input")), "{error}");
+    let details = &error["details"];
+    assert_eq!((&details["name"], &details["kept_as"]), (&json!(name), &json!(name)), "{error}");
+    let message = error["message"].as_str().unwrap();
+    for words in [name, "does not match `^([2-9]|", "The largest die that may be rolled."] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    assert!(!error.to_string().contains("1x"), "{error}");
+    let hint = format!("`haft secret set {id} {name}` keeps another");
+    assert_eq!(error["hints"], json!([hint]));
+    let told = set("1x");
+    assert!(told.contains("cannot be called with it: the value does not match"), "{told}");
+    assert!(!told.contains("1x"), "{told}");
+    assert!(!set("20").contains("warning"));
+    desk.done(&call);
+    // A setting of a bundle has bounds.
+    let line_finder = "examples/mcpb/line-finder";
+    desk.done(&["--json", "call", "--from", line_finder, "--explain", "find"]);
+    assert_eq!(desk.run(&["secret", "set", "mcpb:line-finder", "limit"], Some(b"201")).code, 0);
+    let refused = desk.run(&["call", "--from", line_finder, "find", "{}"], None);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("its value is above 200"), "{}", refused.stderr);
+}

@@ -18,10 +18,28 @@ pub(super) fn missing(input: &Input) -> CallError {
     let error = CallError::new(Kind::MissingInput, message)
         .with("name", &*input.name)
         .with("secret", input.secret);
+    looked_for(error, input)
+}
+
+/// A value that is there is none that the input takes.
+pub(super) fn unfit(input: &Input, wrong: &str) -> CallError {
+    let name = &*input.name;
+    let error = CallError::new(Kind::BadInput, format!("`{name}` is not given: its value {wrong}"))
+        .with("name", name);
+    let told = [("pattern", &input.validation_regex), ("prompt", &input.prompt)];
+    told.into_iter().fold(error, |error, (key, told)| match told {
+        Some(told) => error.with(key, told.as_str()),
+        None => error,
+    })
+}
+
+/// The same, with where the value of an input is looked for.
+pub(super) fn looked_for(error: CallError, input: &Input) -> CallError {
     match input.reference.as_deref().map(Reference::from_str) {
+        None => error.with("kept_as", &*input.name),
         Some(Ok(Reference::Secret { name })) => error.with("kept_as", name),
         Some(Ok(Reference::Environment { name })) => error.with("variable", name),
-        _ => error,
+        Some(_) => error,
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) fn make(
     let discovering = discover(&mut found.tools, &args.wanted, &host, &called_off);
     let discovered = runtime.block_on(discovering);
     runtime.block_on(host.settle());
+    // It may end here; what cannot be counted now is counted with the call.
+    let _ = runtime.block_on(host.records().settle());
     if called_off.is_cancelled() {
         printer.note(CANCELLED);
         return Ok(Exit::Of(interrupt::CODE));

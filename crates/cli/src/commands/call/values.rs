@@ -12,6 +12,7 @@ use crate::shell;
 pub(super) fn hint(error: &CallError, package: &str) -> Option<String> {
     match error.kind {
         Kind::MissingInput => missing(error, package),
+        Kind::BadInput => unfit(error, package),
         Kind::Denied | Kind::Unavailable => refused(error, package),
         _ => None,
     }
@@ -35,6 +36,16 @@ fn missing(error: &CallError, package: &str) -> Option<String> {
         ),
         _ => keep,
     })
+}
+
+/// Where a value that does not fit was found is where another has its place.
+fn unfit(error: &CallError, package: &str) -> Option<String> {
+    let kept_as = || {
+        let (package, name) = (shell::word(package), shell::word(text(error, "kept_as")?));
+        Some(format!("`haft secret set {package} {name}` keeps another"))
+    };
+    let variable = text(error, "variable");
+    variable.map(|name| format!("it is your variable `{}`", line(name))).or_else(kept_as)
 }
 
 fn refused(error: &CallError, package: &str) -> Option<String> {
