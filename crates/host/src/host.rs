@@ -299,7 +299,7 @@ impl Host {
     }
 
     /// What is written down of a call, as far as it is known before anything was looked at.
-    fn record_of(tool: &Tool, call: &Call) -> audit::Call {
+    pub(crate) fn record_of(tool: &Tool, call: &Call) -> audit::Call {
         let name = match tool.package.dialect {
             Dialect::Agentcli => call.action.clone(),
             _ => tool.package.name.clone().unwrap_or_else(|| tool.package.id.clone()),

@@ -10,13 +10,13 @@ use ledger::state::Mark;
 use ledger::state::grants::GrantKind;
 use ledger::state::metrics::Counted;
 use ledger::state::rules::Lasts;
-use ledger::{State, StateError, Time};
+use ledger::{AuditError, State, StateError, Time};
 use policy::{Grant, Memory, Pattern, Remembered};
 
 use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Tool};
 use crate::error::{CallError, Kind};
-use crate::host::Known;
+use crate::host::{Host, Known};
 
 /// The ledger of a home.
 #[derive(Debug)]
@@ -227,6 +227,21 @@ impl Records {
         };
         self.state.remember(&rule, now()).await.map(drop).map_err(|error| broken(&error))
     }
+}
+
+/// Writes down in a home that a call was refused before there was a host to make it: why, and as what.
+pub fn refuse(
+    home: &Path,
+    tool: &Tool,
+    call: &Call,
+    why: &str,
+    outcome: &str,
+) -> Result<(), AuditError> {
+    let mut record = Host::record_of(tool, call);
+    record.decision = audit::Decision::Denied(why.to_owned());
+    let ending = Ending { outcome: audit::Outcome::Error(outcome.to_owned()), ..Ending::default() };
+    let audit = Audit::new(home.join("audit"), Durability::Process);
+    audit.record(&record, &ending, now()).map(drop)
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
