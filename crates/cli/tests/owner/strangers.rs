@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::desk::{Desk, PACKAGE, closed};
 
-const UNSEEN: &str = "has been called, granted or installed here yet";
+const UNSEEN: &str = "is known here";
 
 #[test]
 fn a_package_that_nobody_has_seen_is_told_of_by_every_verb_that_takes_one() {
@@ -27,6 +27,9 @@ fn a_package_that_nobody_has_seen_is_told_of_by_every_verb_that_takes_one() {
     ] {
         assert!(!told.contains("warning"), "it was granted something: {told}");
     }
+    desk.done(&["ungrant", PACKAGE, "--all"]);
+    assert!(set(PACKAGE).contains(UNSEEN), "it is not, once nothing is granted to it");
+    desk.done(&["grant", PACKAGE, "--env", "X"]);
     let near =
         format!("warning: no package `capability:demo.tol` {UNSEEN}; did you mean `{PACKAGE}`?");
     for told in [
