@@ -20,6 +20,9 @@ use crate::policy_file::PolicyFile;
 use crate::printer::line;
 use crate::shell;
 
+/// Who wants to see that the owner is there.
+const WANTED_BY: &str = "`[approval] owner_presence` in policy.toml says so";
+
 /// A runtime for one command.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     Builder::new_current_thread()
@@ -104,9 +107,18 @@ pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Fa
 /// The vault of the home, one and the same for a whole command: its passphrase is asked for only when it is needed,
 /// and then once.
 pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
+    vault_asking(home, ask, "Passphrase for the vault: ")
+}
+
+/// The same, where the passphrase is asked for in these words.
+pub(crate) fn vault_asking(
+    home: &Home,
+    ask: Ask,
+    prompt: &'static str,
+) -> Result<Arc<FileVault>, Failure> {
     check_home(home)?;
     home.vault(|folder| {
-        let asked = move || Secret::new(ask.vault_passphrase().ok()?.to_string()).ok();
+        let asked = move || Secret::new(ask.vault_passphrase(prompt).ok()?.to_string()).ok();
         FileVault::open(folder, asked).map_err(|error| vault_failure(&error))
     })
 }
@@ -183,8 +195,7 @@ fn check_terminal() -> Result<(), Failure> {
         return Ok(());
     }
     let message = "your policy wants a terminal for this, and there is none";
-    Err(Failure::new(Exit::Denied, message)
-        .hint("`[approval] owner_presence` in policy.toml says so"))
+    Err(Failure::new(Exit::Denied, message).hint(WANTED_BY))
 }
 
 fn check_passphrase(home: &Home, ask: Ask) -> Result<(), Failure> {
@@ -194,5 +205,10 @@ fn check_passphrase(home: &Home, ask: Ask) -> Result<(), Failure> {
         let message = "your policy wants the passphrase of the vault, and it has none";
         return Err(Failure::new(Exit::Denied, message).hint("`haft secret passphrase` sets one"));
     }
-    vault.unlock().map_err(|error| vault_failure(&error))
+    vault.unlock().map_err(|error| {
+        let mut failure = vault_failure(&error).hint(WANTED_BY);
+        let message = "your policy wants the passphrase of the vault for this".to_owned();
+        failure.causes.insert(0, std::mem::replace(&mut failure.message, message));
+        failure
+    })
 }

@@ -102,7 +102,13 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let vault = owner::vault(home, ask)?;
+    let vault = match args.what {
+        // A new one is asked for next.
+        What::Passphrase { remove: false, .. } => {
+            owner::vault_asking(home, ask, "Old passphrase for the vault: ")?
+        }
+        _ => owner::vault(home, ask)?,
+    };
     let failed = |error: vault::VaultError| owner::vault_failure(&error);
     let listed = || vault.list().map_err(failed);
     let find =
@@ -251,9 +257,12 @@ pub(super) fn value(name: &str, ask: Ask) -> Result<Secret, Failure> {
         // With room for all of it from the start, no copy is left behind by growing.
         let room = usize::try_from(MOST).unwrap_or_default();
         let mut text = Zeroizing::new(String::with_capacity(room));
-        std::io::stdin().lock().take(MOST).read_to_string(&mut text).map_err(|error| {
-            Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
-        })?;
+        std::io::stdin().lock().take(MOST).read_to_string(&mut text).map_err(
+            |error| match error.kind() {
+                std::io::ErrorKind::InvalidData => Failure::invalid("the value is no UTF-8 text"),
+                _ => Failure::new(Exit::Unavailable, "failed to read standard input").cause(error),
+            },
+        )?;
         // The line end that `echo` adds is nobody's secret.
         let trimmed = text.strip_suffix('\n').unwrap_or(&text);
         Zeroizing::new(trimmed.strip_suffix('\r').unwrap_or(trimmed).to_owned())
