@@ -79,8 +79,8 @@ impl Ask {
 
     /// Asks for the passphrase of the vault, without showing it. Only a terminal is asked: what stands on standard
     /// input was put there by whoever runs the program.
-    pub(crate) fn vault_passphrase(self) -> Result<Zeroizing<String>, Failure> {
-        self.secret("Passphrase for the vault: ", AT_TERMINAL)
+    pub(crate) fn vault_passphrase(self, prompt: &str) -> Result<Zeroizing<String>, Failure> {
+        self.secret(prompt, AT_TERMINAL)
     }
 
     /// Whether there is a terminal this program was started at.

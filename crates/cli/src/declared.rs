@@ -9,7 +9,7 @@ use ledger::state::grants::GrantKind;
 use manifest::model::{Input, InputSource, Package};
 use manifest::shape::suggest;
 use tokio::runtime::Runtime;
-use vault::Reference;
+use vault::{Reference, Secret};
 
 use crate::load::Loading;
 use crate::printer::{Printer, line};
@@ -23,12 +23,14 @@ impl Declared {
         let granted = runtime.block_on(state.grants(Some(id))).unwrap_or_default();
         let bare = id.split_once(':').map(|(_, bare)| bare);
         let loading = Loading { dialect: None, id: bare };
-        let at = |place: &String| {
+        let at = |place: &str| {
             let packages = loading.packages(Path::new(place), Printer::silent()).ok()?;
             packages.into_iter().find(|package| package.canonical_id() == id)
         };
-        let mut places = granted.iter().filter(|one| one.kind == GrantKind::From);
-        Self(places.find_map(|one| at(&one.value)))
+        // What the owner said comes before what happened.
+        let said = granted.into_iter().filter(|one| one.kind == GrantKind::From);
+        let last = runtime.block_on(state.last_place(id)).unwrap_or_default();
+        Self(said.map(|one| one.value).chain(last).find_map(|place| at(&place)))
     }
 
     /// What to say of a secret that the package is never given.
@@ -37,6 +39,15 @@ impl Declared {
         let names: Vec<String> = package.inputs.iter().filter_map(kept_as).collect();
         let near = missing(name, names.iter().map(String::as_str))?;
         Some(format!("{} declares no secret `{}`{near}", told(package), line(name)))
+    }
+
+    /// What to say of a value that the package would not take.
+    pub(crate) fn doubt_value(&self, name: &str, value: &Secret) -> Option<String> {
+        let package = self.0.as_ref()?;
+        let is_meant = |input: &&Input| kept_as(input).is_some_and(|kept| kept == name);
+        let input = package.inputs.iter().find(is_meant)?;
+        let wrong = host::secrets::misfit(input, value.expose())?;
+        Some(line(&format!("{} cannot be called with it: the value {wrong}", told(package))))
     }
 
     /// What to say of an action that the package does not have. A server says only when it runs which it has.

@@ -67,8 +67,8 @@ pub(crate) struct Failure {
     pub(crate) hints: Vec<String>,
     /// A kind of its own, for programs, where its exit code says too little.
     kind: Option<&'static str>,
-    /// What is wrong with a manifest, a list for programs; people have seen it drawn.
-    findings: Option<Box<Value>>,
+    /// What is wrong with a document, by the name of the list and the list, for programs; people are shown it otherwise.
+    listed: Option<Box<(&'static str, Value)>>,
 }
 
 impl Failure {
@@ -80,7 +80,7 @@ impl Failure {
             causes: Vec::new(),
             hints: Vec::new(),
             kind: None,
-            findings: None,
+            listed: None,
         }
     }
 
@@ -95,9 +95,19 @@ impl Failure {
     }
 
     /// All that is wrong with a manifest.
-    pub(crate) fn findings(mut self, findings: Value) -> Self {
-        self.findings = Some(Box::new(findings));
-        self.kind("invalid_manifest")
+    pub(crate) fn findings(self, findings: Value) -> Self {
+        self.listed("findings", findings).kind("invalid_manifest")
+    }
+
+    /// All that is wrong with a document, under this name, with what programs want to know of each.
+    pub(crate) fn listed(mut self, name: &'static str, all: Value) -> Self {
+        self.listed = Some(Box::new((name, all)));
+        self
+    }
+
+    /// Whether it is of a kind of its own, and of this one.
+    pub(crate) fn is_kind(&self, kind: &str) -> bool {
+        self.kind == Some(kind)
     }
 
     /// One of several things that are wrong.
@@ -141,8 +151,8 @@ impl Failure {
                 details[name] = json!(lines);
             }
         }
-        if let Some(findings) = &self.findings {
-            details["findings"] = (**findings).clone();
+        if let Some((name, all)) = self.listed.as_deref() {
+            details[*name] = all.clone();
         }
         let code = self.kind.unwrap_or(self.exit.name());
         json!({ "code": code, "message": self.message, "details": details, "hints": self.hints })

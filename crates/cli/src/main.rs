@@ -57,7 +57,12 @@ fn main() -> ExitCode {
     let haft = match typed::read() {
         Ok(haft) => haft,
         Err(failure) => {
-            Printer::silent().failure_in_json(&failure);
+            let printer = Printer::new(printer::ColorChoice::Auto, false);
+            if typed::wants_json() {
+                printer.failure_in_json(&failure);
+            } else {
+                printer.failure(&failure);
+            }
             return ExitCode::from(failure.exit.code());
         }
     };

@@ -8,6 +8,7 @@ use host::Records;
 use policy::Policy;
 use policy::policy::Presence;
 use tokio::runtime::{Builder, Runtime};
+use vault::file::Unsafe;
 use vault::{FileVault, Secret, VaultError};
 
 use crate::ask::{self, Ask};
@@ -17,8 +18,10 @@ use crate::hosts::{self, NoHost};
 use crate::output;
 use crate::policy_file::PolicyFile;
 use crate::printer::line;
-#[cfg(unix)]
 use crate::shell;
+
+/// Who wants to see that the owner is there.
+const WANTED_BY: &str = "`[approval] owner_presence` in policy.toml says so";
 
 /// A runtime for one command.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
@@ -60,15 +63,14 @@ fn check_nobody_else_writes(path: &Path) -> Result<(), Failure> {
             return Err(Failure::new(Exit::Unavailable, message).cause(error));
         }
     };
-    let own = rustix::process::geteuid().as_raw();
-    let (shown, word) = (path.display(), shell::word(&path.display().to_string()));
+    let shown = path.display().to_string();
     if found.mode() & 0o022 != 0 {
         return Err(Failure::new(Exit::Denied, format!("others may write `{shown}`"))
-            .hint(format!("`chmod go-w {word}` keeps them from it, once you have looked at it")));
+            .hint(without_writers(&shown)));
     }
-    if found.uid() != own && found.uid() != 0 {
+    if found.uid() != rustix::process::geteuid().as_raw() && found.uid() != 0 {
         return Err(Failure::new(Exit::Denied, format!("`{shown}` belongs to somebody else"))
-            .hint(format!("`chown {own} {word}` makes it yours, once you have looked at it")));
+            .hint(as_own(&shown)));
     }
     Ok(())
 }
@@ -105,9 +107,18 @@ pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Fa
 /// The vault of the home, one and the same for a whole command: its passphrase is asked for only when it is needed,
 /// and then once.
 pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
+    vault_asking(home, ask, "Passphrase for the vault: ")
+}
+
+/// The same, where the passphrase is asked for in these words.
+pub(crate) fn vault_asking(
+    home: &Home,
+    ask: Ask,
+    prompt: &'static str,
+) -> Result<Arc<FileVault>, Failure> {
     check_home(home)?;
     home.vault(|folder| {
-        let asked = move || Secret::new(ask.vault_passphrase().ok()?.to_string()).ok();
+        let asked = move || Secret::new(ask.vault_passphrase(prompt).ok()?.to_string()).ok();
         FileVault::open(folder, asked).map_err(|error| vault_failure(&error))
     })
 }
@@ -115,7 +126,9 @@ pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
 /// What to say of a vault that cannot be used.
 pub(crate) fn vault_failure(error: &VaultError) -> Failure {
     let exit = match error {
-        VaultError::NoPassphrase | VaultError::WrongPassphrase => Exit::Denied,
+        VaultError::NoPassphrase
+        | VaultError::WrongPassphrase
+        | VaultError::Unsafe { fault: Unsafe::Mode(_) | Unsafe::Owner, .. } => Exit::Denied,
         VaultError::Disk { .. } | VaultError::NoRandomness | VaultError::Full => Exit::Unavailable,
         _ => Exit::Invalid,
     };
@@ -125,8 +138,30 @@ pub(crate) fn vault_failure(error: &VaultError) -> Failure {
         VaultError::KeyMissing { sealed, .. } => {
             failure.hint(without_key(&sealed.display().to_string()))
         }
+        VaultError::Unsafe { path, fault: Unsafe::Mode(_) } => {
+            failure.hint(without_others(&path.display().to_string()))
+        }
+        VaultError::Unsafe { path, fault: Unsafe::Owner } => {
+            failure.hint(as_own(&path.display().to_string()))
+        }
         _ => failure,
     }
+}
+
+/// How to go on where others may write what only the owner should.
+pub(crate) fn without_writers(path: &str) -> String {
+    format!("`chmod go-w {}` keeps them from it, once you have looked at it", shell::word(path))
+}
+
+/// How to go on where others may read or write what is the owner's alone.
+pub(crate) fn without_others(path: &str) -> String {
+    format!("`chmod go-rwx {}` keeps them from it, once you have looked at it", shell::word(path))
+}
+
+/// How to go on where something belongs to somebody else.
+pub(crate) fn as_own(path: &str) -> String {
+    let path = shell::word(path);
+    format!("`chown \"$(id -u)\" {path}` makes it yours, once you have looked at it")
 }
 
 /// How to go on where the key of a vault is missing, which is sealed in this file.
@@ -160,8 +195,7 @@ fn check_terminal() -> Result<(), Failure> {
         return Ok(());
     }
     let message = "your policy wants a terminal for this, and there is none";
-    Err(Failure::new(Exit::Denied, message)
-        .hint("`[approval] owner_presence` in policy.toml says so"))
+    Err(Failure::new(Exit::Denied, message).hint(WANTED_BY))
 }
 
 fn check_passphrase(home: &Home, ask: Ask) -> Result<(), Failure> {
@@ -171,5 +205,10 @@ fn check_passphrase(home: &Home, ask: Ask) -> Result<(), Failure> {
         let message = "your policy wants the passphrase of the vault, and it has none";
         return Err(Failure::new(Exit::Denied, message).hint("`haft secret passphrase` sets one"));
     }
-    vault.unlock().map_err(|error| vault_failure(&error))
+    vault.unlock().map_err(|error| {
+        let mut failure = vault_failure(&error).hint(WANTED_BY);
+        let message = "your policy wants the passphrase of the vault for this".to_owned();
+        failure.causes.insert(0, std::mem::replace(&mut failure.message, message));
+        failure
+    })
 }

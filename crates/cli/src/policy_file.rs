@@ -4,14 +4,18 @@ use std::path::{Path, PathBuf};
 
 use policy::policy::Fault;
 use policy::{Judges, Policy, PolicyError};
+use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::hosts;
 use crate::printer::line;
 
+/// The kind of failure that a file is which cannot be read.
+pub(crate) const NO_POLICY: &str = "invalid_policy";
+
 /// What holds while the file cannot be read.
-pub(crate) const MEANWHILE: &str =
+const MEANWHILE: &str =
     "until it is mended nothing is called, granted or approved; taking back works";
 
 /// The file, and what it says.
@@ -32,6 +36,9 @@ impl PolicyFile {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self { path, text: None, said: Ok(Policy::default()) });
             }
+            Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
+                return Err(no_policy(&path).cause(error));
+            }
             Err(error) => {
                 let message = format!("failed to read `{}`", path.display());
                 return Err(Failure::new(Exit::Unavailable, message).cause(error));
@@ -51,15 +58,22 @@ impl PolicyFile {
         let path = self.path;
         self.said.map_err(|error| {
             let told = error.faults.iter().map(Fault::to_string);
-            no_policy(&path).details(told)
+            let faults = error.faults.iter().map(to_value).collect();
+            no_policy(&path).details(told).listed("faults", faults)
         })
     }
+}
+
+/// Something that is wrong, for programs.
+fn to_value(fault: &Fault) -> Value {
+    let Fault { line, column, key, message } = fault;
+    json!({ "line": line, "column": column, "key": key, "message": message })
 }
 
 /// What to say of a file that is none.
 fn no_policy(path: &Path) -> Failure {
     let message = format!("`{}` is no policy", path.display());
-    Failure::invalid(message).kind("invalid_policy").hint(MEANWHILE)
+    Failure::invalid(message).kind(NO_POLICY).hint(MEANWHILE)
 }
 
 /// Refuses a host that no rule can be made of: a call would find out too late.

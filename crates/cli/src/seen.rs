@@ -39,7 +39,7 @@ impl Seen {
         seen.map_err(|error: StateError| Failure::of(Exit::Unavailable, &error))
     }
 
-    /// What to say of an id, with its dialect or without, that was never seen.
+    /// What to say of an id, with its dialect or without, of which nothing was called and to which nothing is granted.
     pub(crate) fn doubt<'s>(&'s self, id: &str) -> Option<String> {
         let is_bare = without_dialect(id) == id;
         let alike = |one: &'s String| if is_bare { without_dialect(one) } else { one.as_str() };
@@ -51,7 +51,7 @@ impl Seen {
         let near = of_another.or_else(|| suggest(id, all));
         let near = near.map(|near| format!("; did you mean `{}`?", line(near))).unwrap_or_default();
         let id = line(id);
-        Some(format!("no package `{id}` has been called, granted or installed here yet{near}"))
+        Some(format!("no package `{id}` is known here{near}"))
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
             ("acme.waether", "did you mean `acme.weather`?"),
             ("jumith:acme.weather", "did you mean `mcpkg:acme.weather`?"),
             ("mcpkg:acme.mial", "did you mean `mcpkg:acme.mail`?"),
-            ("mcpkg:other", "has been called, granted or installed here yet"),
+            ("mcpkg:other", "is known here"),
         ] {
             let told = seen.doubt(id).unwrap();
             assert!(told.ends_with(near), "{id}: {told}");

@@ -12,6 +12,9 @@ use crate::exit::{Exit, Failure};
 /// a program that wants JSON is told by the failure.
 pub(crate) fn read() -> Result<Haft, Failure> {
     Haft::try_parse().map_err(|error| {
+        if error.kind() == ErrorKind::UnknownArgument && is_about_a_secret() {
+            return value_typed();
+        }
         if !error.use_stderr() || !wants_json() {
             error.exit();
         }
@@ -20,8 +23,22 @@ pub(crate) fn read() -> Result<Haft, Failure> {
     })
 }
 
+/// Whether a secret is named, on a command line that cannot be read: then what nobody knows may be its value.
+fn is_about_a_secret() -> bool {
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let verbs = words.iter().skip_while(|word| *word != "secret").skip(1);
+    verbs.clone().any(|word| word == "set" || word == "rm")
+}
+
+/// What to say of a value among the arguments, without saying it again.
+fn value_typed() -> Failure {
+    Failure::invalid("there is more than the package and the name of a secret")
+        .kind("bad_usage")
+        .hint("the value is no argument: it is asked for, or read from standard input")
+}
+
 /// Whether JSON is asked for, on a command line that cannot be read.
-fn wants_json() -> bool {
+pub(crate) fn wants_json() -> bool {
     let mut ours = std::env::args_os().skip(1).take_while(|word| word != OsStr::new("--"));
     ours.any(|word| word == OsStr::new("--json"))
 }

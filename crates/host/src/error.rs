@@ -98,6 +98,21 @@ impl Kind {
     }
 }
 
+/// A value that nobody keeps.
+pub(crate) struct Missing<'n> {
+    pub(crate) name: &'n str,
+    pub(crate) is_secret: bool,
+    /// Where it was looked for: the key of a detail, and its value.
+    pub(crate) sought: Option<(&'static str, String)>,
+}
+
+impl<'n> Missing<'n> {
+    /// A secret that the vault would keep under its own name.
+    pub(crate) fn secret(name: &'n str) -> Self {
+        Self { name, is_secret: true, sought: None }
+    }
+}
+
 impl CallError {
     /// A failure without details.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
@@ -134,16 +149,22 @@ impl CallError {
         Self::blocked(message, Blocked::host(place, refusal))
     }
 
-    /// Values that nobody keeps, and whether each is a secret.
-    pub(crate) fn missing(names: &[(&str, bool)]) -> Self {
+    /// Values that nobody keeps.
+    pub(crate) fn missing(all: &[Missing<'_>]) -> Self {
         let of = |is_secret: bool, what: &str| {
-            let named = names.iter().filter(|one| one.1 == is_secret).map(|one| one.0);
+            let named = all.iter().filter(|one| one.is_secret == is_secret).map(|one| one.name);
             let named: Vec<_> = named.collect();
             (!named.is_empty()).then(|| format!("{what}: {}", named.join(", ")))
         };
         let words = [of(true, "Missing required secret"), of(false, "missing variable")];
         let words: Vec<_> = words.into_iter().flatten().collect();
-        let told = names.iter().map(|(name, secret)| json!({ "name": name, "secret": secret }));
+        let told = all.iter().map(|one| {
+            let mut told = json!({ "name": one.name, "secret": one.is_secret });
+            if let Some((key, place)) = &one.sought {
+                told[*key] = json!(place);
+            }
+            told
+        });
         Self::new(Kind::MissingInput, words.join("; ")).with("missing", told.collect::<Value>())
     }
 

@@ -203,10 +203,9 @@ impl Host {
         let took = began.elapsed().saturating_sub(waited);
         let ending = answered.ending(took);
         let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
-        let package = format!("{}@{}", record.package, tool.package.semver());
         let wanted = grantable(&blocked, tool);
         let unwritten =
-            self.records.finish(begun.into_inner(), &record, &ending, &package, &wanted).await;
+            self.records.finish(begun.into_inner(), &record, &ending, tool, &wanted).await;
         let level = is_walled.then(|| self.level());
         Made { reply, took, attempts, level, blocked, unwritten }
     }
@@ -304,7 +303,7 @@ impl Host {
     }
 
     /// What is written down of a call, as far as it is known before anything was looked at.
-    fn record_of(tool: &Tool, call: &Call) -> audit::Call {
+    pub(crate) fn record_of(tool: &Tool, call: &Call) -> audit::Call {
         let name = match tool.package.dialect {
             Dialect::Agentcli => call.action.clone(),
             _ => tool.package.name.clone().unwrap_or_else(|| tool.package.id.clone()),

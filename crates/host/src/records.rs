@@ -10,13 +10,13 @@ use ledger::state::Mark;
 use ledger::state::grants::GrantKind;
 use ledger::state::metrics::Counted;
 use ledger::state::rules::Lasts;
-use ledger::{State, StateError, Time};
+use ledger::{AuditError, State, StateError, Time};
 use policy::{Grant, Memory, Pattern, Remembered};
 
 use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Tool};
 use crate::error::{CallError, Kind};
-use crate::host::Known;
+use crate::host::{Host, Known};
 
 /// The ledger of a home.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl Records {
         begun: Option<Begun>,
         call: &audit::Call,
         ending: &Ending,
-        package: &str,
+        tool: &Tool,
         blocked: &[Blocked],
     ) -> Vec<String> {
         let written = match begun {
@@ -154,7 +154,7 @@ impl Records {
         };
         let mut faults: Vec<String> = written.err().iter().map(ToString::to_string).collect();
         self.count(Counted {
-            package: package.to_owned(),
+            package: format!("{}@{}", call.package, tool.package.semver()),
             action: call.action.clone(),
             failure: match &ending.outcome {
                 audit::Outcome::Ok => String::new(),
@@ -162,6 +162,8 @@ impl Records {
             },
             latency: Duration::from_millis(ending.ms),
             at: now(),
+            // A path that is no text cannot be kept.
+            place: tool.place.to_str().map(|place| (call.package.clone(), place.to_owned())),
         });
         for one in blocked {
             let kind = match one.why {
@@ -225,6 +227,21 @@ impl Records {
         };
         self.state.remember(&rule, now()).await.map(drop).map_err(|error| broken(&error))
     }
+}
+
+/// Writes down in a home that a call was refused before there was a host to make it: why, and as what.
+pub fn refuse(
+    home: &Path,
+    tool: &Tool,
+    call: &Call,
+    why: &str,
+    outcome: &str,
+) -> Result<(), AuditError> {
+    let mut record = Host::record_of(tool, call);
+    record.decision = audit::Decision::Denied(why.to_owned());
+    let ending = Ending { outcome: audit::Outcome::Error(outcome.to_owned()), ..Ending::default() };
+    let audit = Audit::new(home.join("audit"), Durability::Process);
+    audit.record(&record, &ending, now()).map(drop)
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {

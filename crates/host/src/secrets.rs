@@ -1,7 +1,11 @@
 //! The values a call is given: variables, and secrets from where the owner keeps them.
 
 mod desktop;
+mod fitting;
+pub(crate) mod refusal;
 pub mod server;
+
+pub use fitting::misfit;
 
 use std::path::Path;
 use std::str::FromStr;
@@ -10,7 +14,7 @@ use manifest::dialect::Dialect;
 use manifest::model::{Input, InputSource, Package};
 use policy::{Allowance, Denial, GrantKind, Grants, may_be_passed};
 use vault::outside::{self, OutsideError};
-use vault::{FileVault, Owner, Place, Redactor, Reference, Secret, VaultError};
+use vault::{FileVault, Owner, Place, Redactor, Reference, Secret};
 
 use crate::call::Tool;
 use crate::confine::Forbidden;
@@ -51,6 +55,9 @@ impl Collector<'_> {
         for name in &allowance.environment {
             if let Some(value) = self.settings.variable(name) {
                 let inputs = &self.tool.package.inputs;
+                if let Some(input) = inputs.iter().find(|input| input.name == *name) {
+                    check_fits(input, value).map_err(|error| error.with("variable", &**name))?;
+                }
                 let is_secret = inputs.iter().any(|input| input.secret && input.name == *name);
                 let variable = Variable { value: value.to_owned(), is_secret };
                 variables.push((name.clone(), variable));
@@ -67,6 +74,7 @@ impl Collector<'_> {
             match self.value(input).await? {
                 Some(value) => {
                     self.check_passed(&input.name)?;
+                    check_fits(input, &value).map_err(|error| refusal::looked_for(error, input))?;
                     let variable = Variable { value, is_secret: input.secret };
                     variables.push((input.name.clone(), variable));
                 }
@@ -76,7 +84,7 @@ impl Collector<'_> {
                     variables
                         .push((input.name.clone(), Variable { value, is_secret: input.secret }));
                 }
-                None if input.required => missing.push((&*input.name, input.secret)),
+                None if input.required => missing.push(refusal::missing(input)),
                 None => {}
             }
         }
@@ -118,16 +126,7 @@ impl Collector<'_> {
     }
 
     fn keep(&self, place: &Place) -> Result<Option<Secret>, CallError> {
-        self.vault.get(place).map_err(|error| {
-            let told = unavailable(place.name(), &error);
-            match &error {
-                // So that a face can say how to go on without it.
-                VaultError::KeyMissing { sealed, .. } => {
-                    told.with("sealed", sealed.to_string_lossy().into_owned())
-                }
-                _ => told,
-            }
-        })
+        self.vault.get(place).map_err(|error| refusal::by_vault(place.name(), &error))
     }
 
     /// What a reference leads to. A manifest can name anything, so what lies outside our own vault
@@ -135,36 +134,32 @@ impl Collector<'_> {
     async fn refer(&self, reference: &str) -> Result<Option<Secret>, CallError> {
         let parsed = Reference::from_str(reference)
             .map_err(|error| CallError::new(Kind::Unavailable, error.to_string()))?;
-        let refused = |how: &str| {
-            let message = format!("`{reference}` is not given: {how}");
-            CallError::new(Kind::Denied, message)
-        };
         match &parsed {
             Reference::Secret { name } => self.keep(&place(&self.tool.package, name)?),
             Reference::Environment { name } => {
                 let allowed = &self.settings.policy.secrets.environment;
                 if !allowed.contains(name) {
-                    return Err(refused("your policy does not name it in [secrets] environment"));
+                    return Err(refusal::unnamed(reference, "environment", name));
                 }
                 match self.settings.variable(name) {
                     Some(value) => Secret::new(value.to_owned())
                         .map(Some)
-                        .map_err(|error| unavailable(name, &error)),
+                        .map_err(|error| refusal::unavailable(name, &error)),
                     None => Ok(None),
                 }
             }
             Reference::File { path } => {
                 // By where it really lies, before it is opened and after: a tool may have put a link there.
                 let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-                self.check_file(&real).map_err(refused)?;
-                let failed = |error: OutsideError| unavailable(reference, &error);
+                self.check_file(reference, &real)?;
+                let failed = |error: OutsideError| refusal::by_file(reference, &error);
                 let opened = outside::Opened::file(&real).map_err(failed)?;
-                self.check_file(&opened.place().map_err(failed)?).map_err(refused)?;
+                self.check_file(reference, &opened.place().map_err(failed)?)?;
                 opened.read().map(Some).map_err(failed)
             }
             Reference::Vault { .. } | Reference::Keyring { .. } => {
                 if !self.settings.policy.secrets.references.iter().any(|one| one == reference) {
-                    return Err(refused("your policy does not name it in [secrets] references"));
+                    return Err(refusal::unnamed(reference, "references", reference));
                 }
                 match self.elsewhere {
                     Elsewhere::Left => Ok(None),
@@ -179,9 +174,10 @@ impl Collector<'_> {
 
     /// Refuses a file that the walls would not show. A package that wants no folders is given one file that was
     /// granted to it by its own path.
-    fn check_file(&self, path: &Path) -> Result<(), &'static str> {
+    fn check_file(&self, reference: &str, path: &Path) -> Result<(), CallError> {
         if Forbidden::new(self.settings).holds(path) {
-            return Err("the file is haft's own, or your policy hides it");
+            let how = "the file is haft's own, or your policy hides it";
+            return Err(refusal::refused(reference, how));
         }
         let wants_none = self.tool.package.permissions.filesystem.as_deref() == Some("none");
         let is_granted = |granted: &str| {
@@ -190,7 +186,7 @@ impl Collector<'_> {
         if self.grants.of(GrantKind::Read).any(is_granted) {
             Ok(())
         } else {
-            Err("the file was not granted for reading")
+            Err(refusal::ungranted(reference, path))
         }
     }
 
@@ -210,6 +206,11 @@ impl Collector<'_> {
         };
         asked.map(Some)
     }
+}
+
+/// Refuses a value that the tool would not know what to do with.
+fn check_fits(input: &Input, value: &str) -> Result<(), CallError> {
+    fitting::misfit(input, value).map_or(Ok(()), |wrong| Err(refusal::unfit(input, &wrong)))
 }
 
 /// Where the vault keeps the value of a variable, where it is the vault that does.
@@ -269,8 +270,4 @@ pub(crate) fn missing_of(
         variables.iter().any(|(name, one)| *name == input.name && is_stand_in(name, one))
     };
     needed.filter(is_missing).map(|input| (input.name.clone(), input.secret)).collect()
-}
-
-fn unavailable(name: &str, error: &dyn std::fmt::Display) -> CallError {
-    CallError::new(Kind::Unavailable, format!("the secret `{name}` cannot be had: {error}"))
 }

@@ -82,3 +82,15 @@ async fn counting_what_it_takes_takes_no_time_either() {
         assert_eq!(reply.unwrap_err().kind, Kind::BadInput);
     }
 }
+
+#[tokio::test]
+async fn a_value_is_held_against_a_pattern_that_would_run_away_for_a_while_only() {
+    use manifest::model::Input;
+    let _judge = host().await;
+    let pattern = "^(?!(?:(a)\\1?)+c)a+$".to_owned();
+    let input = Input { validation_regex: Some(pattern), ..Input::secret("NAME") };
+    assert_eq!(host::secrets::misfit(&input, "aaa"), None);
+    let began = Instant::now();
+    let wrong = host::secrets::misfit(&input, &"a".repeat(60_000)).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10), "{wrong}");
+}

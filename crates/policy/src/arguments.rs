@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Write};
 
+use manifest::json::{self, Node};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -93,13 +94,14 @@ enum Form {
     Exact(Arguments),
 }
 
-/// A text is no pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotAPattern;
+/// A text is no pattern, because of this if it is no JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAPattern(Option<String>);
 
 impl fmt::Display for NotAPattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a pattern is a JSON object, such as {\"to\":\"*@example.com\"}")
+        out.write_str("a pattern is a JSON object, such as {\"to\":\"*@example.com\"}")?;
+        self.0.as_ref().map_or(Ok(()), |fault| write!(out, "; here {fault}"))
     }
 }
 
@@ -117,16 +119,19 @@ impl Pattern {
         (arguments.is_whole && is_object).then(|| Self(Form::Exact(arguments.clone())))
     }
 
-    /// Reads a pattern.
+    /// Reads a pattern, as strictly as the input of a call is read.
     pub fn parse(text: &str) -> Result<Self, NotAPattern> {
         let exact = text.strip_prefix('=');
-        match serde_json::from_str(exact.unwrap_or(text)) {
-            Ok(value @ Value::Object(_)) if exact.is_some() => {
-                Ok(Self(Form::Exact(Arguments::new(value))))
-            }
-            Ok(value @ Value::Object(_)) => Ok(Self(Form::Open(value))),
-            _ => Err(NotAPattern),
+        let parsed = json::parse(exact.unwrap_or(text));
+        if let Some(fault) = parsed.faults.into_iter().next() {
+            return Err(NotAPattern(Some(fault.message)));
         }
+        let object = parsed.root.filter(Node::is_object).ok_or(NotAPattern(None))?;
+        let value = object.to_value();
+        Ok(Self(match exact {
+            Some(_) => Form::Exact(Arguments::new(value)),
+            None => Form::Open(value),
+        }))
     }
 
     /// Whether these arguments are meant.

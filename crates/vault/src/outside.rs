@@ -27,6 +27,8 @@ pub enum OutsideError {
     NoFile(PathBuf),
     /// Others may write the file, so its content is anybody's.
     Writable(PathBuf),
+    /// The file belongs to neither us nor the system.
+    Foreign(PathBuf),
     /// What is there is no secret value.
     Value {
         /// What was read.
@@ -44,6 +46,9 @@ impl fmt::Display for OutsideError {
             OutsideError::NoFile(path) => write!(out, "`{}` is no plain file", path.display()),
             OutsideError::Writable(path) => {
                 write!(out, "`{}` is not used: others may write it", path.display())
+            }
+            OutsideError::Foreign(path) => {
+                write!(out, "`{}` is not used: it belongs to another user", path.display())
             }
             OutsideError::Value { source, fault } => write!(out, "`{source}`: {fault}"),
         }
@@ -95,7 +100,10 @@ impl Opened {
             return Err(OutsideError::NoFile(path.to_owned()));
         }
         let is_ours = [0, rustix::process::geteuid().as_raw()].contains(&about.uid());
-        if about.mode() & 0o022 != 0 || !is_ours {
+        if !is_ours {
+            return Err(OutsideError::Foreign(path.to_owned()));
+        }
+        if about.mode() & 0o022 != 0 {
             return Err(OutsideError::Writable(path.to_owned()));
         }
         Ok(Self { path: path.to_owned(), file })
@@ -203,7 +211,7 @@ mod tests {
         assert_eq!(from_file(&path).unwrap().expose(), "value");
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&path, Some(4_242), None).unwrap();
-            assert!(matches!(from_file(&path), Err(OutsideError::Writable(_))), "it is another's");
+            assert!(matches!(from_file(&path), Err(OutsideError::Foreign(_))));
         }
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(

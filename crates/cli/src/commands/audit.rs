@@ -20,7 +20,7 @@ use crate::printer::{Printer, line};
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What a record may say of a call: how it went, or what was decided about it.
-const OUTCOMES: [&str; 14] = [
+const OUTCOMES: [&str; 19] = [
     "ok",
     "allowed",
     "denied",
@@ -35,6 +35,11 @@ const OUTCOMES: [&str; 14] = [
     "bad_output",
     "too_much_output",
     "cancelled",
+    "invalid_policy",
+    "invalid_manifest",
+    "not_found",
+    "conflict",
+    "bad_usage",
 ];
 
 #[derive(Args, Debug)]
@@ -151,10 +156,12 @@ fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
     let report = verify(folder).map_err(|error| Failure::of(Exit::Unavailable, &error))?;
     let exit = if report.is_sound() { Exit::Done } else { Exit::Failed };
     let remedies = remedies(&report);
+    // Nothing that was there can be told from nothing that ever was.
+    let exists = report.lines > 0 || report.head.is_some() || !report.is_sound();
     if json_wanted {
         let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
         printer.json(&json!({
-            "path": folder.to_string_lossy(), "sound": report.is_sound(),
+            "path": folder.to_string_lossy(), "exists": exists, "sound": report.is_sound(),
             "records": report.lines, "findings": found, "more": report.more, "hints": remedies,
         }))?;
         return Ok(exit);
@@ -172,7 +179,7 @@ fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
         for remedy in &remedies {
             printer.note(&format!("hint: {remedy}"));
         }
-    } else if report.lines == 0 && report.head.is_none() {
+    } else if !exists {
         printer.note(&format!(
             "there is no log in `{shown}`: nothing was called with this home yet, or the whole folder was taken away"
         ));

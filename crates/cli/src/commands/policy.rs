@@ -1,8 +1,7 @@
 //! `haft policy`: what your policy says.
 
 use clap::{Args, Subcommand};
-use policy::policy::Fault;
-use policy::{PolicyError, Surface};
+use policy::{Policy, Surface};
 use serde_json::{Value, json};
 
 use super::call::{Wanted, explain};
@@ -10,7 +9,7 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Outcome};
 use crate::home::Home;
 use crate::owner;
-use crate::policy_file::{MEANWHILE, PolicyFile};
+use crate::policy_file::PolicyFile;
 use crate::printer::{Printer, escaped};
 use crate::seen::Seen;
 
@@ -59,7 +58,13 @@ pub(crate) fn run(
 ) -> Outcome {
     match &args.what {
         What::Show { defaults: true } => {
-            printer.result(policy::DEFAULTS)?;
+            if json_wanted {
+                let mut document = summary(&Policy::default());
+                document["text"] = policy::DEFAULTS.into();
+                printer.json(&document)?;
+            } else {
+                printer.result(policy::DEFAULTS)?;
+            }
             Ok(Exit::Done)
         }
         What::Show { defaults: false } => show(owner::policy_file(home)?, json_wanted, printer),
@@ -78,7 +83,7 @@ pub(crate) fn run(
 /// Shows the file; one that cannot be read too, with what is wrong and what holds meanwhile.
 fn show(file: PolicyFile, json_wanted: bool, printer: Printer) -> Outcome {
     if json_wanted {
-        return show_json(&file, printer);
+        return show_json(file, printer);
     }
     match &file.text {
         None => printer.note(&format!(
@@ -96,18 +101,19 @@ fn show(file: PolicyFile, json_wanted: bool, printer: Printer) -> Outcome {
     file.policy().map(|_| Exit::Done)
 }
 
-fn show_json(file: &PolicyFile, printer: Printer) -> Outcome {
-    let policy = match &file.said {
-        Ok(policy) => policy,
-        Err(error) => {
-            printer.json(&refused(file, error))?;
-            return Ok(Exit::Invalid);
-        }
-    };
-    printer.json(&json!({
-        "path": file.path.to_string_lossy(),
-        "exists": file.text.is_some(),
-        "ok": true,
+fn show_json(file: PolicyFile, printer: Printer) -> Outcome {
+    let (path, exists) = (file.path.to_string_lossy().into_owned(), file.text.is_some());
+    let mut document = summary(&file.policy()?);
+    document["path"] = path.into();
+    document["exists"] = exists.into();
+    document["ok"] = true.into();
+    printer.json(&document)?;
+    Ok(Exit::Done)
+}
+
+/// What a policy says, in short.
+fn summary(policy: &Policy) -> Value {
+    json!({
         "level": policy.sandbox.level.to_string(),
         "timeout_ms": policy.sandbox.timeout_ms,
         "trust": policy.trust.allow.iter().map(|one| one.name()).collect::<Vec<_>>(),
@@ -119,21 +125,14 @@ fn show_json(file: &PolicyFile, printer: Printer) -> Outcome {
             "undeclared": policy.approval.undeclared.name(),
         },
         "packages": policy.packages.keys().collect::<Vec<_>>(),
-    }))?;
-    Ok(Exit::Done)
+    })
 }
 
 /// Says whether the file can be read, and what in it may not be meant.
 fn check(home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let file = owner::policy_file(home)?;
-    let policy = match &file.said {
-        Ok(policy) => policy,
-        Err(error) if json_wanted => {
-            printer.json(&refused(&file, error))?;
-            return Ok(Exit::Invalid);
-        }
-        Err(_) => return file.policy().map(|_| Exit::Done),
-    };
+    let (path, is_there) = (file.path.clone(), file.text.is_some());
+    let policy = file.policy()?;
     let doubts: Vec<String> = if policy.packages.is_empty() {
         Vec::new()
     } else {
@@ -141,29 +140,18 @@ fn check(home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
         policy.packages.keys().filter_map(|id| seen.doubt(id)).collect()
     };
     if json_wanted {
-        let path = file.path.to_string_lossy();
+        let path = path.to_string_lossy();
         printer.json(&json!({ "path": path, "ok": true, "warnings": doubts }))?;
         return Ok(Exit::Done);
     }
     for doubt in &doubts {
         printer.warn(&format!("[package]: {doubt}"));
     }
-    let shown = file.path.display();
-    match file.text {
-        Some(_) => printer.note(&format!("`{shown}` can be read")),
-        None => printer.note(&format!("there is no `{shown}`, which is fine")),
-    }
+    let shown = path.display();
+    printer.note(&if is_there {
+        format!("`{shown}` can be read")
+    } else {
+        format!("there is no `{shown}`, which is fine")
+    });
     Ok(Exit::Done)
-}
-
-/// A file that is no policy, for programs.
-fn refused(file: &PolicyFile, error: &PolicyError) -> Value {
-    let fault = |one: &Fault| json!({ "line": one.line, "column": one.column, "key": one.key, "message": one.message });
-    json!({
-        "path": file.path.to_string_lossy(),
-        "exists": true,
-        "ok": false,
-        "faults": error.faults.iter().map(fault).collect::<Vec<_>>(),
-        "meanwhile": MEANWHILE,
-    })
 }

@@ -102,7 +102,13 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let vault = owner::vault(home, ask)?;
+    let vault = match args.what {
+        // A new one is asked for next.
+        What::Passphrase { remove: false, .. } => {
+            owner::vault_asking(home, ask, "Old passphrase for the vault: ")?
+        }
+        _ => owner::vault(home, ask)?,
+    };
     let failed = |error: vault::VaultError| owner::vault_failure(&error);
     let listed = || vault.list().map_err(failed);
     let find =
@@ -125,7 +131,7 @@ pub(crate) fn run(
             vault.set(&place, &value).map_err(failed)?;
             done.note(format!("Kept {}", line(&place.to_string())));
             if named.package != TOKEN_OWNER {
-                done.doubt(doubts(named, home)?);
+                done.doubt(doubts(named, &value, home)?);
             }
             json!({ "kept": find(&place)?.as_ref().map(entry) })
         }
@@ -217,15 +223,17 @@ fn entry(one: &Listed) -> Value {
     json!({ "package": package, "name": one.place.name(), "changed": told(one.changed) })
 }
 
-/// What may not be meant by the names of a secret.
-fn doubts(named: &Named, home: &Home) -> Result<Vec<String>, Failure> {
+/// What may not be meant by the names of a secret, or by its value.
+fn doubts(named: &Named, value: &Secret, home: &Home) -> Result<Vec<String>, Failure> {
     let runtime = owner::runtime()?;
     let Some(records) = owner::records_there(home, &runtime)? else {
         return Ok(Seen::default().doubt(&named.package).into_iter().collect());
     };
     let package = Seen::of(&records.state, &runtime)?.doubt(&named.package);
     let declared = Declared::of(&named.package, &records.state, &runtime);
-    Ok(package.into_iter().chain(declared.doubt_secret(&named.name)).collect())
+    let name = declared.doubt_secret(&named.name);
+    let value = declared.doubt_value(&named.name, value);
+    Ok(package.into_iter().chain(name).chain(value).collect())
 }
 
 /// Says that secrets may be lost: what is kept now begins anew.
@@ -249,9 +257,12 @@ pub(super) fn value(name: &str, ask: Ask) -> Result<Secret, Failure> {
         // With room for all of it from the start, no copy is left behind by growing.
         let room = usize::try_from(MOST).unwrap_or_default();
         let mut text = Zeroizing::new(String::with_capacity(room));
-        std::io::stdin().lock().take(MOST).read_to_string(&mut text).map_err(|error| {
-            Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
-        })?;
+        std::io::stdin().lock().take(MOST).read_to_string(&mut text).map_err(
+            |error| match error.kind() {
+                std::io::ErrorKind::InvalidData => Failure::invalid("the value is no UTF-8 text"),
+                _ => Failure::new(Exit::Unavailable, "failed to read standard input").cause(error),
+            },
+        )?;
         // The line end that `echo` adds is nobody's secret.
         let trimmed = text.strip_suffix('\n').unwrap_or(&text);
         Zeroizing::new(trimmed.strip_suffix('\r').unwrap_or(trimmed).to_owned())

@@ -144,7 +144,7 @@ fn questions_of_agents_are_shown_and_answered() {
 fn a_rule_for_a_package_that_nobody_has_is_kept_and_told_of() {
     let desk = Desk::new();
     let always = |package: &str| desk.done(&["approve", "always", package, "demo.tool"]).stderr;
-    let words = "has been called, granted or installed here yet";
+    let words = "is known here";
     assert!(always(PACKAGE).contains(words));
     assert!(always(PACKAGE).contains(words), "a rule does not make it known");
     let manifest = desk.capability("cat", &closed(), &json!([]));
@@ -160,4 +160,16 @@ fn a_rule_for_a_package_that_nobody_has_is_kept_and_told_of() {
     for action in ["", "a\u{1b}b"] {
         assert_eq!(desk.run(&["approve", "always", PACKAGE, action], None).code, 2);
     }
+}
+
+#[test]
+fn a_pattern_that_says_something_twice_is_refused() {
+    let desk = Desk::new();
+    let twins = r#"{"message":"a","message":"b"}"#;
+    for pattern in [twins.to_owned(), format!("={twins}")] {
+        let ran = desk.run(&["approve", "always", PACKAGE, "demo.tool", &pattern], None);
+        assert_eq!(ran.code, 2, "{pattern}: {}", ran.stderr);
+        assert!(ran.stderr.contains("`message`"), "{pattern}: {}", ran.stderr);
+    }
+    assert_eq!(desk.done(&["approve", "rules"]).stdout, "");
 }

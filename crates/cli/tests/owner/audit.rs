@@ -62,6 +62,23 @@ fn every_call_and_every_refusal_is_in_the_log_and_a_change_is_found() {
 }
 
 #[test]
+fn a_call_that_a_bad_policy_refuses_is_in_the_log() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    desk.write("home/policy.toml", "[nonsense]\n");
+    assert_eq!(desk.call(&manifest).code, 2);
+    // What is only explained is no call.
+    let explained = desk.run(&["call", "--from", &manifest, "--explain", "demo.tool"], None);
+    assert_eq!(explained.code, 2);
+    let lines = desk.done(&["--json", "audit", "--outcome", "invalid_policy"]).stdout;
+    let record: Value = serde_json::from_str(lines.trim_end()).unwrap();
+    assert_eq!((&record["decision"], &record["package"]), (&json!("denied"), &json!(PACKAGE)));
+    assert_eq!(record["action"], "demo.tool", "{record}");
+    let reason = record["reason"].as_str().unwrap();
+    assert!(reason.ends_with("is no policy"), "{reason}");
+}
+
+#[test]
 fn of_a_line_that_was_edited_only_what_is_true_is_told() {
     let desk = Desk::new();
     let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
@@ -130,6 +147,20 @@ fn what_is_asked_of_the_log_must_make_sense() {
 }
 
 #[test]
+fn every_code_that_the_page_lists_can_be_asked_for() {
+    let desk = Desk::new();
+    let page = std::fs::read_to_string(repository().join("docs/calls.md")).unwrap();
+    let table = page.split("| exit | code | |").nth(1).unwrap();
+    let rows = table.lines().skip(2).take_while(|row| row.starts_with('|'));
+    let codes: Vec<&str> =
+        rows.flat_map(|row| row.split('|').nth(2).unwrap().split('`').skip(1).step_by(2)).collect();
+    assert!(codes.len() > 10, "{codes:?}");
+    for code in codes {
+        desk.done(&["audit", "--outcome", code]);
+    }
+}
+
+#[test]
 fn what_is_missing_of_a_log_is_told_with_what_to_do() {
     let desk = Desk::new();
     let folder = desk.home().join("audit");
@@ -138,8 +169,11 @@ fn what_is_missing_of_a_log_is_told_with_what_to_do() {
     assert_eq!(nothing.code, 0, "{}", nothing.stderr);
     let words = format!("there is no log in `{}`", folder.display());
     assert!(nothing.stderr.contains(&words), "{}", nothing.stderr);
+    let exists = || desk.run(&["--json", "audit", "verify"], None).json()["exists"].clone();
+    assert_eq!(exists(), false);
     let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
     assert_eq!(desk.call(&manifest).code, 0);
+    assert_eq!(exists(), true);
     let log = desk.log().file_name().unwrap().to_str().unwrap().to_owned();
     for (name, told, hint) in [
         ("key.pub", "key.pub: the public key is missing", "hint: put `key.pub` back"),

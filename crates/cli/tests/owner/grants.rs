@@ -100,7 +100,7 @@ fn nothing_a_stranger_chose_is_a_command_in_what_is_shown() {
     assert_eq!(learned.stdout, format!("{wanted}\n"), "{}", learned.stderr);
     let words = "$(touch${IFS}/x):443: it is no host that can be granted";
     assert!(learned.stderr.contains(words), "{}", learned.stderr);
-    let secrets = json!([{"name": "A$(id)", "ref": "secret://A"}]);
+    let secrets = json!([{"name": "A", "ref": "secret://A$(id)"}]);
     let manifest = desk.capability("echo '{}'", &closed(), &secrets);
     let missing = desk.call(&manifest);
     let hint = format!("`haft secret set {PACKAGE} 'A$(id)'` keeps it");

@@ -15,3 +15,4 @@ mod presence;
 mod programs;
 mod secrets;
 mod strangers;
+mod values;

@@ -159,13 +159,32 @@ fn a_policy_that_cannot_be_read_is_shown_with_what_holds_meanwhile() {
         let ran = desk.run(&["--json", "policy", verb], None);
         let told = ran.json();
         assert_eq!((ran.code, &told["ok"]), (2, &json!(false)), "{told}");
-        let place = &told["faults"][0];
+        assert_eq!(told["error"]["code"], "invalid_policy", "{told}");
+        let place = &told["error"]["details"]["faults"][0];
         assert_eq!((&place["line"], &place["key"]), (&json!(2), &json!("sandbox.level")), "{told}");
     }
     std::fs::write(&path, b"[trust]\n# \xff\n").unwrap();
     let ran = desk.run(&["policy", "check"], None);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("line 2: this is not UTF-8 text"), "{}", ran.stderr);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    for verb in ["show", "check"] {
+        let ran = desk.run(&["--json", "policy", verb], None);
+        assert_eq!((ran.code, &ran.json()["error"]["code"]), (2, &json!("invalid_policy")));
+    }
+}
+
+#[test]
+fn the_defaults_are_one_document_for_programs() {
+    let desk = Desk::new();
+    let told = desk.done(&["--json", "policy", "show", "--defaults"]).json();
+    let text = desk.done(&["policy", "show", "--defaults"]).stdout;
+    assert_eq!(told["text"], text);
+    let own = desk.done(&["--json", "policy", "show"]).json();
+    for key in ["level", "timeout_ms", "trust", "approval", "packages"] {
+        assert!(!told[key].is_null() && told[key] == own[key], "{key}: {told}");
+    }
 }
 
 #[test]
@@ -174,7 +193,7 @@ fn a_package_of_the_policy_that_nobody_has_is_told_of() {
     let manifest = desk.capability("cat", &closed(), &json!([]));
     desk.write("home/policy.toml", "[package.\"demo.tol\"]\nallow = true\n");
     let fresh = desk.done(&["policy", "check"]).stderr;
-    assert!(fresh.contains("no package `demo.tol` has been called"), "{fresh}");
+    assert!(fresh.contains("no package `demo.tol` is known here"), "{fresh}");
     assert!(!desk.home().join("state.db").exists(), "looking makes nothing");
     assert_eq!(desk.call(&manifest).code, 0);
     let told = desk.done(&["policy", "check"]).stderr;

@@ -113,10 +113,17 @@ fn a_passphrase_is_set_from_standard_input_and_asked_for_at_a_terminal_alone() {
     assert_eq!(nobody.code, 4, "{}", nobody.stderr);
     assert!(nobody.stderr.contains("hint: run it at a terminal"), "{}", nobody.stderr);
     assert!(!nobody.stderr.contains("--passphrase"), "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("your policy wants the passphrase"), "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("`[approval] owner_presence` in policy.toml"));
     assert_eq!(at_terminal(&desk, &["wrong"], &grant).0, Some(4));
     let (code, screen) = at_terminal(&desk, &["open sesame"], &grant);
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains("Passphrase for the vault:"), "{screen}");
+    let (code, screen) =
+        at_terminal(&desk, &["open sesame", "new", "new"], &["secret", "passphrase"]);
+    assert_eq!(code, Some(0), "{screen}");
+    let (old, new) = (screen.find("Old passphrase for the vault:"), screen.find("New passphrase"));
+    assert!(old.is_some() && old < new, "{screen}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Desk {
 #[test]
 fn what_was_done_is_one_document() {
     let desk = Desk::new();
-    let unseen = format!("no package `{PACKAGE}` has been called, granted or installed here yet");
+    let unseen = format!("no package `{PACKAGE}` is known here");
     let grant = ["grant", PACKAGE, "--env", "X", "--host", "API.example.com"];
     let [host, env] =
         [json!({"kind": "host", "value": "api.example.com"}), json!({"kind": "env", "value": "X"})];

@@ -112,3 +112,28 @@ fn a_secret_has_an_owner_and_a_name_that_make_sense() {
     }
     assert_eq!(desk.done(&["secret", "list"]).stdout, "");
 }
+
+#[test]
+fn a_value_among_the_arguments_is_refused_and_not_repeated() {
+    let desk = Desk::new();
+    for more in [&["hunter2"][..], &["-zhunter2"], &["--hunter2"], &["a", "hunter2"]] {
+        for json in [&["--json"][..], &[]] {
+            let ran = desk.run(&[json, &["secret", "set", PACKAGE, "TOKEN"], more].concat(), None);
+            assert_eq!(ran.code, 2, "{more:?}: {}", ran.stderr);
+            let told = ran.stdout + &ran.stderr;
+            assert!(told.contains("it is asked for, or read from standard input"), "{told}");
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+    }
+    // Another verb repeats what it does not know.
+    let other = desk.run(&["secret", "list", "more"], None);
+    assert!(other.code == 2 && other.stderr.contains("more"), "{}", other.stderr);
+}
+
+#[test]
+fn a_value_that_is_no_text_is_refused() {
+    let desk = Desk::new();
+    let ran = desk.run(&["secret", "set", PACKAGE, "TOKEN"], Some(b"\xff"));
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the value is no UTF-8 text"), "{}", ran.stderr);
+}

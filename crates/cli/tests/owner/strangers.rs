@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::desk::{Desk, PACKAGE, closed};
 
-const UNSEEN: &str = "has been called, granted or installed here yet";
+const UNSEEN: &str = "is known here";
 
 #[test]
 fn a_package_that_nobody_has_seen_is_told_of_by_every_verb_that_takes_one() {
@@ -27,6 +27,9 @@ fn a_package_that_nobody_has_seen_is_told_of_by_every_verb_that_takes_one() {
     ] {
         assert!(!told.contains("warning"), "it was granted something: {told}");
     }
+    desk.done(&["ungrant", PACKAGE, "--all"]);
+    assert!(set(PACKAGE).contains(UNSEEN), "it is not, once nothing is granted to it");
+    desk.done(&["grant", PACKAGE, "--env", "X"]);
     let near =
         format!("warning: no package `capability:demo.tol` {UNSEEN}; did you mean `{PACKAGE}`?");
     for told in [
@@ -62,4 +65,25 @@ fn a_name_that_the_package_does_not_have_is_kept_and_told_of() {
     // What is not there any more, or is no package any more, says nothing.
     std::fs::write(&manifest, "no manifest").unwrap();
     assert!(!always("demo.tol").contains("warning"));
+}
+
+#[test]
+fn what_a_package_says_is_known_from_its_first_call_on_and_binds_nothing() {
+    let desk = Desk::new();
+    let (id, from) = ("install-manifest:word-count", "examples/install-manifest/word-count");
+    let call = |from: &str| desk.done(&["call", "--from", from, "count", "{\"text\":\"a\"}"]);
+    call(from);
+    // Nothing is kept for it, so it may be called from anywhere.
+    let folder = crate::common::repository().join(from);
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap();
+        desk.write(&format!("copy/{}", entry.file_name().to_str().unwrap()), &text);
+    }
+    call(desk.home().with_file_name("copy").to_str().unwrap());
+    call(from);
+    assert_eq!(desk.done(&["grant", id]).stdout, "");
+    let told = desk.done(&["approve", "always", id, "cuont"]).stderr;
+    let words = format!("warning: {id} has no action `cuont`; did you mean `count`?");
+    assert!(told.contains(&words), "{told}");
+    assert!(!desk.done(&["approve", "always", id, "count"]).stderr.contains("warning"));
 }

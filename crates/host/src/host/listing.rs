@@ -54,10 +54,9 @@ impl Host {
         };
         let ending =
             told.ending(began.elapsed().saturating_sub(self.vault.waited().saturating_sub(asked)));
-        let package = format!("{}@{}", record.package, tool.package.semver());
         let blocked = grantable(&told.blocked, tool);
         // That it began is written down in any case.
-        let _ = self.records.finish(begun, &record, &ending, &package, &blocked).await;
+        let _ = self.records.finish(begun, &record, &ending, tool, &blocked).await;
         listed
     }
 

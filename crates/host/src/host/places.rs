@@ -9,6 +9,7 @@ use super::{Host, Known};
 use crate::call::Tool;
 use crate::confine::unmoved;
 use crate::error::{CallError, Kind};
+use crate::secrets::refusal;
 
 impl Host {
     /// Refuses a package that has the id of another: what the owner granted and keeps for an id is for
@@ -39,7 +40,7 @@ impl Host {
             return Ok(true);
         }
         let listed = self.vault.list().map_err(|error| {
-            CallError::new(Kind::Unavailable, format!("the vault cannot be used: {error}"))
+            refusal::of_vault(format!("the vault cannot be used: {error}"), &error)
         })?;
         Ok(listed.iter().any(|one| *one.place.owner() == Owner::Package(id.clone())))
     }

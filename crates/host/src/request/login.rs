@@ -7,7 +7,7 @@ use manifest::model::{Auth, AuthKind};
 use vault::Place;
 
 use super::{header_name, header_value, unavailable};
-use crate::error::CallError;
+use crate::error::{CallError, Missing};
 use crate::secrets::is_stand_in;
 use crate::template::{Values, Variable};
 
@@ -100,7 +100,7 @@ fn oauth(
         Url::parse(&token_url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let token_url = token_url.ok_or_else(|| CallError {
         message: format!("`{name}` is no URL"),
-        ..CallError::missing(&[(name, true)])
+        ..CallError::missing(&[Missing::secret(name)])
     })?;
     let scopes = auth.scopes.clone();
     let refresh_name = named(REFRESH_TOKEN).cloned();
@@ -126,7 +126,7 @@ fn set<'v>(values: &Values<'v>, name: &str) -> Option<&'v str> {
 }
 
 fn missing<'n>(names: impl IntoIterator<Item = &'n String>) -> CallError {
-    let names: Vec<_> = names.into_iter().map(|name| (name.as_str(), true)).collect();
+    let names: Vec<_> = names.into_iter().map(|name| Missing::secret(name)).collect();
     match names.as_slice() {
         [] => unavailable("it needs a key, and does not name the variable that holds it"),
         names => CallError::missing(names),

@@ -14,6 +14,7 @@ use vault::{FileVault, Owner, Place, Secret, outside};
 
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
+use crate::secrets::refusal;
 
 /// Whose entry of our own vault the token is. No package can have this id, because there is no such dialect.
 pub const TOKEN_OWNER: &str = "haft:vault";
@@ -57,7 +58,9 @@ fn token(server: &VaultServer, known: &Settings, own: &FileVault) -> Result<Secr
     }
     let place = Place::new(Owner::Package(TOKEN_OWNER.to_owned()), TOKEN_NAME)
         .map_err(|error| unavailable(&error))?;
-    let found = own.get(&place).map_err(|error| unavailable(&error))?;
+    let found = own.get(&place).map_err(|error| {
+        refusal::of_vault(format!("the token of the Vault server: {error}"), &error)
+    })?;
     found.ok_or_else(|| {
         let message = "there is no token for the Vault server";
         CallError::new(Kind::MissingInput, message)

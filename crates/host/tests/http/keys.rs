@@ -31,7 +31,7 @@ fn keys_are_sent_as_the_package_wants_them_and_nothing_else_is() {
         let error = site.error(&site.mcpkg("GET", "/echo", auth(kind, &[name])), json!({}));
         assert_eq!(error.kind, Kind::MissingInput);
         assert_eq!(error.message, format!("Missing required secret: {name}"));
-        assert_eq!(error.details["name"], name);
+        assert_eq!(error.details["missing"][0]["name"], name);
     }
 }
 

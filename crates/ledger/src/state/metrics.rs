@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sqlx::Connection;
 
+use super::packages::note_place;
 use super::{ALONE, State, StateError, read, stored};
 use crate::Time;
 
@@ -91,6 +92,9 @@ pub struct Counted {
     pub latency: Duration,
     /// When.
     pub at: Time,
+    /// The id of the package without its version, and where it was called from, if that is a place that can be
+    /// looked at again.
+    pub place: Option<(String, String)>,
 }
 
 impl State {
@@ -108,7 +112,8 @@ impl State {
             Went::Failed(kind) => kind.to_owned(),
         };
         let (package, action) = (package.to_owned(), action.to_owned());
-        self.count_calls(&[Counted { package, action, failure, latency, at: now }]).await
+        self.count_calls(&[Counted { package, action, failure, latency, at: now, place: None }])
+            .await
     }
 
     /// Counts many calls at once.
@@ -131,6 +136,9 @@ impl State {
             .execute(&mut *alone)
             .await;
             counted.map_err(failed)?;
+            if let Some((package, place)) = &call.place {
+                note_place(&mut alone, package, place).await.map_err(failed)?;
+            }
         }
         alone.commit().await.map_err(failed)
     }

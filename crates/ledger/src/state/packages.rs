@@ -1,4 +1,6 @@
-//! Which packages were seen here.
+//! Which packages were seen here, and where.
+
+use sqlx::SqliteConnection;
 
 use super::{State, StateError};
 
@@ -25,4 +27,25 @@ impl State {
         packages.dedup();
         Ok(packages)
     }
+    /// Where a package was when it was last called.
+    pub async fn last_place(&self, package: &str) -> Result<Option<String>, StateError> {
+        sqlx::query_scalar("SELECT place FROM places WHERE package = $1")
+            .bind(package)
+            .fetch_optional(&mut *self.connection().await)
+            .await
+            .map_err(|error| self.failed("find a package", error))
+    }
+}
+
+/// Notes where a package is called from.
+pub(super) async fn note_place(
+    connection: &mut SqliteConnection,
+    package: &str,
+    place: &str,
+) -> Result<(), sqlx::Error> {
+    let noted = sqlx::query(
+        "INSERT INTO places (package, place) VALUES ($1, $2) \
+         ON CONFLICT DO UPDATE SET place = excluded.place WHERE place != excluded.place",
+    );
+    noted.bind(package).bind(place).execute(connection).await.map(drop)
 }

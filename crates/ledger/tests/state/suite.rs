@@ -6,7 +6,7 @@ use ledger::State;
 use ledger::state::approvals::{Answer, Asked, Shown, Taken, TicketId};
 use ledger::state::budgets::{Budget, Paced, Rate, Reserved, Scope, Spent};
 use ledger::state::grants::{Grant, GrantKind};
-use ledger::state::metrics::Went;
+use ledger::state::metrics::{Counted, Went};
 use ledger::state::pins::PinKind;
 use ledger::state::rules::{Lasts, Rule};
 
@@ -83,6 +83,27 @@ fn packages_are_seen_by_what_they_did_and_got_and_not_by_rules_about_them() {
         state.remember(&rule, at(0)).await.unwrap();
         let seen = state.packages().await.unwrap();
         assert_eq!(seen, ["mcpkg:demo.blocked", "mcpkg:demo.called", "mcpkg:demo.granted"]);
+    });
+}
+
+#[test]
+fn the_last_place_of_a_package_is_known_whatever_its_version() {
+    with(async |state| {
+        let id = "mcpkg:demo.called";
+        let call = |version: &str, place: &str| Counted {
+            package: format!("{id}@{version}"),
+            action: "a".into(),
+            failure: String::new(),
+            latency: Duration::ZERO,
+            at: at(0),
+            place: Some((id.to_owned(), place.to_owned())),
+        };
+        assert_eq!(state.last_place(id).await.unwrap(), None);
+        state.count_calls(&[call("1.0.0", "/one"), call("1.1.0", "/other")]).await.unwrap();
+        assert_eq!(state.last_place(id).await.unwrap().as_deref(), Some("/other"));
+        state.count_calls(&[call("1.0.0", "/one")]).await.unwrap();
+        assert_eq!(state.last_place(id).await.unwrap().as_deref(), Some("/one"));
+        assert_eq!(state.last_place("mcpkg:demo").await.unwrap(), None);
     });
 }
 

@@ -18,6 +18,7 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::load::Loading;
+use crate::policy_file::NO_POLICY;
 use crate::printer::{Printer, line};
 use crate::progress::{Records, Watcher};
 use crate::tools::{self, Found};
@@ -33,13 +34,16 @@ pub(super) fn make(
     json_wanted: bool,
     printer: Printer,
 ) -> Result<Exit, Unmade> {
-    let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)?;
+    let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)
+        .inspect_err(|failure| note_refusal(failure, &args.wanted, home, printer))?;
     let began = Instant::now();
     let called_off = CancellationToken::new();
     interrupt::end_first(calling_off(&called_off));
     let discovering = discover(&mut found.tools, &args.wanted, &host, &called_off);
     let discovered = runtime.block_on(discovering);
     runtime.block_on(host.settle());
+    // It may end here; what cannot be counted now is counted with the call.
+    let _ = runtime.block_on(host.records().settle());
     if called_off.is_cancelled() {
         printer.note(CANCELLED);
         return Ok(Exit::Of(interrupt::CODE));
@@ -106,6 +110,21 @@ pub(super) fn make(
         return Ok(Exit::Done);
     }
     Ok(show(&output, printer)?)
+}
+
+/// Writes down a call that is not made because there is no policy to ask, where it can be told what it would be.
+fn note_refusal(failure: &Failure, wanted: &Wanted, home: &Home, printer: Printer) {
+    if !failure.is_kind(NO_POLICY) {
+        return;
+    }
+    let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
+    let Ok(found) = tools::at(&wanted.from, loading, home, Printer::silent()) else { return };
+    let Ok((tool, action)) = choose(&found, wanted.name(), &[]) else { return };
+    let Ok(call) = wanted.call(&action, Surface::Terminal) else { return };
+    let noted = host::records::refuse(home.path(), tool, &call, &failure.message, NO_POLICY);
+    if let Err(error) = noted {
+        printer.warn(&format!("the call could not be written down: {}", line(&error.to_string())));
+    }
 }
 
 /// What calls a call off.

@@ -4,6 +4,7 @@ mod blocked;
 mod explained;
 mod made;
 mod told;
+mod values;
 mod wanted;
 
 use std::time::Instant;

@@ -8,8 +8,8 @@ use host::{Blocked, CallError, Kind, Made, Output, Tool};
 use serde_json::{Value, json};
 
 use super::blocked::{blocked_words, is_about_network};
+use super::values;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::owner;
 use crate::printer::{Printer, escaped, json_escaped, line};
 use crate::shell;
 
@@ -82,20 +82,6 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let package = shell::word(&id);
     let text = |name: &str| error.details.get(name).and_then(Value::as_str);
     failure = match &error.kind {
-        Kind::MissingInput => {
-            let missing = error.details.get("missing").and_then(Value::as_array);
-            missing.into_iter().flatten().fold(failure, |failure, one| {
-                let name = shell::word(one["name"].as_str().unwrap_or_default());
-                let keep = format!("`haft secret set {package} {name}` keeps it");
-                failure.hint(if one["secret"] == false {
-                    format!(
-                        "`haft grant {package} --env {name}` passes on your variable of that name; {keep}"
-                    )
-                } else {
-                    keep
-                })
-            })
-        }
         Kind::Denied => match (text("granted"), text("path")) {
             (Some("from"), Some(path)) => failure.hint(format!(
                 "`haft grant {package} --from {}` says that you mean this one too",
@@ -119,27 +105,17 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                 (None, None) => failure,
             },
         },
-        Kind::Unavailable => match text("sealed") {
-            Some(sealed) => failure.hint(owner::without_key(sealed)),
-            None => failure,
-        },
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(
             "`[trust] allow` in policy.toml says who is trusted enough; `[package.{}] allow = true` lets this one",
             // Quoted as TOML quotes too.
-            line(&Value::from(id).to_string())
+            line(&Value::from(id.as_str()).to_string())
         )),
         _ => failure,
     };
-    if let Some(hint) = taken_words(error) {
-        failure = failure.hint(hint);
-    }
-    if let Some(hint) = image_words(error) {
-        failure = failure.hint(hint);
-    }
-    if let Some(hint) = limit_words(error) {
-        failure = failure.hint(hint);
-    }
+    let others = [taken_words(error), image_words(error), limit_words(error)];
+    let hints = values::hints(error, &id).into_iter().chain(others.into_iter().flatten());
+    failure = hints.fold(failure, Failure::hint);
     let is_its_own = error.kind == Kind::Failed;
     if is_its_own && blocked.is_empty() && [&*error.message, said].into_iter().any(is_about_network)
     {

@@ -1,0 +1,138 @@
+//! A value that a call needs and is not given: what is told says how to go on.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use crate::common::Ran;
+use crate::desk::{Desk, PACKAGE, at_terminal, closed, without_terminal};
+
+/// Calls a tool whose one secret is a reference, in a home with this policy.
+fn call_with(desk: &Desk, reference: &str, policy: &str) -> Ran {
+    desk.write("home/policy.toml", policy);
+    let secrets = json!([{"name": "MYSEC", "ref": reference}]);
+    desk.call(&desk.capability("echo '{}'", &closed(), &secrets))
+}
+
+#[test]
+fn a_value_that_is_missing_is_told_with_where_it_is_looked_for() {
+    let desk = Desk::new();
+    let server =
+        "[secrets]\nreferences = [\"vault://kv/a#b\"]\nvault_address = \"http://127.0.0.1:1\"\n";
+    for (reference, policy, hint) in [
+        ("vault://kv/a#b", server, "`haft secret set haft:vault TOKEN` keeps it"),
+        ("secret://NAME1", "", "`haft secret set capability:demo.tool NAME1` keeps it"),
+        (
+            "env://MYFOO",
+            "[secrets]\nenvironment = [\"MYFOO\"]\n",
+            "set the variable `MYFOO` of your environment: it is read from there",
+        ),
+    ] {
+        let ran = call_with(&desk, reference, policy);
+        assert_eq!(ran.code, 2, "{reference}: {}", ran.stderr);
+        let hints: Vec<_> = ran.stderr.lines().filter(|line| line.starts_with("hint")).collect();
+        assert_eq!(hints, [format!("hint: {hint}")], "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_reference_that_is_refused_is_told_with_what_would_allow_it() {
+    let desk = Desk::new();
+    let file = desk.write("token.txt", "value");
+    for (reference, hint) in [
+        (
+            "env://HOME".to_owned(),
+            "`environment = [\"HOME\"]` below `[secrets]` in policy.toml lets it be given to every tool that names it".to_owned(),
+        ),
+        (
+            "vault://kv/a#b".to_owned(),
+            "`references = [\"vault://kv/a#b\"]` below `[secrets]` in policy.toml lets it be given to every tool that names it".to_owned(),
+        ),
+        (
+            "keyring://a/b".to_owned(),
+            "`references = [\"keyring://a/b\"]` below `[secrets]` in policy.toml lets it be given to every tool that names it".to_owned(),
+        ),
+        (format!("file://{file}"), format!("`haft grant {PACKAGE} --read {file}` lets it be given")),
+    ] {
+        let ran = call_with(&desk, &reference, "");
+        assert_eq!(ran.code, 4, "{reference}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("hint: {hint}\n")), "{reference}: {}", ran.stderr);
+    }
+    // What is hinted at is enough.
+    desk.done(&["grant", PACKAGE, "--read", &file]);
+    assert_eq!(call_with(&desk, &format!("file://{file}"), "").code, 0);
+    assert_eq!(call_with(&desk, "env://HOME", "[secrets]\nenvironment = [\"HOME\"]\n").code, 0);
+    std::fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+    let ran = call_with(&desk, &format!("file://{file}"), "");
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let hint = format!("hint: `chmod go-w {file}` keeps them from it, once you have looked at it");
+    assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
+}
+
+#[test]
+fn a_vault_that_is_open_to_others_is_refused_by_every_verb_with_the_same_words() {
+    let desk = Desk::new();
+    let set = ["secret", "set", PACKAGE, "KEPT"];
+    assert_eq!(desk.run(&set, Some(b"value")).code, 0);
+    let vault = desk.home().join("vault");
+    std::fs::set_permissions(&vault, Permissions::from_mode(0o755)).unwrap();
+    let hint = format!("hint: `chmod go-rwx {}` keeps them from it", vault.display());
+    let ran = call_with(&desk, "secret://KEPT", "");
+    for ran in [desk.run(&set, Some(b"value")), desk.run(&["secret", "list"], None), ran] {
+        assert_eq!(ran.code, 4, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_call_without_the_passphrase_is_refused_as_the_other_verbs_are() {
+    let desk = Desk::new();
+    assert_eq!(desk.run(&["secret", "set", PACKAGE, "KEPT"], Some(b"value")).code, 0);
+    let set = ["secret", "passphrase", "--passphrase-stdin"];
+    assert_eq!(without_terminal(&desk, &set, "open sesame\n").code, 0);
+    let ran = call_with(&desk, "secret://KEPT", "");
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: run it at a terminal"), "{}", ran.stderr);
+    let manifest =
+        desk.capability("echo '{}'", &closed(), &json!([{"name": "X", "ref": "secret://KEPT"}]));
+    let call = ["call", "--from", &manifest, "demo.tool", "{}"];
+    let (code, screen) = at_terminal(&desk, &["wrong"], &call);
+    assert_eq!(code, Some(4), "{screen}");
+    assert!(screen.contains("the passphrase does not open the vault"), "{screen}");
+    let (code, screen) = at_terminal(&desk, &["open sesame"], &call);
+    assert_eq!(code, Some(0), "{screen}");
+}
+
+#[test]
+fn a_value_that_the_manifest_does_not_take_is_refused_before_the_tool_runs() {
+    let desk = Desk::new();
+    let (id, name) = ("install-manifest:dice-server", "DICE_MAX_SIDES");
+    let call = ["--json", "call", "--from", "examples/install-manifest/dice-server", "roll"];
+    let set = |value: &str| desk.run(&["secret", "set", id, name], Some(value.as_bytes())).stderr;
+    assert!(!set("1x").contains("cannot be called"), "nobody knows yet what it takes");
+    let refused = desk.run(&call, None);
+    let error = &refused.json()["error"];
+    assert_eq!((refused.code, &error["code"]), (2, &json!("bad_input")), "{error}");
+    let details = &error["details"];
+    assert_eq!((&details["name"], &details["kept_as"]), (&json!(name), &json!(name)), "{error}");
+    let message = error["message"].as_str().unwrap();
+    for words in [name, "does not match `^([2-9]|", "The largest die that may be rolled."] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    assert!(!error.to_string().contains("1x"), "{error}");
+    let hint = format!("`haft secret set {id} {name}` keeps another");
+    assert_eq!(error["hints"], json!([hint]));
+    let told = set("1x");
+    assert!(told.contains("cannot be called with it: the value does not match"), "{told}");
+    assert!(!told.contains("1x"), "{told}");
+    assert!(!set("20").contains("warning"));
+    desk.done(&call);
+    // A setting of a bundle has bounds.
+    let line_finder = "examples/mcpb/line-finder";
+    desk.done(&["--json", "call", "--from", line_finder, "--explain", "find"]);
+    assert_eq!(desk.run(&["secret", "set", "mcpb:line-finder", "limit"], Some(b"201")).code, 0);
+    let refused = desk.run(&["call", "--from", line_finder, "find", "{}"], None);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("its value is above 200"), "{}", refused.stderr);
+}
