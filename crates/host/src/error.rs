@@ -102,7 +102,7 @@ impl Kind {
 pub(crate) struct Missing<'n> {
     pub(crate) name: &'n str,
     pub(crate) is_secret: bool,
-    /// Where it was looked for: the key of a detail, and its value.
+    /// Where it was looked for, where that is not in the vault under its own name: the key of a detail, and its value.
     pub(crate) sought: Option<(&'static str, String)>,
 }
 
@@ -110,6 +110,15 @@ impl<'n> Missing<'n> {
     /// A secret that the vault would keep under its own name.
     pub(crate) fn secret(name: &'n str) -> Self {
         Self { name, is_secret: true, sought: None }
+    }
+
+    /// What programs are told of it.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut told = json!({ "name": self.name, "secret": self.is_secret });
+        if let Some((key, place)) = &self.sought {
+            told[*key] = json!(place);
+        }
+        told
     }
 }
 
@@ -158,13 +167,7 @@ impl CallError {
         };
         let words = [of(true, "Missing required secret"), of(false, "missing variable")];
         let words: Vec<_> = words.into_iter().flatten().collect();
-        let told = all.iter().map(|one| {
-            let mut told = json!({ "name": one.name, "secret": one.is_secret });
-            if let Some((key, place)) = &one.sought {
-                told[*key] = json!(place);
-            }
-            told
-        });
+        let told = all.iter().map(Missing::to_value);
         Self::new(Kind::MissingInput, words.join("; ")).with("missing", told.collect::<Value>())
     }
 

@@ -13,6 +13,7 @@ use std::str::FromStr;
 use manifest::dialect::Dialect;
 use manifest::model::{Input, InputSource, Package};
 use policy::{Allowance, Denial, GrantKind, Grants, may_be_passed};
+use serde_json::Value;
 use vault::outside::{self, OutsideError};
 use vault::{FileVault, Owner, Place, Redactor, Reference, Secret};
 
@@ -256,11 +257,8 @@ pub(crate) fn is_stand_in(name: &str, variable: &Variable) -> bool {
     variable.value == stand_in(name)
 }
 
-/// What a tool needs and nobody keeps, and whether it is a secret. What others keep is not asked for here.
-pub(crate) fn missing_of(
-    package: &Package,
-    variables: &[(String, Variable)],
-) -> Vec<(String, bool)> {
+/// What a tool needs and nobody keeps, as it is told. What others keep is not asked for here.
+pub(crate) fn missing_of(package: &Package, variables: &[(String, Variable)]) -> Vec<Value> {
     let is_elsewhere = |input: &Input| {
         let reference = input.reference.as_deref().map(Reference::from_str);
         matches!(reference, Some(Ok(Reference::Vault { .. } | Reference::Keyring { .. })))
@@ -269,5 +267,5 @@ pub(crate) fn missing_of(
     let is_missing = |input: &&Input| {
         variables.iter().any(|(name, one)| *name == input.name && is_stand_in(name, one))
     };
-    needed.filter(is_missing).map(|input| (input.name.clone(), input.secret)).collect()
+    needed.filter(is_missing).map(|input| refusal::missing(input).to_value()).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::desk::Desk;
+use super::desk::{Desk, shell};
 
 #[test]
 fn explain_shows_the_plan_and_runs_nothing() {
@@ -68,11 +68,18 @@ fn a_plan_names_the_secrets_that_are_missing_and_how_to_keep_them() {
     let command = "haft secret set mcpkg:demo.http.status STATUS_TOKEN";
     assert!(text.contains(&format!("  - STATUS_TOKEN (`{command}` keeps it)\n")), "{text}");
     let plan = desk.result(&[&status[..], &["--json"]].concat());
-    let missing = json!([{"name": "STATUS_TOKEN", "secret": true, "command": command}]);
+    let missing =
+        json!([{"name": "STATUS_TOKEN", "secret": true, "hint": format!("`{command}` keeps it")}]);
     assert_eq!(plan["missing"], missing);
     let words: Vec<_> = command.split(' ').skip(1).collect();
     assert_eq!(desk.run_with(&words, Some(b"value-of-it")).code, 0);
     assert_eq!(desk.result(&[&status[..], &["--json"]].concat())["missing"], json!([]));
+    // The vault knows it by the name that the reference says.
+    let secrets = json!([{"name": "MY_KEY", "ref": "secret://OTHER"}]);
+    let manifest = desk.capability(&shell("true"), "none", &secrets);
+    let plan = desk.result(&[&manifest, "{}", "--explain", "--json"]);
+    let hint = "`haft secret set capability:demo.tool OTHER` keeps it";
+    assert_eq!(plan["missing"][0]["hint"], hint, "{plan}");
 }
 
 #[test]

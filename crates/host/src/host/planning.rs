@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use manifest::model::Entry;
+use serde_json::Value;
 
 use super::{Host, check_verdict};
 use crate::call::{Call, Tool};
@@ -58,9 +59,8 @@ impl Host {
     }
 }
 
-/// What a call needs and nobody keeps, and whether it is a secret: what the package requires, and what the plan is
-/// not made without.
-fn missing(asked: &plan::Asked<'_>) -> Vec<(String, bool)> {
+/// What a call needs and nobody keeps, as it is told: what the package requires, and what the plan is not made without.
+fn missing(asked: &plan::Asked<'_>) -> Vec<Value> {
     let mut missing = secrets::missing_of(&asked.tool.package, asked.variables);
     let is_there = |(name, one): &&(String, Variable)| !secrets::is_stand_in(name, one);
     let variables: Vec<_> = asked.variables.iter().filter(is_there).cloned().collect();
@@ -68,9 +68,8 @@ fn missing(asked: &plan::Asked<'_>) -> Vec<(String, bool)> {
         && let Err(error) = plan::make(&plan::Asked { variables: &variables, ..asked.clone() })
     {
         for one in error.details["missing"].as_array().into_iter().flatten() {
-            let name = one["name"].as_str().unwrap_or_default();
-            if missing.iter().all(|(known, _)| known != name) {
-                missing.push((name.to_owned(), one["secret"] == true));
+            if missing.iter().all(|known| known["name"] != one["name"]) {
+                missing.push(one.clone());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What can be told before a call beside its plan: what may still keep it from being made.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::error::CallError;
 use crate::spending::Left;
@@ -14,8 +14,8 @@ pub(crate) struct Outlook {
     pub(crate) budget: Left,
     /// Why it would be refused, where it would.
     pub(crate) refused: Option<CallError>,
-    /// What the tool needs and is not there, and whether it is a secret.
-    pub(crate) missing: Vec<(String, bool)>,
+    /// What the tool needs and is not there, as it is told.
+    pub(crate) missing: Vec<Value>,
     /// Why its secrets cannot be had, where they cannot.
     pub(crate) no_secrets: Option<String>,
     /// Whether the tool is asked for its own word first.
@@ -29,9 +29,7 @@ impl Outlook {
     pub(super) fn to_value(&self) -> Map<String, Value> {
         let mut told = Map::new();
         told.insert("budget".into(), self.budget.limits.as_slice().into());
-        let missing = self.missing.iter();
-        let missing = missing.map(|(name, secret)| json!({ "name": name, "secret": secret }));
-        told.insert("missing".into(), missing.collect());
+        told.insert("missing".into(), self.missing.as_slice().into());
         let words = [
             ("secrets", self.no_secrets.clone()),
             ("hooks", self.has_hooks.then(|| HOOKS.to_owned())),

@@ -13,7 +13,8 @@ use crate::error::{CallError, Kind, Missing};
 
 /// Nobody keeps what a tool cannot do without.
 pub(super) fn missing(input: &Input) -> Missing<'_> {
-    Missing { name: &input.name, is_secret: input.secret, sought: sought(input) }
+    let sought = sought(input).filter(|(_, place)| *place != input.name);
+    Missing { name: &input.name, is_secret: input.secret, sought }
 }
 
 /// A value that is there is none that the input takes.

@@ -172,7 +172,7 @@ async fn a_secret_is_not_sent_in_plain_to_another_machine() {
     let site = Site::answering(|asked| result(asked, &json!(null)));
     let tool = site.tool(json!({
         "secrets": [{ "name": "AGENT_TOKEN", "ref": "env://AGENT_TOKEN" }],
-        "implementation": { "kind": "a2a_rpc", "a2a": { "endpoint": "http://192.0.2.1/" } },
+        "implementation": { "kind": "a2a_rpc", "a2a": { "endpoint": "http://agent.example.invalid/" } },
     }));
     let error = site.call(&tool, &json!({})).await.unwrap_err();
     assert_eq!(error.kind, Kind::Denied);

@@ -44,7 +44,7 @@ fn a_key_is_not_sent_in_plain_to_another_machine() {
         more["endpoint"] = endpoint;
         site.error(&site.mcpkg("GET", "/", more), json!({}))
     };
-    for url in ["http://api.example.invalid/x", "http://192.0.2.1/x"] {
+    for url in ["http://api.example.invalid/x", "http://api.example.invalid:8080/x"] {
         let error = at(url, auth("bearer", &["DEMO_KEY"]));
         assert_eq!(error.kind, Kind::Denied);
         assert!(error.message.contains("over plain `http`"), "{error}");
@@ -58,7 +58,7 @@ fn a_key_is_not_sent_in_plain_to_another_machine() {
     else {
         panic!("another kind of entry")
     };
-    "http://192.0.2.1".clone_into(url);
+    "http://api.example.invalid".clone_into(url);
     let error = site.error(&action, json!({}));
     assert!(error.message.contains("over plain `http`"), "{error}");
 }

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::made::Ready;
 use super::told::{Unmade, failed};
+use super::values;
 use super::wanted::{Wanted, choose, has};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::{Printer, line};
-use crate::shell;
 
 /// What is told of a tool that only its server knows.
 const UNASKED: &str = "the server has not been asked whether it has this tool, nor what it takes";
@@ -58,13 +58,9 @@ pub(crate) fn explain(
         let told = failed(error, &Blocked::of(error), tool, &wanted.from);
         document["hints"] = told.hints.into();
     }
-    let package = shell::word(&tool.package.canonical_id());
+    let package = tool.package.canonical_id();
     for one in document["missing"].as_array_mut().into_iter().flatten() {
-        let command = format!(
-            "haft secret set {package} {}",
-            shell::word(one["name"].as_str().unwrap_or_default())
-        );
-        one["command"] = command.into();
+        one["hint"] = values::missing(one, &package).into();
     }
     if json_wanted {
         printer.json(&document)?;
@@ -101,12 +97,12 @@ fn write_lines(value: &Value, at: &Path, text: &mut String) {
     }
 }
 
-/// One of several things; of what is missing, the command that keeps it.
+/// One of several things; of what is missing, what would give it.
 fn words_of(item: &Value) -> String {
     let text = |name: &str| item.get(name).and_then(Value::as_str);
-    match (item.as_str(), text("name"), text("command")) {
+    match (item.as_str(), text("name"), text("hint")) {
         (Some(words), ..) => words.to_owned(),
-        (None, Some(name), Some(command)) => format!("{name} (`{command}` keeps it)"),
+        (None, Some(name), Some(hint)) => format!("{name} ({hint})"),
         _ => item.to_string(),
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn hints(error: &CallError, package: &str) -> Vec<String> {
 }
 
 /// What would give one value.
-fn missing(value: &Value, package: &str) -> Option<String> {
+pub(super) fn missing(value: &Value, package: &str) -> Option<String> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     if let Some(name) = text("variable") {
         return Some(format!(
