@@ -1,6 +1,7 @@
 //! What is known before a call and written down after it.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -134,8 +135,9 @@ impl Records {
     /// its own word, so no call is spared.
     pub(crate) fn begin(&self, call: &audit::Call) -> Result<Begun, CallError> {
         self.audit.begin(call, now()).map_err(|error| {
-            let message = format!("the call cannot be written down, so it is not made: {error}");
-            CallError::new(Kind::Unavailable, message)
+            let message =
+                format!("the call cannot be written down, so it is not made: {}", whole(&error));
+            CallError::new(Kind::Unavailable, message).with("unwritten", true)
         })
     }
 
@@ -152,7 +154,7 @@ impl Records {
             Some(begun) => self.audit.end(begun, call, ending, now()),
             None => self.audit.record(call, ending, now()),
         };
-        let mut faults: Vec<String> = written.err().iter().map(ToString::to_string).collect();
+        let mut faults: Vec<String> = written.err().iter().map(|error| whole(error)).collect();
         self.count(Counted {
             package: format!("{}@{}", call.package, tool.package.semver()),
             action: call.action.clone(),
@@ -172,7 +174,7 @@ impl Records {
                 Why::ReadOnly => GrantKind::Write,
             };
             let noted = self.state.note_blocked(&call.package, kind, &one.asked, now());
-            faults.extend(noted.await.err().iter().map(ToString::to_string));
+            faults.extend(noted.await.err().iter().map(|error| whole(error)));
         }
         faults
     }
@@ -242,6 +244,16 @@ pub fn refuse(
     let ending = Ending { outcome: audit::Outcome::Error(outcome.to_owned()), ..Ending::default() };
     let audit = Audit::new(home.join("audit"), Durability::Process);
     audit.record(&record, &ending, now()).map(drop)
+}
+
+/// An error with all that caused it.
+fn whole(error: &dyn Error) -> String {
+    let (mut words, mut cause) = (error.to_string(), error.source());
+    while let Some(next) = cause {
+        words = format!("{words}: {next}");
+        cause = next.source();
+    }
+    words
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {

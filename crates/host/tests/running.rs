@@ -220,6 +220,7 @@ async fn a_call_that_cannot_be_written_down_does_not_run() {
         let error = made.reply.unwrap_err();
         assert_eq!(error.kind, Kind::Unavailable, "{error}");
         assert!(error.message.starts_with("the call cannot be written down"), "{error}");
+        assert!(error.message.contains("(os error "), "it says why: {error}");
         assert_eq!(made.attempts, 0);
     }
     assert_eq!(std::fs::read_dir(counts.path()).unwrap().count(), 0, "it ran");

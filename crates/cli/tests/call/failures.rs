@@ -235,3 +235,14 @@ fn an_image_that_nobody_has_is_told_with_what_would_get_it() {
         assert!(ran.stderr.contains("hold neither an OCI layout nor"), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn a_call_that_cannot_be_written_down_is_told_once_and_why() {
+    let desk = Desk::new();
+    desk.write("home/audit", "");
+    let ran = desk.call(&[&desk.script("cat"), "run"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (6, ""), "{}", ran.stderr);
+    let words = "error: the call cannot be written down, so it is not made: ";
+    assert!(ran.stderr.starts_with(words) && ran.stderr.lines().count() == 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("(os error "), "{}", ran.stderr);
+}

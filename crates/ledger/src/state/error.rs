@@ -84,14 +84,26 @@ impl StateError {
     }
 
     pub(super) fn query(path: &Path, doing: &'static str, error: sqlx::Error) -> Self {
-        // The last eight bits are the plain code: 5 and 6 busy or locked, 11 damaged, 26 no database.
+        // The last eight bits are the plain code: 5 and 6 busy or locked, 8 read-only, 11 damaged, 26 no database.
         let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
         let path = path.to_owned();
         match code.map(|code| code & 0xff) {
             Some(5 | 6) => StateError::Busy { path },
             Some(11 | 26) => StateError::Corrupt { path, said: error.to_string() },
-            _ => StateError::Query { doing, source: error.into() },
+            Some(8) => {
+                let source = format!("`{}` can only be read", path.display()).into();
+                StateError::Query { doing, source }
+            }
+            _ => StateError::Query { doing, source: plain(error) },
         }
+    }
+}
+
+/// What the database said, without that it was the database.
+fn plain(error: sqlx::Error) -> Box<dyn Error + Send + Sync> {
+    match error {
+        sqlx::Error::Database(said) => said.into_error(),
+        other => other.into(),
     }
 }
 

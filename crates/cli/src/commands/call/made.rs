@@ -79,6 +79,10 @@ pub(super) fn make(
     if let Err(error) = runtime.block_on(host.records().settle()) {
         made.unwritten.push(error.to_string());
     }
+    // Where that is why it was not made, its error says so.
+    if made.reply.as_ref().is_err_and(|error| error.details["unwritten"] == true) {
+        made.unwritten.clear();
+    }
     for fault in &made.unwritten {
         printer.warn(&format!("the call could not be written down: {}", line(fault)));
     }
