@@ -168,14 +168,17 @@ async fn node_tools_load_as_es_modules_and_as_commonjs() {
 async fn node_tools_fail_in_their_own_words() {
     let host = host().await;
     let folder = node_tool(
-        "{ async execute({ how }) { if (how === 'throw') throw new RangeError('too far'); if (how === 'big') return 1n; if (how === 'exit') process.exit(4); if (how === 'spin') for (;;); return null; } }",
+        "{ async execute({ how }) { if (how === 'throw') throw new RangeError('too far'); if (how === 'number') throw 1; if (how === 'big') return 1n; if (how === 'exit') process.exit(4); if (how === 'spin') for (;;); return null; } }",
     );
     let tool = folder.tool("tool.json");
     assert_eq!(result(&host, &tool, json!({})).await, json!(null));
     let thrown = error(&host, &tool, json!({"how": "throw"})).await;
     assert_eq!(thrown.message, "RangeError: too far (index.mjs:1)");
     assert_eq!(thrown.details["at"], "index.mjs:1");
-    assert_eq!(error(&host, &tool, json!({"how": "big"})).await.kind, Kind::Failed);
+    assert_eq!(error(&host, &tool, json!({"how": "number"})).await.message, "thrown: 1");
+    let big = error(&host, &tool, json!({"how": "big"})).await;
+    assert_eq!(big.message, "TypeError: Do not know how to serialize a BigInt");
+    assert_eq!(big.kind, Kind::Failed);
     let exited = error(&host, &tool, json!({"how": "exit"})).await;
     assert_eq!(exited.details["exit"], 4, "{exited}");
     assert_eq!(result(&host, &tool, json!({})).await, json!(null));

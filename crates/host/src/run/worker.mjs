@@ -39,7 +39,8 @@ function place(error) {
     const folder = load.main.slice(0, load.main.lastIndexOf("/") + 1);
     for (const line of String(error.stack).split("\n")) {
       const found = /(\/[^()]*?):(\d+)(?::\d+)?\)?$/.exec(line.replace("file://", ""));
-      if (found?.[1].startsWith(folder)) return `${found[1].slice(folder.length)}:${found[2]}`;
+      // These lines here are none of its files, though they seem to lie beside them.
+      if (found?.[1].startsWith(folder) && !found[1].includes("/[eval")) return `${found[1].slice(folder.length)}:${found[2]}`;
     }
   } catch {
     // It has no such line.
@@ -60,7 +61,8 @@ function behind(error) {
 
 const fail = (error) => ({
   error: {
-    type: error?.name ?? typeof error,
+    // What is thrown may be no error.
+    type: error?.name ?? "thrown",
     message: String(error?.message ?? error) + behind(error),
     at: place(error),
   },
