@@ -95,8 +95,10 @@ pub struct Host {
 pub struct Known {
     /// What it was granted.
     pub grants: Grants,
-    /// Where it was called from.
+    /// Where it may be called from.
     pub places: Vec<String>,
+    /// Where it was last called, whether or not anything was kept for it then.
+    pub last_place: Option<String>,
     /// What was answered.
     pub memory: Memory,
     /// Whether they are signed in for it.

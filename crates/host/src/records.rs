@@ -114,7 +114,8 @@ impl Records {
                 memory.remembered.push(Remembered { action: one.rule.action, pattern, session });
             }
         }
-        Ok(Known { grants, places, memory, is_signed_in: false })
+        let last_place = self.state.last_place(id).await.map_err(|error| broken(&error))?;
+        Ok(Known { grants, places, last_place, memory, is_signed_in: false })
     }
 
     /// Remembers where a package is called from.
@@ -165,7 +166,10 @@ impl Records {
             latency: Duration::from_millis(ending.ms),
             at: now(),
             // A path that is no text cannot be kept.
-            place: tool.place.to_str().map(|place| (call.package.clone(), place.to_owned())),
+            // Whoever is refused is none that the owner has called.
+            place: (call.decision == audit::Decision::Allowed)
+                .then(|| Some((call.package.clone(), tool.place.to_str()?.to_owned())))
+                .flatten(),
         });
         for one in blocked {
             let kind = match one.why {

@@ -19,7 +19,7 @@ use vault::{FileVault, Owner, Place, Redactor, Reference, Secret};
 
 use crate::call::Tool;
 use crate::confine::Forbidden;
-use crate::error::{CallError, Kind};
+use crate::error::{CallError, Kind, Missing};
 use crate::host::Settings;
 use crate::login;
 use crate::template::Variable;
@@ -85,6 +85,8 @@ impl Collector<'_> {
                     variables
                         .push((input.name.clone(), Variable { value, is_secret: input.secret }));
                 }
+                // A tool may say again when it runs what its manifest says.
+                None if missing.iter().any(|one: &Missing<'_>| one.name == input.name) => {}
                 None if input.required => missing.push(refusal::missing(input)),
                 None => {}
             }

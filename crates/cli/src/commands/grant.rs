@@ -282,7 +282,7 @@ fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Out
         printer.result(&format!("haft grant {package} --{kind} {value}\n"))?;
     }
     if blocked.is_empty() {
-        printer.note(&format!("{package} reached for nothing in vain"));
+        printer.note(&format!("{package} reached in vain for nothing that a grant would give"));
     }
     Ok(Exit::Done)
 }

@@ -181,3 +181,22 @@ fn a_device_is_there_while_it_is_granted_and_the_package_asks_for_it() {
     desk.done(&["ungrant", PACKAGE, "--device", device]);
     assert_eq!(desk.call(&asking).json(), json!(false));
 }
+
+#[test]
+fn what_is_kept_after_a_call_is_for_what_was_called_then() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    let other = desk.write("copy/manifest.json", &std::fs::read_to_string(&manifest).unwrap());
+    // Nobody is held up while nothing is kept.
+    for from in [&other, &manifest] {
+        desk.done(&["call", "--from", from]);
+    }
+    desk.done(&["grant", "capability:demo.tool", "--host", "example.com"]);
+    for _ in 0..2 {
+        let ran = desk.run(&["call", "--from", &other], None);
+        assert_eq!(ran.code, 4, "{}", ran.stderr);
+        assert!(ran.stderr.contains("what you granted and keep for it is not for another"));
+    }
+    desk.done(&["call", "--from", &manifest]);
+    assert!(desk.done(&["grant", "capability:demo.tool"]).stdout.contains("/pkg"));
+}

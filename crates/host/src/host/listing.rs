@@ -48,6 +48,9 @@ impl Host {
             Err(error) => {
                 if error.kind.is_refusal() {
                     record.decision = audit::Decision::Denied(error.message.clone());
+                } else if matches!(error.kind, Kind::MissingInput | Kind::BadInput) {
+                    // It may be asked, and lacks a value to be asked with.
+                    record.decision = audit::Decision::Allowed;
                 }
                 Ran::refused(error.clone())
             }

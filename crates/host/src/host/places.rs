@@ -13,9 +13,9 @@ use crate::secrets::refusal;
 
 impl Host {
     /// Refuses a package that has the id of another: what the owner granted and keeps for an id is for
-    /// what they called by it first, until they say otherwise.
+    /// what they had called by it when they did, or else call by it first, until they say otherwise.
     pub(super) fn check_place(&self, tool: &Tool, known: &Known) -> Result<(), CallError> {
-        let Some(first) = known.places.first() else { return Ok(()) };
+        let Some(first) = known.places.first().or(known.last_place.as_ref()) else { return Ok(()) };
         if is_at_home(tool, known) || !self.is_kept(tool, known)? {
             return Ok(());
         }
@@ -58,7 +58,9 @@ impl Host {
 /// Whether a package is where it was called from before; one that was installed is where we put it.
 fn is_at_home(tool: &Tool, known: &Known) -> bool {
     let is_here = |place: &String| Path::new(place) == tool.place;
-    tool.consent == Consent::ByCard || known.places.iter().any(is_here)
+    // What was kept since the last call is for what was called then.
+    let is_last = known.places.is_empty() && known.last_place.as_ref().is_some_and(is_here);
+    tool.consent == Consent::ByCard || is_last || known.places.iter().any(is_here)
 }
 
 /// Refuses a granted path that has become a link since.
