@@ -106,12 +106,8 @@ impl Hits<'_, '_> {
                 break;
             }
             if word.steps > scratch.met.len() && scratch.met.len() >= self.best.wanted() {
-                let Scratch { scores, met, near, sorted, .. } = scratch;
-                near.clear();
-                near.extend_from_slice(met);
-                if let Some(allowed) = allowed {
-                    keep(near, |document| allowed.contains(document));
-                }
+                take_allowed(allowed, scratch);
+                let Scratch { scores, near, sorted, .. } = scratch;
                 least = least.max(self.last_of_best(near, scores, sorted));
                 if rest < least {
                     break;
@@ -149,12 +145,8 @@ impl Hits<'_, '_> {
         allowed: Option<&Documents>,
         scratch: &mut Scratch,
     ) {
-        let Scratch { scores, met, near, sorted, .. } = scratch;
-        near.clear();
-        near.extend_from_slice(met);
-        if let Some(allowed) = allowed {
-            keep(near, |document| allowed.contains(document));
-        }
+        take_allowed(allowed, scratch);
+        let Scratch { scores, near, sorted, .. } = scratch;
         for word in left {
             keep(near, |document| scores[usize::from(document)] + rest >= least);
             rest -= word.most;
@@ -203,6 +195,16 @@ impl Hits<'_, '_> {
             return 0;
         }
         *sorted.select_nth_unstable_by(wanted - 1, |one, other| other.cmp(one)).1
+    }
+}
+
+/// Takes those that were met and are allowed for near.
+fn take_allowed(allowed: Option<&Documents>, scratch: &mut Scratch) {
+    let Scratch { met, near, .. } = scratch;
+    near.clear();
+    near.extend_from_slice(met);
+    if let Some(allowed) = allowed {
+        keep(near, |document| allowed.contains(document));
     }
 }
 
