@@ -20,6 +20,7 @@ use sandbox::runtime::{self, Word};
 use serde_json::{Value, json};
 use vault::Redactor;
 
+use crate::blocked::Blocked;
 use crate::call::Tool;
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
@@ -50,6 +51,8 @@ pub struct Plan {
     pub(crate) image: Option<InImage>,
     /// Knows the secrets it is given.
     pub(crate) redactor: Redactor,
+    /// Paths among its settings that its walls keep from it.
+    pub unseen: Vec<Blocked>,
     /// What may still keep it from being made, where nothing is run.
     pub(crate) outlook: Option<Outlook>,
 }
@@ -281,7 +284,10 @@ pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
     })?;
     let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
     let package = asked.tool.package.canonical_id();
-    Ok(Plan { package, decision, implementation, way, image, redactor, outlook: None })
+    let (unseen, outlook) = (Vec::new(), None);
+    let plan = Plan { package, decision, implementation, way, image, redactor, unseen, outlook };
+    let unseen = plan.confinement().map(|walls| asked.unseen(walls));
+    Ok(Plan { unseen: unseen.unwrap_or_default(), ..plan })
 }
 
 impl Asked<'_> {

@@ -175,7 +175,7 @@ impl Records {
             let kind = match one.why {
                 Why::Network(_) => GrantKind::Host,
                 Why::Hidden => GrantKind::Read,
-                Why::ReadOnly => GrantKind::Write,
+                Why::HiddenToWriting | Why::ReadOnly => GrantKind::Write,
             };
             let noted = self.state.note_blocked(&call.package, kind, &one.asked, now());
             faults.extend(noted.await.err().iter().map(|error| whole(error)));

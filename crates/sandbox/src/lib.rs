@@ -58,7 +58,7 @@ mod streams;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub use elsewhere::{Child, Launcher, close_memory, enter_if_launcher};
 #[cfg(target_os = "linux")]
-pub use linux::{Child, Early, Launcher, close_memory, enter_if_launcher};
+pub use linux::{Child, Early, Launcher, close_memory, enter_if_launcher, is_in_every_room};
 #[cfg(target_os = "macos")]
 pub use seatbelt::{Child, Launcher, close_memory, enter_if_launcher};
 
@@ -69,6 +69,12 @@ pub use network::{Asked, Ends, MOST_DOORS};
 pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
 pub use output::{Finished, Output};
 pub use protected::protected_names;
+
+/// Whether a path is within every wall by itself, if the system has it.
+#[cfg(not(target_os = "linux"))]
+pub fn is_in_every_room(path: &std::path::Path) -> bool {
+    runtime::is_system(path) || path.starts_with("/etc")
+}
 
 /// The program that runs, to be executed again, also when another was installed in its place since.
 pub fn own_program() -> std::io::Result<std::path::PathBuf> {

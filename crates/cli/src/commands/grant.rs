@@ -10,6 +10,7 @@ use policy::Policy;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use super::call::granting;
 use crate::ask::Ask;
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
@@ -92,7 +93,14 @@ impl What {
             (GrantKind::From, &self.from),
         ] {
             for text in paths {
-                things.push((kind, path(text, Some(home))?));
+                let found = path(text, Some(home)).map_err(|failure| match kind {
+                    GrantKind::Write if !Path::new(text).exists() => {
+                        let word = shell::word(text);
+                        failure.hint(format!("make it first: `mkdir -p {word}` if it is a folder"))
+                    }
+                    _ => failure,
+                });
+                things.push((kind, found?));
             }
         }
         for text in &self.device {
@@ -277,9 +285,7 @@ fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Out
             printer.note(&format!("{value}: it is no host that can be granted"));
             continue;
         }
-        let (package, kind) = (shell::word(package), one.kind.name());
-        let value = shell::word(&one.value);
-        printer.result(&format!("haft grant {package} --{kind} {value}\n"))?;
+        printer.result(&format!("{}\n", granting(package, one.kind.name(), &one.value)))?;
     }
     if blocked.is_empty() {
         printer.note(&format!("{package} reached in vain for nothing that a grant would give"));
@@ -383,12 +389,15 @@ pub(crate) fn ungrant(
     }
     let records = owner::records_there(home, &runtime)?;
     for (kind, value) in &things {
-        let revoked = match &records {
-            Some(records) => runtime
-                .block_on(records.state.revoke(&args.package, *kind, value))
-                .map_err(|error| failed(&error))?,
-            None => false,
+        let taking = async {
+            let Some(records) = &records else { return Ok(false) };
+            // Where it was called last is as good as granted while nothing else is.
+            if *kind == GrantKind::From && !args.all {
+                records.state.forget_place(&args.package, value).await?;
+            }
+            records.state.revoke(&args.package, *kind, value).await
         };
+        let revoked = runtime.block_on(taking).map_err(|error| failed(&error))?;
         let name = format!("{} --{} {}", args.package, kind.name(), line(value));
         if !revoked {
             return Err(Failure::new(Exit::NotFound, format!("`{name}` is not granted"))

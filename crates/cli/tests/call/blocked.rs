@@ -121,6 +121,61 @@ fn a_file_is_told_by_the_complaint_of_the_tool() {
 }
 
 #[test]
+fn what_is_to_be_written_is_told_as_that_before_it_is_there() {
+    let desk = Desk::new();
+    let body = "const fs = await import('node:fs'); fs.writeFileSync(input.output, 'x'); return 1;";
+    let from = node(&desk, body, "");
+    let input = json!({"output": desk.path("data/new.txt")});
+    let ran = call(&desk, &from, &input);
+    let folder = desk.path("data").to_str().unwrap().to_owned();
+    assert_told(&desk, &ran, "--write", "path", &folder);
+    let refused = desk.run(&["grant", PACKAGE, "--write", &folder]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("`mkdir -p {folder}`")), "{}", refused.stderr);
+    std::fs::create_dir(&folder).unwrap();
+    desk.done(&["grant", PACKAGE, "--write", &folder]);
+    assert_eq!(call(&desk, &from, &input).stdout.trim(), "1");
+    assert_eq!(desk.done(&["grant", "--learn", PACKAGE]).stdout, "");
+}
+
+#[test]
+fn a_path_that_is_not_whole_is_looked_for_elsewhere_and_that_is_told() {
+    let desk = Desk::new();
+    let body = "const fs = await import('node:fs'); return fs.readFileSync(input.path, 'utf8');";
+    let from = node(&desk, body, "");
+    let here = super::common::repository().join("README.md");
+    let ran = call(&desk, &from, &json!({"path": "./README.md"}));
+    let wanted = format!("if you mean `{}`, write that instead of `./README.md`", here.display());
+    assert!(ran.stderr.contains(&wanted), "{}", ran.stderr);
+    let ran = call(&desk, &from, &json!({"path": "~/notes.md"}));
+    assert!(
+        ran.stderr.contains("/notes.md`, write that instead of `~/notes.md`"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn folders_of_the_settings_that_a_bundle_does_not_see_are_told() {
+    let desk = Desk::new();
+    let folder = desk.path("notes").to_str().unwrap().to_owned();
+    desk.write("notes/a.txt", "one line\n");
+    let (from, id) = ("examples/mcpb/line-finder", "mcpb:line-finder");
+    desk.run_with(&["secret", "set", id, "folders"], Some(folder.as_bytes()));
+    let wanted = format!("haft grant {id} --read {folder}");
+    let explained = desk.done(&["call", "--from", from, "list_files", "{}", "--explain"]);
+    assert!(explained.stdout.contains(&format!("`{wanted}`")), "{}", explained.stdout);
+    let ran = desk.call(&[from, "list_files", "{}"]);
+    assert!(ran.stderr.contains(&format!("`{wanted}`")), "{}{}", ran.stdout, ran.stderr);
+    let learned = desk.done(&["grant", "--learn", id]).stdout;
+    assert_eq!(learned, format!("{wanted}\n"));
+    desk.done(&["grant", id, "--read", &folder]);
+    let ran = desk.call(&[from, "list_files", "{}"]);
+    assert!(ran.stdout.contains("a.txt"), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("walls"), "{}", ran.stderr);
+}
+
+#[test]
 fn what_its_manifest_does_without_is_not_offered() {
     let desk = Desk::new();
     let note = desk.write("data/note.txt", "hello");

@@ -199,4 +199,14 @@ fn what_is_kept_after_a_call_is_for_what_was_called_then() {
     }
     desk.done(&["call", "--from", &manifest]);
     assert!(desk.done(&["grant", "capability:demo.tool"]).stdout.contains("/pkg"));
+    // Without its only place it is for none, also not for the first that comes.
+    let folder = std::path::Path::new(&manifest).parent().unwrap().canonicalize().unwrap();
+    desk.done(&["ungrant", PACKAGE, "--from", folder.to_str().unwrap()]);
+    for from in [&manifest, &other] {
+        let ran = desk.run(&["call", "--from", from], None);
+        assert_eq!(ran.code, 4, "{}", ran.stderr);
+        assert!(ran.stderr.contains("is for none"), "{}", ran.stderr);
+    }
+    desk.done(&["grant", PACKAGE, "--from", folder.to_str().unwrap()]);
+    desk.done(&["call", "--from", &manifest]);
 }

@@ -20,9 +20,14 @@ impl Host {
             return Ok(());
         }
         let (id, place) = (tool.package.canonical_id(), tool.place.display());
-        let message = format!(
-            "`{id}` was called from `{first}` so far, and this is `{place}`; what you granted and keep for it is not for another"
-        );
+        let message = match first.as_str() {
+            "" => format!(
+                "you took back where `{id}` is called from, so what you granted and keep for it is for none, and this is `{place}`"
+            ),
+            first => format!(
+                "`{id}` was called from `{first}` so far, and this is `{place}`; what you granted and keep for it is not for another"
+            ),
+        };
         Err(CallError::new(Kind::Denied, message)
             .with("granted", "from")
             .with("path", place.to_string()))

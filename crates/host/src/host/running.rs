@@ -11,7 +11,7 @@ use vault::Redactor;
 
 use super::signing::tokens;
 use super::{Host, broken_off};
-use crate::blocked::{self, Blocked, Why};
+use crate::blocked::{self, Blocked, Complaint, Why};
 use crate::call::{Call, Output};
 use crate::confine::Forbidden;
 use crate::error::{CallError, Kind};
@@ -118,14 +118,26 @@ impl Host {
                     }
                 }
                 _ => {
-                    if let (Err(error), Some(walls)) = (&ran.output, running.plan.confinement()) {
+                    if let (Err(error), Some(walls)) = (&mut ran.output, running.plan.confinement())
+                        && let Some(complaint) = Complaint::of(error)
+                    {
                         let forbidden = Forbidden::new(&self.settings);
                         // No tool gets to change itself.
                         let is_kept =
                             |path: &Path| forbidden.holds(path) || path.starts_with(running.root);
-                        blocked.extend(blocked::files(error, &running.call.input, walls, is_kept));
+                        let (action, input) = (&running.action, &running.call.input);
+                        let home = self.settings.user_home.as_deref();
+                        let files = blocked::files(&complaint, action, input, walls, home, is_kept);
+                        blocked.extend(files);
+                        let relative = blocked::relative(&complaint, input);
+                        if let Some(details) = error.details.as_object_mut()
+                            && walls.folder != running.call.folder
+                            && !relative.is_empty()
+                        {
+                            details.insert("relative".into(), relative.into());
+                        }
                     }
-                    let mut known = Vec::new();
+                    let mut known = running.plan.unseen.clone();
                     for one in blocked {
                         if !known.contains(&one) {
                             known.push(one);
@@ -338,7 +350,7 @@ impl Ran {
         let blocked = |one: &Blocked| audit::Blocked {
             kind: match one.why {
                 Why::Network(_) => audit::BlockedKind::Host,
-                Why::Hidden | Why::ReadOnly => audit::BlockedKind::Path,
+                Why::Hidden | Why::HiddenToWriting | Why::ReadOnly => audit::BlockedKind::Path,
             },
             value: one.asked.clone(),
         };

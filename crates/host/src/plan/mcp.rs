@@ -6,12 +6,14 @@ use std::path::{MAIN_SEPARATOR, Path};
 use egress::Rules;
 use egress::http::Url;
 use manifest::dialect::Dialect;
-use manifest::model::{Entry, Invocation};
+use manifest::model::{Entry, Input, InputKind, Invocation};
 use policy::Allowance;
+use sandbox::Confinement;
 use serde_json::{Map, Value, json};
 
 use super::owner::Owner;
 use super::{Asked, unavailable};
+use crate::blocked::{self, Blocked, Why};
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::login::Bearer;
@@ -229,6 +231,23 @@ impl Asked<'_> {
             })
         };
         Ok(values.into_iter().map(fill).collect())
+    }
+
+    /// The files and folders that it is told of as settings and does not see.
+    pub(super) fn unseen(&self, walls: &Confinement) -> Vec<Blocked> {
+        let inputs = self.tool.package.inputs.iter();
+        let is_path = |input: &&Input| {
+            matches!(input.kind, InputKind::Folder | InputKind::File) && !input.secret
+        };
+        let values = inputs
+            .filter(is_path)
+            .flat_map(|input| self.setting(&input.name, Sink::Variable).unwrap_or_default());
+        let is_unseen = |path: &String| {
+            let path = Path::new(path);
+            path.is_absolute() && !blocked::sees(walls, path)
+        };
+        let unseen = values.filter(is_unseen);
+        unseen.map(|asked| Blocked { asked, why: Why::Hidden }).collect()
     }
 
     /// What a host fills in by itself.

@@ -27,6 +27,7 @@ impl State {
         packages.dedup();
         Ok(packages)
     }
+
     /// Where a package was when it was last called.
     pub async fn last_place(&self, package: &str) -> Result<Option<String>, StateError> {
         sqlx::query_scalar("SELECT place FROM places WHERE package = $1")
@@ -34,6 +35,18 @@ impl State {
             .fetch_optional(&mut *self.connection().await)
             .await
             .map_err(|error| self.failed("find a package", error))
+    }
+
+    /// Makes a place one that a package is no longer called from. If it was the last, that is nowhere from now on:
+    /// known to nobody, rather than to whoever comes next.
+    pub async fn forget_place(&self, package: &str, place: &str) -> Result<(), StateError> {
+        sqlx::query("UPDATE places SET place = '' WHERE package = $1 AND place = $2")
+            .bind(package)
+            .bind(place)
+            .execute(&mut *self.connection().await)
+            .await
+            .map_err(|error| self.failed("forget a place", error))
+            .map(drop)
     }
 }
 

@@ -76,6 +76,13 @@ const DEVICE_LINKS: [(&str, &str); 6] = [
     ("dev/shm", SCRATCH),
 ];
 
+/// Whether a path is in every room by itself, if the system has it.
+pub fn is_in_every_room(path: &Path) -> bool {
+    let Ok(path) = path.strip_prefix("/") else { return false };
+    let written = WRITTEN.iter().map(|(place, _)| place);
+    PROGRAMS.iter().chain(&SETTINGS).chain(written).any(|place| path.starts_with(place))
+}
+
 /// What the system has of the lists above; looked up once.
 #[derive(Debug)]
 pub(crate) struct System {

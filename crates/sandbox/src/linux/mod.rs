@@ -38,6 +38,7 @@ mod wire;
 
 pub use child::Child;
 pub use early::Early;
+pub use furniture::is_in_every_room;
 pub use host::Launcher;
 
 use rustix::process::DumpableBehavior;

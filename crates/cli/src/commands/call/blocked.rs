@@ -1,6 +1,7 @@
 //! What a tool was kept from, and what would allow it.
 
-use host::{Blocked, Tool, Why};
+use host::{Blocked, CallError, Tool, Why};
+use serde_json::Value;
 
 use crate::printer::line;
 use crate::shell;
@@ -8,8 +9,8 @@ use crate::shell;
 /// What a tool was kept from, and the command that would allow it, where one can.
 pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     let (asked, why) = (line(&one.asked), one.why);
-    let (id, value) = (shell::word(&tool.package.canonical_id()), shell::word(&one.asked));
-    let allows = format!("`haft grant {id} --{} {value}` allows it", one.kind().name());
+    let id = tool.package.canonical_id();
+    let allows = format!("`{}` allows it", granting(&id, one.kind().name(), &one.asked));
     let is_denied = policy::denies(&tool.package, one.kind());
     match why {
         Why::Network(egress::Refusal::Denied) => format!(
@@ -18,7 +19,7 @@ pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
         Why::Network(_) if is_denied => format!(
             "{asked} may not be reached: its manifest says that it needs no network, and no grant changes that"
         ),
-        Why::Hidden | Why::ReadOnly if is_denied => format!(
+        Why::Hidden | Why::HiddenToWriting | Why::ReadOnly if is_denied => format!(
             "{asked}: {why}; its manifest says that it does without, and no grant changes that"
         ),
         Why::Network(_) if egress::Rule::parse(&one.asked).is_err() => {
@@ -29,9 +30,33 @@ pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
             "{asked} may not be reached ({why}); {allows} at ports 80 and 443, {asked}:PORT at another"
         ),
         Why::Network(_) => format!("{asked} may not be reached ({why}); {allows}"),
-        Why::Hidden => format!("{asked} is not inside its walls; if it is there, {allows}"),
+        Why::Hidden | Why::HiddenToWriting => {
+            format!("{asked} is not inside its walls; if it is there, {allows}")
+        }
         Why::ReadOnly => format!("{asked} may only be read; {allows}"),
     }
+}
+
+/// The command that grants something.
+pub(in crate::commands) fn granting(package: &str, kind: &str, asked: &str) -> String {
+    format!("haft grant {} --{kind} {}", shell::word(package), shell::word(asked))
+}
+
+/// Where a tool looks for paths of its input that are not whole, which is not where the caller is.
+pub(super) fn relative_words(error: &CallError) -> Vec<String> {
+    let given = error.details.get("relative").and_then(Value::as_array);
+    let given = given.into_iter().flatten().filter_map(Value::as_str);
+    let words = |text: &str| {
+        let whole = match text.strip_prefix("~/") {
+            Some(rest) => std::env::home_dir()?.join(rest),
+            None => std::env::current_dir().ok()?.join(text.trim_start_matches("./")),
+        };
+        let (text, whole) = (line(text), line(&whole.display().to_string()));
+        Some(format!(
+            "a tool runs in a folder of its own: if you mean `{whole}`, write that instead of `{text}`"
+        ))
+    };
+    given.filter_map(words).collect()
 }
 
 /// Whether a tool complains in the words of those who find no network, where names lead nowhere.

@@ -6,6 +6,7 @@ use host::{Blocked, CallError};
 use policy::Surface;
 use serde_json::Value;
 
+use super::blocked::blocked_words;
 use super::made::Ready;
 use super::told::{Unmade, failed};
 use super::values;
@@ -57,6 +58,10 @@ pub(crate) fn explain(
     if let Some(error) = plan.refusal() {
         let told = failed(error, &Blocked::of(error), tool, &wanted.from);
         document["hints"] = told.hints.into();
+    }
+    if !plan.unseen.is_empty() {
+        let words = plan.unseen.iter().map(|one| blocked_words(one, tool));
+        document["blocked"] = words.collect();
     }
     let package = tool.package.canonical_id();
     for one in document["missing"].as_array_mut().into_iter().flatten() {

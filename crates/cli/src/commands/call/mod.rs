@@ -17,6 +17,7 @@ use crate::exit::Outcome;
 use crate::home::Home;
 use crate::printer::Printer;
 
+pub(super) use blocked::granting;
 pub(crate) use explained::explain;
 pub(super) use made::settings;
 pub(super) use told::{exit_of, failure};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use host::{Blocked, CallError, Kind, Made, Output, Tool};
 use serde_json::{Value, json};
 
-use super::blocked::{blocked_words, is_about_network};
+use super::blocked::{blocked_words, is_about_network, relative_words};
 use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::printer::{Printer, escaped, json_escaped, line};
@@ -127,10 +127,8 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
             )
         });
     }
-    for one in blocked {
-        failure = failure.hint(blocked_words(one, tool));
-    }
-    failure
+    let blocked = blocked.iter().map(|one| blocked_words(one, tool));
+    relative_words(error).into_iter().chain(blocked).fold(failure, Failure::hint)
 }
 
 /// How many lines of a tool's own words are shown, and how many letters of each.
