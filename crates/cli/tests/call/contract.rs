@@ -250,3 +250,27 @@ fn what_haft_keeps_is_given_to_no_tool() {
     assert!(!ran.stdout.contains("not for you"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("vault"), "{}", ran.stdout);
 }
+
+#[test]
+fn a_result_that_nobody_would_get_is_an_error_before_anything_is_run() {
+    let desk = Desk::new();
+    let tool = desk.script("echo '{}'");
+    let haft = assert_cmd::cargo::cargo_bin("haft");
+    let run = |arguments: &str| {
+        let home = desk.path("home");
+        let line = format!("exec '{}' --home '{}' {arguments}", haft.display(), home.display());
+        let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let words = "error: standard output is closed, and the result goes there\nhint: `> FILE` keeps it, `> /dev/null` does without\n";
+    for flags in ["", "--json", "--explain"] {
+        let (code, told) = run(&format!("call --from '{tool}' run {flags} >&-"));
+        assert_eq!((code, &*told), (6, words), "{flags}");
+    }
+    assert!(!desk.path("home/audit").exists(), "nothing was run");
+    for kept in ["> /dev/null", "<> /dev/null >&0", "| head -c 0"] {
+        let (code, told) = run(&format!("call --from '{tool}' run {kept}"));
+        assert_eq!((code, &*told), (0, ""), "{kept}");
+    }
+    assert_eq!(run("audit >&-"), (6, words.to_owned()));
+}

@@ -24,6 +24,7 @@ mod launch;
 mod limits;
 mod mounts;
 mod names;
+mod opened;
 mod order;
 mod pipe;
 mod porter;
@@ -39,6 +40,7 @@ mod wire;
 pub use child::Child;
 pub use early::Early;
 pub use host::Launcher;
+pub use opened::has_output;
 
 use rustix::process::DumpableBehavior;
 

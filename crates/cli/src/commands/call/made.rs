@@ -19,8 +19,8 @@ use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::policy_file::NO_POLICY;
-use crate::printer::{Printer, line};
-use crate::progress::{Records, Watcher};
+use crate::printer::{Printer, check_output, line};
+use crate::progress::{self, Watcher};
 use crate::tools::{self, Found};
 use crate::{interrupt, owner, walls};
 
@@ -34,6 +34,8 @@ pub(super) fn make(
     json_wanted: bool,
     printer: Printer,
 ) -> Result<Exit, Unmade> {
+    // What a call does cannot be undone, and its result would be gone.
+    check_output()?;
     let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)
         .inspect_err(|failure| note_refusal(failure, &args.wanted, home, printer))?;
     let began = Instant::now();
@@ -53,12 +55,12 @@ pub(super) fn make(
     let asked_for = began.elapsed().saturating_sub(typed);
     let (tool, action) = choose(&found, args.wanted.name(), &unasked)?;
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
-        (true, _) => Records::Nowhere,
-        (false, true) => Records::Terminal,
-        (false, false) => Records::Output,
+        (true, _) => progress::Records::Nowhere,
+        (false, true) => progress::Records::Terminal,
+        (false, false) => progress::Records::Output,
     };
     let format = tool.action(&action).and_then(|action| action.output_format);
-    if records == Records::Terminal && format == Some(OutputFormat::Binary) {
+    if records == progress::Records::Terminal && format == Some(OutputFormat::Binary) {
         let message =
             format!("the result of `{}` is binary, and no terminal shows it", line(&action));
         return Err(Failure::invalid(message).hint("send it to a file: > FILE").into());
