@@ -108,7 +108,14 @@ impl Plan {
         let is_said =
             |reason: &&Reason| !(matches!(self.way, Way::Engine(_)) && reason.rule == "walls");
         let reasons = self.decision.reasons.iter().filter(is_said);
-        let reasons: Vec<_> = reasons.map(ToString::to_string).collect();
+        let mut reasons: Vec<Value> = reasons.map(|one| one.to_string().into()).collect();
+        // Who refuses besides the policy's own rules is among them too.
+        let refusing = self.refusal().and_then(|error| error.details["reasons"].as_array());
+        for one in refusing.into_iter().flatten() {
+            if !reasons.contains(one) {
+                reasons.push(one.clone());
+            }
+        }
         let mut document = json!({
             "package": self.package,
             "decision": verdict,

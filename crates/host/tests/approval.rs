@@ -372,7 +372,7 @@ async fn no_calls_a_minute_are_none() {
     let host = kit::host_with("[budget]\ncalls_per_minute = 0").await;
     let denied = error(&host, &folder.tool("tool.json"), json!({})).await;
     let words =
-        "your policy allows no calls a minute (`calls_per_minute` of `[budget]` in policy.toml)";
+        "your policy allows 0 calls a minute (`calls_per_minute` of `[budget]` in policy.toml)";
     assert_eq!(denied.message, words);
 }
 

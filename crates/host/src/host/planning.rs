@@ -9,7 +9,7 @@ use super::{Host, check_verdict};
 use crate::call::{Call, Tool};
 use crate::consider::Considered;
 use crate::endpoint;
-use crate::error::{CallError, Kind};
+use crate::error::CallError;
 use crate::plan::outlook::Outlook;
 use crate::plan::{self, Plan, Way};
 use crate::run::engine::check_image;
@@ -34,10 +34,7 @@ impl Host {
             .and_then(|()| {
                 endpoint::check(&tool.package, prepared.implementation, &decision.allowance)
             })
-            .and_then(|()| match &budget.refusal {
-                Some(words) => Err(CallError::new(Kind::Denied, words.as_str())),
-                None => Ok(()),
-            })
+            .and_then(|()| budget.refusal.clone().map_or(Ok(()), Err))
             .err();
         let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
         let collected = collector.collect(&decision.allowance, &[]).await;

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host::{Blocked, CallError, Kind, Made, Output, Tool};
+use ledger::Time;
 use serde_json::{Value, json};
 
 use super::blocked::{blocked_words, is_about_network};
 use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::printer::{Printer, escaped, json_escaped, line};
-use crate::shell;
+use crate::{shell, time};
 
 /// Why no call was made. Programs are told the error of the host where there is one.
 pub(crate) struct Unmade {
@@ -224,6 +225,17 @@ fn limit_words(error: &CallError) -> Option<String> {
     let text = |name: &str| limit.get(name).and_then(Value::as_str);
     let (name, number, set_by) = (text("name")?, text("words")?, text("set_by")?);
     let may = match name {
+    if limit.get("free_at").is_some() {
+        let free = text("free_at").and_then(Time::parse).map(|time| time.unix_millis());
+        return Some(match free {
+            Some(free) => {
+                // Up to a second that has begun.
+                let free = time::utc(free.saturating_add(999).div_euclid(1000));
+                format!("{set_by} sets the limit; the next call fits in at {free}")
+            }
+            None => format!("{set_by} sets the limit; no call fits in, at any time"),
+        });
+    }
         "timeout" => format!("it may take {number}"),
         "output" => format!("it may write {number}"),
         "memory" => format!("it may use {number} of memory"),
