@@ -28,7 +28,7 @@ pub(crate) fn explain(
     json_wanted: bool,
     printer: Printer,
 ) -> Result<Exit, Unmade> {
-    let Ready { runtime, host, mut found } = Ready::new(wanted, home, ask, printer)?;
+    let Ready { runtime, host, mut found } = Ready::to_look(wanted, home, ask, printer)?;
     let is_known = found.tools.iter().any(|tool| has(tool, wanted.name()));
     if !is_known && (wanted.name().is_some() || found.tools.len() == 1) {
         // Whether a server can be asked at all is told as for any tool of it.
@@ -54,9 +54,11 @@ pub(crate) fn explain(
     if !is_known {
         document["unasked"] = UNASKED.into();
     }
-    if let Some(error) = plan.refusal() {
-        let told = failed(error, &Blocked::of(error), tool, &wanted.from);
-        document["hints"] = told.hints.into();
+    let errors: Vec<_> = plan.refusal().into_iter().chain(plan.no_secrets()).collect();
+    if !errors.is_empty() {
+        let hints =
+            |error: &&CallError| failed(error, &Blocked::of(error), tool, &wanted.from).hints;
+        document["hints"] = errors.iter().flat_map(hints).collect();
     }
     let package = tool.package.canonical_id();
     for one in document["missing"].as_array_mut().into_iter().flatten() {

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::{Call, CancellationToken, Host, Output, Said, Settings, Warmth};
+use host::{Call, CancellationToken, Host, Output, Records, Said, Settings, Warmth};
 use manifest::model::OutputFormat;
 use policy::Surface;
 use tokio::runtime::Runtime;
@@ -147,19 +147,41 @@ pub(super) struct Ready {
 }
 
 impl Ready {
+    /// For a call that is made.
     pub(super) fn new(
         wanted: &Wanted,
         home: &Home,
         ask: Ask,
         printer: Printer,
     ) -> Result<Self, Failure> {
+        let find = |loading: Loading<'_>| tools::at(&wanted.from, loading, home, printer);
+        Self::with(wanted, home, ask, find, owner::records)
+    }
+
+    /// For a call that is only looked at: nothing is put into the home.
+    pub(super) fn to_look(
+        wanted: &Wanted,
+        home: &Home,
+        ask: Ask,
+        printer: Printer,
+    ) -> Result<Self, Failure> {
+        let find = |loading: Loading<'_>| tools::to_look(&wanted.from, loading, printer);
+        Self::with(wanted, home, ask, find, owner::records_to_look)
+    }
+
+    fn with(
+        wanted: &Wanted,
+        home: &Home,
+        ask: Ask,
+        find: impl FnOnce(Loading<'_>) -> Result<Found, Failure>,
+        records: fn(&Home, &Runtime) -> Result<Arc<Records>, Failure>,
+    ) -> Result<Self, Failure> {
         wanted.check_order()?;
         let launcher = walls::launcher()?;
-        let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
-        let found = tools::at(&wanted.from, loading, home, printer)?;
+        let found = find(Loading { dialect: wanted.dialect, id: wanted.id.as_deref() })?;
         let settings = settings(home)?;
         let runtime = owner::runtime()?;
-        let records = owner::records(home, &runtime)?;
+        let records = records(home, &runtime)?;
         let vault = owner::vault(home, ask)?;
         // What is committed is kept; to close the database as well would take longer than the call.
         std::mem::forget(Arc::clone(&records));

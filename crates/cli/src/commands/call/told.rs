@@ -114,7 +114,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         )),
         _ => failure,
     };
-    let others = [taken_words(error), image_words(error), limit_words(error)];
+    let others = [taken_words(error), image_words(error), limit_words(error), setting_words(error)];
     let hints = values::hints(error, &id).into_iter().chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
     let is_its_own = error.kind == Kind::Failed;
@@ -246,6 +246,17 @@ fn limit_words(error: &CallError) -> Option<String> {
 }
 
 pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
+/// The setting of the policy without which there is no call.
+fn setting_words(error: &CallError) -> Option<String> {
+    match error.details.get("setting")?.as_str()? {
+        "vault_address" => Some(
+            "`vault_address = \"https://HOST:PORT\"` below `[secrets]` in policy.toml says where your Vault server is"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
     match kind {
         Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
             Exit::Failed
