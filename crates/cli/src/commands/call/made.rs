@@ -79,7 +79,7 @@ pub(super) fn make(
     runtime.block_on(host.settle());
     interrupt::nothing_runs();
     if let Err(error) = runtime.block_on(host.records().settle()) {
-        made.unwritten.push(error.to_string());
+        made.unwritten.push(host::records::whole(&error));
     }
     // Where that is why it was not made, its error says so.
     if made.reply.as_ref().is_err_and(|error| error.details["unwritten"] == true) {
@@ -94,7 +94,7 @@ pub(super) fn make(
         runtime.shutdown_background();
         if json_wanted {
             made.took += asked_for;
-            in_json(made, approver.take_failure(), tool, &args.wanted.from, printer)?;
+            in_json(made, approver.take_failure(), tool, &args.wanted.from, home, printer)?;
         }
         interrupt::restore_terminal();
         printer.note(CANCELLED);
@@ -102,7 +102,7 @@ pub(super) fn make(
     }
     if json_wanted {
         made.took += asked_for;
-        return Ok(in_json(made, approver.take_failure(), tool, &args.wanted.from, printer)?);
+        return Ok(in_json(made, approver.take_failure(), tool, &args.wanted.from, home, printer)?);
     }
     if let Some(failure) = approver.take_failure() {
         return Err(failure.into());

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::blocked::{blocked_words, is_about_network};
 use super::values;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
 use crate::printer::{Printer, escaped, json_escaped, line};
 use crate::{shell, time};
 
@@ -278,12 +279,14 @@ pub(super) fn in_json(
     refused: Option<Failure>,
     tool: &Tool,
     from: &Path,
+    home: &Home,
     printer: Printer,
 ) -> Outcome {
     let (told, exit) = match made.reply {
         Ok(output) => (Ok(output.into_value()), Exit::Done),
         Err(error) => {
             let failure = refused.unwrap_or_else(|| failed(&error, &made.blocked, tool, from));
+            let failure = home.place(failure);
             (Err(with_hints(&error, &failure)), failure.exit)
         }
     };
