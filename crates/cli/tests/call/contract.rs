@@ -274,3 +274,45 @@ fn a_result_that_nobody_would_get_is_an_error_before_anything_is_run() {
     }
     assert_eq!(run("audit >&-"), (6, words.to_owned()));
 }
+
+/// A server whose tool answers with a picture.
+fn picture(desk: &Desk) -> String {
+    let example = repository().join("examples/install-manifest/dice-server");
+    let server = std::fs::read_to_string(example.join("dice_server.py")).unwrap();
+    let (from, to) = (
+        r#"[{"type": "text", "text": json.dumps(result)}]"#,
+        r#"[{"type": "image", "data": "AAECGw==", "mimeType": "image/png"}]"#,
+    );
+    assert!(server.contains(from), "{server}");
+    let server = server.replace(from, to).replace(r#""structuredContent": result,"#, "");
+    let server = server.replace(r#""outputSchema""#, r#""_meta""#);
+    desk.write("picture/dice_server.py", &server);
+    let manifest = std::fs::read_to_string(example.join("manifest.json")).unwrap();
+    desk.write("picture/manifest.json", &manifest)
+}
+
+#[test]
+fn bytes_that_no_terminal_shows_are_kept_in_a_file() {
+    let desk = Desk::new();
+    let tool = picture(&desk);
+    let here = desk.path("here");
+    std::fs::create_dir(&here).unwrap();
+    let mut command = std::process::Command::new("python3");
+    command.arg(repository().join("crates/cli/tests/terminal.py")).arg("--");
+    command.arg(assert_cmd::cargo::cargo_bin("haft")).arg("--home").arg(desk.path("home"));
+    command.args(["call", "--from", &tool, "roll"]).current_dir(&here);
+    let output = command.output().unwrap();
+    let screen = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{screen}");
+    let [name] = &super::common::names(&here)[..] else { panic!("{screen}") };
+    assert!(name.starts_with("result-") && name.ends_with(".bin"), "{name}");
+    let words = format!("the result is 4 bytes of image/png, kept in `{name}`");
+    assert!(screen.contains(&words) && !screen.contains('\u{1b}'), "{screen}");
+    assert_eq!(std::fs::read(here.join(name)).unwrap(), [0, 1, 2, 0x1b]);
+    // Anywhere else they are the result.
+    let all = ["--home", desk.path("home").to_str().unwrap(), "call", "--from", &tool, "roll"]
+        .map(str::to_owned);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    assert_eq!(run_in(&here, &all, None).stdout.as_bytes(), [0, 1, 2, 0x1b]);
+    assert_eq!(super::common::names(&here).len(), 1);
+}

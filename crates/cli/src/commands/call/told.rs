@@ -1,7 +1,7 @@
 //! What is told of a call: the result, or why there is none.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use host::{Blocked, CallError, Kind, Made, Output, Tool};
@@ -225,7 +225,6 @@ fn limit_words(error: &CallError) -> Option<String> {
     let limit = error.details.get("limit")?;
     let text = |name: &str| limit.get(name).and_then(Value::as_str);
     let (name, number, set_by) = (text("name")?, text("words")?, text("set_by")?);
-    let may = match name {
     if limit.get("free_at").is_some() {
         let free = text("free_at").and_then(Time::parse).map(|time| time.unix_millis());
         return Some(match free {
@@ -237,6 +236,7 @@ fn limit_words(error: &CallError) -> Option<String> {
             None => format!("{set_by} sets the limit; no call fits in, at any time"),
         });
     }
+    let may = match name {
         "timeout" => format!("it may take {number}"),
         "output" => format!("it may write {number}"),
         "memory" => format!("it may use {number} of memory"),
@@ -246,7 +246,6 @@ fn limit_words(error: &CallError) -> Option<String> {
     (!error.message.contains(set_by)).then(|| format!("{may} (set by {set_by})"))
 }
 
-pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
 /// The setting of the policy without which there is no call.
 fn setting_words(error: &CallError) -> Option<String> {
     match error.details.get("setting")?.as_str()? {
@@ -258,6 +257,7 @@ fn setting_words(error: &CallError) -> Option<String> {
     }
 }
 
+pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
     match kind {
         Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
             Exit::Failed
@@ -340,10 +340,9 @@ pub(super) fn show(output: &Output, printer: Printer) -> Outcome {
             }
         }
         Output::Binary { bytes, media_type } if is_terminal => {
-            let path = keep(bytes)?;
+            let name = keep(bytes)?;
             let kind = media_type.as_deref().map(|kind| format!(" of {kind}")).unwrap_or_default();
-            let path = line(&path.display().to_string());
-            printer.note(&format!("the result is {} bytes{kind}, kept in `{path}`", bytes.len()));
+            printer.note(&format!("the result is {} bytes{kind}, kept in `{name}`", bytes.len()));
         }
         Output::Binary { bytes, .. } => {
             let written = std::io::stdout().lock().write_all(bytes);
@@ -356,8 +355,8 @@ pub(super) fn show(output: &Output, printer: Printer) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Keeps a result that no terminal shows in a file of this folder that was not there.
-fn keep(bytes: &[u8]) -> Result<PathBuf, Failure> {
+/// Keeps a result that no terminal shows in a file of this folder that was not there; its name.
+fn keep(bytes: &[u8]) -> Result<String, Failure> {
     let failed = |error| {
         let message = "the result is binary, and no file could be made for it in this folder";
         let failure = Failure::new(Exit::Unavailable, message).cause(error);
@@ -367,7 +366,7 @@ fn keep(bytes: &[u8]) -> Result<PathBuf, Failure> {
     let mut made = made.map_err(failed)?;
     made.write_all(bytes).map_err(failed)?;
     let (_, path) = made.keep().map_err(|error| failed(error.error))?;
-    Ok(path)
+    Ok(path.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
