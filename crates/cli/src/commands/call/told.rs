@@ -226,7 +226,7 @@ fn limit_words(error: &CallError) -> Option<String> {
     let text = |name: &str| limit.get(name).and_then(Value::as_str);
     let (name, number, set_by) = (text("name")?, text("words")?, text("set_by")?);
     if limit.get("free_at").is_some() {
-        let free = text("free_at").and_then(Time::parse).map(|time| time.unix_millis());
+        let free = text("free_at").and_then(Time::parse).map(Time::unix_millis);
         return Some(match free {
             Some(free) => {
                 // Up to a second that has begun.
