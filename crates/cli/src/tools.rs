@@ -65,7 +65,8 @@ impl Unpacked {
     }
 
     fn temporary() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        interrupt::watch(&std::env::temp_dir());
+        let folder = tempfile::Builder::new().prefix(&interrupt::prefix()).tempdir()?;
         let held = File::open(folder.path())?;
         Ok(Self { folder: folder.keep(), _held: held })
     }
@@ -162,12 +163,9 @@ pub(crate) fn room(home: &Home) -> Result<Unpacked, Failure> {
 fn unpack(file: &Path, staging: Staging<'_>, printer: Printer) -> Result<Unpacked, Failure> {
     let unpacked = match staging {
         Staging::Home(home) => room(home)?,
-        Staging::Temporary => {
-            let made = Unpacked::temporary().inspect(|made| interrupt::watch(&made.folder));
-            made.map_err(|error| {
-                Failure::new(Exit::Unavailable, "failed to make a temporary folder").cause(error)
-            })?
-        }
+        Staging::Temporary => Unpacked::temporary().map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to make a temporary folder").cause(error)
+        })?,
     };
     let container = container::open(file, printer)?;
     container.check_unbroken()?;

@@ -230,4 +230,14 @@ fn what_is_only_explained_puts_nothing_into_the_home() {
         let is_there = std::path::Path::new(read.as_str().unwrap()).exists();
         assert_eq!(is_there, !is_packed, "what was unpacked is gone: {read}");
     }
+    // Also where nobody reads it.
+    let (haft, folder) = (assert_cmd::cargo::cargo_bin("haft"), desk.path("temporary"));
+    std::fs::create_dir(&folder).unwrap();
+    let line = "\"$0\" call --from examples/jumith/dice.bundle.json --explain | head -c 0";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", line]).arg(haft).current_dir(super::common::repository());
+    command.env("HAFT_HOME", desk.path("home")).env("TMPDIR", &folder);
+    let output = command.output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(super::common::names(&folder), [""; 0]);
 }

@@ -64,6 +64,8 @@ pub(crate) fn explain(
     for one in document["missing"].as_array_mut().into_iter().flatten() {
         one["hint"] = values::missing(one, &package).into();
     }
+    // Who stops reading ends us, and nobody would take away what was unpacked.
+    drop(found);
     if json_wanted {
         printer.json(&document)?;
         return Ok(Exit::Done);
