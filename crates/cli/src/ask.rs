@@ -1,15 +1,20 @@
 //! Questions to the person at the terminal.
 
-use std::io::{IsTerminal, Read};
+use std::fs::File;
+use std::io::{BufRead, IsTerminal, Read, Write};
 
 use host::Said;
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
+use crate::printer::line;
 
 /// The longest passphrase.
 const MAX_PASSPHRASE: u64 = 4096;
+
+/// How often somebody is asked whose answers are none.
+const MOST_QUESTIONS: usize = 3;
 
 /// What to do where the passphrase of the vault is needed and nobody can be asked.
 pub(crate) const AT_TERMINAL: &str =
@@ -85,7 +90,7 @@ impl Ask {
 
     /// Whether there is a terminal this program was started at.
     pub(crate) fn has_terminal() -> bool {
-        std::fs::File::options().read(true).write(true).open("/dev/tty").is_ok()
+        Ask::Terminal.terminal().is_some()
     }
 
     /// Asks for a value, without showing it.
@@ -110,35 +115,57 @@ impl Ask {
         Ok(line)
     }
 
-    /// Asks about a call. Anything that is no clear yes is a no; nobody says anything where nobody can be asked.
+    /// Asks about a call. Nobody says anything where nobody can be asked.
     pub(crate) fn choose(self, question: &str, offer: Offer) -> Option<Said> {
         let choices = match offer {
             Offer::Once => "y: once, N: no",
             Offer::Always => "y: once, a: always with exactly these arguments, N: no",
             Offer::FromNowOn => "y: yes, and do not ask again about this action here, N: no",
         };
-        let answer = self.line(&format!("{question} [{choices}] ")).ok()?;
-        Some(match (answer.as_str(), offer) {
-            ("y" | "Y" | "yes", Offer::FromNowOn) => Said::Always,
-            ("y" | "Y" | "yes", Offer::Once | Offer::Always) => Said::Once,
-            ("a" | "A" | "always", Offer::Always) => Said::Always,
-            _ => Said::No,
-        })
+        let said = self.until_clear(question, choices, |answer| match (answer, offer) {
+            ("y" | "yes", Offer::FromNowOn) => Some(Said::Always),
+            ("y" | "yes", Offer::Once | Offer::Always) => Some(Said::Once),
+            ("a" | "always", Offer::Always) => Some(Said::Always),
+            _ => is_no(answer).then_some(Said::No),
+        });
+        Some(said.ok()?.unwrap_or(Said::No))
     }
 
-    /// Asks for a yes. Anything else is a no, and nobody to ask is a failure.
+    /// Asks for a yes; nobody to ask is a failure.
     pub(crate) fn yes_or_no(self, question: &str) -> Result<bool, Failure> {
-        let answer = self.line(&format!("{question} [y/N] "))?;
-        Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
+        let said = self.until_clear(question, "y/N", |answer| match answer {
+            "y" | "yes" => Some(true),
+            _ => is_no(answer).then_some(false),
+        });
+        Ok(said?.unwrap_or(false))
+    }
+
+    /// Asks until an answer is one of those that are taken. None, and it is told that this is a no, where none of the
+    /// first few is.
+    fn until_clear<A>(
+        self,
+        question: &str,
+        choices: &str,
+        read: impl Fn(&str) -> Option<A>,
+    ) -> Result<Option<A>, Failure> {
+        let mut question = question.to_owned();
+        for _ in 0..MOST_QUESTIONS {
+            let answer = self.line(&format!("{question} [{choices}] "))?;
+            if let Some(clear) = read(&answer.to_lowercase()) {
+                return Ok(Some(clear));
+            }
+            question = format!("`{}` is no answer that is taken.", line(&answer));
+        }
+        let _ = self
+            .terminal()
+            .and_then(|mut terminal| writeln!(terminal, "{question} Taken as no.").ok());
+        Ok(None)
     }
 
     /// Asks for a line. What is worked on may be on standard input, so the answer is not.
     fn line(self, question: &str) -> Result<String, Failure> {
-        use std::io::{BufRead, Write};
         let nobody = || Failure::new(Exit::Denied, "the owner has to be asked, and nobody can be");
-        let Ask::Terminal = self else { return Err(nobody()) };
-        let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty");
-        let mut terminal = terminal.map_err(|_| nobody())?;
+        let mut terminal = self.terminal().ok_or_else(nobody)?;
         forget_typed(&terminal);
         write!(terminal, "{question}").map_err(|_| nobody())?;
         let mut answer = String::new();
@@ -149,6 +176,12 @@ impl Ask {
             forget_typed(&terminal);
         }
         Ok(answer.trim().to_owned())
+    }
+
+    /// The terminal, where somebody can be asked at one.
+    fn terminal(self) -> Option<File> {
+        let Ask::Terminal = self else { return None };
+        File::options().read(true).write(true).open("/dev/tty").ok()
     }
 
     fn secret(self, prompt: &str, hint: &str) -> Result<Zeroizing<String>, Failure> {
@@ -178,8 +211,13 @@ impl Ask {
     }
 }
 
+/// Whether an answer is a no, as no answer is.
+fn is_no(answer: &str) -> bool {
+    matches!(answer, "" | "n" | "no")
+}
+
 /// Forgets what was typed before a question was there to be read: it is no answer to it.
-fn forget_typed(terminal: &std::fs::File) {
+fn forget_typed(terminal: &File) {
     #[cfg(unix)]
     let _ = rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush);
     #[cfg(not(unix))]

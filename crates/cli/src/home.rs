@@ -65,6 +65,20 @@ impl Home {
         &self.path
     }
 
+    /// A failure, and where it is set that this is the home, if it is about something in it.
+    pub(crate) fn place(&self, failure: Failure) -> Failure {
+        let path = self.path.display();
+        let (whole, within) = (format!("`{path}`"), format!("`{path}/"));
+        let is_here = |text: &String| text.contains(&whole) || text.contains(&within);
+        let is_here = failure.causes.iter().chain([&failure.message]).any(is_here);
+        if failure.exit != Exit::Unavailable || !is_here {
+            return failure;
+        }
+        failure.hint(format!(
+            "haft keeps its files in `{path}`; --home or HAFT_HOME names another folder"
+        ))
+    }
+
     /// Its vault, which is opened the first time and then stays open.
     pub(crate) fn vault(
         &self,

@@ -71,6 +71,11 @@ fn main() -> ExitCode {
     match dispatch(&haft, printer) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(failure) => {
+            let home = Home::find(haft.global.home.as_deref());
+            let failure = match home {
+                Ok(home) => home.place(failure),
+                Err(_) => failure,
+            };
             if haft.global.json {
                 printer.failure_in_json(&failure);
             } else {

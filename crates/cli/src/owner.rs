@@ -104,6 +104,13 @@ pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Fa
     opened.map(Arc::new).map_err(|error| Failure::of(Exit::Unavailable, &error))
 }
 
+/// The ledger of the home to look at, which is an empty one where it is not there: nothing is made.
+pub(crate) fn records_to_look(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Failure> {
+    check_home(home)?;
+    let opened = runtime.block_on(Records::look(home.path()));
+    opened.map(Arc::new).map_err(|error| Failure::of(Exit::Unavailable, &error))
+}
+
 /// The vault of the home, one and the same for a whole command: its passphrase is asked for only when it is needed,
 /// and then once.
 pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {

@@ -87,6 +87,7 @@ impl Printer {
     /// Writes a result to stdout. A reader that has gone away is no failure.
     #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn result(self, text: &str) -> Result<(), Failure> {
+        check_output()?;
         IS_TOLD.store(true, Ordering::Relaxed);
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -119,7 +120,7 @@ impl Printer {
 
     /// Says why the command failed, to a program: in a document of its own, where none has told the rest yet.
     pub(crate) fn failure_in_json(self, failure: &Failure) {
-        if IS_TOLD.load(Ordering::Relaxed) {
+        if IS_TOLD.load(Ordering::Relaxed) || check_output().is_err() {
             return self.failure(failure);
         }
         let document = json!({ "ok": false, "error": failure.to_value() });
@@ -144,6 +145,16 @@ impl Printer {
         }
         say(&text);
     }
+}
+
+/// Refuses to write a result that nobody would get.
+pub(crate) fn check_output() -> Result<(), Failure> {
+    if sandbox::has_output() {
+        return Ok(());
+    }
+    let message = "standard output is closed, and the result goes there";
+    Err(Failure::new(Exit::Unavailable, message)
+        .hint("`> FILE` keeps it, `> /dev/null` does without"))
 }
 
 /// JSON text in which everything is escaped that could steer a terminal; it means the same.

@@ -27,7 +27,16 @@ pub(crate) struct Found {
     _unpacked: Option<Unpacked>,
 }
 
-/// A folder in the home for the files of a package, which is there for as long as a command takes.
+/// Where the files of a package are put that have to be unpacked.
+#[derive(Clone, Copy)]
+enum Staging<'h> {
+    /// Into the home, where no tool sees those of another.
+    Home(&'h Home),
+    /// Where the system has temporary files.
+    Temporary,
+}
+
+/// A folder for the files of a package, which is there for as long as a command takes.
 #[derive(Debug)]
 pub(crate) struct Unpacked {
     folder: PathBuf,
@@ -55,6 +64,13 @@ impl Unpacked {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
+    fn temporary() -> io::Result<Self> {
+        interrupt::watch(&std::env::temp_dir());
+        let folder = tempfile::Builder::new().prefix(&interrupt::prefix()).tempdir()?;
+        let held = File::open(folder.path())?;
+        Ok(Self { folder: folder.keep(), _held: held })
+    }
+
     /// Where it is.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
@@ -78,13 +94,31 @@ pub(crate) fn at(
     home: &Home,
     printer: Printer,
 ) -> Result<Found, Failure> {
+    find(path, loading, Staging::Home(home), printer)
+}
+
+/// The same, to be looked at and not to be run: nothing is put into the home.
+pub(crate) fn to_look(
+    path: &Path,
+    loading: Loading<'_>,
+    printer: Printer,
+) -> Result<Found, Failure> {
+    find(path, loading, Staging::Temporary, printer)
+}
+
+fn find(
+    path: &Path,
+    loading: Loading<'_>,
+    staging: Staging<'_>,
+    printer: Printer,
+) -> Result<Found, Failure> {
     let located = loading.located(path, printer)?;
     let needs_unpacking = |(file, package): &(PathBuf, Package)| {
         container::is_archive(file)
             || (package.dialect == Dialect::Jumith && package.files_sha256.is_some())
     };
     let unpacked = match located.as_slice() {
-        [one] if needs_unpacking(one) => Some(unpack(&one.0, home, printer)?),
+        [one] if needs_unpacking(one) => Some(unpack(&one.0, staging, printer)?),
         _ => None,
     };
     let (mut tools, mut files) = (Vec::new(), Vec::new());
@@ -125,9 +159,14 @@ pub(crate) fn room(home: &Home) -> Result<Unpacked, Failure> {
     Ok(unpacked)
 }
 
-/// Unpacks a package into the home, where nothing but the call sees it.
-fn unpack(file: &Path, home: &Home, printer: Printer) -> Result<Unpacked, Failure> {
-    let unpacked = room(home)?;
+/// Unpacks a package to where nothing but the call sees it.
+fn unpack(file: &Path, staging: Staging<'_>, printer: Printer) -> Result<Unpacked, Failure> {
+    let unpacked = match staging {
+        Staging::Home(home) => room(home)?,
+        Staging::Temporary => Unpacked::temporary().map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to make a temporary folder").cause(error)
+        })?,
+    };
     let container = container::open(file, printer)?;
     container.check_unbroken()?;
     let failed = |error: package::extract::ExtractError| {

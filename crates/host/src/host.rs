@@ -525,7 +525,10 @@ async fn prepare_image(mut plan: Plan, off: &CancellationToken) -> Result<Plan, 
 fn check_verdict(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
     match &decision.verdict {
         Verdict::Allowed | Verdict::Ask(_) => Ok(()),
-        Verdict::Denied(denial) => Err(denied(denial, tool)),
+        Verdict::Denied(denial) => {
+            let reasons: Vec<_> = decision.reasons.iter().map(ToString::to_string).collect();
+            Err(denied(denial, tool).with("reasons", reasons))
+        }
     }
 }
 

@@ -94,9 +94,28 @@ impl Plan {
         Some(&walls.confinement)
     }
 
+    /// Refuses what would tell a secret to everybody on the way.
+    pub(crate) fn check_private(&self) -> Result<(), CallError> {
+        let checked = match &self.way {
+            Way::Http(one) => one.check_private(),
+            Way::A2a(one) => one.check_private(),
+            // Whoever signs in at a server looks at its address then.
+            Way::Process(_) | Way::Worker(_) | Way::Mcp(_) | Way::Engine(_) => Ok(()),
+        };
+        checked.map_err(|mut error| {
+            error.redact(&self.redactor);
+            error
+        })
+    }
+
     /// Why the call would be refused, where that is known before.
     pub fn refusal(&self) -> Option<&CallError> {
         self.outlook.as_ref()?.refused.as_ref()
+    }
+
+    /// Why its secrets cannot be had, where that is known before.
+    pub fn no_secrets(&self) -> Option<&CallError> {
+        self.outlook.as_ref()?.no_secrets.as_ref()
     }
 
     /// The plan as one JSON value, for people and programs. No value of a variable is in it.
@@ -111,7 +130,14 @@ impl Plan {
         let is_said =
             |reason: &&Reason| !(matches!(self.way, Way::Engine(_)) && reason.rule == "walls");
         let reasons = self.decision.reasons.iter().filter(is_said);
-        let reasons: Vec<_> = reasons.map(ToString::to_string).collect();
+        let mut reasons: Vec<Value> = reasons.map(|one| one.to_string().into()).collect();
+        // Who refuses besides the policy's own rules is among them too.
+        let refusing = self.refusal().and_then(|error| error.details["reasons"].as_array());
+        for one in refusing.into_iter().flatten() {
+            if !reasons.contains(one) {
+                reasons.push(one.clone());
+            }
+        }
         let mut document = json!({
             "package": self.package,
             "decision": verdict,
@@ -272,6 +298,13 @@ pub(crate) struct Asked<'p> {
 
 /// Plans a call whose input passed and of which a decision was made.
 pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
+    let plan = sketch(asked)?;
+    plan.check_private()?;
+    Ok(plan)
+}
+
+/// Plans a call that is only looked at: nobody has checked yet whom it would tell a secret in plain.
+pub(crate) fn sketch(asked: &Asked<'_>) -> Result<Plan, CallError> {
     let redactor = secrets::redactor(asked.variables);
     let planned = match asked.in_an_image() {
         Ok(None) => asked.way().map(|way| (way, None)),

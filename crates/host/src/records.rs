@@ -44,15 +44,26 @@ struct Counts {
 /// How long calls wait to be counted.
 const COUNTED_AFTER: Duration = Duration::from_millis(500);
 
+/// The database of a home.
+const STATE: &str = "state.db";
+
 /// How much that was known is kept.
 const MOST_KNOWN: usize = 256;
 
 impl Records {
     /// Opens the ledger of a home, a folder that is there.
     pub async fn open(home: &Path) -> Result<Self, StateError> {
-        let state = State::open(&home.join("state.db")).await?;
+        Ok(Self::of(home, State::open(&home.join(STATE)).await?))
+    }
+
+    /// Opens the ledger of a home to look at it: where there is none, it is an empty one that nobody keeps.
+    pub async fn look(home: &Path) -> Result<Self, StateError> {
+        Ok(Self::of(home, State::look(&home.join(STATE)).await?))
+    }
+
+    fn of(home: &Path, state: State) -> Self {
         let audit = Audit::new(home.join("audit"), Durability::Process);
-        Ok(Self { state, audit, counts: Mutex::default(), last: Mutex::default() })
+        Self { state, audit, counts: Mutex::default(), last: Mutex::default() }
     }
 
     /// What the owner has said about a package before.
@@ -251,7 +262,7 @@ pub fn refuse(
 }
 
 /// An error with all that caused it.
-fn whole(error: &dyn Error) -> String {
+pub fn whole(error: &dyn Error) -> String {
     let (mut words, mut cause) = (error.to_string(), error.source());
     while let Some(next) = cause {
         words = format!("{words}: {next}");
@@ -272,5 +283,6 @@ pub fn now() -> Time {
 
 /// The state cannot be used.
 pub(crate) fn broken(error: &StateError) -> CallError {
-    CallError::new(Kind::Unavailable, format!("the state of the home cannot be used: {error}"))
+    let why = whole(error);
+    CallError::new(Kind::Unavailable, format!("the state of the home cannot be used: {why}"))
 }

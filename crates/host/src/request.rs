@@ -29,6 +29,8 @@ pub(crate) struct Http {
     pub(crate) body: Option<Vec<u8>>,
     /// Where a token comes from, if one is needed.
     pub(crate) account: Option<Account>,
+    /// Whether the server is told a secret.
+    pub(crate) tells_secret: bool,
     pub(crate) rules: Rules,
     /// Bytes of the answer.
     pub(crate) most: u64,
@@ -82,13 +84,19 @@ pub(crate) fn make(of: Sources<'_>) -> Result<Http, CallError> {
     };
     let templates = of.headers.iter().map(|(_, template)| template.as_str()).chain([of.path]);
     let signs_in = of.auth.is_some_and(|auth| auth.kind != AuthKind::None);
-    if signs_in || templates.into_iter().any(|template| holds_secret(template, &of.values)) {
-        check_private(&url)?;
+    let tells_secret =
+        signs_in || templates.into_iter().any(|template| holds_secret(template, &of.values));
+    let (rules, most) = (of.rules, of.most);
+    Ok(Http { method, url, shown, headers, body, account, tells_secret, rules, most })
+}
+
+impl Http {
+    /// Refuses it where a secret would be told in plain.
+    pub(crate) fn check_private(&self) -> Result<(), CallError> {
+        let asked = self.tells_secret.then_some(&self.url);
+        let signed_in = self.account.as_ref().map(|account| &account.token_url);
+        asked.into_iter().chain(signed_in).try_for_each(check_private)
     }
-    if let Some(account) = &account {
-        check_private(&account.token_url)?;
-    }
-    Ok(Http { method, url, shown, headers, body, account, rules: of.rules, most: of.most })
 }
 
 fn base(text: &str) -> Result<Url, CallError> {

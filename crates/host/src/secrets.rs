@@ -164,13 +164,10 @@ impl Collector<'_> {
                 if !self.settings.policy.secrets.references.iter().any(|one| one == reference) {
                     return Err(refusal::unnamed(reference, "references", reference));
                 }
-                match self.elsewhere {
-                    Elsewhere::Left => Ok(None),
-                    Elsewhere::Asked => self.ask(&parsed).await.map_err(|mut error| {
-                        error.message = format!("`{reference}` is not to be had: {error}");
-                        error
-                    }),
-                }
+                self.ask(&parsed).await.map_err(|mut error| {
+                    error.message = format!("`{reference}` is not to be had: {error}");
+                    error
+                })
             }
         }
     }
@@ -193,15 +190,19 @@ impl Collector<'_> {
         }
     }
 
+    /// Asks whoever keeps it, as far as it is known who that is; nobody, where they are left alone.
     async fn ask(&self, reference: &Reference) -> Result<Option<Secret>, CallError> {
+        let is_left = self.elsewhere == Elsewhere::Left;
         let asked = match reference {
             Reference::Vault { mount, path, field } => {
-                let server = self.settings.policy.secrets.server.as_ref().ok_or_else(|| {
-                    let message = "your policy has no [secrets] vault_address";
-                    CallError::new(Kind::Unavailable, message)
-                })?;
+                let server = self.settings.policy.secrets.server.as_ref();
+                let server = server.ok_or_else(refusal::no_server)?;
+                if is_left {
+                    return Ok(None);
+                }
                 server::ask(server, self.settings, self.vault, (mount, path, field)).await
             }
+            Reference::Keyring { .. } if is_left => return Ok(None),
             Reference::Keyring { service, account } => desktop::ask(service, account).await,
             Reference::Secret { .. } | Reference::Environment { .. } | Reference::File { .. } => {
                 return Ok(None);
@@ -259,12 +260,33 @@ pub(crate) fn is_stand_in(name: &str, variable: &Variable) -> bool {
     variable.value == stand_in(name)
 }
 
+/// What stands for all that a package is given, where it cannot be told what of it is there.
+pub(crate) fn stand_ins(package: &Package) -> Variables {
+    let given = package.inputs.iter().filter(|input| input.source != InputSource::Caller);
+    given
+        .map(|Input { name, secret, .. }| {
+            (name.clone(), Variable { value: stand_in(name), is_secret: *secret })
+        })
+        .collect()
+}
+
+/// Whether the value of an input is with somebody who is not asked where nothing is run.
+fn is_elsewhere(input: &Input) -> bool {
+    let reference = input.reference.as_deref().map(Reference::from_str);
+    matches!(reference, Some(Ok(Reference::Vault { .. } | Reference::Keyring { .. })))
+}
+
+/// The same without what a call does not need and would not be given.
+pub(crate) fn without_unset(package: &Package, variables: &[(String, Variable)]) -> Variables {
+    let is_unset = |(name, one): &&(String, Variable)| {
+        let input = package.inputs.iter().find(|input| input.name == *name);
+        is_stand_in(name, one) && input.is_some_and(|input| !input.required && !is_elsewhere(input))
+    };
+    variables.iter().filter(|one| !is_unset(one)).cloned().collect()
+}
+
 /// What a tool needs and nobody keeps, as it is told. What others keep is not asked for here.
 pub(crate) fn missing_of(package: &Package, variables: &[(String, Variable)]) -> Vec<Value> {
-    let is_elsewhere = |input: &Input| {
-        let reference = input.reference.as_deref().map(Reference::from_str);
-        matches!(reference, Some(Ok(Reference::Vault { .. } | Reference::Keyring { .. })))
-    };
     let needed = package.inputs.iter().filter(|input| input.required && !is_elsewhere(input));
     let is_missing = |input: &&Input| {
         variables.iter().any(|(name, one)| *name == input.name && is_stand_in(name, one))

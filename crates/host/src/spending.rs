@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use ledger::Time;
 use ledger::state::budgets::{Budget, Paced, Rate, Reserved, Scope, Spent};
-use policy::Policy;
+use policy::{Policy, Reason};
+use serde_json::json;
 
 use crate::call::Tool;
 use crate::error::{CallError, Kind};
@@ -15,24 +17,22 @@ pub(crate) struct Left {
     /// Each limit, and what is left of it.
     pub(crate) limits: Vec<String>,
     /// Why a call would be refused now, where it would be.
-    pub(crate) refusal: Option<String>,
+    pub(crate) refusal: Option<CallError>,
 }
 
 impl Records {
     /// Counts a call against what may be spent, where there is a limit.
     pub(crate) async fn reserve(&self, tool: &Tool, policy: &Policy) -> Result<(), CallError> {
-        let id = tool.package.canonical_id();
+        let (id, now) = (tool.package.canonical_id(), now());
         let scopes = budgets(policy, tool);
         for (scope, budget) in scopes {
             let Some(most) = budget.calls_per_minute else { continue };
             let wait = match rate(most) {
-                Some(rate) => self.state.pace(bucket(scope, &id), rate, now()).await,
+                Some(rate) => self.state.pace(bucket(scope, &id), rate, now).await,
                 None => Ok(Paced::Wait(Duration::ZERO)),
             };
             if let Paced::Wait(time) = wait.map_err(|error| broken(&error))? {
-                let error = denied(too_soon(scope, most, time));
-                let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-                return Err(if most == 0 { error } else { error.with("retry_after_ms", time) });
+                return Err(too_soon(scope, most, time, now));
             }
         }
         let [package, overall] = scopes.map(|(_, one)| of_a_day(one));
@@ -40,59 +40,99 @@ impl Records {
             return Ok(());
         }
         let price = price(policy, tool);
-        let reserved = self.state.reserve(now().day(), &id, price, package, overall).await;
+        let reserved = self.state.reserve(now.day(), &id, price, package, overall).await;
         let (Reserved::NoCalls(scope) | Reserved::NoCents(scope)) =
             reserved.map_err(|error| broken(&error))?
         else {
             return Ok(());
         };
         let budget = if scope == Scope::Package { package } else { overall };
-        let spent = self.spent(scope, &id).await?;
-        Err(denied(too_much(scope, budget, spent, price).unwrap_or_else(|| {
-            "what your policy allows for today was just used up by another call".to_owned()
-        })))
+        let spent = self.spent(scope, &id, now).await?;
+        Err(too_much(scope, budget, spent, price, now).unwrap_or_else(|| {
+            let why = "what your policy allows for today was just used up by another call";
+            CallError::new(Kind::Denied, why)
+        }))
     }
 
     /// What is left to spend by a package.
     pub(crate) async fn left(&self, tool: &Tool, policy: &Policy) -> Result<Left, CallError> {
-        let (id, price, mut left) =
-            (tool.package.canonical_id(), price(policy, tool), Left::default());
+        let (id, now) = (tool.package.canonical_id(), now());
+        let (price, mut left) = (price(policy, tool), Left::default());
         for (scope, budget) in budgets(policy, tool) {
-            let (a_day, spent) = (of_a_day(budget), self.spent(scope, &id).await?);
-            for (what, most, spent) in
-                [("call", a_day.calls, spent.calls), ("cent", a_day.cents, spent.cents)]
+            let (a_day, spent) = (of_a_day(budget), self.spent(scope, &id, now).await?);
+            for (limit, most, spent) in
+                [(CALLS_A_DAY, a_day.calls, spent.calls), (CENTS_A_DAY, a_day.cents, spent.cents)]
             {
                 let Some(most) = most else { continue };
-                let (rest, key) =
-                    (most.saturating_sub(spent), key(scope, &format!("{what}s_per_day")));
-                left.limits.push(format!("{} a day, {rest} left ({key})", count(most, what)));
+                left.limits.push(limit.left(scope, most, most.saturating_sub(spent)));
             }
-            left.refusal = left.refusal.or_else(|| too_much(scope, a_day, spent, price));
+            left.refusal = left.refusal.or_else(|| too_much(scope, a_day, spent, price, now));
             let Some(most) = budget.calls_per_minute else { continue };
             let (rest, wait) = match rate(most) {
                 Some(rate) => {
-                    let paced = self.state.paced(bucket(scope, &id), rate, now()).await;
+                    let paced = self.state.paced(bucket(scope, &id), rate, now).await;
                     paced.map_err(|error| broken(&error))?
                 }
                 None => (0, Duration::ZERO),
             };
-            let key = key(scope, "calls_per_minute");
-            left.limits.push(format!("{} a minute, {rest} left ({key})", count(most, "call")));
+            left.limits.push(CALLS_A_MINUTE.left(scope, most, rest.into()));
             if rest == 0 {
-                left.refusal = left.refusal.or_else(|| Some(too_soon(scope, most, wait)));
+                left.refusal = left.refusal.or_else(|| Some(too_soon(scope, most, wait, now)));
             }
         }
         Ok(left)
     }
 
-    async fn spent(&self, scope: Scope, id: &str) -> Result<Spent, CallError> {
+    async fn spent(&self, scope: Scope, id: &str, now: Time) -> Result<Spent, CallError> {
         let row = (scope == Scope::Package).then_some(id);
-        self.state.spent(now().day(), row).await.map_err(|error| broken(&error))
+        self.state.spent(now.day(), row).await.map_err(|error| broken(&error))
     }
 }
 
-fn denied(why: String) -> CallError {
-    CallError::new(Kind::Denied, why)
+/// A limit of what may be spent.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// Its key in the policy.
+    key: &'static str,
+    what: &'static str,
+    period: &'static str,
+}
+
+const CALLS_A_DAY: Limit = Limit { key: "calls_per_day", what: "call", period: "day" };
+const CENTS_A_DAY: Limit = Limit { key: "cents_per_day", what: "cent", period: "day" };
+const CALLS_A_MINUTE: Limit = Limit { key: "calls_per_minute", what: "call", period: "minute" };
+
+impl Limit {
+    /// How much may be spent.
+    fn words(self, most: u64) -> String {
+        let Self { what, period, .. } = self;
+        format!("{most} {what}{} a {period}", if most == 1 { "" } else { "s" })
+    }
+
+    /// The key of the policy that sets it.
+    fn set_by(self, scope: Scope) -> String {
+        match scope {
+            Scope::Package => format!("`budget.{}` of this package in policy.toml", self.key),
+            Scope::Overall => format!("`{}` of `[budget]` in policy.toml", self.key),
+        }
+    }
+
+    /// What is left of it.
+    fn left(self, scope: Scope, most: u64, rest: u64) -> String {
+        format!("{}, {rest} left ({})", self.words(most), self.set_by(scope))
+    }
+
+    /// Why a call is refused by it, and when it would not be, unless it always is.
+    fn refusal(self, scope: Scope, most: u64, why: &str, free_at: Option<Time>) -> CallError {
+        let (words, set_by) = (self.words(most), self.set_by(scope));
+        let message = format!("your policy allows {words}{why} ({set_by})");
+        let reason = Reason { rule: "budget", says: message.clone() };
+        let free_at = free_at.map(|time| time.to_string());
+        CallError::new(Kind::Denied, message).with("reasons", vec![reason.to_string()]).with(
+            "limit",
+            json!({ "name": self.key, "allowed": most, "words": words, "set_by": set_by, "free_at": free_at }),
+        )
+    }
 }
 
 /// What a package may spend, and all of them together.
@@ -123,56 +163,55 @@ fn bucket(scope: Scope, id: &str) -> &str {
     if scope == Scope::Package { id } else { "" }
 }
 
-/// The key of the policy that sets a budget.
-fn key(scope: Scope, name: &str) -> String {
-    match scope {
-        Scope::Package => format!("`budget.{name}` of this package in policy.toml"),
-        Scope::Overall => format!("`{name}` of `[budget]` in policy.toml"),
-    }
-}
-
-fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
 /// Why a call comes too soon.
-fn too_soon(scope: Scope, most: u64, wait: Duration) -> String {
-    let key = key(scope, "calls_per_minute");
-    match most {
-        0 => format!("your policy allows no calls a minute ({key})"),
-        _ => format!(
-            "your policy allows {} a minute ({key}); try again in {} s",
-            count(most, "call"),
-            wait.as_secs() + 1
-        ),
+fn too_soon(scope: Scope, most: u64, wait: Duration, now: Time) -> CallError {
+    let limit = CALLS_A_MINUTE;
+    if most == 0 {
+        return limit.refusal(scope, most, "", None);
     }
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    let mut error = limit.refusal(scope, most, "", Some(now.plus(wait)));
+    error.message += &format!("; try again in {} s", wait.as_secs() + 1);
+    error.with("retry_after_ms", wait_ms)
 }
 
 /// Why a call is too much for a day, where it is.
-fn too_much(scope: Scope, budget: Budget, spent: Spent, price: u64) -> Option<String> {
+fn too_much(
+    scope: Scope,
+    budget: Budget,
+    spent: Spent,
+    price: u64,
+    now: Time,
+) -> Option<CallError> {
+    let tomorrow = |most: u64, price: u64| (price <= most).then(|| now.next_day());
     if let Some(most) = budget.calls.filter(|most| spent.calls >= *most) {
-        let (calls, key) = (count(most, "call"), key(scope, "calls_per_day"));
-        return Some(format!("your policy allows {calls} a day, and none is left ({key})"));
+        let free_at = tomorrow(most, 1);
+        return Some(CALLS_A_DAY.refusal(scope, most, ", and none is left", free_at));
     }
     let most = budget.cents.filter(|most| spent.cents.saturating_add(price) > *most)?;
-    let (cents, key) = (count(most, "cent"), key(scope, "cents_per_day"));
     let left = match most.saturating_sub(spent.cents) {
-        0 => "and none is left".to_owned(),
-        1 => format!("of which 1 is left, and the call costs {price}"),
-        left => format!("of which {left} are left, and the call costs {price}"),
+        0 => ", and none is left".to_owned(),
+        1 => format!(", of which 1 is left, and the call costs {price}"),
+        left => format!(", of which {left} are left, and the call costs {price}"),
     };
-    Some(format!("your policy allows {cents} a day, {left} ({key})"))
+    Some(CENTS_A_DAY.refusal(scope, most, &left, tomorrow(most, price)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const BUDGET: Budget = Budget { calls: Some(1), cents: Some(5) };
+
+    fn refusal(calls: u64, cents: u64, price: u64) -> Option<CallError> {
+        let now = Time::parse("2026-02-28T12:00:00.000Z").unwrap();
+        too_much(Scope::Overall, BUDGET, Spent { calls, cents }, price, now)
+    }
+
     #[test]
     fn what_is_left_is_told_as_it_is() {
-        let budget = Budget { calls: Some(1), cents: Some(5) };
         let told = |calls, cents, price| {
-            let told = too_much(Scope::Overall, budget, Spent { calls, cents }, price)?;
+            let told = refusal(calls, cents, price)?.message;
             Some(told.split(" (`").next().unwrap_or_default().to_owned())
         };
         assert_eq!(told(0, 3, 2), None);
@@ -184,5 +223,25 @@ mod tests {
         assert_eq!(told(0, 5, 1).unwrap(), "your policy allows 5 cents a day, and none is left");
         // A free call is free where nothing is left.
         assert_eq!(told(0, 5, 0), None);
+    }
+
+    #[test]
+    fn a_limit_says_when_it_is_free_again_unless_it_never_is() {
+        let limit = |calls, cents, price| refusal(calls, cents, price).unwrap().details;
+        let told = limit(1, 0, 0);
+        let rule = "budget: your policy allows 1 call a day, and none is left (`calls_per_day` of `[budget]` in policy.toml)";
+        assert_eq!(told["reasons"], json!([rule]));
+        assert_eq!(told["limit"]["name"], "calls_per_day");
+        assert_eq!(told["limit"]["free_at"], "2026-03-01T00:00:00.000Z");
+        assert_eq!(limit(0, 4, 2)["limit"]["free_at"], "2026-03-01T00:00:00.000Z");
+        assert_eq!(limit(0, 0, 6)["limit"]["free_at"], json!(null), "it costs too much on any day");
+        let now = Time::default();
+        let paced = too_soon(Scope::Package, 30, Duration::from_millis(1_500), now);
+        assert_eq!(paced.details["limit"]["free_at"], "1970-01-01T00:00:01.500Z");
+        assert_eq!(paced.details["retry_after_ms"], 1_500);
+        let never = too_soon(Scope::Package, 0, Duration::ZERO, now);
+        assert_eq!(never.details["limit"]["free_at"], json!(null));
+        let words = "your policy allows 0 calls a minute (`budget.calls_per_minute` of this package in policy.toml)";
+        assert_eq!(never.message, words);
     }
 }

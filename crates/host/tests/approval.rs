@@ -372,7 +372,7 @@ async fn no_calls_a_minute_are_none() {
     let host = kit::host_with("[budget]\ncalls_per_minute = 0").await;
     let denied = error(&host, &folder.tool("tool.json"), json!({})).await;
     let words =
-        "your policy allows no calls a minute (`calls_per_minute` of `[budget]` in policy.toml)";
+        "your policy allows 0 calls a minute (`calls_per_minute` of `[budget]` in policy.toml)";
     assert_eq!(denied.message, words);
 }
 
@@ -415,4 +415,33 @@ async fn a_shared_secret_is_given_only_where_the_manifest_names_it() {
     assert!(refused.message.contains("`bank.key` is shared between tools"), "{refused}");
     tool.package.inputs.push(manifest::model::Input::secret("bank.key"));
     assert_eq!(result(&host, &tool, json!({"name": "bank.key"})).await, json!(12));
+}
+
+#[tokio::test]
+async fn the_time_in_which_a_passphrase_is_typed_is_not_that_of_the_call() {
+    /// Longer than the call may take.
+    const TYPING: Duration = Duration::from_millis(2_200);
+    let folder = kit::python_tool("import os\ndef run(_): return len(os.environ['KEY'])\n");
+    let path = folder.path().join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    manifest["secrets"] = json!([{ "name": "KEY", "ref": "secret://KEY" }]);
+    std::fs::write(&path, manifest.to_string()).unwrap();
+    let tool = folder.tool("manifest.json");
+    let (home, vault, records) = kit::stores();
+    let secret = |text: &str| vault::Secret::new(text.to_owned()).unwrap();
+    let owner = vault::Owner::Package(tool.package.canonical_id());
+    vault.set(&vault::Place::new(owner, "KEY").unwrap(), &secret("value")).unwrap();
+    vault.set_passphrase(&secret("open sesame")).unwrap();
+    let typed = || {
+        std::thread::sleep(TYPING);
+        vault::Secret::new("open sesame".to_owned()).ok()
+    };
+    let vault = vault::FileVault::open(home.join("vault"), typed).unwrap();
+    let host = kit::host_of(&home, "", vault, records);
+    let call = host::Call { within: Some(Duration::from_secs(2)), ..call_of(&tool, &json!({})) };
+    let began = Instant::now();
+    let made = host.call(&tool, &call, Warmth::Warm).await;
+    assert_eq!(made.reply.unwrap().into_value(), json!(5));
+    let told = began.elapsed().checked_sub(made.took).unwrap();
+    assert!(told >= TYPING, "{told:?} of it are not told, though somebody typed for {TYPING:?}");
 }

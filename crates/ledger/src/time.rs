@@ -50,6 +50,12 @@ impl Time {
         Day(u32::try_from(year * 10_000 + month * 100 + day).expect("years have four digits"))
     }
 
+    /// When the day after it begins.
+    #[must_use]
+    pub fn next_day(self) -> Self {
+        Self::from_unix_millis((self.0 / DAY_MILLIS + 1) * DAY_MILLIS)
+    }
+
     /// Reads `YYYY-MM-DDTHH:MM:SS.mmmZ`, and no other form.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
@@ -153,6 +159,17 @@ mod tests {
             assert_eq!(Time::parse(text), Some(time));
             assert_eq!(time.day().to_string(), day);
             assert_eq!(Day::parse(day), Some(time.day()));
+        }
+    }
+
+    #[test]
+    fn a_day_ends_where_the_next_begins() {
+        for (text, next) in [
+            ("2024-02-28T23:59:59.999Z", "2024-02-29T00:00:00.000Z"),
+            ("2024-02-29T00:00:00.000Z", "2024-03-01T00:00:00.000Z"),
+            ("9999-12-31T12:00:00.000Z", "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(Time::parse(text).unwrap().next_day().to_string(), next);
         }
     }
 

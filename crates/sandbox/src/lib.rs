@@ -58,7 +58,9 @@ mod streams;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub use elsewhere::{Child, Launcher, close_memory, enter_if_launcher};
 #[cfg(target_os = "linux")]
-pub use linux::{Child, Early, Launcher, close_memory, enter_if_launcher, is_in_every_room};
+pub use linux::{
+    Child, Early, Launcher, close_memory, enter_if_launcher, has_output, is_in_every_room,
+};
 #[cfg(target_os = "macos")]
 pub use seatbelt::{Child, Launcher, close_memory, enter_if_launcher};
 
@@ -79,6 +81,12 @@ pub fn is_in_every_room(path: &std::path::Path) -> bool {
 /// The program that runs, to be executed again, also when another was installed in its place since.
 pub fn own_program() -> std::io::Result<std::path::PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
+/// Whether this process was started with a standard output, as far as that can be told here.
+#[cfg(not(target_os = "linux"))]
+pub fn has_output() -> bool {
+    true
 }
 
 /// Whether this process seems to be inside such walls itself, where it can build none. Only root could

@@ -19,6 +19,11 @@ use crate::printer::{Printer, line};
 /// How often to look for more.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// What is said of a record that is no call; `verify` and the record itself have all of it.
+const TORN: &str =
+    "(no call) a line that was left half written was put aside; `haft audit verify` says where";
+const MENDED: &str = "(no call) the log did not end as it was signed, so records before this one may be missing or changed; `haft audit verify` says how";
+
 /// What a record may say of a call: how it went, or what was decided about it.
 const OUTCOMES: [&str; 19] = [
     "ok",
@@ -232,9 +237,8 @@ fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Fail
         Kind::Call | Kind::Begin | Kind::End => {
             format!("{seq} {ts} {surface} {package} {action} {}", went(record))
         }
-        Kind::Torn | Kind::Mended => {
-            format!("{seq} {ts} {}", record.note.as_deref().unwrap_or_default())
-        }
+        Kind::Torn => format!("{seq} {ts} {TORN}"),
+        Kind::Mended => format!("{seq} {ts} {MENDED}"),
     };
     printer.result(&(line(&words) + "\n"))
 }

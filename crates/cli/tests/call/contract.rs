@@ -250,3 +250,70 @@ fn what_haft_keeps_is_given_to_no_tool() {
     assert!(!ran.stdout.contains("not for you"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("vault"), "{}", ran.stdout);
 }
+
+#[test]
+fn a_result_that_nobody_would_get_is_an_error_before_anything_is_run() {
+    let desk = Desk::new();
+    let tool = desk.script("echo '{}'");
+    let haft = assert_cmd::cargo::cargo_bin("haft");
+    let run = |arguments: &str| {
+        let home = desk.path("home");
+        let line = format!("exec '{}' --home '{}' {arguments}", haft.display(), home.display());
+        let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let words = "error: standard output is closed, and the result goes there\nhint: `> FILE` keeps it, `> /dev/null` does without\n";
+    for flags in ["", "--json", "--explain"] {
+        let (code, told) = run(&format!("call --from '{tool}' run {flags} >&-"));
+        assert_eq!((code, &*told), (6, words), "{flags}");
+    }
+    assert!(!desk.path("home/audit").exists(), "nothing was run");
+    for kept in ["> /dev/null", "<> /dev/null >&0", "| head -c 0"] {
+        let (code, told) = run(&format!("call --from '{tool}' run {kept}"));
+        assert_eq!((code, &*told), (0, ""), "{kept}");
+    }
+    assert_eq!(run("audit >&-"), (6, words.to_owned()));
+}
+
+/// A server whose tool answers with a picture.
+fn picture(desk: &Desk) -> String {
+    let example = repository().join("examples/install-manifest/dice-server");
+    let server = std::fs::read_to_string(example.join("dice_server.py")).unwrap();
+    let (from, to) = (
+        r#"[{"type": "text", "text": json.dumps(result)}]"#,
+        r#"[{"type": "image", "data": "AAECGw==", "mimeType": "image/png"}]"#,
+    );
+    assert!(server.contains(from), "{server}");
+    let server = server.replace(from, to).replace(r#""structuredContent": result,"#, "");
+    let server = server.replace(r#""outputSchema""#, r#""_meta""#);
+    desk.write("picture/dice_server.py", &server);
+    let manifest = std::fs::read_to_string(example.join("manifest.json")).unwrap();
+    desk.write("picture/manifest.json", &manifest)
+}
+
+#[test]
+fn bytes_that_no_terminal_shows_are_kept_in_a_file() {
+    let desk = Desk::new();
+    let tool = picture(&desk);
+    let here = desk.path("here");
+    std::fs::create_dir(&here).unwrap();
+    let mut command = std::process::Command::new("python3");
+    command.arg(repository().join("crates/cli/tests/terminal.py")).arg("--");
+    command.arg(assert_cmd::cargo::cargo_bin("haft")).arg("--home").arg(desk.path("home"));
+    command.args(["call", "--from", &tool, "roll"]).current_dir(&here);
+    let output = command.output().unwrap();
+    let screen = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{screen}");
+    let [name] = &super::common::names(&here)[..] else { panic!("{screen}") };
+    let id = name.strip_prefix("result-").and_then(|rest| rest.strip_suffix(".bin"));
+    assert!(id.is_some(), "{name}");
+    let words = format!("the result is 4 bytes of image/png, kept in `{name}`");
+    assert!(screen.contains(&words) && !screen.contains('\u{1b}'), "{screen}");
+    assert_eq!(std::fs::read(here.join(name)).unwrap(), [0, 1, 2, 0x1b]);
+    // Anywhere else they are the result.
+    let all = ["--home", desk.path("home").to_str().unwrap(), "call", "--from", &tool, "roll"]
+        .map(str::to_owned);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    assert_eq!(run_in(&here, &all, None).stdout.as_bytes(), [0, 1, 2, 0x1b]);
+    assert_eq!(super::common::names(&here).len(), 1);
+}

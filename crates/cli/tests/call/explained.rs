@@ -148,3 +148,96 @@ fn a_refusal_is_explained_with_the_rule_that_made_it() {
         assert!(!texts(&told["hints"]).is_empty(), "{told}");
     }
 }
+
+#[test]
+fn only_what_a_tool_would_get_is_in_its_environment() {
+    let desk = Desk::new();
+    let env = json!([
+        {"name": "NEEDED", "prompt": "x", "secret": true, "required": true},
+        {"name": "OPTIONAL", "prompt": "x", "secret": true, "required": false},
+        {"name": "PLAIN", "prompt": "x", "secret": false, "required": false},
+    ]);
+    let tool = desk.install_manifest("env\n", "text", &env);
+    let names = || {
+        let told = plan(&desk, &[&tool, "show"]);
+        let names = texts(&told["walls"]["environment"]).into_iter().map(str::to_owned);
+        let own = names.filter(|name| ["NEEDED", "OPTIONAL", "PLAIN"].contains(&&**name));
+        own.collect::<Vec<_>>()
+    };
+    assert_eq!(names(), ["NEEDED"]);
+    for name in ["NEEDED", "OPTIONAL"] {
+        let set = ["secret", "set", "install-manifest:demo-tool", name];
+        assert_eq!(desk.run_with(&set, Some(b"value")).code, 0);
+    }
+    assert_eq!(names(), ["NEEDED", "OPTIONAL"]);
+    let said = desk.call(&[&tool, "show"]).stdout;
+    assert!(said.contains("\nOPTIONAL=") && !said.contains("PLAIN="), "{said}");
+}
+
+#[test]
+fn a_secret_that_would_be_told_in_plain_is_explained_as_a_refusal() {
+    let desk = Desk::new();
+    let manifest = std::fs::read_to_string(with_account(&desk)).unwrap();
+    let manifest = manifest
+        .replace("https://example.com/", "http://example.com/")
+        .replace("oauth2", "bearer")
+        .replace(r#""A_TOKEN_URL","A_CLIENT_ID","A_CLIENT_SECRET""#, r#""A_TOKEN""#);
+    let tool = desk.write("plain/manifest.json", &manifest);
+    let words = "a secret is not sent to `example.com` over plain `http`, only over `https`";
+    let refused = |told: &Value| {
+        let because = (&told["decision"], &told["because"]);
+        assert_eq!(because, (&json!("denied"), &json!(words)), "{told}");
+        let reason = format!("secrets: {words}");
+        assert!(texts(&told["reasons"]).contains(&&*reason), "{told}");
+        assert_eq!(told["url"], "http://example.com/", "{told}");
+    };
+    // Also before it is there.
+    refused(&plan(&desk, &[&tool]));
+    let set = ["secret", "set", "mcpkg:demo.account", "A_TOKEN"];
+    assert_eq!(desk.run_with(&set, Some(b"value")).code, 0);
+    refused(&plan(&desk, &[&tool]));
+    let ran = desk.call(&[&tool, "--json"]);
+    let made = ran.json();
+    assert_eq!((ran.code, &made["attempts"]), (4, &json!(0)), "{made}");
+    assert_eq!(made["error"]["message"], words);
+}
+
+#[test]
+fn a_vault_server_that_nobody_named_is_told_with_the_setting_before_and_in_the_call() {
+    let desk = Desk::new();
+    desk.write("home/policy.toml", "[secrets]\nreferences = [\"vault://kv/a#b\"]\n");
+    let secrets = json!([{"name": "TOKEN", "ref": "vault://kv/a#b"}]);
+    let tool = desk.capability(&shell("true"), "none", &secrets);
+    let words = "`vault://kv/a#b` is not to be had: your policy has no [secrets] vault_address";
+    let hint = "`vault_address = \"https://HOST:PORT\"` below `[secrets]` in policy.toml says where your Vault server is";
+    let told = plan(&desk, &[&tool]);
+    assert_eq!((&told["secrets"], &told["hints"]), (&json!(words), &json!([hint])), "{told}");
+    let ran = desk.call(&[&tool]);
+    assert_eq!((ran.code, ran.stderr), (6, format!("error: {words}\nhint: {hint}\n")));
+}
+
+#[test]
+fn what_is_only_explained_puts_nothing_into_the_home() {
+    let desk = Desk::new();
+    for (tool, input, is_packed) in [
+        ("examples/capability/greet", r#"{"name":"Ann"}"#, false),
+        ("examples/jumith/dice.bundle.json", "{}", true),
+    ] {
+        let told = plan(&desk, &[tool, input]);
+        assert_eq!(told["decision"], "allowed", "{told}");
+        assert!(!desk.path("home").exists(), "{tool}");
+        let read = &told["walls"]["read"][0];
+        let is_there = std::path::Path::new(read.as_str().unwrap()).exists();
+        assert_eq!(is_there, !is_packed, "what was unpacked is gone: {read}");
+    }
+    // Also where nobody reads it.
+    let (haft, folder) = (assert_cmd::cargo::cargo_bin("haft"), desk.path("temporary"));
+    std::fs::create_dir(&folder).unwrap();
+    let line = "\"$0\" call --from examples/jumith/dice.bundle.json --explain | head -c 0";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", line]).arg(haft).current_dir(super::common::repository());
+    command.env("HAFT_HOME", desk.path("home")).env("TMPDIR", &folder);
+    let output = command.output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(super::common::names(&folder), [""; 0]);
+}

@@ -53,9 +53,19 @@ fn a_plan_says_what_may_still_keep_the_call_from_being_made() {
     }
     let ran = desk.call(&[&tool]);
     let words = "your policy allows 3 calls a day, and none is left (`budget.calls_per_day` of this package in policy.toml)";
-    assert_eq!((ran.code, &*ran.stderr), (4, &*format!("error: {words}\n")));
+    let told = ran.stderr.strip_prefix(&format!("error: {words}\nhint: ")).unwrap();
+    let set = "`budget.calls_per_day` of this package in policy.toml sets the limit; the next call fits in at ";
+    let free = told.strip_prefix(set).unwrap();
+    assert!(ran.code == 4 && free.ends_with("T00:00:00Z\n"), "{told}");
     let plan = desk.result(&[&tool, "--explain", "--json"]);
     assert_eq!((&plan["decision"], &plan["because"]), (&json!("denied"), &json!(words)));
+    let rule = json!(format!("budget: {words}"));
+    assert!(plan["reasons"].as_array().unwrap().contains(&rule), "{plan}");
+    assert!(plan["hints"][0].as_str().unwrap().starts_with(set), "{plan}");
+    let error = &desk.call(&[&tool, "--json"]).json()["error"];
+    assert_eq!(error["details"]["reasons"], json!([rule]), "{error}");
+    let limit = &error["details"]["limit"];
+    assert_eq!((&limit["name"], &limit["allowed"]), (&json!("calls_per_day"), &json!(3)));
     let plan = desk.result(&["examples/jumith/dice.bundle.json", "--explain", "--json"]);
     assert!(plan["hooks"].as_str().unwrap().contains("requiresApproval"), "{plan}");
 }

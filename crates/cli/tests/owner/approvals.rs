@@ -173,3 +173,22 @@ fn a_pattern_that_says_something_twice_is_refused() {
     }
     assert_eq!(desk.done(&["approve", "rules"]).stdout, "");
 }
+
+#[test]
+fn an_answer_that_is_none_is_asked_for_again_and_is_a_no_in_the_end() {
+    let desk = Desk::new();
+    let manifest = desk.capability("cat", &closed(), &json!([]));
+    desk.write("home/policy.toml", "[package.\"demo.tool\"]\napproval = \"ask\"\n");
+    let call = ["call", "--from", &manifest, "demo.tool", "{}"];
+    let (code, screen) = at_terminal(&desk, &["maybe", "ok?", "YES"], &call);
+    assert_eq!(code, Some(0), "{screen}");
+    let again = "`maybe` is no answer that is taken. [y: once, a: always";
+    assert!(screen.contains(again) && screen.matches("Allow it?").count() == 1, "{screen}");
+    let (code, screen) = at_terminal(&desk, &["maybe", "perhaps", "\u{9b}2J"], &call);
+    assert_eq!(code, Some(4), "{screen}");
+    assert!(screen.contains("is no answer that is taken. Taken as no."), "{screen}");
+    assert_eq!(screen.matches(" [y: once").count(), 3, "{screen}");
+    // No answer is one.
+    let (code, screen) = at_terminal(&desk, &[""], &call);
+    assert!(code == Some(4) && !screen.contains("no answer"), "{screen}");
+}

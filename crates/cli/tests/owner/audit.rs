@@ -190,3 +190,32 @@ fn what_is_missing_of_a_log_is_told_with_what_to_do() {
         assert_eq!(verify().code, 0, "{name} is back");
     }
 }
+
+#[test]
+fn what_is_noted_of_the_log_itself_is_no_call_and_told_in_plain_words() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    assert_eq!(desk.call(&manifest).code, 0);
+    let head = desk.home().join("audit/head");
+    let before = std::fs::read(&head).unwrap();
+    assert_eq!(desk.call(&manifest).code, 0);
+    // A head of before, and half a line.
+    std::fs::write(&head, before).unwrap();
+    let mut text = std::fs::read_to_string(desk.log()).unwrap();
+    text.push_str("{\"seq\":");
+    std::fs::write(desk.log(), text).unwrap();
+    assert_eq!(desk.call(&manifest).code, 0);
+    let shown = desk.done(&["audit"]).stdout;
+    let notes: Vec<_> = shown.lines().filter(|line| line.contains(" (no call) ")).collect();
+    let [torn, mended] = notes[..] else { panic!("{shown}") };
+    assert!(torn.contains("a line that was left half written was put aside; "), "{torn}");
+    assert!(mended.contains("the log did not end as it was signed, so records "), "{mended}");
+    let is_hash = |word: &str| word.bytes().filter(u8::is_ascii_hexdigit).count() > 32;
+    assert!(!shown.split(' ').any(is_hash), "{shown}");
+    // Where it says that all of it is told, it is.
+    let told = desk.run(&["audit", "verify"], None).stdout;
+    assert!(told.contains("the log did not fit its head: the head names record"), "{told}");
+    assert!(told.contains("a line was left half written: 7 bytes"), "{told}");
+    let records = desk.done(&["--json", "audit"]).stdout;
+    assert!(records.lines().any(|line| line.contains("\"kind\":\"mended\"")), "{records}");
+}

@@ -10,6 +10,7 @@ mod approvals;
 mod audit;
 mod beginnings;
 mod grants;
+mod homes;
 mod policy;
 mod presence;
 mod programs;

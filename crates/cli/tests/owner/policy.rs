@@ -60,8 +60,12 @@ fn a_budget_is_used_up() {
     assert_eq!(desk.call(&manifest).code, 0);
     let refused = desk.call(&manifest);
     assert!(refused.stderr.contains("your policy allows 1 call a minute ("), "{}", refused.stderr);
+    let hint = "hint: `calls_per_minute` of `[budget]` in policy.toml sets the limit; the next call fits in at 2";
+    assert!(refused.stderr.contains(hint), "{}", refused.stderr);
     let explained = desk.done(&["--json", "call", "--from", &manifest, "--explain"]).json();
     assert_eq!(explained["decision"], "denied");
+    let rule = explained["reasons"].as_array().unwrap().last().unwrap().as_str().unwrap();
+    assert!(rule.starts_with("budget: your policy allows 1 call a minute ("), "{rule}");
     let left = "1 call a minute, 0 left (`calls_per_minute` of `[budget]` in policy.toml)";
     assert_eq!(explained["budget"], json!([left]));
 }

@@ -87,3 +87,25 @@ fn what_a_package_says_is_known_from_its_first_call_on_and_binds_nothing() {
     assert!(told.contains(&words), "{told}");
     assert!(!desk.done(&["approve", "always", id, "count"]).stderr.contains("warning"));
 }
+
+#[test]
+fn a_secret_that_only_the_hook_of_a_tool_knows_is_no_misspelt_one() {
+    let desk = Desk::new();
+    let (id, from) = ("jumith:tool:demo.hook", desk.write("hook/tool.json", HOOKED));
+    desk.write(
+        "hook/index.mjs",
+        "export const tool = { requiredSecrets: () => ['OTHER'], execute: () => ({}) };\n",
+    );
+    let set = |name: &str| desk.run(&["secret", "set", id, name], Some(b"value")).stderr;
+    assert_eq!(desk.run(&["call", "--from", &from], None).code, 2, "it needs both");
+    set("DECLARED");
+    set("OTHER");
+    desk.done(&["call", "--from", &from]);
+    assert_eq!(set("OTHER"), format!("Kept `OTHER` of `{id}`\n"));
+    let near = format!("warning: {id} declares no secret `DECLARD`; did you mean `DECLARED`?");
+    assert!(set("DECLARD").contains(&near));
+}
+
+const HOOKED: &str = r#"{"id": "tool:demo.hook", "name": "demo.hook", "version": "1.0.0",
+    "summary": "A test", "description": "A test", "tags": [], "provider": "tests",
+    "requiredSecrets": ["DECLARED"], "entry": {"runtime": "node", "main": "index.mjs"}}"#;

@@ -9,7 +9,7 @@ use super::{Host, check_verdict};
 use crate::call::{Call, Tool};
 use crate::consider::Considered;
 use crate::endpoint;
-use crate::error::{CallError, Kind};
+use crate::error::CallError;
 use crate::plan::outlook::Outlook;
 use crate::plan::{self, Plan, Way};
 use crate::run::engine::check_image;
@@ -28,29 +28,31 @@ impl Host {
         let prepared = self.prepare(tool, call)?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
         let budget = self.records.left(tool, &self.settings.policy).await?;
+        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
+        let (variables, no_secrets) = match collector.collect(&decision.allowance, &[]).await {
+            Ok(variables) => (variables, None),
+            Err(error) => (secrets::stand_ins(&tool.package), Some(error)),
+        };
+        let asked = self.asked(tool, call, &prepared, decision, &variables);
+        let given = secrets::without_unset(&tool.package, &variables);
+        // What a manifest calls optional, a request may not be made without.
+        let mut plan = plan::sketch(&plan::Asked { variables: &given, ..asked.clone() })
+            .or_else(|_| plan::sketch(&asked))?;
+        let (decision, entry) = (&plan.decision, &prepared.implementation.entry);
         let refused = self
             .check_place(tool, &known)
-            .and_then(|()| check_verdict(&decision, tool))
+            .and_then(|()| check_verdict(decision, tool))
             .and_then(|()| {
                 endpoint::check(&tool.package, prepared.implementation, &decision.allowance)
             })
-            .and_then(|()| match &budget.refusal {
-                Some(words) => Err(CallError::new(Kind::Denied, words.as_str())),
-                None => Ok(()),
-            })
+            .and_then(|()| budget.refusal.clone().map_or(Ok(()), Err))
+            .and_then(|()| plan.check_private())
             .err();
-        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
-        let collected = collector.collect(&decision.allowance, &[]).await;
-        let no_secrets = collected.as_ref().err().map(ToString::to_string);
-        let variables = collected.unwrap_or_default();
-        let asked = self.asked(tool, call, &prepared, decision, &variables);
-        let mut plan = plan::make(&asked)?;
-        let entry = &prepared.implementation.entry;
         plan.outlook = Some(Outlook {
             level: self.level(),
             budget,
             refused,
-            missing: missing(&asked),
+            missing: if no_secrets.is_none() { missing(&asked) } else { Vec::new() },
             no_secrets,
             has_hooks: matches!(entry, Entry::NodeModule { .. }),
             no_image: no_image(&plan).await,

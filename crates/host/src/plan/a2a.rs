@@ -27,6 +27,11 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    /// Refuses it where a secret would be told in plain.
+    pub(super) fn check_private(&self) -> Result<(), CallError> {
+        if self.secret.is_some() { check_private(&self.endpoint) } else { Ok(()) }
+    }
+
     /// The message as one JSON value, for people and programs.
     pub(super) fn to_value(&self, allowance: &Allowance) -> Value {
         let hosts: Vec<_> = self.rules.iter().map(ToString::to_string).collect();
@@ -51,9 +56,6 @@ impl Asked<'_> {
         let endpoint =
             url.ok_or_else(|| unavailable(&format!("`{endpoint}` is no address of an agent")))?;
         let secret = self.only_secret()?;
-        if secret.is_some() {
-            check_private(&endpoint)?;
-        }
         Ok(Agent {
             endpoint,
             input: self.input.arguments.value().as_object().cloned().unwrap_or_default(),

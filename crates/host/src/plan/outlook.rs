@@ -17,7 +17,7 @@ pub(crate) struct Outlook {
     /// What the tool needs and is not there, as it is told.
     pub(crate) missing: Vec<Value>,
     /// Why its secrets cannot be had, where they cannot.
-    pub(crate) no_secrets: Option<String>,
+    pub(crate) no_secrets: Option<CallError>,
     /// Whether the tool is asked for its own word first.
     pub(crate) has_hooks: bool,
     /// Why an engine cannot run its image, where it cannot.
@@ -31,7 +31,7 @@ impl Outlook {
         told.insert("budget".into(), self.budget.limits.as_slice().into());
         told.insert("missing".into(), self.missing.as_slice().into());
         let words = [
-            ("secrets", self.no_secrets.clone()),
+            ("secrets", self.no_secrets.as_ref().map(ToString::to_string)),
             ("hooks", self.has_hooks.then(|| HOOKS.to_owned())),
             ("image_missing", self.no_image.clone()),
         ];

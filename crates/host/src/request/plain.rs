@@ -1,6 +1,7 @@
 //! Secrets are told to nobody in plain, except on this machine.
 
 use egress::http::{Url, is_here};
+use policy::Reason;
 
 use crate::error::{CallError, Kind};
 
@@ -12,7 +13,8 @@ pub(crate) fn check_private(url: &Url) -> Result<(), CallError> {
     }
     let host = url.host_str().unwrap_or_default();
     let message = format!("a secret is not sent to `{host}` over plain `http`, only over `https`");
-    Err(CallError::new(Kind::Denied, message))
+    let reason = Reason { rule: "secrets", says: message.clone() }.to_string();
+    Err(CallError::new(Kind::Denied, message).with("reasons", vec![reason]))
 }
 
 #[cfg(test)]

@@ -102,6 +102,12 @@ pub(super) fn unnamed(reference: &str, list: &str, value: &str) -> CallError {
         .with("value", value)
 }
 
+/// Nobody said where the Vault server is.
+pub(super) fn no_server() -> CallError {
+    CallError::new(Kind::Unavailable, "your policy has no [secrets] vault_address")
+        .with("setting", "vault_address")
+}
+
 /// The same, of a file that would have to be granted.
 pub(super) fn ungranted(reference: &str, path: &Path) -> CallError {
     refused(reference, "the file was not granted for reading").with("read", told(path))

@@ -261,6 +261,9 @@ async fn an_image_that_the_engine_does_not_have_is_not_fetched() {
         (&refused.details["image"], &refused.details["engine"]),
         (&json!(name), &json!("podman"))
     );
+    // Nothing was tried: it would have had nothing to run.
+    let made = host.call(&tool, &call_of(&tool, &json!({})), Warmth::Warm).await;
+    assert_eq!((made.reply.unwrap_err().kind, made.attempts), (Kind::Unavailable, 0));
     // A plan says so before.
     let plan = host.plan(&tool, &call_of(&tool, &json!({}))).await.unwrap().to_value();
     assert_eq!(plan["image"], json!({"reference": name, "from": "the images of podman"}));

@@ -137,6 +137,13 @@ pub async fn set_grants(records: &Records, package: &str, grants: &policy::Grant
 
 /// A host with a home and a policy.
 pub async fn host_in(home: &Path, policy: &str) -> Host {
+    let vault = vault::FileVault::open(home.join("vault"), || None).unwrap();
+    let records = Records::open(home).await.unwrap();
+    host_of(home, policy, vault, Arc::new(records))
+}
+
+/// A host with a home, a policy, and what is kept.
+pub fn host_of(home: &Path, policy: &str, vault: vault::FileVault, records: Arc<Records>) -> Host {
     let launcher =
         sandbox::Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap();
     host::judge::set_program(env!("CARGO_BIN_EXE_host-launcher").into());
@@ -147,9 +154,7 @@ pub async fn host_in(home: &Path, policy: &str) -> Host {
         search_path: "/usr/local/bin:/usr/bin:/bin".into(),
         environment: Vec::new(),
     };
-    let vault = vault::FileVault::open(home.join("vault"), || None).unwrap();
-    let records = Records::open(home).await.unwrap();
-    Host::new(settings, launcher, Arc::new(vault), Arc::new(records))
+    Host::new(settings, launcher, Arc::new(vault), records)
 }
 
 pub async fn host() -> Host {

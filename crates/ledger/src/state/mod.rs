@@ -59,21 +59,8 @@ pub struct Mark([Option<(u64, SystemTime)>; 2]);
 impl State {
     /// Opens a database; it is made when there is none.
     pub async fn open(path: &Path) -> Result<Self, StateError> {
-        make_private(path)
-            .map_err(|source| StateError::Open { path: path.to_owned(), source: source.into() })?;
-        // The journal of WAL outlives a process that is killed; that it outlives a power cut too
-        // is not worth a wait for the disk at every call.
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .busy_timeout(PATIENCE)
-            .foreign_keys(false)
-            .synchronous(SqliteSynchronous::Normal)
-            // What is left of a long journal once it was emptied.
-            .pragma("journal_size_limit", LONG_JOURNAL.to_string())
-            .disable_statement_logging();
-        let opened = options.connect().await;
-        let mut connection = opened.map_err(|error| StateError::opening(path, error))?;
-        schema::bring_up(&mut connection, path).await?;
+        make_private(path).map_err(unopened(path))?;
+        let mut connection = connect(path, options().filename(path)).await?;
         // Whoever comes first reads the whole journal, and many that come alone never empty it: what one of them has
         // carried over to the database is not known to the next. So it is done here, and the next change starts anew.
         if std::fs::metadata(journal(path)).is_ok_and(|found| found.len() > LONG_JOURNAL) {
@@ -81,6 +68,25 @@ impl State {
             let emptied = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut connection);
             let _ = emptied.await;
         }
+        Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
+    }
+
+    /// Opens a database to look at it: nothing is made, and it need not be one that can be written. Where there is
+    /// none, it is an empty one that nobody keeps.
+    pub async fn look(path: &Path) -> Result<Self, StateError> {
+        let connection = if path.try_exists().map_err(unopened(path))? {
+            match Self::open(path).await {
+                // A folder that can only be read has no room for a journal; where there is none, nobody writes.
+                Err(error)
+                    if error.kind() == StateErrorKind::Unavailable && !journal(path).exists() =>
+                {
+                    connect(path, options().filename(path).read_only(true).immutable(true)).await?
+                }
+                opened => return opened,
+            }
+        } else {
+            connect(path, options().in_memory(true)).await?
+        };
         Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
     }
 
@@ -126,6 +132,34 @@ impl State {
     fn failed(&self, doing: &'static str, error: sqlx::Error) -> StateError {
         StateError::query(&self.path, doing, error)
     }
+}
+
+fn options() -> SqliteConnectOptions {
+    // The journal of WAL outlives a process that is killed; that it outlives a power cut too
+    // is not worth a wait for the disk at every call.
+    SqliteConnectOptions::new()
+        .busy_timeout(PATIENCE)
+        .foreign_keys(false)
+        .synchronous(SqliteSynchronous::Normal)
+        // What is left of a long journal once it was emptied.
+        .pragma("journal_size_limit", LONG_JOURNAL.to_string())
+        .disable_statement_logging()
+}
+
+/// A connection to a database with all its tables.
+async fn connect(
+    path: &Path,
+    options: SqliteConnectOptions,
+) -> Result<SqliteConnection, StateError> {
+    let opened = options.connect().await;
+    let mut connection = opened.map_err(|error| StateError::opening(path, error))?;
+    schema::bring_up(&mut connection, path).await?;
+    Ok(connection)
+}
+
+/// What to say of a file that the system does not open.
+fn unopened(path: &Path) -> impl FnOnce(std::io::Error) -> StateError {
+    move |source| StateError::Open { path: path.to_owned(), source: source.into() }
 }
 
 /// Where the journal of a database is.

@@ -133,3 +133,19 @@ fn a_folder_that_is_not_there_is_told() {
         assert!(std::error::Error::source(&error).is_some());
     });
 }
+
+#[test]
+fn who_only_looks_makes_nothing() {
+    block_on(async {
+        let home = Home::new();
+        let state = State::look(&home.path()).await.unwrap();
+        assert!(state.metrics(None).await.unwrap().is_empty());
+        assert!(!home.path().exists());
+        let home = filled().await;
+        let state = State::look(&home.path()).await.unwrap();
+        assert_eq!(state.metrics(None).await.unwrap().len(), 200);
+        fs::write(home.path(), "no database, and not empty").unwrap();
+        let error = State::look(&home.path()).await.unwrap_err();
+        assert_eq!(error.kind(), StateErrorKind::Broken, "{error}");
+    });
+}

@@ -24,6 +24,7 @@ mod launch;
 mod limits;
 mod mounts;
 mod names;
+mod opened;
 mod order;
 mod pipe;
 mod porter;
@@ -40,6 +41,7 @@ pub use child::Child;
 pub use early::Early;
 pub use furniture::is_in_every_room;
 pub use host::Launcher;
+pub use opened::has_output;
 
 use rustix::process::DumpableBehavior;
 

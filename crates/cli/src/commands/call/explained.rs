@@ -29,7 +29,7 @@ pub(crate) fn explain(
     json_wanted: bool,
     printer: Printer,
 ) -> Result<Exit, Unmade> {
-    let Ready { runtime, host, mut found } = Ready::new(wanted, home, ask, printer)?;
+    let Ready { runtime, host, mut found } = Ready::to_look(wanted, home, ask, printer)?;
     let is_known = found.tools.iter().any(|tool| has(tool, wanted.name()));
     if !is_known && (wanted.name().is_some() || found.tools.len() == 1) {
         // Whether a server can be asked at all is told as for any tool of it.
@@ -55,9 +55,11 @@ pub(crate) fn explain(
     if !is_known {
         document["unasked"] = UNASKED.into();
     }
-    if let Some(error) = plan.refusal() {
-        let told = failed(error, &Blocked::of(error), tool, &wanted.from);
-        document["hints"] = told.hints.into();
+    let errors: Vec<_> = plan.refusal().into_iter().chain(plan.no_secrets()).collect();
+    if !errors.is_empty() {
+        let hints =
+            |error: &&CallError| failed(error, &Blocked::of(error), tool, &wanted.from).hints;
+        document["hints"] = errors.iter().flat_map(hints).collect();
     }
     if !plan.unseen.is_empty() {
         let words = plan.unseen.iter().map(|one| blocked_words(one, tool));
@@ -67,6 +69,8 @@ pub(crate) fn explain(
     for one in document["missing"].as_array_mut().into_iter().flatten() {
         one["hint"] = values::missing(one, &package).into();
     }
+    // Who stops reading ends us, and nobody would take away what was unpacked.
+    drop(found);
     if json_wanted {
         printer.json(&document)?;
         return Ok(Exit::Done);

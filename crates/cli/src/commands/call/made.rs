@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::{Call, CancellationToken, Host, Output, Said, Settings, Warmth};
+use host::{Call, CancellationToken, Host, Output, Records, Said, Settings, Warmth};
 use manifest::model::OutputFormat;
 use policy::Surface;
 use tokio::runtime::Runtime;
@@ -19,8 +19,8 @@ use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::policy_file::NO_POLICY;
-use crate::printer::{Printer, line};
-use crate::progress::{Records, Watcher};
+use crate::printer::{Printer, check_output, line};
+use crate::progress::{self, Watcher};
 use crate::tools::{self, Found};
 use crate::{interrupt, owner, walls};
 
@@ -34,6 +34,8 @@ pub(super) fn make(
     json_wanted: bool,
     printer: Printer,
 ) -> Result<Exit, Unmade> {
+    // What a call does cannot be undone, and its result would be gone.
+    check_output()?;
     let Ready { runtime, host, mut found } = Ready::new(&args.wanted, home, ask, printer)
         .inspect_err(|failure| note_refusal(failure, &args.wanted, home, printer))?;
     let began = Instant::now();
@@ -53,12 +55,12 @@ pub(super) fn make(
     let asked_for = began.elapsed().saturating_sub(typed);
     let (tool, action) = choose(&found, args.wanted.name(), &unasked)?;
     let records = match (json_wanted, std::io::stdout().is_terminal()) {
-        (true, _) => Records::Nowhere,
-        (false, true) => Records::Terminal,
-        (false, false) => Records::Output,
+        (true, _) => progress::Records::Nowhere,
+        (false, true) => progress::Records::Terminal,
+        (false, false) => progress::Records::Output,
     };
     let format = tool.action(&action).and_then(|action| action.output_format);
-    if records == Records::Terminal && format == Some(OutputFormat::Binary) {
+    if records == progress::Records::Terminal && format == Some(OutputFormat::Binary) {
         let message =
             format!("the result of `{}` is binary, and no terminal shows it", line(&action));
         return Err(Failure::invalid(message).hint("send it to a file: > FILE").into());
@@ -77,7 +79,7 @@ pub(super) fn make(
     runtime.block_on(host.settle());
     interrupt::nothing_runs();
     if let Err(error) = runtime.block_on(host.records().settle()) {
-        made.unwritten.push(error.to_string());
+        made.unwritten.push(host::records::whole(&error));
     }
     // Where that is why it was not made, its error says so.
     if made.reply.as_ref().is_err_and(|error| error.details["unwritten"] == true) {
@@ -92,7 +94,7 @@ pub(super) fn make(
         runtime.shutdown_background();
         if json_wanted {
             made.took += asked_for;
-            in_json(made, approver.take_failure(), tool, &args.wanted.from, printer)?;
+            in_json(made, approver.take_failure(), tool, &args.wanted.from, home, printer)?;
         }
         interrupt::restore_terminal();
         printer.note(CANCELLED);
@@ -100,7 +102,7 @@ pub(super) fn make(
     }
     if json_wanted {
         made.took += asked_for;
-        return Ok(in_json(made, approver.take_failure(), tool, &args.wanted.from, printer)?);
+        return Ok(in_json(made, approver.take_failure(), tool, &args.wanted.from, home, printer)?);
     }
     if let Some(failure) = approver.take_failure() {
         return Err(failure.into());
@@ -145,19 +147,41 @@ pub(super) struct Ready {
 }
 
 impl Ready {
+    /// For a call that is made.
     pub(super) fn new(
         wanted: &Wanted,
         home: &Home,
         ask: Ask,
         printer: Printer,
     ) -> Result<Self, Failure> {
+        let find = |loading: Loading<'_>| tools::at(&wanted.from, loading, home, printer);
+        Self::with(wanted, home, ask, find, owner::records)
+    }
+
+    /// For a call that is only looked at: nothing is put into the home.
+    pub(super) fn to_look(
+        wanted: &Wanted,
+        home: &Home,
+        ask: Ask,
+        printer: Printer,
+    ) -> Result<Self, Failure> {
+        let find = |loading: Loading<'_>| tools::to_look(&wanted.from, loading, printer);
+        Self::with(wanted, home, ask, find, owner::records_to_look)
+    }
+
+    fn with(
+        wanted: &Wanted,
+        home: &Home,
+        ask: Ask,
+        find: impl FnOnce(Loading<'_>) -> Result<Found, Failure>,
+        records: fn(&Home, &Runtime) -> Result<Arc<Records>, Failure>,
+    ) -> Result<Self, Failure> {
         wanted.check_order()?;
         let launcher = walls::launcher()?;
-        let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
-        let found = tools::at(&wanted.from, loading, home, printer)?;
+        let found = find(Loading { dialect: wanted.dialect, id: wanted.id.as_deref() })?;
         let settings = settings(home)?;
         let runtime = owner::runtime()?;
-        let records = owner::records(home, &runtime)?;
+        let records = records(home, &runtime)?;
         let vault = owner::vault(home, ask)?;
         // What is committed is kept; to close the database as well would take longer than the call.
         std::mem::forget(Arc::clone(&records));

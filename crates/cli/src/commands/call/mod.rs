@@ -56,7 +56,8 @@ pub(crate) fn run(
     };
     match made {
         Ok(exit) => Ok(exit),
-        Err(unmade) if json_wanted => {
+        Err(mut unmade) if json_wanted => {
+            unmade.failure = home.place(unmade.failure);
             let exit = unmade.failure.exit;
             printer.json(&told::document(Err(unmade.to_value()), began.elapsed(), 0, None, &[]))?;
             Ok(exit)

@@ -1,17 +1,19 @@
 //! What is told of a call: the result, or why there is none.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use host::{Blocked, CallError, Kind, Made, Output, Tool};
+use ledger::Time;
 use serde_json::{Value, json};
 
 use super::blocked::{blocked_words, is_about_network, relative_words};
 use super::values;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
 use crate::printer::{Printer, escaped, json_escaped, line};
-use crate::shell;
+use crate::{shell, time};
 
 /// Why no call was made. Programs are told the error of the host where there is one.
 pub(crate) struct Unmade {
@@ -113,7 +115,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         )),
         _ => failure,
     };
-    let others = [taken_words(error), image_words(error), limit_words(error)];
+    let others = [taken_words(error), image_words(error), limit_words(error), setting_words(error)];
     let hints = values::hints(error, &id).into_iter().chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
     let is_its_own = error.kind == Kind::Failed;
@@ -221,6 +223,17 @@ fn limit_words(error: &CallError) -> Option<String> {
     let limit = error.details.get("limit")?;
     let text = |name: &str| limit.get(name).and_then(Value::as_str);
     let (name, number, set_by) = (text("name")?, text("words")?, text("set_by")?);
+    if limit.get("free_at").is_some() {
+        let free = text("free_at").and_then(Time::parse).map(Time::unix_millis);
+        return Some(match free {
+            Some(free) => {
+                // Up to a second that has begun.
+                let free = time::utc(free.saturating_add(999).div_euclid(1000));
+                format!("{set_by} sets the limit; the next call fits in at {free}")
+            }
+            None => format!("{set_by} sets the limit; no call fits in, at any time"),
+        });
+    }
     let may = match name {
         "timeout" => format!("it may take {number}"),
         "output" => format!("it may write {number}"),
@@ -229,6 +242,17 @@ fn limit_words(error: &CallError) -> Option<String> {
         _ => format!("its scratch folder may hold {number}"),
     };
     (!error.message.contains(set_by)).then(|| format!("{may} (set by {set_by})"))
+}
+
+/// The setting of the policy without which there is no call.
+fn setting_words(error: &CallError) -> Option<String> {
+    match error.details.get("setting")?.as_str()? {
+        "vault_address" => Some(
+            "`vault_address = \"https://HOST:PORT\"` below `[secrets]` in policy.toml says where your Vault server is"
+                .to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
@@ -253,12 +277,14 @@ pub(super) fn in_json(
     refused: Option<Failure>,
     tool: &Tool,
     from: &Path,
+    home: &Home,
     printer: Printer,
 ) -> Outcome {
     let (told, exit) = match made.reply {
         Ok(output) => (Ok(output.into_value()), Exit::Done),
         Err(error) => {
             let failure = refused.unwrap_or_else(|| failed(&error, &made.blocked, tool, from));
+            let failure = home.place(failure);
             (Err(with_hints(&error, &failure)), failure.exit)
         }
     };
@@ -312,10 +338,9 @@ pub(super) fn show(output: &Output, printer: Printer) -> Outcome {
             }
         }
         Output::Binary { bytes, media_type } if is_terminal => {
-            let path = keep(bytes)?;
+            let name = keep(bytes)?;
             let kind = media_type.as_deref().map(|kind| format!(" of {kind}")).unwrap_or_default();
-            let path = line(&path.display().to_string());
-            printer.note(&format!("the result is {} bytes{kind}, kept in `{path}`", bytes.len()));
+            printer.note(&format!("the result is {} bytes{kind}, kept in `{name}`", bytes.len()));
         }
         Output::Binary { bytes, .. } => {
             let written = std::io::stdout().lock().write_all(bytes);
@@ -328,8 +353,8 @@ pub(super) fn show(output: &Output, printer: Printer) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Keeps a result that no terminal shows in a file of this folder that was not there.
-fn keep(bytes: &[u8]) -> Result<PathBuf, Failure> {
+/// Keeps a result that no terminal shows in a file of this folder that was not there; its name.
+fn keep(bytes: &[u8]) -> Result<String, Failure> {
     let failed = |error| {
         let message = "the result is binary, and no file could be made for it in this folder";
         let failure = Failure::new(Exit::Unavailable, message).cause(error);
@@ -339,7 +364,7 @@ fn keep(bytes: &[u8]) -> Result<PathBuf, Failure> {
     let mut made = made.map_err(failed)?;
     made.write_all(bytes).map_err(failed)?;
     let (_, path) = made.keep().map_err(|error| failed(error.error))?;
-    Ok(path)
+    Ok(path.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
