@@ -108,7 +108,7 @@ impl Hits<'_, '_> {
             if word.steps > scratch.met.len() && scratch.met.len() >= self.best.wanted() {
                 take_allowed(allowed, scratch);
                 let Scratch { scores, near, sorted, .. } = scratch;
-                least = least.max(self.last_of_best(near, scores, sorted));
+                least = self.last_of_best(near, scores, least, sorted);
                 if rest < least {
                     break;
                 }
@@ -152,7 +152,7 @@ impl Hits<'_, '_> {
             rest -= word.most;
             word.add_to(near, scores);
             if near.len() > self.best.wanted() * 4 {
-                least = least.max(self.last_of_best(near, scores, sorted));
+                least = self.last_of_best(near, scores, least, sorted);
             }
         }
         for document in near.drain(..) {
@@ -182,19 +182,22 @@ impl Hits<'_, '_> {
         total
     }
 
-    /// What a score has to be if those that were met are as good as they are so far, or better.
-    fn last_of_best(&self, met: &[u16], scores: &Scores, sorted: &mut Vec<u32>) -> u32 {
+    /// What a score has to be if those that were met are as good as they are so far, or better, and in any case so much.
+    fn last_of_best(&self, met: &[u16], scores: &Scores, least: u32, sorted: &mut Vec<u32>) -> u32 {
         let segment = &self.part.segment;
-        sorted.clear();
-        sorted.extend(met.iter().map(|document| {
+        let mut count = 0;
+        sorted.resize(met.len() + 1, 0);
+        for document in met {
             let score = scores[usize::from(*document)];
-            segment.as_of_best_rank(score, *document)
-        }));
-        let wanted = self.best.wanted();
-        if wanted == 0 || sorted.len() < wanted {
-            return 0;
+            sorted[count] = segment.as_of_best_rank(score, *document);
+            // Whoever has no more than that makes no difference.
+            count += usize::from(score > least);
         }
-        *sorted.select_nth_unstable_by(wanted - 1, |one, other| other.cmp(one)).1
+        let (sorted, wanted) = (&mut sorted[..count], self.best.wanted());
+        if wanted == 0 || count < wanted {
+            return least;
+        }
+        least.max(*sorted.select_nth_unstable_by(wanted - 1, |one, other| other.cmp(one)).1)
     }
 }
 

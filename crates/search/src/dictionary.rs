@@ -1,5 +1,6 @@
 //! The words of a segment.
 
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 use crate::spelling::{distance, signature};
@@ -9,6 +10,11 @@ use crate::texts::Texts;
 #[derive(Debug, Default)]
 pub(crate) struct Dictionary {
     words: Texts,
+    /// Where each word is, by its hash: in its place, or in the next that was free. Twice as many places as words;
+    /// what is past the last word is none.
+    places: Vec<u32>,
+    /// Words are strangers' words, who could make many of one hash if they knew how it is made.
+    hasher: RandomState,
     /// The words by their number of letters, each with its signature.
     by_length: Vec<(u32, u32)>,
     /// Where words of so many letters begin there.
@@ -33,7 +39,9 @@ impl Dictionary {
             by_length[*place as usize] = (word, signature(words.get(word as usize)));
             *place += 1;
         }
-        Self { words, by_length, starts }
+        let hasher = RandomState::new();
+        let places = places(&words, &hasher);
+        Self { words, places, hasher, by_length, starts }
     }
 
     pub(crate) fn words(&self) -> &Texts {
@@ -41,7 +49,18 @@ impl Dictionary {
     }
 
     pub(crate) fn find(&self, word: &str) -> Option<usize> {
-        self.words.find(word)
+        let last = self.places.len().checked_sub(1)?;
+        let mut place = place(word, &self.hasher) & last;
+        loop {
+            let at = self.places[place] as usize;
+            if at == self.words.len() {
+                return None;
+            }
+            if self.words.get(at) == word {
+                return Some(at);
+            }
+            place = (place + 1) & last;
+        }
     }
 
     pub(crate) fn beginning_with(&self, prefix: &str) -> Range<usize> {
@@ -93,8 +112,31 @@ impl Dictionary {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.words.bytes() + self.by_length.capacity() * 8 + self.starts.capacity() * 4
+        self.words.bytes()
+            + self.by_length.capacity() * 8
+            + (self.starts.capacity() + self.places.capacity()) * 4
     }
+}
+
+/// Puts each word into its place.
+fn places(words: &Texts, hasher: &RandomState) -> Vec<u32> {
+    let none = u32::try_from(words.len()).expect("a segment is kept far below 4 GiB");
+    let mut places = vec![none; (words.len() * 2).next_power_of_two()];
+    let last = places.len() - 1;
+    for (at, word) in (0_u32..).zip(words.iter()) {
+        let mut place = place(word, hasher) & last;
+        while places[place] != none {
+            place = (place + 1) & last;
+        }
+        places[place] = at;
+    }
+    places
+}
+
+/// Where a word is looked for first, as far as there are so many places.
+#[expect(clippy::cast_possible_truncation, reason = "any bits of it will do")]
+fn place(word: &str, hasher: &RandomState) -> usize {
+    hasher.hash_one(word) as usize
 }
 
 /// Whether more than so many bits are set; counting them all takes longer where there is no instruction for it.
