@@ -413,6 +413,9 @@ fn words(scopes: &[String]) -> String {
 fn failure(error: &LoginError) -> Failure {
     let failure = Failure::of(call::exit_of(&error.kind()), error);
     match error {
+        LoginError::NotWanted { looked } => failure
+            .details(looked.iter().map(|one| line(one)))
+            .hint("an MCP server that wants you to sign in answers 401; if this one does not, it is called without"),
         LoginError::NoClient => failure.hint("--client-id names one that you registered"),
         LoginError::TimedOut => failure.hint("--no-browser reads the answer from standard input"),
         LoginError::Ended => failure.hint("`haft login` signs in again"),
