@@ -24,7 +24,7 @@ use crate::call::Tool;
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
-use crate::input::Input;
+use crate::input::{Input, tell_taken};
 use crate::request::{self, Account, Http, Sources};
 use crate::secrets;
 use crate::template::{self, Values, Variable};
@@ -354,6 +354,10 @@ impl Asked<'_> {
             values: self.values(),
             rules: confine::rules(&self.decision.allowance)?,
             most: self.decision.allowance.output,
+        })
+        .map_err(|error| {
+            let needed = template::inputs(path).into_iter().filter_map(|at| at.split('.').next());
+            tell_taken(error, self.action, &needed.collect::<Vec<_>>())
         })?;
         request.account = request.account.map(|account| self.keeping(account));
         Ok(Way::Http(Box::new(request)))
