@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::names;
 use crate::owner;
+use crate::policy_doubts::expanded;
 use crate::printer::{Printer, line};
 use crate::seen::Seen;
 use crate::shell;
@@ -313,12 +314,8 @@ fn denied(policy: &Policy) -> Rules {
 
 /// The folder by which the policy hides a path.
 fn hiding<'p>(path: &str, policy: &'p Policy) -> Option<&'p String> {
-    let user_home = std::env::home_dir();
     let holds = |one: &&String| {
-        let expanded = match (one.strip_prefix('~'), &user_home) {
-            (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
-            _ => one.into(),
-        };
+        let expanded = expanded(one);
         Path::new(path).starts_with(expanded.canonicalize().unwrap_or(expanded))
     };
     policy.folders.deny.iter().find(holds)
