@@ -8,6 +8,7 @@ use ledger::State;
 use ledger::state::grants::GrantKind;
 use manifest::model::{Input, InputSource, Package};
 use manifest::shape::suggest;
+use policy::{denies, may_have_device};
 use tokio::runtime::Runtime;
 use vault::{Reference, Secret};
 
@@ -48,6 +49,38 @@ impl Declared {
         let input = package.inputs.iter().find(is_meant)?;
         let wrong = host::secrets::misfit(input, value.expose())?;
         Some(line(&format!("{} cannot be called with it: the value {wrong}", told(package))))
+    }
+
+    /// What to say of a grant that gives the package nothing: what it says itself that it does without is its ceiling.
+    pub(crate) fn doubt_grant(&self, kind: GrantKind, value: &str) -> Option<String> {
+        let package = self.0.as_ref()?;
+        let filesystem = package.permissions.filesystem.as_deref();
+        // A file that a secret of it lies in is read by us, and the grant is for that.
+        let is_secret = || {
+            let mut references = package.inputs.iter().filter_map(|one| one.reference.as_deref());
+            references.any(|one| one.strip_prefix("file://") == Some(value))
+        };
+        let lacks = match kind {
+            GrantKind::Host if denies(package, policy::GrantKind::Host) => "reaches nobody",
+            GrantKind::Read if denies(package, policy::GrantKind::Read) && !is_secret() => {
+                "needs no folders (`filesystem: none`)"
+            }
+            GrantKind::Write if filesystem == Some("read") => {
+                let package = told(package);
+                return Some(format!(
+                    "{package} only reads (`filesystem: read`), so it may read there"
+                ));
+            }
+            GrantKind::Write if denies(package, policy::GrantKind::Write) => {
+                "needs no folders (`filesystem: none`)"
+            }
+            GrantKind::Device if !may_have_device(package, value) => "does not name this device",
+            _ => return None,
+        };
+        Some(format!(
+            "{} says itself that it {lacks}, so the grant gives it nothing",
+            told(package)
+        ))
     }
 
     /// What to say of an action that the package does not have. A server says only when it runs which it has.

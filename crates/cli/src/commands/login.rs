@@ -101,6 +101,7 @@ pub(crate) fn run(
     owner::check_presence(home, ask)?;
     let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
     let found = tools::at(&args.from, loading, home, printer)?;
+    found.check_id(args.id.as_deref(), &args.from)?;
     let tool = choose(&found.tools, args.name.as_deref())?;
     let runtime = owner::runtime()?;
     let records = owner::records(home, &runtime)?;

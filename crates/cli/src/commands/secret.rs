@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Read};
 use clap::{Args, Subcommand};
 use host::secrets::server::TOKEN_OWNER;
 use manifest::dialect::Dialect;
+use manifest::shape::suggest;
 use serde_json::{Value, json};
 use vault::file::Listed;
 use vault::{FileVault, Owner, Place, Secret};
@@ -17,7 +18,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::seen::Seen;
-use crate::{names, output, owner, time};
+use crate::{names, output, owner, shell, time};
 
 #[derive(Args, Debug)]
 #[command(
@@ -148,8 +149,9 @@ pub(crate) fn run(
                 // A name that was let in before can still be taken out.
                 named.check_name()?;
                 let message = format!("there is no secret {}", line(&place.to_string()));
-                return Err(Failure::new(Exit::NotFound, message)
-                    .hint("`haft secret list` shows which there are"));
+                let failure = Failure::new(Exit::NotFound, message);
+                let failure = near(named, &listed()?).into_iter().fold(failure, Failure::hint);
+                return Err(failure.hint("`haft secret list` shows which there are"));
             }
             done.note(format!("Forgot {}", line(&place.to_string())));
             json!({ "forgotten": kept.as_ref().map(entry) })
@@ -212,6 +214,28 @@ fn show(listed: &[Listed], json_wanted: bool, printer: Printer) -> Outcome {
         printer.note("no secrets are kept");
     }
     Ok(Exit::Done)
+}
+
+/// The kept secret that may have been meant: of the same package, else of one with a name like it.
+fn near(named: &Named, listed: &[Listed]) -> Option<String> {
+    let of = |package: &str| {
+        let own = listed
+            .iter()
+            .filter(move |one| *one.place.owner() == Owner::Package(package.to_owned()));
+        own.map(|one| one.place.name()).collect::<Vec<_>>()
+    };
+    let did_you_mean = |package: &str, name: &str| {
+        let words = format!("haft secret rm {} {}", shell::word(package), shell::word(name));
+        format!("did you mean `{words}`?")
+    };
+    if let Some(name) = suggest(&named.name, of(&named.package).into_iter()) {
+        return Some(did_you_mean(&named.package, name));
+    }
+    let packages = listed.iter().filter_map(|one| match one.place.owner() {
+        Owner::Package(id) if of(id).contains(&&*named.name) => Some(id.as_str()),
+        Owner::Package(_) | Owner::Shared => None,
+    });
+    suggest(&named.package, packages).map(|package| did_you_mean(package, &named.name))
 }
 
 /// A secret without its value, for programs.

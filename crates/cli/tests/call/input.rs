@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::desk::Desk;
+use super::desk::{Desk, shell};
 
 #[test]
 fn the_input_comes_from_the_command_line_a_file_or_standard_input() {
@@ -204,4 +204,16 @@ fn what_is_wrong_with_an_input_is_said_in_plain_words() {
         assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stderr);
         assert!(ran.stderr.starts_with(words), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn an_id_for_what_has_its_own_is_refused() {
+    let desk = Desk::new();
+    let named = desk.capability(&shell("echo '{}'"), "none", &json!([]));
+    let ran = desk.call(&[&named, "--id", "other", "demo.tool"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let words = format!("error: --id names a tools.json, and there is none at `{named}`\n");
+    assert!(ran.stderr.starts_with(&words), "{}", ran.stderr);
+    assert!(ran.stderr.contains("what is there is called capability:demo.tool"), "{}", ran.stderr);
+    assert_eq!(desk.call(&[&desk.script("echo '{}'"), "--id", "other", "run"]).code, 0);
 }

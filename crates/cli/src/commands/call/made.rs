@@ -155,6 +155,7 @@ impl Ready {
         let launcher = walls::launcher()?;
         let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
         let found = tools::at(&wanted.from, loading, home, printer)?;
+        found.check_id(wanted.id.as_deref(), &wanted.from)?;
         let settings = settings(home)?;
         let runtime = owner::runtime()?;
         let records = owner::records(home, &runtime)?;
