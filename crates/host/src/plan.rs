@@ -16,7 +16,7 @@ use manifest::dialect::Dialect;
 use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
 use policy::{Decision, Reason, Verdict};
 use sandbox::Confinement;
-use sandbox::runtime::{self, Word};
+use sandbox::runtime::{self, FindError, Word};
 use serde_json::{Value, json};
 use vault::Redactor;
 
@@ -479,7 +479,13 @@ impl Asked<'_> {
         }
         let search = &self.settings.search_path;
         runtime::find(OsStr::new(name), search, root, Word::Package).map_err(|error| {
-            CallError::new(Kind::Unavailable, error.to_string()).with("program", name)
+            let told = CallError::new(Kind::Unavailable, error.to_string()).with("program", name);
+            match &error {
+                FindError::NotExecutable(path) if path.is_file() => {
+                    told.with("not_executable", path.to_string_lossy())
+                }
+                _ => told,
+            }
         })
     }
 
