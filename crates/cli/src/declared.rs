@@ -10,12 +10,13 @@ use manifest::model::{Input, InputSource, Package};
 use manifest::shape::suggest;
 use policy::{denies, may_have_device};
 use tokio::runtime::Runtime;
-use vault::{Reference, Secret};
+use vault::{Redactor, Reference, Secret};
 
 use crate::load::Loading;
 use crate::printer::{Printer, line};
 
 /// A package, as far as it can be found.
+#[derive(Default)]
 pub(crate) struct Declared(Option<Package>);
 
 impl Declared {
@@ -44,11 +45,24 @@ impl Declared {
 
     /// What to say of a value that the package would not take.
     pub(crate) fn doubt_value(&self, name: &str, value: &Secret) -> Option<String> {
-        let package = self.0.as_ref()?;
-        let is_meant = |input: &&Input| kept_as(input).is_some_and(|kept| kept == name);
-        let input = package.inputs.iter().find(is_meant)?;
+        let (package, input) = (self.0.as_ref()?, self.input(name)?);
         let wrong = host::secrets::misfit(input, value.expose())?;
         Some(line(&format!("{} cannot be called with it: the value {wrong}", told(package))))
+    }
+
+    /// What to say of a value that is too short to be found in what is shown. What is no secret is not looked for.
+    pub(crate) fn doubt_length(&self, name: &str, value: &Secret) -> Option<String> {
+        let is_secret = self.input(name).is_none_or(|input| input.secret);
+        let least = Redactor::SHORTEST;
+        (is_secret && value.expose().len() < least).then(|| format!(
+            "the value has fewer than {least} bytes: in results and errors it is hidden only where it is the whole text"
+        ))
+    }
+
+    /// The input whose value is kept under a name.
+    fn input(&self, name: &str) -> Option<&Input> {
+        let is_meant = |input: &&Input| kept_as(input).is_some_and(|kept| kept == name);
+        self.0.as_ref()?.inputs.iter().find(is_meant)
     }
 
     /// What to say of a grant that gives the package nothing: what it says itself that it does without is its ceiling.

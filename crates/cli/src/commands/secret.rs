@@ -131,9 +131,7 @@ pub(crate) fn run(
             output::make_private_folder(home.path())?;
             vault.set(&place, &value).map_err(failed)?;
             done.note(format!("Kept {}", line(&place.to_string())));
-            if named.package != TOKEN_OWNER {
-                done.doubt(doubts(named, &value, home)?);
-            }
+            done.doubt(doubts(named, &value, home)?);
             json!({ "kept": find(&place)?.as_ref().map(entry) })
         }
         What::List => {
@@ -250,14 +248,21 @@ fn entry(one: &Listed) -> Value {
 /// What may not be meant by the names of a secret, or by its value.
 fn doubts(named: &Named, value: &Secret, home: &Home) -> Result<Vec<String>, Failure> {
     let runtime = owner::runtime()?;
-    let Some(records) = owner::records_there(home, &runtime)? else {
-        return Ok(Seen::default().doubt(&named.package).into_iter().collect());
+    let (seen, declared) = match owner::records_there(home, &runtime)? {
+        Some(records) => (
+            Seen::of(&records.state, &runtime)?,
+            Declared::of(&named.package, &records.state, &runtime),
+        ),
+        None => (Seen::default(), Declared::default()),
     };
-    let package = Seen::of(&records.state, &runtime)?.doubt(&named.package);
-    let declared = Declared::of(&named.package, &records.state, &runtime);
-    let name = declared.doubt_secret(&named.name);
-    let value = declared.doubt_value(&named.name, value);
-    Ok(package.into_iter().chain(name).chain(value).collect())
+    let doubts = [
+        // What we keep for ourselves is of no package.
+        seen.doubt(&named.package).filter(|_| named.package != TOKEN_OWNER),
+        declared.doubt_secret(&named.name),
+        declared.doubt_value(&named.name, value),
+        declared.doubt_length(&named.name, value),
+    ];
+    Ok(doubts.into_iter().flatten().collect())
 }
 
 /// Says that secrets may be lost: what is kept now begins anew.

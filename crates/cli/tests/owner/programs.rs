@@ -35,7 +35,7 @@ fn what_was_done_is_one_document() {
     };
     assert_eq!(
         desk.done_in_json(&grant),
-        json!({"package": PACKAGE, "granted": granted(true), "warnings": [unseen, unset]})
+        json!({"package": PACKAGE, "granted": granted(true), "warnings": [&unseen, unset]})
     );
     assert_eq!(
         desk.done_in_json(&grant),
@@ -51,7 +51,7 @@ fn what_was_done_is_one_document() {
     );
     assert_eq!(
         desk.done_in_json(&["ungrant", PACKAGE, "--all"]),
-        json!({"package": PACKAGE, "taken_back": [], "warnings": []})
+        json!({"package": PACKAGE, "taken_back": [], "warnings": [unseen]})
     );
     let remembered = desk.done_in_json(&["approve", "always", PACKAGE, "send", r#"{"to":"*"}"#]);
     let rule = &remembered["remembered"];
