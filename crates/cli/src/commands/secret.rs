@@ -226,7 +226,7 @@ fn near(named: &Named, listed: &[Listed]) -> Option<String> {
         let words = format!("haft secret rm {} {}", shell::word(package), shell::word(name));
         format!("did you mean `{words}`?")
     };
-    if let Some(name) = suggest(&named.name, of(&named.package).into_iter()) {
+    if let Some(name) = suggest(&named.name, of(&named.package)) {
         return Some(did_you_mean(&named.package, name));
     }
     let packages = listed.iter().filter_map(|one| match one.place.owner() {
