@@ -8,13 +8,15 @@ use ledger::State;
 use ledger::state::grants::GrantKind;
 use manifest::model::{Entry, Input, InputSource, Package};
 use manifest::shape::suggest;
+use policy::{denies, may_have_device};
 use tokio::runtime::Runtime;
-use vault::{Reference, Secret};
+use vault::{Redactor, Reference, Secret};
 
 use crate::load::Loading;
 use crate::printer::{Printer, line};
 
 /// A package, as far as it can be found.
+#[derive(Default)]
 pub(crate) struct Declared(Option<Package>);
 
 impl Declared {
@@ -47,11 +49,56 @@ impl Declared {
 
     /// What to say of a value that the package would not take.
     pub(crate) fn doubt_value(&self, name: &str, value: &Secret) -> Option<String> {
-        let package = self.0.as_ref()?;
-        let is_meant = |input: &&Input| kept_as(input).is_some_and(|kept| kept == name);
-        let input = package.inputs.iter().find(is_meant)?;
+        let (package, input) = (self.0.as_ref()?, self.input(name)?);
         let wrong = host::secrets::misfit(input, value.expose())?;
         Some(line(&format!("{} cannot be called with it: the value {wrong}", told(package))))
+    }
+
+    /// What to say of a value that is too short to be found in what is shown. What is no secret is not looked for.
+    pub(crate) fn doubt_length(&self, name: &str, value: &Secret) -> Option<String> {
+        let is_secret = self.input(name).is_none_or(|input| input.secret);
+        let least = Redactor::SHORTEST;
+        (is_secret && value.expose().len() < least).then(|| format!(
+            "the value has fewer than {least} bytes: in results and errors it is hidden only where it is the whole text"
+        ))
+    }
+
+    /// The input whose value is kept under a name.
+    fn input(&self, name: &str) -> Option<&Input> {
+        let is_meant = |input: &&Input| kept_as(input).is_some_and(|kept| kept == name);
+        self.0.as_ref()?.inputs.iter().find(is_meant)
+    }
+
+    /// What to say of a grant that gives the package nothing: what it says itself that it does without is its ceiling.
+    pub(crate) fn doubt_grant(&self, kind: GrantKind, value: &str) -> Option<String> {
+        let package = self.0.as_ref()?;
+        let filesystem = package.permissions.filesystem.as_deref();
+        // A file that a secret of it lies in is read by us, and the grant is for that.
+        let is_secret = || {
+            let mut references = package.inputs.iter().filter_map(|one| one.reference.as_deref());
+            references.any(|one| one.strip_prefix("file://") == Some(value))
+        };
+        let lacks = match kind {
+            GrantKind::Host if denies(package, policy::GrantKind::Host) => "reaches nobody",
+            GrantKind::Read if denies(package, policy::GrantKind::Read) && !is_secret() => {
+                "needs no folders (`filesystem: none`)"
+            }
+            GrantKind::Write if filesystem == Some("read") => {
+                let package = told(package);
+                return Some(format!(
+                    "{package} only reads (`filesystem: read`), so it may read there"
+                ));
+            }
+            GrantKind::Write if denies(package, policy::GrantKind::Write) => {
+                "needs no folders (`filesystem: none`)"
+            }
+            GrantKind::Device if !may_have_device(package, value) => "does not name this device",
+            _ => return None,
+        };
+        Some(format!(
+            "{} says itself that it {lacks}, so the grant gives it nothing",
+            told(package)
+        ))
     }
 
     /// What to say of an action that the package does not have. A server says only when it runs which it has.

@@ -21,6 +21,7 @@ mod names;
 mod new_folder;
 mod output;
 mod owner;
+mod policy_doubts;
 mod policy_file;
 mod printer;
 mod program;

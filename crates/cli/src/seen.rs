@@ -39,6 +39,12 @@ impl Seen {
         seen.map_err(|error: StateError| Failure::of(Exit::Unavailable, &error))
     }
 
+    /// The packages that an id means, with its dialect or without.
+    pub(crate) fn meant<'s>(&'s self, id: &'s str) -> impl Iterator<Item = &'s str> {
+        let is_meant = move |one: &&str| *one == id || without_dialect(one) == id;
+        self.known.iter().map(String::as_str).filter(is_meant)
+    }
+
     /// What to say of an id, with its dialect or without, of which nothing was called and to which nothing is granted.
     pub(crate) fn doubt<'s>(&'s self, id: &str) -> Option<String> {
         let is_bare = without_dialect(id) == id;

@@ -13,6 +13,11 @@ pub(crate) fn word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// The command that lets a file be executed.
+pub(crate) fn making_executable(path: &str) -> String {
+    format!("`chmod +x {}` lets it be executed", word(path))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

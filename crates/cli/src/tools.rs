@@ -16,7 +16,7 @@ use crate::home::Home;
 use crate::interrupt;
 use crate::load::Loading;
 use crate::output;
-use crate::printer::Printer;
+use crate::printer::{Printer, line};
 
 /// Tools at a path, and what was unpacked for them.
 #[derive(Debug)]
@@ -25,6 +25,21 @@ pub(crate) struct Found {
     /// The file that each of them was found in.
     pub(crate) files: Vec<PathBuf>,
     _unpacked: Option<Unpacked>,
+}
+
+impl Found {
+    /// Refuses an id that was typed for what has one of its own: it would count for nothing.
+    pub(crate) fn check_id(&self, typed: Option<&str>, path: &Path) -> Result<(), Failure> {
+        let is_nameless = |tool: &Tool| tool.package.dialect == Dialect::Agentcli;
+        let (Some(id), Some(first)) = (typed, self.tools.first()) else { return Ok(()) };
+        if self.tools.iter().any(is_nameless) {
+            return Ok(());
+        }
+        let message = format!("--id names a tools.json, and there is none at `{}`", path.display());
+        let own = line(&first.package.canonical_id());
+        let hint = format!("leave out `--id {}`: what is there is called {own}", line(id));
+        Err(Failure::invalid(message).hint(hint))
+    }
 }
 
 /// Where the files of a package are put that have to be unpacked.

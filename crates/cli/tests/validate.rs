@@ -33,6 +33,14 @@ error[secret-in-argv]: `API_KEY` is a secret and would be visible to other proce
 }
 
 #[test]
+fn a_server_on_the_network_is_told_that_it_is_the_format_that_wants_actions() {
+    let ran = haft(&["validate", "fixtures/install-manifest/missing-actions.mcp-http.json"]);
+    let help =
+        "add `actions` with at least one entry: the format has a `mcp-http` say what it offers";
+    assert!(ran.stdout.contains(help), "{}", ran.stdout);
+}
+
+#[test]
 fn json_has_the_documented_shape() {
     let folder = tempfile::tempdir().unwrap();
     let text = r#"{

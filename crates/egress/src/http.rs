@@ -194,7 +194,8 @@ impl Client {
             },
             None => sending,
         };
-        let response = sending.send().await.map_err(|error| SendError::before(error, target))?;
+        let sent = sending.send().await;
+        let response = sent.map_err(|error| SendError::before(error, &target.to_string()))?;
         if let Some(address) = response.remote_addr()
             && let Ok(rule) = self.guard.rules().check_address(target, address.ip())
         {

@@ -390,6 +390,7 @@ fn https_is_spoken_with_whom_the_roots_vouch_for() {
     assert!(matches!(&sent, Err(error @ SendError::NotConnected(_)) if !error.is_transient()));
     let sent = Desk::open().get(&url);
     assert!(matches!(&sent, Err(SendError::NotConnected(_))), "{sent:?}");
+    assert_eq!(sent.unwrap_err().to_string(), "no secure connection (TLS) was made");
     let plain = format!("http://index.ok.test:{}/hello.txt", site.plain);
     let down = format!("https://index.ok.test:{}/redirect/{plain}", site.secure);
     assert!(matches!(trusting.get(&down), Err(SendError::Downgrade)));

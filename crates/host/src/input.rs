@@ -141,15 +141,25 @@ fn complete_and_check(value: Value, text: &str, dialect: Dialect) -> Result<Valu
         Ok(found) if found.is_empty() => Ok(completed),
         Ok(found) => {
             let error = refused("the input does not fit the schema", Kind::BadInput, &found);
-            Err(error.with("takes", taken(schema)))
+            Err(error.with("takes", taken(schema, &[])))
         }
         Err(TooLong) => Err(too_long(Kind::BadInput)),
     }
 }
 
+/// Tells what an action takes, with an input that it cannot do with; it also needs these members, whatever its schema says.
+pub(crate) fn tell_taken(error: CallError, action: &Action, needed: &[&str]) -> CallError {
+    let parsed = action.input.as_ref().map(|schema| json::parse(schema.text()));
+    match parsed.as_ref().and_then(|parsed| parsed.root.as_ref()) {
+        Some(schema) if error.kind == Kind::BadInput => error.with("takes", taken(schema, needed)),
+        _ => error,
+    }
+}
+
 /// The members that an input may have, those that it must have first.
-fn taken(schema: &Node<'_>) -> Vec<Value> {
-    let required: Vec<_> = schema.list_at("required").iter().filter_map(Node::as_text).collect();
+fn taken(schema: &Node<'_>, needed: &[&str]) -> Vec<Value> {
+    let required = schema.list_at("required").iter().filter_map(Node::as_text);
+    let required: Vec<_> = required.chain(needed.iter().copied()).collect();
     let properties = schema.get("properties").map_or(&[][..], Node::members);
     let mut taken: Vec<_> = properties
         .iter()

@@ -16,7 +16,7 @@ use manifest::dialect::Dialect;
 use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
 use policy::{Decision, Reason, Verdict};
 use sandbox::Confinement;
-use sandbox::runtime::{self, Word};
+use sandbox::runtime::{self, FindError, Word};
 use serde_json::{Value, json};
 use vault::Redactor;
 
@@ -25,7 +25,7 @@ use crate::call::Tool;
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
-use crate::input::Input;
+use crate::input::{Input, tell_taken};
 use crate::request::{self, Account, Http, Sources};
 use crate::secrets;
 use crate::template::{self, Values, Variable};
@@ -393,6 +393,10 @@ impl Asked<'_> {
             values: self.values(),
             rules: confine::rules(&self.decision.allowance)?,
             most: self.decision.allowance.output,
+        })
+        .map_err(|error| {
+            let needed = template::inputs(path).into_iter().filter_map(|at| at.split('.').next());
+            tell_taken(error, self.action, &needed.collect::<Vec<_>>())
         })?;
         request.account = request.account.map(|account| self.keeping(account));
         Ok(Way::Http(Box::new(request)))
@@ -514,7 +518,13 @@ impl Asked<'_> {
         }
         let search = &self.settings.search_path;
         runtime::find(OsStr::new(name), search, root, Word::Package).map_err(|error| {
-            CallError::new(Kind::Unavailable, error.to_string()).with("program", name)
+            let told = CallError::new(Kind::Unavailable, error.to_string()).with("program", name);
+            match &error {
+                FindError::NotExecutable(path) if path.is_file() => {
+                    told.with("not_executable", path.to_string_lossy())
+                }
+                _ => told,
+            }
         })
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use manifest::dialect::install_manifest::{Piece, Reference, pieces};
 use serde_json::Value;
 
-use crate::error::{CallError, Kind};
+use crate::error::{CallError, Kind, Missing};
 
 /// What templates are filled from.
 pub(crate) struct Values<'v> {
@@ -81,12 +81,8 @@ pub(crate) fn path(
     values: &Values<'_>,
 ) -> Result<(String, BTreeSet<String>), CallError> {
     let parts = pieces(template);
-    let taken = parts.iter().filter_map(|piece| match piece {
-        Piece::Reference(Reference::Input(path)) => Some((*path).to_owned()),
-        _ => None,
-    });
-    let taken = taken.collect();
-    let text = fill(&parts, values, Sink::Path)?.ok_or_else(|| missing(template))?;
+    let taken = inputs(template).into_iter().map(str::to_owned).collect();
+    let text = fill(&parts, values, Sink::Path)?.ok_or_else(|| missing(template, values))?;
     // A value that is a whole segment could lead out of the folder it was meant for, and without one the folder
     // itself would be meant.
     let is_odd = |segment: &str| matches!(segment, "" | "." | "..");
@@ -189,11 +185,31 @@ fn percent_encode(value: &str, into: &mut String) {
     }
 }
 
-fn missing(template: &str) -> CallError {
-    CallError::new(
-        Kind::BadInput,
-        format!("`{template}` needs a value that the input does not have"),
-    )
+/// The places of the input that a template is filled from, as `a.b`.
+pub(crate) fn inputs(template: &str) -> BTreeSet<&str> {
+    let places = pieces(template).into_iter().filter_map(|piece| match piece {
+        Piece::Reference(Reference::Input(path)) => Some(path),
+        _ => None,
+    });
+    places.collect()
+}
+
+/// What a path cannot do without: of the input, else of the variables.
+fn missing(template: &str, values: &Values<'_>) -> CallError {
+    let lacking = inputs(template).into_iter().filter(|path| look_up(values.input, path).is_none());
+    let lacking: Vec<_> = lacking.map(|path| format!("`{path}`")).collect();
+    if !lacking.is_empty() {
+        let message =
+            format!("the input has no {}, which the request needs", lacking.join(" and no "));
+        return CallError::new(Kind::BadInput, message);
+    }
+    let unset = pieces(template).into_iter().filter_map(|piece| match piece {
+        Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => Some(name),
+        _ => None,
+    });
+    let unset = unset.filter(|name| values.variable(name).is_none());
+    let unset = unset.map(|name| Missing { name, is_secret: false, sought: None });
+    CallError::missing(&unset.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -282,7 +298,21 @@ mod tests {
         }
         assert!(fill("/items/.${input.id}", ".").is_err());
         assert!(fill("/items/${input.id}", "a\nb").is_err());
-        assert!(fill("/items/${input.other}", "a").is_err());
+    }
+
+    #[test]
+    fn what_a_path_cannot_do_without_is_named() {
+        let told = |template: &str| {
+            with(&json!({"id": "a", "gone": null}), |values| path(template, values).unwrap_err())
+        };
+        let error = told("/items/${input.gone}/${input.id}/${input.deep.x}/${env.NONE}");
+        assert_eq!(error.kind, Kind::BadInput);
+        assert_eq!(
+            error.message,
+            "the input has no `deep.x` and no `gone`, which the request needs"
+        );
+        let error = told("/items/${input.id}/${env.NONE}");
+        assert_eq!((error.kind, &*error.message), (Kind::MissingInput, "missing variable: NONE"));
     }
 
     #[test]

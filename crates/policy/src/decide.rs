@@ -227,10 +227,7 @@ fn allow(
             say(reasons, "limits", format!("your policy sets the {what} by name"));
         }
     }
-    let declared = &package.permissions.devices;
-    let is_device = |device: &&str| {
-        package.dialect != Dialect::Capability || declared.iter().any(|one| one == device)
-    };
+    let is_device = |device: &&str| may_have_device(package, device);
     let passed = grants.of(Kind::Environment).filter(|name| {
         let may_be = may_be_passed(name, policy);
         if !may_be {
@@ -275,6 +272,12 @@ pub fn denies(package: &Package, kind: Kind) -> bool {
         (Kind::Write, said) => matches!(said, Some("none" | "read")),
         _ => false,
     }
+}
+
+/// Whether a grant gives a package a device: one that says which it needs gets no other.
+pub fn may_have_device(package: &Package, device: &str) -> bool {
+    package.dialect != Dialect::Capability
+        || package.permissions.devices.iter().any(|one| one == device)
 }
 
 /// Whether a package says itself that it must not reach anybody.

@@ -22,7 +22,7 @@ pub mod policy;
 
 pub use approval::{Answer, Memory, Question, Remembered, Surface};
 pub use arguments::{Arguments, Pattern};
-pub use decide::{Asked, Consent, decide, denies, denies_network, may_be_passed};
+pub use decide::{Asked, Consent, decide, denies, denies_network, may_be_passed, may_have_device};
 pub use decision::{Allowance, Decision, Denial, HostAllowance, Reason, SetBy, Verdict};
 pub use grants::{Grant, Grants, Kind as GrantKind};
 pub use policy::{ContainerWay, DEFAULTS, Judges, Level, Policy, PolicyError};

@@ -3,6 +3,7 @@
 //! Every key has a default, so an absent file is a policy too. A key that we do not know is an
 //! error and never ignored: a misspelt wall is no wall.
 
+mod doubt;
 mod fault;
 mod read;
 mod table;
@@ -13,6 +14,7 @@ use std::fmt;
 use manifest::dialect::Dialect;
 use manifest::model::{SideEffects, Trust};
 
+pub use doubt::Doubt;
 pub use fault::{Fault, PolicyError};
 
 /// A file that says what holds where there is none: every key with its default, and what it means.
@@ -333,6 +335,11 @@ impl Policy {
     /// The same, where others have a say about values that they will have to use.
     pub fn parse_with(text: &str, judges: &Judges) -> Result<Self, PolicyError> {
         read::parse(text, judges)
+    }
+
+    /// What it says that can be read and never counts as it is written.
+    pub fn doubts(&self) -> Vec<Doubt> {
+        doubt::doubts(self)
     }
 
     /// What is said of one package, by its canonical id or else its bare one. A key that begins with a

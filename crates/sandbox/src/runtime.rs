@@ -168,7 +168,7 @@ fn follow(
     }
     // What is not a program grants nothing: a script could name any folder as its interpreter.
     if !is_executable(&at) {
-        return Err(FindError::NotExecutable(typed));
+        return Err(FindError::NotExecutable(path));
     }
     for path in &on_the_way {
         note(path, search, word, program);
@@ -432,6 +432,7 @@ mod tests {
             find("no-such-program".as_ref(), "/usr/bin".as_ref(), folder.path(), Word::Owner);
         assert!(matches!(missing, Err(FindError::Missing(_))));
         let text = find("./text".as_ref(), "".as_ref(), folder.path(), Word::Owner);
-        assert!(matches!(text, Err(FindError::NotExecutable(_))));
+        let path = folder.path().canonicalize().unwrap().join("text");
+        assert_eq!(text, Err(FindError::NotExecutable(path)), "as it is, not as it was written");
     }
 }

@@ -40,6 +40,10 @@ pub(crate) struct Known {
 }
 
 impl Redactor {
+    /// The bytes that a value must have to be found in the middle of a text. A shorter one is in too many that have
+    /// nothing to do with it, and is replaced only where it is the whole text.
+    pub const SHORTEST: usize = forms::SHORTEST;
+
     /// Knows these values, each by a name that may be shown.
     pub fn new<'v>(values: impl IntoIterator<Item = (&'v str, &'v Secret)>) -> Self {
         let values: Vec<_> = values.into_iter().collect();

@@ -15,6 +15,7 @@ use crate::home::Home;
 use crate::names;
 use crate::owner;
 use crate::printer::{Printer, line};
+use crate::seen::Seen;
 
 /// How often to look for more.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -116,6 +117,11 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
     if page.records.is_empty() && follow.is_none() {
         let is_filtered = filter.package.is_some() || filter.outcome.is_some();
         printer.note(if is_filtered { "no record fits" } else { "there are no records" });
+        if let Some(package) = &filter.package
+            && let Some(doubt) = Seen::at(home, &owner::runtime()?)?.doubt(package)
+        {
+            printer.warn(&doubt);
+        }
     }
     while let Some(follow) = &mut follow {
         match follow.poll().map_err(failed)? {

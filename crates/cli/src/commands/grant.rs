@@ -12,11 +12,13 @@ use tokio::runtime::Runtime;
 
 use super::call::granting;
 use crate::ask::Ask;
+use crate::declared::Declared;
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::names;
 use crate::owner;
+use crate::policy_doubts::expanded;
 use crate::printer::{Printer, line};
 use crate::seen::Seen;
 use crate::shell;
@@ -181,6 +183,7 @@ pub(crate) fn run(
     let mut done = Done::default();
     // What is granted something is seen from then on.
     done.doubt(Seen::of(&records.state, &runtime)?.doubt(&args.package));
+    let declared = Declared::of(&args.package, &records.state, &runtime);
     let mut granted = Vec::new();
     for (kind, value) in &things {
         let grant = Grant {
@@ -195,6 +198,7 @@ pub(crate) fn run(
         let words = if is_new { "Granted" } else { "Already granted" };
         done.note(format!("{words} {} --{} {}", args.package, kind.name(), line(value)));
         done.doubt(doubt(*kind, value, &policy));
+        done.doubt(declared.doubt_grant(*kind, value));
         granted.push(json!({ "kind": kind.name(), "value": value, "new": is_new }));
     }
     done.tell(json!({ "package": args.package, "granted": granted }), json_wanted, printer)
@@ -298,6 +302,9 @@ fn doubt(kind: GrantKind, value: &str, policy: &Policy) -> Option<String> {
     let shown = line(value);
     match kind {
         GrantKind::Device if !Path::new(value).exists() => Some(format!("`{shown}` is not there")),
+        GrantKind::Env if std::env::var_os(value).is_none() => Some(format!(
+            "`{shown}` is not set now; it is passed on as it is when the package is called"
+        )),
         GrantKind::Host if is_denied(value, &denied(policy)) => {
             Some(format!("your policy refuses `{shown}`, and no grant helps"))
         }
@@ -319,12 +326,8 @@ fn denied(policy: &Policy) -> Rules {
 
 /// The folder by which the policy hides a path.
 fn hiding<'p>(path: &str, policy: &'p Policy) -> Option<&'p String> {
-    let user_home = std::env::home_dir();
     let holds = |one: &&String| {
-        let expanded = match (one.strip_prefix('~'), &user_home) {
-            (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
-            _ => one.into(),
-        };
+        let expanded = expanded(one);
         Path::new(path).starts_with(expanded.canonicalize().unwrap_or(expanded))
     };
     policy.folders.deny.iter().find(holds)
@@ -386,6 +389,7 @@ pub(crate) fn ungrant(
     let mut done = Done::default();
     if things.is_empty() {
         done.note(format!("nothing was granted to {}", args.package));
+        done.doubt(Seen::at(home, &runtime)?.doubt(&args.package));
     }
     let records = owner::records_there(home, &runtime)?;
     for (kind, value) in &things {
@@ -400,8 +404,12 @@ pub(crate) fn ungrant(
         let revoked = runtime.block_on(taking).map_err(|error| failed(&error))?;
         let name = format!("{} --{} {}", args.package, kind.name(), line(value));
         if !revoked {
-            return Err(Failure::new(Exit::NotFound, format!("`{name}` is not granted"))
-                .hint(format!("`haft grant {}` shows what is", shell::word(&args.package))));
+            let failure = Failure::new(Exit::NotFound, format!("`{name}` is not granted"));
+            return Err(match Seen::at(home, &runtime)?.doubt(&args.package) {
+                Some(doubt) => failure.hint(doubt),
+                None => failure
+                    .hint(format!("`haft grant {}` shows what is", shell::word(&args.package))),
+            });
         }
         done.note(format!("Took back {name}"));
     }

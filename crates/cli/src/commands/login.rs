@@ -101,6 +101,7 @@ pub(crate) fn run(
     owner::check_presence(home, ask)?;
     let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
     let found = tools::at(&args.from, loading, home, printer)?;
+    found.check_id(args.id.as_deref(), &args.from)?;
     let tool = choose(&found.tools, args.name.as_deref())?;
     let runtime = owner::runtime()?;
     let records = owner::records(home, &runtime)?;
@@ -413,6 +414,9 @@ fn words(scopes: &[String]) -> String {
 fn failure(error: &LoginError) -> Failure {
     let failure = Failure::of(call::exit_of(&error.kind()), error);
     match error {
+        LoginError::NotWanted { looked } => failure
+            .details(looked.iter().map(|one| line(one)))
+            .hint("an MCP server that wants you to sign in answers 401; if this one does not, it is called without"),
         LoginError::NoClient => failure.hint("--client-id names one that you registered"),
         LoginError::TimedOut => failure.hint("--no-browser reads the answer from standard input"),
         LoginError::Ended => failure.hint("`haft login` signs in again"),

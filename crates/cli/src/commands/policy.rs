@@ -9,9 +9,9 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Outcome};
 use crate::home::Home;
 use crate::owner;
+use crate::policy_doubts;
 use crate::policy_file::PolicyFile;
-use crate::printer::{Printer, escaped};
-use crate::seen::Seen;
+use crate::printer::{Printer, escaped, line};
 
 #[derive(Args, Debug)]
 #[command(
@@ -133,19 +133,15 @@ fn check(home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let file = owner::policy_file(home)?;
     let (path, is_there) = (file.path.clone(), file.text.is_some());
     let policy = file.policy()?;
-    let doubts: Vec<String> = if policy.packages.is_empty() {
-        Vec::new()
-    } else {
-        let seen = Seen::at(home, &owner::runtime()?)?;
-        policy.packages.keys().filter_map(|id| seen.doubt(id)).collect()
-    };
+    let doubts = policy_doubts::doubts(&policy, home)?;
+    let doubts: Vec<String> = doubts.iter().map(|doubt| line(&doubt.to_string())).collect();
     if json_wanted {
         let path = path.to_string_lossy();
         printer.json(&json!({ "path": path, "ok": true, "warnings": doubts }))?;
         return Ok(Exit::Done);
     }
     for doubt in &doubts {
-        printer.warn(&format!("[package]: {doubt}"));
+        printer.warn(doubt);
     }
     let shown = path.display();
     printer.note(&if is_there {

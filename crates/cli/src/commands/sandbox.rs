@@ -184,8 +184,7 @@ fn confine(
         let failure = Failure::of(Exit::NotFound, &error);
         match error {
             FindError::NotExecutable(path) if path.is_file() => {
-                let path = shell::word(&path.display().to_string());
-                failure.hint(format!("`chmod +x {path}` lets it be executed"))
+                failure.hint(shell::making_executable(&path.display().to_string()))
             }
             _ => failure,
         }

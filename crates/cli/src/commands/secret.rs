@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Read};
 use clap::{Args, Subcommand};
 use host::secrets::server::TOKEN_OWNER;
 use manifest::dialect::Dialect;
+use manifest::shape::suggest;
 use serde_json::{Value, json};
 use vault::file::Listed;
 use vault::{FileVault, Owner, Place, Secret};
@@ -17,7 +18,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::seen::Seen;
-use crate::{names, output, owner, time};
+use crate::{names, output, owner, shell, time};
 
 #[derive(Args, Debug)]
 #[command(
@@ -130,9 +131,7 @@ pub(crate) fn run(
             output::make_private_folder(home.path())?;
             vault.set(&place, &value).map_err(failed)?;
             done.note(format!("Kept {}", line(&place.to_string())));
-            if named.package != TOKEN_OWNER {
-                done.doubt(doubts(named, &value, home)?);
-            }
+            done.doubt(doubts(named, &value, home)?);
             json!({ "kept": find(&place)?.as_ref().map(entry) })
         }
         What::List => {
@@ -148,8 +147,9 @@ pub(crate) fn run(
                 // A name that was let in before can still be taken out.
                 named.check_name()?;
                 let message = format!("there is no secret {}", line(&place.to_string()));
-                return Err(Failure::new(Exit::NotFound, message)
-                    .hint("`haft secret list` shows which there are"));
+                let failure = Failure::new(Exit::NotFound, message);
+                let failure = near(named, &listed()?).into_iter().fold(failure, Failure::hint);
+                return Err(failure.hint("`haft secret list` shows which there are"));
             }
             done.note(format!("Forgot {}", line(&place.to_string())));
             json!({ "forgotten": kept.as_ref().map(entry) })
@@ -214,6 +214,28 @@ fn show(listed: &[Listed], json_wanted: bool, printer: Printer) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// The kept secret that may have been meant: of the same package, else of one with a name like it.
+fn near(named: &Named, listed: &[Listed]) -> Option<String> {
+    let of = |package: &str| {
+        let own = listed
+            .iter()
+            .filter(move |one| *one.place.owner() == Owner::Package(package.to_owned()));
+        own.map(|one| one.place.name()).collect::<Vec<_>>()
+    };
+    let did_you_mean = |package: &str, name: &str| {
+        let words = format!("haft secret rm {} {}", shell::word(package), shell::word(name));
+        format!("did you mean `{words}`?")
+    };
+    if let Some(name) = suggest(&named.name, of(&named.package)) {
+        return Some(did_you_mean(&named.package, name));
+    }
+    let packages = listed.iter().filter_map(|one| match one.place.owner() {
+        Owner::Package(id) if of(id).contains(&&*named.name) => Some(id.as_str()),
+        Owner::Package(_) | Owner::Shared => None,
+    });
+    suggest(&named.package, packages).map(|package| did_you_mean(package, &named.name))
+}
+
 /// A secret without its value, for programs.
 fn entry(one: &Listed) -> Value {
     let package = match one.place.owner() {
@@ -226,14 +248,21 @@ fn entry(one: &Listed) -> Value {
 /// What may not be meant by the names of a secret, or by its value.
 fn doubts(named: &Named, value: &Secret, home: &Home) -> Result<Vec<String>, Failure> {
     let runtime = owner::runtime()?;
-    let Some(records) = owner::records_there(home, &runtime)? else {
-        return Ok(Seen::default().doubt(&named.package).into_iter().collect());
+    let (seen, declared) = match owner::records_there(home, &runtime)? {
+        Some(records) => (
+            Seen::of(&records.state, &runtime)?,
+            Declared::of(&named.package, &records.state, &runtime),
+        ),
+        None => (Seen::default(), Declared::default()),
     };
-    let package = Seen::of(&records.state, &runtime)?.doubt(&named.package);
-    let declared = Declared::of(&named.package, &records.state, &runtime);
-    let name = declared.doubt_secret(&named.name);
-    let value = declared.doubt_value(&named.name, value);
-    Ok(package.into_iter().chain(name).chain(value).collect())
+    let doubts = [
+        // What we keep for ourselves is of no package.
+        seen.doubt(&named.package).filter(|_| named.package != TOKEN_OWNER),
+        declared.doubt_secret(&named.name),
+        declared.doubt_value(&named.name, value),
+        declared.doubt_length(&named.name, value),
+    ];
+    Ok(doubts.into_iter().flatten().collect())
 }
 
 /// Says that secrets may be lost: what is kept now begins anew.

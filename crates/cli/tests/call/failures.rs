@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::common::{repository, run_in};
-use super::desk::Desk;
+use super::desk::{Desk, set_mode};
 
 #[test]
 fn a_tool_that_finds_no_network_or_says_many_things_is_understood() {
@@ -249,4 +249,21 @@ fn a_call_that_cannot_be_written_down_is_told_once_and_why() {
     let [why, hint] = ran.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", ran.stderr) };
     assert!(why.starts_with(words) && why.contains("(os error "), "{why}");
     assert!(hint.starts_with("hint: haft keeps its files in `"), "{hint}");
+}
+
+#[test]
+fn a_program_that_may_not_be_executed_is_told_with_what_would_let_it() {
+    let desk = Desk::new();
+    let tool = desk.script("echo '{}'");
+    let program = desk.path("pkg/tools/bin/run");
+    set_mode(&program, 0o644);
+    let path = program.to_str().unwrap();
+    let ran = desk.call(&[&tool, "run"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "error: `{path}` is not a program that can be executed\nhint: `chmod +x {path}` lets it be executed\n"
+        )
+    );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::desk::Desk;
+use super::desk::{Desk, shell};
 
 #[test]
 fn the_input_comes_from_the_command_line_a_file_or_standard_input() {
@@ -143,6 +143,37 @@ fn a_server_that_cannot_be_asked_stands_in_nobodys_way() {
 }
 
 #[test]
+fn several_servers_that_cannot_be_asked_are_told_with_what_to_type() {
+    let desk = Desk::new();
+    let server = |name: &str| {
+        json!({
+            "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+            "name": format!("com.example/{name}"), "description": "A test.", "version": "1.0.0",
+            "packages": [{"registryType": "npm", "identifier": name, "version": "1.0.0",
+                "transport": {"type": "stdio"}}],
+        })
+    };
+    let [one, two] = ["one", "two"]
+        .map(|name| desk.write(&format!("many/{name}/server.json"), &server(name).to_string()));
+    let ran = desk.call(&[desk.path("many").to_str().unwrap()]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("error: none of the servers here says what can be called\n"),
+        "{}",
+        ran.stderr
+    );
+    for name in ["one", "two"] {
+        let words = format!("hint: `server-json:com.example/{name}` was not asked what it has: ");
+        assert!(ran.stderr.contains(&words), "{}", ran.stderr);
+    }
+    assert!(
+        ran.stderr.ends_with(&format!("hint: name one with --from: {one} or {two}\n")),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
 fn nobody_signs_in_for_what_is_no_server_on_the_network() {
     let desk = Desk::new();
     for from in [
@@ -204,4 +235,16 @@ fn what_is_wrong_with_an_input_is_said_in_plain_words() {
         assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stderr);
         assert!(ran.stderr.starts_with(words), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn an_id_for_what_has_its_own_is_refused() {
+    let desk = Desk::new();
+    let named = desk.capability(&shell("echo '{}'"), "none", &json!([]));
+    let ran = desk.call(&[&named, "--id", "other", "demo.tool"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let words = format!("error: --id names a tools.json, and there is none at `{named}`\n");
+    assert!(ran.stderr.starts_with(&words), "{}", ran.stderr);
+    assert!(ran.stderr.contains("what is there is called capability:demo.tool"), "{}", ran.stderr);
+    assert_eq!(desk.call(&[&desk.script("echo '{}'"), "--id", "other", "run"]).code, 0);
 }

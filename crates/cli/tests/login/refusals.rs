@@ -226,6 +226,27 @@ fn one_that_wants_nobody_to_sign_in_is_told_so() {
 }
 
 #[test]
+fn what_is_no_mcp_server_is_told_with_what_was_looked_for_where_and_what_came() {
+    let page = || (200, "Content-Type: text/html\r\n".to_owned(), "<p>hello</p>".to_owned());
+    let site = Site::start(Box::new(|_, _| Some((404, String::new(), String::new()))));
+    let own = format!("http://127.0.0.1:{}", site.port);
+    site.refuses(2, &format!("`{own}/mcp` answered 404 Not Found to the greeting of MCP"));
+    let place = "/.well-known/oauth-protected-resource";
+    site.refuses(2, &format!("there is no metadata at `{own}{place}/mcp` or `{own}{place}`"));
+    let site = Site::start(Box::new(move |_, _| Some(page())));
+    let own = format!("http://127.0.0.1:{}", site.port);
+    site.refuses(2, &format!("`{own}/mcp` answered 200 OK to the greeting of MCP"));
+    site.refuses(2, &format!("has at `{own}{place}/mcp` is no metadata: it is no JSON object"));
+    let json = |path: &str| if path == "/mcp" { (401, "") } else { (200, r#"{"a":1}"#) };
+    let site = Site::start(Box::new(move |path, _| {
+        let (status, body) = json(path);
+        Some((status, String::new(), body.to_owned()))
+    }));
+    let own = format!("http://127.0.0.1:{}", site.port);
+    site.refuses(1, &format!("has at `{own}{place}/mcp` is no metadata: `resource` is missing"));
+}
+
+#[test]
 fn the_document_about_us_is_our_name_where_the_server_reads_such() {
     let document = "https://haft.example/client.json";
     let reads = json!({ "client_id_metadata_document_supported": true });

@@ -210,3 +210,37 @@ fn what_is_kept_after_a_call_is_for_what_was_called_then() {
     desk.done(&["grant", PACKAGE, "--from", folder.to_str().unwrap()]);
     desk.done(&["call", "--from", &manifest]);
 }
+
+#[test]
+fn a_grant_that_gives_nothing_is_told_of() {
+    let desk = Desk::new();
+    let none = desk.capability("echo '{}'", &closed(), &json!([]));
+    let folder = desk.home().parent().unwrap().join("pkg");
+    let folder = folder.to_str().unwrap();
+    let grant = |more: &[&str]| desk.done(&[&["grant", PACKAGE], more].concat()).stderr;
+    assert!(!grant(&["--host", "a.example"]).contains("itself"), "nobody knows yet what it says");
+    assert_eq!(desk.call(&none).code, 0);
+    let nothing = |what: &str| {
+        format!("warning: {PACKAGE} says itself that it {what}, so the grant gives it nothing\n")
+    };
+    let told = grant(&["--host", "a.example"]);
+    assert!(told.contains(&nothing("reaches nobody")), "{told}");
+    for kind in ["--read", "--write"] {
+        let told = grant(&[kind, folder]);
+        assert!(told.contains(&nothing("needs no folders (`filesystem: none`)")), "{told}");
+    }
+    let told = grant(&["--device", "/dev/null"]);
+    assert!(told.contains(&nothing("does not name this device")), "{told}");
+    let reads = json!({"network": "allowlist", "network_allowlist": ["api.example.com"],
+        "filesystem": "read", "devices": ["/dev/null"]});
+    let reads = desk.capability("echo '{}'", &reads, &json!([]));
+    assert_eq!(desk.call(&reads).code, 0);
+    let told = grant(&["--write", folder]);
+    assert!(told.contains("only reads (`filesystem: read`), so it may read there"), "{told}");
+    for useful in [["--host", "a.example"], ["--read", folder], ["--device", "/dev/null"]] {
+        assert!(!grant(&useful).contains("warning"), "{useful:?}");
+    }
+    let told = grant(&["--env", "HAFT_TEST_NOT_SET"]);
+    assert!(told.contains("warning: `HAFT_TEST_NOT_SET` is not set now"), "{told}");
+    assert!(!grant(&["--env", "PWD"]).contains("warning"), "it is set");
+}

@@ -192,6 +192,35 @@ fn the_defaults_are_one_document_for_programs() {
 }
 
 #[test]
+fn what_never_counts_as_it_is_written_is_told_with_its_key() {
+    let desk = Desk::new();
+    let tool = desk.write("kit/tools/bin/run", "#!/bin/sh\necho '{}'\n");
+    std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let tools = json!({"tools": [{"name": "run", "command": ["./tools/bin/run"]}]});
+    let tools = desk.write("kit/tools.json", &tools.to_string());
+    desk.done(&["call", "--from", &tools, "run"]);
+    let there = desk.home().to_str().unwrap().to_owned();
+    desk.write(
+        "home/policy.toml",
+        &format!(
+            "[folders]\nread = [\"/no/such/folder\", \"{there}\"]\n[sandbox]\ntimeout = \"2h\"\n[package.\"kit\"]\ncents_per_call = 5\nbudget.cents_per_day = 4\nactions.run = \"ask\"\nactions.rnu = \"deny\"\n"
+        ),
+    );
+    let told = desk.done(&["--json", "policy", "check"]).json();
+    assert_eq!(
+        told["warnings"],
+        json!([
+            "`sandbox.timeout`: more than `max_timeout` of `[sandbox]`, and cut to that",
+            "`package.kit.budget.cents_per_day`: less than one call of `kit` costs (`cents_per_call` is 5), so it cannot be called",
+            "`folders.read`: `/no/such/folder` is not there",
+            "`package.kit.actions.rnu`: agentcli:kit has no action `rnu`; did you mean `run`?",
+        ])
+    );
+    let told = desk.done(&["policy", "check"]).stderr;
+    assert_eq!(told.matches("warning: `").count(), 4, "{told}");
+}
+
+#[test]
 fn a_package_of_the_policy_that_nobody_has_is_told_of() {
     let desk = Desk::new();
     let manifest = desk.capability("cat", &closed(), &json!([]));

@@ -22,6 +22,7 @@ impl Desk {
 fn what_was_done_is_one_document() {
     let desk = Desk::new();
     let unseen = format!("no package `{PACKAGE}` is known here");
+    let unset = "`X` is not set now; it is passed on as it is when the package is called";
     let grant = ["grant", PACKAGE, "--env", "X", "--host", "API.example.com"];
     let [host, env] =
         [json!({"kind": "host", "value": "api.example.com"}), json!({"kind": "env", "value": "X"})];
@@ -34,11 +35,11 @@ fn what_was_done_is_one_document() {
     };
     assert_eq!(
         desk.done_in_json(&grant),
-        json!({"package": PACKAGE, "granted": granted(true), "warnings": [unseen]})
+        json!({"package": PACKAGE, "granted": granted(true), "warnings": [&unseen, unset]})
     );
     assert_eq!(
         desk.done_in_json(&grant),
-        json!({"package": PACKAGE, "granted": granted(false), "warnings": []})
+        json!({"package": PACKAGE, "granted": granted(false), "warnings": [unset]})
     );
     assert_eq!(
         desk.done_in_json(&["ungrant", PACKAGE, "--env", "X"]),
@@ -50,7 +51,7 @@ fn what_was_done_is_one_document() {
     );
     assert_eq!(
         desk.done_in_json(&["ungrant", PACKAGE, "--all"]),
-        json!({"package": PACKAGE, "taken_back": [], "warnings": []})
+        json!({"package": PACKAGE, "taken_back": [], "warnings": [unseen]})
     );
     let remembered = desk.done_in_json(&["approve", "always", PACKAGE, "send", r#"{"to":"*"}"#]);
     let rule = &remembered["remembered"];

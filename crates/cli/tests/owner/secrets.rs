@@ -137,3 +137,16 @@ fn a_value_that_is_no_text_is_refused() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("the value is no UTF-8 text"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_value_that_is_too_short_to_be_hidden_is_told_of() {
+    let desk = Desk::new();
+    let set = |value: &[u8]| {
+        let ran = desk.run(&["secret", "set", "haft:vault", "TOKEN"], Some(value));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stderr
+    };
+    let words = "warning: the value has fewer than 4 bytes: in results and errors it is hidden only where it is the whole text\n";
+    assert!(set(b"abc\n").contains(words), "{}", set(b"abc\n"));
+    assert!(!set(b"abcd\n").contains("warning"));
+}

@@ -18,10 +18,10 @@ fn a_package_that_nobody_has_seen_is_told_of_by_every_verb_that_takes_one() {
     };
     assert!(set(PACKAGE).contains(UNSEEN));
     assert!(!set("haft:vault").contains("warning"), "it is no package");
-    let granted = desk.done(&["grant", PACKAGE, "--env", "X"]);
+    let granted = desk.done(&["grant", PACKAGE, "--host", "x.example"]);
     assert!(granted.stderr.contains("Granted") && granted.stderr.contains(UNSEEN));
     for told in [
-        desk.done(&["grant", PACKAGE, "--env", "X"]).stderr,
+        desk.done(&["grant", PACKAGE, "--host", "x.example"]).stderr,
         desk.done(&["grant", "--learn", PACKAGE]).stderr,
         set(PACKAGE),
     ] {
@@ -29,16 +29,48 @@ fn a_package_that_nobody_has_seen_is_told_of_by_every_verb_that_takes_one() {
     }
     desk.done(&["ungrant", PACKAGE, "--all"]);
     assert!(set(PACKAGE).contains(UNSEEN), "it is not, once nothing is granted to it");
-    desk.done(&["grant", PACKAGE, "--env", "X"]);
+    desk.done(&["grant", PACKAGE, "--host", "x.example"]);
     let near =
         format!("warning: no package `capability:demo.tol` {UNSEEN}; did you mean `{PACKAGE}`?");
     for told in [
         desk.done(&["grant", "--learn", "capability:demo.tol"]).stderr,
         set("capability:demo.tol"),
-        desk.done(&["grant", "capability:demo.tol", "--env", "X"]).stderr,
+        desk.done(&["grant", "capability:demo.tol", "--host", "x.example"]).stderr,
     ] {
         assert!(told.contains(&near), "{told}");
     }
+}
+
+#[test]
+fn a_name_that_nobody_knows_is_told_with_the_one_that_may_be_meant() {
+    let desk = Desk::new();
+    desk.done(&["grant", PACKAGE, "--host", "x.example"]);
+    let kept = desk.run(&["secret", "set", PACKAGE, "API_TOKEN"], Some(b"value"));
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    let near = format!("no package `capability:demo.tol` {UNSEEN}; did you mean `{PACKAGE}`?");
+    let fails = |arguments: &[&str], hint: &str| {
+        let ran = desk.run(arguments, None);
+        assert_eq!(ran.code, 3, "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("hint: {hint}\n")), "{arguments:?}: {}", ran.stderr);
+    };
+    fails(&["ungrant", "capability:demo.tol", "--host", "x.example"], &near);
+    fails(
+        &["ungrant", PACKAGE, "--host", "y.example"],
+        "`haft grant capability:demo.tool` shows what is",
+    );
+    for told in [
+        desk.done(&["ungrant", "capability:demo.tol", "--all"]).stderr,
+        desk.done(&["audit", "--package", "capability:demo.tol"]).stderr,
+    ] {
+        assert!(told.contains(&format!("warning: {near}\n")), "{told}");
+    }
+    let told = desk.done(&["audit", "--package", PACKAGE]).stderr;
+    assert_eq!(told, "no record fits\n", "it is known, and was not called");
+    let meant = format!("did you mean `haft secret rm {PACKAGE} API_TOKEN`?");
+    fails(&["secret", "rm", PACKAGE, "API_TOKNE"], &meant);
+    fails(&["secret", "rm", "capability:demo.tol", "API_TOKEN"], &meant);
+    let other = desk.run(&["secret", "rm", PACKAGE, "SOMETHING"], None);
+    assert!(!other.stderr.contains("did you mean"), "{}", other.stderr);
 }
 
 #[test]

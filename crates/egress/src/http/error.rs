@@ -6,7 +6,6 @@ use std::io;
 
 use crate::attempt::Outcome;
 use crate::dial::DialError;
-use crate::host::Target;
 use crate::resolve::ResolveError;
 use crate::rules::Refusal;
 
@@ -49,13 +48,13 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// What went wrong before there was a response.
-    pub(super) fn before(error: reqwest::Error, target: &Target) -> Self {
+    /// What went wrong before there was a response to a request for `asked`, a host with its port.
+    pub fn before(error: reqwest::Error, asked: &str) -> Self {
         // The library's words would show the URL, and a URL may hold a secret.
         let error = error.without_url();
         match find::<DialError>(&error) {
             Some(DialError::Refused(refusal)) => {
-                return Self::Refused { asked: target.to_string(), refusal: *refusal };
+                return Self::Refused { asked: asked.to_owned(), refusal: *refusal };
             }
             Some(DialError::Unresolved(found)) => return Self::Unresolved(found.again()),
             Some(DialError::Unreachable(..) | DialError::TimedOut) | None => {}
@@ -70,7 +69,7 @@ impl SendError {
     }
 
     /// What went wrong in the middle of a response.
-    pub(super) fn within(error: reqwest::Error) -> Self {
+    pub fn within(error: reqwest::Error) -> Self {
         Self::Interrupted(error.without_url())
     }
 
@@ -107,14 +106,26 @@ impl SendError {
 
 /// The first cause of that type.
 fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
+    causes(error).find_map(|cause| cause.downcast_ref())
+}
+
+/// An error and all that it was caused by, also what an error of the system's kind only carries.
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        let error: &'e (dyn Error + 'static) = *error;
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(carried) => Some(carried),
+            None => error.source(),
         }
-        next = error.source();
-    }
-    None
+    })
+}
+
+/// Whether somebody listened, and TLS was not agreed on: what came is no sound part of it, or not trusted.
+fn is_about_tls(error: &reqwest::Error) -> bool {
+    causes(error).any(|cause| {
+        let system = cause.downcast_ref::<io::Error>();
+        system.is_some_and(|system| system.kind() == io::ErrorKind::InvalidData)
+    })
 }
 
 impl fmt::Display for SendError {
@@ -122,6 +133,9 @@ impl fmt::Display for SendError {
         match self {
             Self::Refused { asked, .. } => write!(out, "`{asked}` is refused"),
             Self::Unresolved(_) => out.write_str("the host has no address"),
+            Self::NotConnected(error) if is_about_tls(error) => {
+                out.write_str("no secure connection (TLS) was made")
+            }
             Self::NotConnected(_) => out.write_str("no connection was made"),
             Self::Lost(_) => out.write_str("the connection ended before there was a response"),
             Self::Interrupted(_) => {

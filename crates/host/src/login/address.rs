@@ -8,14 +8,17 @@ use super::error::LoginError;
 /// The longest URL that is taken from a document.
 const LONGEST: usize = 2048;
 
-/// Reads a URL that somebody else wrote: of `https`, or of `http` to this very machine, and without a
+/// Reads a URL that somebody else wrote under a name: of `https`, or of `http` to this very machine, and without a
 /// user, a password or a fragment.
-pub fn safe(text: &str, what: &'static str) -> Result<Url, LoginError> {
-    let odd = || LoginError::Odd { what, how: "one of its URLs is none".to_owned() };
-    if text.len() > LONGEST {
-        return Err(odd());
+pub fn safe(text: &str, what: &'static str, name: &str) -> Result<Url, LoginError> {
+    let odd = |how| LoginError::odd(what, format!("`{name}` {how}"));
+    if text.is_empty() {
+        return Err(odd("is missing"));
     }
-    let url = Url::parse(text).map_err(|_| odd())?;
+    if text.len() > LONGEST {
+        return Err(odd("is too long for a URL"));
+    }
+    let url = Url::parse(text).map_err(|_| odd("is no URL"))?;
     check_safe(&url)?;
     Ok(url)
 }
@@ -130,7 +133,7 @@ mod tests {
         for text in
             ["https://a.test/x", "http://127.0.0.1:8/", "http://[::1]/", "http://localhost:9/x"]
         {
-            assert!(safe(text, "it").is_ok(), "{text}");
+            assert!(safe(text, "it", "url").is_ok(), "{text}");
         }
         for text in [
             "http://a.test/",
@@ -145,9 +148,9 @@ mod tests {
             "https://a.test/#x",
             "nothing",
         ] {
-            assert!(safe(text, "it").is_err(), "{text}");
+            assert!(safe(text, "it", "url").is_err(), "{text}");
         }
-        assert!(safe(&format!("https://a.test/{}", "x".repeat(LONGEST)), "it").is_err());
+        assert!(safe(&format!("https://a.test/{}", "x".repeat(LONGEST)), "it", "url").is_err());
     }
 
     #[test]

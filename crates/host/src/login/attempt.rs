@@ -79,7 +79,7 @@ impl Attempt {
     /// Reads what a browser was sent back with: the path and the query, or the whole URL. The state is
     /// looked at first, then who sent it, and only then what it says.
     pub fn read(&self, redirected: &str) -> Result<Redirected, LoginError> {
-        let odd = |how: &str| LoginError::Odd { what: "browser", how: how.to_owned() };
+        let odd = |how: &str| LoginError::odd("browser", how);
         if redirected.len() > LONGEST {
             return Err(odd("its URL is too long"));
         }

@@ -12,6 +12,9 @@ use super::error::LoginError;
 use super::metadata::{Resource, Server, split_scopes};
 use super::talk::{get, send};
 
+/// The name by which a server says where its metadata is.
+const RESOURCE_METADATA: &str = "resource_metadata";
+
 /// How long one question may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -39,14 +42,14 @@ pub async fn find(client: &Client, endpoint: &Url) -> Result<Found, LoginError> 
             }
             let body = get(client, &url, "server").await?;
             let body = body.ok_or(LoginError::NoServer)?;
-            Some(Resource::read(&body, endpoint)?)
+            Resource::read(&body, endpoint).map_err(|error| error.at(&url))?
         }
-        None => known_places(client, endpoint).await?,
-    };
-    let resource = match resource {
-        Some(resource) => resource,
-        None if asked.wants_login => Resource::of_old(endpoint),
-        None => return Err(LoginError::NotWanted),
+        None => match known_places(client, endpoint).await? {
+            Known::Found(resource) => resource,
+            Known::Odd(error) if asked.wants_login() => return Err(error),
+            Known::Nothing if asked.wants_login() => Resource::of_old(endpoint),
+            nothing => return Err(not_wanted(endpoint, asked.status, nothing)),
+        },
     };
     let issuer = resource.servers.into_iter().next().ok_or(LoginError::NoServer)?;
     let scopes = asked.scopes.unwrap_or(resource.scopes);
@@ -59,18 +62,25 @@ pub async fn meet(client: &Client, issuer: &Url) -> Result<Server, LoginError> {
     check_safe(issuer)?;
     for url in server_documents(issuer) {
         if let Some(body) = get(client, &url, "authorization server").await? {
-            return Server::read(&body, issuer);
+            return Server::read(&body, issuer).map_err(|error| error.at(&url));
         }
     }
-    let how = "it has no metadata".to_owned();
-    Err(LoginError::Odd { what: "authorization server", how })
+    let places: Vec<_> = server_documents(issuer).iter().map(shown).collect();
+    let how = format!("it has no metadata at `{}`", places.join("`, `"));
+    Err(LoginError::odd("authorization server", how))
 }
 
 /// What a server said when nobody was signed in.
 struct Asked {
-    wants_login: bool,
+    status: StatusCode,
     metadata: Option<Url>,
     scopes: Option<Vec<String>>,
+}
+
+impl Asked {
+    fn wants_login(&self) -> bool {
+        self.status == StatusCode::UNAUTHORIZED
+    }
 }
 
 /// Greets a server as anybody would.
@@ -99,8 +109,8 @@ async fn ask(client: &Client, endpoint: &Url) -> Result<Asked, LoginError> {
         404 | 405 => listen(client, endpoint).await.unwrap_or((response.status, response.headers)),
         _ => (response.status, response.headers),
     };
-    let mut asked = Asked { wants_login: status == 401, metadata: None, scopes: None };
-    if !asked.wants_login {
+    let mut asked = Asked { status, metadata: None, scopes: None };
+    if !asked.wants_login() {
         return Ok(asked);
     }
     let headers = headers.get_all(WWW_AUTHENTICATE);
@@ -110,8 +120,9 @@ async fn ask(client: &Client, endpoint: &Url) -> Result<Asked, LoginError> {
         .flat_map(challenges)
         .filter(|challenge| challenge.scheme == "bearer");
     if let Some(bearer) = bearers.next() {
-        let metadata = bearer.parameter("resource_metadata");
-        asked.metadata = metadata.map(|text| safe(text, "server")).transpose()?;
+        let metadata = bearer.parameter(RESOURCE_METADATA);
+        asked.metadata =
+            metadata.map(|text| safe(text, "server", RESOURCE_METADATA)).transpose()?;
         asked.scopes = bearer.parameter("scope").map(split_scopes);
     }
     Ok(asked)
@@ -124,12 +135,37 @@ async fn listen(client: &Client, endpoint: &Url) -> Option<(StatusCode, HeaderMa
     Some((response.status(), response.headers().clone()))
 }
 
-/// The metadata that lies where the specification puts it.
-async fn known_places(client: &Client, endpoint: &Url) -> Result<Option<Resource>, LoginError> {
+/// What lies where the specification puts the metadata of a server.
+enum Known {
+    Found(Resource),
+    /// A document, and no metadata.
+    Odd(LoginError),
+    Nothing,
+}
+
+async fn known_places(client: &Client, endpoint: &Url) -> Result<Known, LoginError> {
     for url in resource_documents(endpoint) {
         if let Some(body) = get(client, &url, "server").await? {
-            return Resource::read(&body, endpoint).map(Some);
+            return match Resource::read(&body, endpoint).map_err(|error| error.at(&url)) {
+                Ok(resource) => Ok(Known::Found(resource)),
+                Err(error @ LoginError::Odd { .. }) => Ok(Known::Odd(error)),
+                Err(error) => Err(error),
+            };
         }
     }
-    Ok(None)
+    Ok(Known::Nothing)
+}
+
+/// What was looked for in vain.
+fn not_wanted(endpoint: &Url, status: StatusCode, known: Known) -> LoginError {
+    let greeted =
+        format!("`{}` answered {status} to the greeting of MCP, and not 401", shown(endpoint));
+    let found = match known {
+        Known::Odd(error) => error.to_string(),
+        Known::Found(_) | Known::Nothing => {
+            let places: Vec<_> = resource_documents(endpoint).iter().map(shown).collect();
+            format!("there is no metadata at `{}`", places.join("` or `"))
+        }
+    };
+    LoginError::NotWanted { looked: vec![greeted, found] }
 }

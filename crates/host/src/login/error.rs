@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
-use egress::http::SendError;
+use egress::http::{SendError, Url};
 use vault::VaultError;
 
+use super::address::shown;
 use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
 
@@ -24,7 +25,10 @@ pub enum LoginError {
         source: SendError,
     },
     /// The server does not say that it wants anybody to sign in.
-    NotWanted,
+    NotWanted {
+        /// What was looked for where, and what came.
+        looked: Vec<String>,
+    },
     /// The server does not say who signs people in.
     NoServer,
     /// Metadata that is about another resource.
@@ -47,6 +51,8 @@ pub enum LoginError {
     Odd {
         /// Whose.
         what: &'static str,
+        /// The document that it is, where it is one.
+        place: Option<String>,
         /// How.
         how: String,
     },
@@ -85,6 +91,20 @@ pub enum LoginError {
 }
 
 impl LoginError {
+    /// An answer that is none.
+    pub(super) fn odd(what: &'static str, how: impl Into<String>) -> Self {
+        Self::Odd { what, place: None, how: how.into() }
+    }
+
+    /// The same of what lies at a URL.
+    #[must_use]
+    pub(super) fn at(self, url: &Url) -> Self {
+        match self {
+            Self::Odd { what, how, .. } => Self::Odd { what, place: Some(shown(url)), how },
+            other => other,
+        }
+    }
+
     /// What kind of failure it is.
     pub fn kind(&self) -> Kind {
         match self {
@@ -101,7 +121,7 @@ impl LoginError {
             | Self::Lock(_)
             | Self::Vault(_)
             | Self::Unkept(_) => Kind::Unavailable,
-            Self::NotWanted | Self::NoServer | Self::NoClient => Kind::BadInput,
+            Self::NotWanted { .. } | Self::NoServer | Self::NoClient => Kind::BadInput,
             Self::Odd { .. } => Kind::BadOutput,
             Self::Answered { .. } => Kind::Failed,
             Self::TimedOut | Self::Busy => Kind::TimedOut,
@@ -127,7 +147,7 @@ impl fmt::Display for LoginError {
             Self::NotReached { what, place, .. } => {
                 write!(out, "the {what} at `{place}` was not reached")
             }
-            Self::NotWanted => out.write_str("the server does not ask anybody to sign in"),
+            Self::NotWanted { .. } => out.write_str("the server does not ask anybody to sign in"),
             Self::NoServer => out.write_str("the server does not say where to sign in"),
             Self::Foreign { named } => {
                 write!(out, "the server's metadata is about another resource, `{named}`")
@@ -141,7 +161,12 @@ impl fmt::Display for LoginError {
             Self::NoClient => out.write_str(
                 "the authorization server registers nobody by itself, so it needs a client id",
             ),
-            Self::Odd { what, how } => write!(out, "the {what} gave no proper answer: {how}"),
+            Self::Odd { what, place: None, how } => {
+                write!(out, "the {what} gave no proper answer: {how}")
+            }
+            Self::Odd { what, place: Some(place), how } => {
+                write!(out, "what the {what} has at `{place}` is no metadata: {how}")
+            }
             Self::Answered { what, status, code } => {
                 write!(out, "the {what} answered {status}")?;
                 code.as_ref().map_or(Ok(()), |code| write!(out, ": {code}"))

@@ -108,7 +108,7 @@ pub(super) struct Granted {
 impl Granted {
     /// Reads the answer of a token endpoint.
     pub(super) fn read(said: &Value, now: u64) -> Result<Self, LoginError> {
-        let odd = |how: &str| LoginError::Odd { what: "token endpoint", how: how.to_owned() };
+        let odd = |how: &str| LoginError::odd("token endpoint", how);
         let access = said["access_token"].as_str().filter(|token| is_token(token));
         let access = access.ok_or_else(|| odd("it gave no token"))?;
         let kind = said["token_type"].as_str().unwrap_or("bearer");
@@ -186,13 +186,13 @@ impl Kept {
             Some(Agreed { host: one["host"].as_str()?.to_owned(), is_typed })
         };
         Ok(Self {
-            resource: safe(&name, "vault")?,
+            resource: safe(&name, "vault", "resource")?,
             name,
             issuer: text(&document["issuer"])?,
-            token: safe(&text(&document["token"])?, "vault")?,
+            token: safe(&text(&document["token"])?, "vault", "token")?,
             revocation: document["revocation"]
                 .as_str()
-                .map(|text| safe(text, "vault"))
+                .map(|text| safe(text, "vault", "revocation"))
                 .transpose()?,
             client: Known {
                 id: text(&client["id"])?,

@@ -53,12 +53,14 @@ impl Resource {
         const WHAT: &str = "server";
         let document = document(body, WHAT)?;
         let named = document["resource"].as_str().unwrap_or_default();
-        let resource = safe(named, WHAT)?;
+        let resource = safe(named, WHAT, "resource")?;
         if !covers(&resource, endpoint) {
             return Err(LoginError::Foreign { named: clipped(named) });
         }
-        let servers = list(&document, "authorization_servers");
-        let servers = servers.iter().map(|text| safe(text, WHAT)).collect::<Result<Vec<_>, _>>()?;
+        let name = "authorization_servers";
+        let servers = list(&document, name);
+        let servers = servers.iter().map(|text| safe(text, WHAT, name));
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
         if servers.is_empty() {
             return Err(LoginError::NoServer);
         }
@@ -87,7 +89,7 @@ impl Server {
                 && said.path().trim_end_matches('/') == asked.path().trim_end_matches('/')
                 && said.query() == asked.query()
         };
-        if !safe(issuer, WHAT).is_ok_and(|said| is_asked(&said)) {
+        if !safe(issuer, WHAT, "issuer").is_ok_and(|said| is_asked(&said)) {
             let (asked, said) = (asked.to_string(), clipped(issuer));
             return Err(LoginError::Issuer { asked, said });
         }
@@ -96,16 +98,15 @@ impl Server {
         }
         let responses = list(&document, "response_types_supported");
         if !responses.is_empty() && !responses.iter().any(|one| one == "code") {
-            let how = "it gives no codes".to_owned();
-            return Err(LoginError::Odd { what: WHAT, how });
+            return Err(LoginError::odd(WHAT, "it gives no codes"));
         }
-        let url = |name: &str| document[name].as_str().map(|text| safe(text, WHAT)).transpose();
-        let missing = || LoginError::Odd { what: WHAT, how: "an endpoint is missing".to_owned() };
+        let given = |name: &str| safe(document[name].as_str().unwrap_or_default(), WHAT, name);
+        let url = |name: &str| document[name].as_str().map(|_| given(name)).transpose();
         let is_true = |name: &str| document[name] == Value::Bool(true);
         Ok(Self {
             issuer: issuer.to_owned(),
-            authorization: url("authorization_endpoint")?.ok_or_else(missing)?,
-            token: url("token_endpoint")?.ok_or_else(missing)?,
+            authorization: given("authorization_endpoint")?,
+            token: given("token_endpoint")?,
             registration: url("registration_endpoint")?,
             revocation: url("revocation_endpoint")?,
             scopes: scopes(&document),
@@ -154,7 +155,7 @@ fn scopes(document: &Value) -> Vec<String> {
 
 fn document(body: &[u8], what: &'static str) -> Result<Value, LoginError> {
     let read = std::str::from_utf8(body).ok().and_then(strict).filter(Value::is_object);
-    read.ok_or_else(|| LoginError::Odd { what, how: "its metadata is no JSON object".to_owned() })
+    read.ok_or_else(|| LoginError::odd(what, "it is no JSON object"))
 }
 
 fn list(document: &Value, name: &str) -> Vec<String> {

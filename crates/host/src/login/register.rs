@@ -124,7 +124,7 @@ async fn register(
         return Err(refused(&response, WHAT));
     }
     let said = said(&response);
-    let odd = |how: &str| LoginError::Odd { what: WHAT, how: how.to_owned() };
+    let odd = |how: &str| LoginError::odd(WHAT, how);
     let id = said["client_id"].as_str().filter(|id| is_plain(id));
     let id = id.ok_or_else(|| odd("it gave no client id"))?.to_owned();
     let secret = said["client_secret"].as_str().filter(|secret| !secret.is_empty());

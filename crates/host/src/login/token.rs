@@ -31,7 +31,7 @@ pub async fn exchange(
     }
     let granted = Granted::read(&said(&response), now())?;
     Ok(Kept {
-        resource: safe(&attempt.resource, "server")?,
+        resource: safe(&attempt.resource, "server", "resource")?,
         name: attempt.resource,
         issuer: attempt.server.issuer,
         token: attempt.server.token,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::Rules;
-use egress::http::{Client, HeaderName, Request, Response, SendError, StatusCode, Url};
+use egress::http::{Client, HeaderMap, HeaderName, Request, Response, SendError, StatusCode, Url};
 use egress::resolve::{Resolve, SystemResolver};
 use manifest::model::{Action, OutputFormat};
 use vault::{FileVault, Secret};
@@ -93,9 +93,6 @@ impl Web {
                     }
                 }
                 Ok(response) => return Ok(response),
-                Err(error) if error.is_transient() => {
-                    return Err(not_sent(&error, &plan.url).passing());
-                }
                 Err(error) => return Err(not_sent(&error, &plan.url)),
             }
         }
@@ -156,11 +153,11 @@ fn left(until: Instant) -> Duration {
 }
 
 /// After how many seconds the same may be asked again, if it is worth it.
-fn passes_after(response: &Response) -> Option<u32> {
-    if !matches!(response.status.as_u16(), 429 | 502 | 503 | 504) {
+fn passes_after(status: StatusCode, headers: &HeaderMap) -> Option<u32> {
+    if !matches!(status.as_u16(), 429 | 502 | 503 | 504) {
         return None;
     }
-    let asked = response.header(&HeaderName::from_static("retry-after"));
+    let asked = headers.get("retry-after").and_then(|value| value.to_str().ok());
     let asked: Option<u32> = asked.and_then(|text| text.trim().parse().ok());
     Some(asked.unwrap_or_default()).filter(|asked| *asked <= LONGEST_WAIT)
 }
@@ -187,7 +184,16 @@ pub(super) fn not_sent(error: &SendError, url: &Url) -> CallError {
         cause = Some(deeper);
     }
     let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-    CallError::new(kind, format!("the request to `{place}` failed: {error}{cause}"))
+    let told = CallError::new(kind, format!("the request to `{place}` failed: {error}{cause}"));
+    if error.is_transient() { told.passing() } else { told }
+}
+
+/// A server that answered, but not that it did what it was asked.
+pub(super) fn answered(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> CallError {
+    let told = CallError::new(Kind::Failed, format!("the server answered {status}"))
+        .with("status", status.as_u16())
+        .with("body", String::from_utf8_lossy(body));
+    CallError { passes_after: passes_after(status, headers), ..told }
 }
 
 /// Reads a response as the action promises.
@@ -204,8 +210,7 @@ fn read(
         return Err(CallError::new(Kind::BadOutput, message));
     }
     if !response.status.is_success() {
-        let error = failed(&response, action);
-        return Err(CallError { passes_after: passes_after(&response), ..error });
+        return Err(failed(&response, action));
     }
     let said = response.header(&HeaderName::from_static("content-type")).map(str::to_owned);
     let output = match action.output_format {
@@ -222,14 +227,13 @@ fn read(
 
 /// A server that said itself that it failed.
 fn failed(response: &Response, action: &Action) -> CallError {
-    let status = response.status.as_u16();
+    let error = answered(response.status, &response.headers, &response.body);
     let told = std::str::from_utf8(&response.body).ok();
     if action.standard_errors
-        && let Some(error) = told.and_then(output::strict).as_ref().and_then(output::envelope)
+        && let Some(said) = told.and_then(output::strict).as_ref().and_then(output::envelope)
     {
-        return error.with("status", status);
+        let said = said.with("status", response.status.as_u16());
+        return CallError { passes_after: error.passes_after, ..said };
     }
-    CallError::new(Kind::Failed, format!("the server answered {}", response.status))
-        .with("status", status)
-        .with("body", String::from_utf8_lossy(&response.body))
+    error
 }

@@ -70,6 +70,11 @@ fn an_action_fills_its_path_its_headers_and_its_body() {
     for id in ["..", "."] {
         assert_eq!(site.error(&get, json!({ "id": id })).kind, Kind::BadInput, "{id}");
     }
+    let lacking = site.error(&demo, json!({ "who": { "name": "x" } }));
+    assert_eq!(lacking.kind, Kind::BadInput);
+    assert_eq!(lacking.message, "the input has no `id`, which the request needs");
+    let id = json!({ "name": "id", "type": "string", "required": true });
+    assert_eq!(lacking.details["takes"][0], id);
     let odd = site.error(&demo, json!({ "id": "a\nb", "who": { "name": "x" } }));
     assert_eq!(odd.kind, Kind::BadInput);
     let smuggling = site.manifest(

@@ -266,7 +266,68 @@ async fn a_server_cannot_send_our_messages_to_somebody_else() {
     );
     let bench = site.bench("/sse").declaring("act").within(Duration::from_secs(20));
     let error = bench.call("act", json!({})).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Unavailable, "{error:?}");
+    assert_eq!(error.kind, Kind::BadOutput, "{error:?}");
+    assert!(error.message.ends_with("is of another origin"), "{error}");
+}
+
+/// What is told of a server at a port that does not answer as it should.
+async fn told(port: u16, address: &str) -> host::CallError {
+    let runtime = json!({
+        "kind": "mcp-http",
+        "install": { "method": "npm", "package": "trial", "version_spec": "1.0.0" },
+        "endpoint_url": address,
+    });
+    let value = format!("127.0.0.1:{port}");
+    let bench = Bench::of(tool(Path::new("/var/tmp"), &runtime)).declaring("act");
+    let bench = bench.granting(Grants::from_iter([Grant { kind: GrantKind::Host, value }]));
+    bench.within(Duration::from_secs(20)).call("act", json!({})).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_reached_is_told_with_where_and_why() {
+    let port = testkit::ports::unused();
+    let error = told(port, &format!("http://127.0.0.1:{port}/mcp?key=hidden")).await;
+    assert_eq!(error.kind, Kind::Unavailable);
+    let begins = format!("the request to `127.0.0.1:{port}` failed: no connection was made: ");
+    assert!(error.message.starts_with(&begins), "{error}");
+    assert!(error.message.to_lowercase().contains("refused"), "{error}");
+    let plain = site("    pass");
+    let error = told(plain.port, &format!("https://127.0.0.1:{}/mcp", plain.port)).await;
+    assert!(error.message.contains("` failed: no secure connection (TLS) was made: "), "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_message_is_told_as_what_it_is() {
+    let site = site(
+        r#"
+    def do_POST(self):
+        body = b"<p>hello</p>"
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(int(self.path[1:]))
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    do_GET = do_POST
+"#,
+    );
+    for (status, words) in
+        [(404, "404 Not Found"), (418, "418 I'm a teapot"), (500, "500 Internal Server Error")]
+    {
+        let error = told(site.port, &site.url(&format!("/{status}"))).await;
+        assert_eq!(error.kind, Kind::Failed, "{error:?}");
+        assert_eq!(error.message, format!("the server answered {words}"));
+        assert_eq!(error.details["body"], "<p>hello</p>");
+        assert_eq!(error.passes_after, None);
+    }
+    let error = told(site.port, &site.url("/503")).await;
+    assert_eq!((error.passes_after, &error.details["status"]), (Some(0), &json!(503)), "{error}");
+    let error = told(site.port, &site.url("/200")).await;
+    assert_eq!(error.kind, Kind::BadOutput, "{error:?}");
+    assert_eq!(
+        error.message,
+        "the server answered 200 OK with `text/html`, and no message of MCP; it begins with \"<p>hello</p>\""
+    );
 }
 
 /// A registry that knows one server.

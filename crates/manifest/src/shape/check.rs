@@ -311,7 +311,7 @@ impl<'n, 't> Checker<'n, 't> {
                     let message = format!("`{keys}` is `{word}`, which needs `{field}`");
                     let span = node.get(field).unwrap_or(node).span.first_byte();
                     let help = format!(
-                        "add `{field}` with at least one entry: a {word} cannot be asked what it offers"
+                        "add `{field}` with at least one entry: the format has a `{word}` say what it offers"
                     );
                     let finding = Finding::new(*code, path.pointer(), span, message);
                     self.push(finding.help(help), None);

@@ -165,7 +165,7 @@ impl<'t> Table<'t> {
 }
 
 /// A key below another, as it could be written.
-fn joined(key: &str, name: &str) -> String {
+pub(super) fn joined(key: &str, name: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let name = if !name.is_empty() && name.bytes().all(is_bare) {
         name.to_owned()

@@ -179,6 +179,7 @@ impl Ready {
         wanted.check_order()?;
         let launcher = walls::launcher()?;
         let found = find(Loading { dialect: wanted.dialect, id: wanted.id.as_deref() })?;
+        found.check_id(wanted.id.as_deref(), &wanted.from)?;
         let settings = settings(home)?;
         let runtime = owner::runtime()?;
         let records = records(home, &runtime)?;

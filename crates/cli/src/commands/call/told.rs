@@ -115,7 +115,14 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         )),
         _ => failure,
     };
-    let others = [taken_words(error), image_words(error), limit_words(error), setting_words(error)];
+    let executable = text("not_executable").map(shell::making_executable);
+    let others = [
+        taken_words(error),
+        image_words(error),
+        limit_words(error),
+        setting_words(error),
+        executable,
+    ];
     let hints = values::hints(error, &id).into_iter().chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
     let is_its_own = error.kind == Kind::Failed;

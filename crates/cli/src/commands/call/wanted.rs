@@ -136,7 +136,7 @@ pub(super) fn choose<'t>(
     unasked: &[String],
 ) -> Result<(&'t Tool, String), Unmade> {
     let tools = &found.tools;
-    let Some(name) = name else { return the_only(tools) };
+    let Some(name) = name else { return the_only(found, unasked) };
     let matching: Vec<_> = tools.iter().filter(|tool| tool.action(name).is_some()).collect();
     match matching.as_slice() {
         [tool] => Ok((tool, name.to_owned())),
@@ -160,39 +160,50 @@ pub(super) fn choose<'t>(
             Err(Unmade { failure, error: Some(Box::new(error)) })
         }
         several => {
-            let is_meant = |tool: &&Tool| several.iter().any(|one| std::ptr::eq(*one, *tool));
-            let places = tools.iter().zip(&found.files).filter(|(tool, _)| is_meant(tool));
-            let mut files: Vec<&Path> = places.map(|(_, file)| file.as_path()).collect();
-            files.dedup();
             let message = format!("`{}` is in more than one package", line(name));
-            let hint = if files.len() == several.len() {
-                let words = files.iter().map(|file| shell::word(&file.display().to_string()));
-                format!("name one with --from: {}", words.collect::<Vec<_>>().join(" or "))
-            } else {
-                let ids = several.iter().map(|tool| shell::word(&tool.package.canonical_id()));
-                format!("name one of {}", ids.collect::<Vec<_>>().join(", "))
-            };
-            Err(Failure::new(Exit::Conflict, message).hint(hint).into())
+            Err(Failure::new(Exit::Conflict, message).hint(name_one(found, several)).into())
         }
     }
 }
 
+/// How one of several tools is named: by its file, or, where they share one, by its id.
+fn name_one(found: &Found, several: &[&Tool]) -> String {
+    let is_meant = |tool: &&Tool| several.iter().any(|one| std::ptr::eq(*one, *tool));
+    let places = found.tools.iter().zip(&found.files).filter(|(tool, _)| is_meant(tool));
+    let mut files: Vec<&Path> = places.map(|(_, file)| file.as_path()).collect();
+    files.dedup();
+    if files.len() == several.len() {
+        let words = files.iter().map(|file| shell::word(&file.display().to_string()));
+        format!("name one with --from: {}", words.collect::<Vec<_>>().join(" or "))
+    } else {
+        let ids = several.iter().map(|tool| shell::word(&tool.package.canonical_id()));
+        format!("name one of {}", ids.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// The only action that there is, where none was named. A server that was not asked may have others.
-fn the_only(tools: &[Tool]) -> Result<(&Tool, String), Unmade> {
+fn the_only<'t>(found: &'t Found, unasked: &[String]) -> Result<(&'t Tool, String), Unmade> {
+    let tools = &found.tools;
     let mut all: Vec<_> = tools
         .iter()
         .flat_map(|tool| actions(tool).into_iter().map(move |one| (tool, one)))
         .collect();
     let is_silent = |tool: &&Tool| tool.package.actions.is_empty() && tool.package.is_server();
-    let mut silent = tools.iter().filter(is_silent).peekable();
+    let silent: Vec<_> = tools.iter().filter(is_silent).collect();
     match all.as_slice() {
-        [_] if silent.peek().is_none() => Ok(all.remove(0)),
+        [_] if silent.is_empty() => Ok(all.remove(0)),
+        [] if silent.len() > 1 => {
+            let failure = Failure::invalid("none of the servers here says what can be called");
+            let failure = unasked.iter().fold(failure, Failure::hint);
+            Err(failure.hint(name_one(found, &silent)).into())
+        }
         [] => Err(Failure::invalid("it does not say what can be called")
             .hint("name an action")
             .into()),
         all => {
             let mut names: Vec<_> = all.iter().map(|(_, action)| action.clone()).collect();
-            names.extend(silent.map(|tool| format!("what `{}` has", tool.package.canonical_id())));
+            let ids = silent.iter().map(|tool| tool.package.canonical_id());
+            names.extend(ids.map(|id| format!("what `{id}` has")));
             Err(several("there is more than one action".to_owned(), &names))
         }
     }

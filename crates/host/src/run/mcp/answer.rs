@@ -130,9 +130,9 @@ pub(super) fn not_answered(error: AskError, tool: &str, place: Option<&str>) -> 
             CallError::new(Kind::Unavailable, format!("{server} is gone")).passing()
         }
         AskError::Wire(words) => {
-            CallError::new(Kind::Unavailable, format!("{server} was not reached: {words}"))
-                .passing()
+            CallError::new(Kind::Unavailable, format!("{server} did not answer: {words}")).passing()
         }
+        AskError::Told(error) => *error,
         AskError::Login(login) => wants_login(&login),
         AskError::TooMuch => {
             CallError::new(Kind::TooMuchOutput, "the tool wrote more output than it may")

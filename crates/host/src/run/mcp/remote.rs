@@ -133,7 +133,7 @@ async fn open(
         Err(error) if target.way == Way::Either && !is_about_login(&error) => {
             // Those who only know the oldest way refuse what is not theirs in many words.
             let oldest = events(line, target).await;
-            oldest.map_err(|other| if is_about_login(&other) { other } else { error })
+            oldest.map_err(|other| if knows_more(&other) { other } else { error })
         }
         first => first,
     }
@@ -158,6 +158,12 @@ async fn events(line: &Line, target: &Target<'_>) -> Result<(Session, Era), AskE
     let (wire, health) = wire.map_err(|error| of_wire(&error))?;
     let session = Session::open(wire, health, Opening::Known(Era::Events)).await?;
     Ok((session, Era::Events))
+}
+
+/// Whether the server was understood to speak the oldest way.
+fn knows_more(error: &AskError) -> bool {
+    let is_odd = |told: &CallError| told.kind == Kind::BadOutput;
+    is_about_login(error) || matches!(error, AskError::Told(told) if is_odd(told))
 }
 
 fn is_about_login(error: &AskError) -> bool {

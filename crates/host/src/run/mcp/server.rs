@@ -294,6 +294,8 @@ pub(super) async fn why(error: AskError, body: &Body, tool: &str) -> CallError {
             }
             process.with_words(answer::not_answered(error, tool, None))
         }
-        AskError::Refused { .. } | AskError::Login(_) => answer::not_answered(error, tool, None),
+        AskError::Refused { .. } | AskError::Login(_) | AskError::Told(_) => {
+            answer::not_answered(error, tool, None)
+        }
     }
 }

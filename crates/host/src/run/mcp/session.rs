@@ -12,7 +12,7 @@ pub(super) mod stdio;
 use std::io;
 use std::sync::Arc;
 
-use egress::http::{HeaderMap, StatusCode, challenges};
+use egress::http::{HeaderMap, SendError, StatusCode, Url, challenges};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
     ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId,
@@ -30,7 +30,10 @@ pub(super) use self::health::Health;
 use self::line::Fault;
 use super::era::Era;
 use crate::call::Progress;
+use crate::error::{CallError, Kind};
 use crate::login::metadata::{is_scope, split_scopes};
+use crate::run::http::not_sent;
+use crate::run::place_of;
 
 /// A conversation with a server. It ends when it is dropped.
 #[derive(Debug)]
@@ -58,6 +61,8 @@ pub(super) enum AskError {
     Closed,
     /// The wire failed.
     Wire(String),
+    /// The wire failed, and it is known why.
+    Told(Box<CallError>),
     /// The server wants to know who is asking, or wants them to be allowed more.
     Login(WantsLogin),
     /// The answer is longer than it may be.
@@ -264,6 +269,14 @@ fn of_opening(error: ClientInitializeError) -> AskError {
     }
 }
 
+/// Why nobody answered who is asked at a URL.
+fn not_reached(error: reqwest::Error, url: &str) -> CallError {
+    match Url::parse(url) {
+        Ok(url) => not_sent(&SendError::before(error, &place_of(&url)), &url),
+        Err(_) => CallError::new(Kind::Unavailable, "the URL of the server is none"),
+    }
+}
+
 /// What an error says, and what its causes say that it does not.
 pub(super) fn of_wire(error: &(dyn std::error::Error + 'static)) -> AskError {
     let mut words = error.to_string();
@@ -283,6 +296,9 @@ pub(super) fn of_wire(error: &(dyn std::error::Error + 'static)) -> AskError {
         let login = within.and_then(|inner| inner.downcast_ref::<WantsLogin>());
         if let Some(login) = login {
             return AskError::Login(login.clone());
+        }
+        if let Some(told) = within.and_then(|inner| inner.downcast_ref::<CallError>()) {
+            return AskError::Told(Box::new(told.clone()));
         }
         let says = cause.to_string();
         if !words.contains(&says) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
+use egress::http::SendError;
 use reqwest::Response;
 
 /// One event.
@@ -38,8 +39,7 @@ impl Events {
             match self.response.chunk().await {
                 Ok(Some(bytes)) => self.parser.push(&bytes)?,
                 Ok(None) => return Ok(None),
-                // The words of the library would show the URL.
-                Err(error) => return Err(io::Error::other(error.without_url())),
+                Err(error) => return Err(io::Error::other(SendError::within(error))),
             }
         }
     }

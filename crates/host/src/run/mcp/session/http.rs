@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use egress::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use egress::http::{HeaderMap, HeaderName, HeaderValue, SendError, StatusCode};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, Error, Response};
@@ -23,6 +23,9 @@ use super::WantsLogin;
 use super::events::{Event, Events};
 use super::health::Health;
 use super::line::{self, Fault, Line};
+use super::not_reached;
+use crate::error::{CallError, Kind};
+use crate::run::http::answered;
 use crate::weight::is_bearable;
 
 /// How much of a refusal is read.
@@ -87,7 +90,7 @@ impl StreamableHttpClient for Bounded {
             request = request.bearer_auth(bearer);
         }
         let _telling = self.health.tell(&message);
-        let response = request.send().await.map_err(lost)?;
+        let response = request.send().await.map_err(|error| lost(error, &url))?;
         let answer = self.read(response, &message, session.is_some()).await?;
         if let StreamableHttpPostResponse::Json(message, _) = &answer {
             self.health.take(message).map_err(|_| too_much())?;
@@ -127,11 +130,13 @@ impl StreamableHttpClient for Bounded {
         if let Some(bearer) = bearer {
             request = request.bearer_auth(bearer);
         }
-        let response = request.send().await.map_err(lost)?;
+        let response = request.send().await.map_err(|error| lost(error, &url))?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        let response = response.error_for_status().map_err(lost)?;
+        if response.status().is_client_error() || response.status().is_server_error() {
+            return Err(unexpected(format!("HTTP {}", response.status())));
+        }
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
             let kind = kind.map(str::to_owned);
@@ -149,7 +154,8 @@ impl Bounded {
         has_session: bool,
     ) -> Result<StreamableHttpPostResponse, StreamableHttpError<Error>> {
         let status = response.status();
-        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+        let is_asked = matches!(message, JsonRpcMessage::Request(_));
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) && !is_asked {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if status == StatusCode::NOT_FOUND && has_session {
@@ -177,10 +183,8 @@ impl Bounded {
                 Ok(StreamableHttpPostResponse::Json(messages.remove(0), session))
             }
             // To what is no request there is no answer to understand.
-            Err(_) if !matches!(message, JsonRpcMessage::Request(_)) => {
-                Ok(StreamableHttpPostResponse::Accepted)
-            }
-            Err(_) => Err(unexpected(format!("its answer is no message but `{kind}`"))),
+            Err(_) if !is_asked => Ok(StreamableHttpPostResponse::Accepted),
+            Err(_) => Err(told(no_message(status, &kind, &body))),
         }
     }
 }
@@ -231,12 +235,12 @@ async fn refused(
     if let Some(login) = WantsLogin::of(status, response.headers()) {
         return Err(io::Error::other(login).into());
     }
+    let headers = response.headers().clone();
     let body = read(response, MOST_REFUSAL).await.unwrap_or_default();
-    let JsonRpcMessage::Request(request) = message else {
-        return Err(unexpected(format!("HTTP {status}")));
-    };
-    let told = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
-        Ok(JsonRpcMessage::Error(told)) => Some(told.error),
+    let answered = || told(answered(status, &headers, &body));
+    let JsonRpcMessage::Request(request) = message else { return Err(answered()) };
+    let said = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        Ok(JsonRpcMessage::Error(said)) => Some(said.error),
         // A server of the older era need not say in the words of the newer that it is none.
         _ if status.is_client_error()
             && matches!(request.request, ClientRequest::DiscoverRequest(_)) =>
@@ -245,19 +249,31 @@ async fn refused(
         }
         _ => None,
     };
-    match told {
+    match said {
         // One that could not read the request does not know its id.
-        Some(told) => {
-            let answer = ServerJsonRpcMessage::error(told, Some(request.id.clone()));
+        Some(said) => {
+            let answer = ServerJsonRpcMessage::error(said, Some(request.id.clone()));
             Ok(StreamableHttpPostResponse::Json(answer, session))
         }
-        None => Err(unexpected(format!("HTTP {status}"))),
+        None => Err(answered()),
     }
 }
 
-/// Why there is no response. The library's words would show the URL, and a URL may hold a secret.
-fn lost(error: Error) -> StreamableHttpError<Error> {
-    StreamableHttpError::Client(error.without_url())
+/// An answer that holds no message.
+fn no_message(status: StatusCode, kind: &str, body: &[u8]) -> CallError {
+    let kind = if kind.is_empty() { "no type".to_owned() } else { format!("`{kind}`") };
+    let message = format!("the server answered {status} with {kind}, and no message of MCP");
+    CallError::new(Kind::BadOutput, message).with("answer", String::from_utf8_lossy(body))
+}
+
+/// Why there is no response.
+fn lost(error: Error, url: &str) -> StreamableHttpError<Error> {
+    told(not_reached(error, url))
+}
+
+/// A failure of which all is known. The library carries it in one of its own.
+fn told(error: CallError) -> StreamableHttpError<Error> {
+    io::Error::other(error).into()
 }
 
 fn unexpected(words: String) -> StreamableHttpError<Error> {
@@ -267,13 +283,18 @@ fn unexpected(words: String) -> StreamableHttpError<Error> {
 /// Reads a body of at most so many bytes.
 async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, StreamableHttpError<Error>> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(lost)? {
+    while let Some(piece) = response.chunk().await.map_err(broken_off)? {
         if body.len() + piece.len() > most {
             return Err(too_much());
         }
         body.extend_from_slice(&piece);
     }
     Ok(body)
+}
+
+/// A body that ended before its time.
+fn broken_off(error: Error) -> StreamableHttpError<Error> {
+    io::Error::other(SendError::within(error)).into()
 }
 
 fn too_much() -> StreamableHttpError<Error> {

@@ -13,6 +13,9 @@ use super::WantsLogin;
 use super::events::Events;
 use super::health::Health;
 use super::line::{self, Line, Message};
+use super::not_reached;
+use crate::run::http::answered;
+use crate::run::mcp::answer::odd;
 
 /// A wire to a server behind two URLs.
 #[derive(Debug)]
@@ -36,7 +39,8 @@ impl Wire {
     ) -> io::Result<(Self, Arc<Health>)> {
         let request = client.inner().get(url.clone()).headers(headers.clone());
         let sent = request.header(ACCEPT, "text/event-stream").send().await;
-        let response = sent.map_err(|error| io::Error::other(error.without_url()))?;
+        let lost = |error| io::Error::other(not_reached(error, url.as_str()));
+        let response = sent.map_err(lost)?;
         if let Some(login) = WantsLogin::of(response.status(), response.headers()) {
             return Err(io::Error::other(login));
         }
@@ -44,19 +48,20 @@ impl Wire {
         if !response.status().is_success()
             || !kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
         {
-            return Err(io::Error::other(format!("HTTP {}", response.status())));
+            return Err(io::Error::other(answered(response.status(), response.headers(), &[])));
         }
         let health = Health::new(longest);
         let longest = usize::try_from(longest).unwrap_or(usize::MAX);
         let mut events = Events::of(response, longest);
         let first = events.next().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
         if first.name.as_deref() != Some("endpoint") {
-            return Err(io::Error::other("its first event names no endpoint"));
+            return Err(io::Error::other(odd("its first event names no endpoint")));
         }
-        let messages = url.join(&first.data).map_err(io::Error::other)?;
+        let no_url = |_| io::Error::other(odd("the endpoint that it names is no URL"));
+        let messages = url.join(&first.data).map_err(no_url)?;
         // A server must not have us carry its credentials to somebody else.
         if messages.origin() != url.origin() {
-            return Err(io::Error::other("its endpoint is of another origin"));
+            return Err(io::Error::other(odd("the endpoint that it names is of another origin")));
         }
         let wire = Self {
             client: client.clone(),
@@ -77,20 +82,22 @@ impl Transport<RoleClient> for Wire {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let request = self.client.inner().post(self.messages.clone()).headers(self.headers.clone());
+        let url = self.messages.clone();
+        let request = self.client.inner().post(url.clone()).headers(self.headers.clone());
         let telling = self.health.tell(&message);
         async move {
             let _telling = telling;
             let request = request.header(CONTENT_TYPE, "application/json");
             let sent = request.body(serde_json::to_vec(&message)?).send().await;
-            let response = sent.map_err(|error| io::Error::other(error.without_url()))?;
+            let lost = |error| io::Error::other(not_reached(error, url.as_str()));
+            let response = sent.map_err(lost)?;
             let status = response.status();
             if status.is_success() {
                 return Ok(());
             }
             Err(match WantsLogin::of(status, response.headers()) {
                 Some(login) => io::Error::other(login),
-                None => io::Error::other(format!("HTTP {status}")),
+                None => io::Error::other(answered(status, response.headers(), &[])),
             })
         }
     }

@@ -13,7 +13,8 @@ use crate::shape::{
     text_like, text_within, word,
 };
 
-/// The runtimes that cannot be asked what they offer.
+/// The runtimes that the format has say what they offer. A server on the network is among them, although it can be
+/// asked for more.
 const SILENT_RUNTIMES: &[&str] =
     &["python-module", "node-module", "shell-binary", "container", "mcp-http"];
 
