@@ -54,7 +54,12 @@ impl Seen {
         }
         let all = self.known.iter().chain(&self.named).map(alike).filter(|one| *one != id);
         let of_another = all.clone().find(|one| without_dialect(one) == without_dialect(id));
-        let near = of_another.or_else(|| suggest(id, all));
+        // A dialect in front would make short ids look alike.
+        let by_name = || {
+            let near = suggest(without_dialect(id), all.clone().map(without_dialect))?;
+            all.clone().find(|one| without_dialect(one) == near)
+        };
+        let near = of_another.or_else(by_name);
         let near = near.map(|near| format!("; did you mean `{}`?", line(near))).unwrap_or_default();
         let id = line(id);
         Some(format!("no package `{id}` is known here{near}"))
@@ -87,6 +92,7 @@ mod tests {
             ("jumith:acme.weather", "did you mean `mcpkg:acme.weather`?"),
             ("mcpkg:acme.mial", "did you mean `mcpkg:acme.mail`?"),
             ("mcpkg:other", "is known here"),
+            ("capability:tool:bytes", "is known here"),
         ] {
             let told = seen.doubt(id).unwrap();
             assert!(told.ends_with(near), "{id}: {told}");

@@ -4,7 +4,9 @@
 //! number of the turn it was looked up in, and another turn makes all of them old at once. Package files never change,
 //! so they stay until there is no room. All of it is bounded.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use package::digest::Digest;
@@ -26,6 +28,8 @@ const FILES: u64 = 64 << 20;
 pub(crate) const LARGEST: u64 = 4 << 20;
 /// The longest question that is kept.
 const LONGEST: usize = 1 << 10;
+/// How many questions are known to have been asked.
+const PLACES: u64 = 8_192;
 /// What an entry takes beside its bytes, about.
 const ENTRY: u64 = 256;
 
@@ -33,9 +37,35 @@ const ENTRY: u64 = 256;
 #[derive(Debug)]
 pub(crate) struct Kept {
     answers: Cache<Box<str>, Of<Answer>, Weight>,
+    asked: Asked,
     counts: Cache<Box<str>, Of<Arc<Counts>>, Weight>,
     versions: Cache<Box<str>, Of<Arc<Known>>, Weight>,
     files: Cache<Digest, Bytes, Weight>,
+}
+
+/// Which questions were asked of late: each by its hash, in one of these places, until another comes there.
+#[derive(Debug)]
+struct Asked {
+    places: Vec<AtomicU64>,
+    hasher: RandomState,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self {
+            places: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl Asked {
+    /// Whether a question was asked before; it has been from now on.
+    fn before(&self, question: &str) -> bool {
+        let hash = self.hasher.hash_one(question);
+        let place = usize::try_from(hash % PLACES).unwrap_or_default();
+        self.places[place].swap(hash, Ordering::Relaxed) == hash
+    }
 }
 
 /// How many of what is found have which value, facet by facet.
@@ -90,6 +120,7 @@ impl Default for Kept {
     fn default() -> Self {
         Self {
             answers: Cache::with_weighter(4_000, ANSWERS, Weight),
+            asked: Asked::default(),
             counts: Cache::with_weighter(1_000, COUNTS, Weight),
             versions: Cache::with_weighter(8_000, VERSIONS, Weight),
             files: Cache::with_weighter(1_000, FILES, Weight),
@@ -103,8 +134,10 @@ impl Kept {
         self.answers.get(asked).filter(|one| one.turn == turn).map(|one| one.value)
     }
 
+    /// Keeps an answer, if it is not the first to its question: most questions are asked once, and would only drive out
+    /// what others ask again.
     pub(crate) fn keep_answer(&self, turn: u64, asked: &str, value: Answer) {
-        if asked.len() <= LONGEST {
+        if asked.len() <= LONGEST && self.asked.before(asked) {
             self.answers.insert(asked.into(), Of { turn, value });
         }
     }
@@ -154,6 +187,8 @@ mod tests {
     #[test]
     fn what_was_answered_is_good_for_one_turn() {
         let kept = Kept::default();
+        kept.keep_answer(1, "q=a", answer("first"));
+        assert!(kept.answer(1, "q=a").is_none(), "it may never be asked again");
         kept.keep_answer(1, "q=a", answer("first"));
         assert_eq!(kept.answer(1, "q=a").map(|one| one.text), Some(Bytes::from("first")));
         assert!(kept.answer(2, "q=a").is_none());
