@@ -31,6 +31,7 @@ mod blocked;
 pub mod call;
 mod choose;
 mod clip;
+mod complaint;
 mod confine;
 mod consider;
 mod endpoint;

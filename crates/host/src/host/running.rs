@@ -11,8 +11,9 @@ use vault::Redactor;
 
 use super::signing::tokens;
 use super::{Host, broken_off};
-use crate::blocked::{self, Blocked, Complaint, Why};
+use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Output};
+use crate::complaint::{Complaint, Scene};
 use crate::confine::Forbidden;
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
@@ -125,16 +126,23 @@ impl Host {
                         // No tool gets to change itself.
                         let is_kept =
                             |path: &Path| forbidden.holds(path) || path.starts_with(running.root);
-                        let (action, input) = (&running.action, &running.call.input);
-                        let home = self.settings.user_home.as_deref();
-                        let files = blocked::files(&complaint, action, input, walls, home, is_kept);
-                        blocked.extend(files);
-                        let relative = blocked::relative(&complaint, input);
-                        if let Some(details) = error.details.as_object_mut()
-                            && walls.folder != running.call.folder
-                            && !relative.is_empty()
-                        {
-                            details.insert("relative".into(), relative.into());
+                        let scene = Scene {
+                            action: &running.action,
+                            input: &running.call.input,
+                            walls,
+                            root: running.root,
+                            caller: &running.call.folder,
+                            user_home: self.settings.user_home.as_deref(),
+                        };
+                        blocked.extend(complaint.files(&scene, is_kept));
+                        if let Some(details) = error.details.as_object_mut() {
+                            let relative = complaint.relative(&scene);
+                            if !relative.is_empty() {
+                                details.insert("relative".into(), relative.into());
+                            }
+                            if complaint.is_about_itself(&scene) {
+                                details.insert("own_folder".into(), true.into());
+                            }
                         }
                     }
                     let mut known = running.plan.unseen.clone();

@@ -42,6 +42,14 @@ pub(in crate::commands) fn granting(package: &str, kind: &str, asked: &str) -> S
     format!("haft grant {} --{kind} {}", shell::word(package), shell::word(asked))
 }
 
+/// What to do about a tool that would write beside itself.
+pub(super) fn own_folder_words(error: &CallError, tool: &Tool) -> Option<String> {
+    let id = shell::word(&tool.package.canonical_id());
+    (error.details.get("own_folder") == Some(&Value::Bool(true))).then(|| {
+        format!("a tool does not write into its own folder: /tmp is its own while it runs, and `haft grant {id} --write FOLDER` gives it one to keep things in")
+    })
+}
+
 /// Where a tool looks for paths of its input that are not whole, which is not where the caller is.
 pub(super) fn relative_words(error: &CallError) -> Vec<String> {
     let given = error.details.get("relative").and_then(Value::as_array);

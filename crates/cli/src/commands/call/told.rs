@@ -8,7 +8,7 @@ use host::{Blocked, CallError, Kind, Made, Output, Tool};
 use ledger::Time;
 use serde_json::{Value, json};
 
-use super::blocked::{blocked_words, is_about_network, relative_words};
+use super::blocked::{blocked_words, is_about_network, own_folder_words, relative_words};
 use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
@@ -137,7 +137,8 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         });
     }
     let blocked = blocked.iter().map(|one| blocked_words(one, tool));
-    relative_words(error).into_iter().chain(blocked).fold(failure, Failure::hint)
+    let own = own_folder_words(error, tool);
+    relative_words(error).into_iter().chain(own).chain(blocked).fold(failure, Failure::hint)
 }
 
 /// How many lines of a tool's own words are shown, and how many letters of each.
