@@ -123,11 +123,9 @@ impl Complaint {
 
     /// Whether it would write into the folder it is in, of which no tool gets more than to read it.
     pub(crate) fn is_about_itself(&self, scene: &Scene<'_>) -> bool {
-        let mut named = self.said.iter().flat_map(|text| paths(text)).peekable();
-        let is_own = |path: &PathBuf| path.starts_with(scene.root);
-        let is_there = scene.walls.folder.starts_with(scene.root);
-        self.is_read_only
-            && (named.any(|path| is_own(&path)) || (is_there && named.peek().is_none()))
+        let named: Vec<_> = self.said.iter().flat_map(|text| paths(text)).collect();
+        let is_there = named.is_empty() && scene.walls.folder.starts_with(scene.root);
+        self.is_read_only && (is_there || named.iter().any(|path| path.starts_with(scene.root)))
     }
 
     /// The files that a tool missed, by its own complaint and the input of the call, as far as its walls keep them from
