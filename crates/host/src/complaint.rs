@@ -18,6 +18,9 @@ const MOST_PATHS: usize = 8;
 /// Bytes of a path that is told.
 const LONGEST_PATH: usize = 1024;
 
+/// What stands around the name of a file.
+const QUOTES: [char; 3] = ['\'', '"', '`'];
+
 /// How those complain who do not find a file.
 const MISSING: [&str; 7] = [
     "no such file",
@@ -100,7 +103,8 @@ impl Complaint {
     pub(crate) fn relative(&self, scene: &Scene<'_>) -> Vec<String> {
         let mut given = Vec::new();
         let is_elsewhere = scene.walls.folder != scene.caller;
-        let names_a_path = self.said.iter().any(|text| !paths(text).is_empty());
+        let says_which =
+            self.said.iter().any(|text| text.contains(QUOTES) || !paths(text).is_empty());
         if let (true, Ok(input)) =
             (self.is_missing && is_elsewhere, serde_json::from_str(scene.input))
         {
@@ -110,7 +114,7 @@ impl Complaint {
                 // Who does not say what is missing misses what is called a path.
                 let is_meant = || {
                     self.said.iter().any(|said| said.contains(text))
-                        || (!names_a_path && has_word(name, &[&OF_PATHS]))
+                        || (!says_which && has_word(name, &[&OF_PATHS]))
                 };
                 if is_path && is_plain && text.len() <= LONGEST_PATH && is_meant() {
                     given.push(text.to_owned());
@@ -259,7 +263,6 @@ fn path(text: &str) -> Option<PathBuf> {
 
 /// The paths that a text names, in quotes or between spaces and signs.
 fn paths(text: &str) -> Vec<PathBuf> {
-    const QUOTES: [char; 3] = ['\'', '"', '`'];
     let ends =
         |sign: char| sign.is_whitespace() || QUOTES.contains(&sign) || ",;:()[]{}<>".contains(sign);
     let mut found = Vec::new();
@@ -361,10 +364,8 @@ mod tests {
         let making = "ENOENT: no such file or directory, mkdir '/home/ada/x/new'";
         assert_eq!(found(making, "{}"), write("/home/ada/x"));
         let both = r#"{"from":"/data/a","to":"/data/b"}"#;
-        let told =
-            [("/data".to_owned(), Why::HiddenToWriting), ("/data/a".to_owned(), Why::Hidden)];
-        let mut all = found_by("save_copy", "no such file", both);
-        all.sort_by(|one, other| one.0.cmp(&other.0));
+        let told = [("/data/a".to_owned(), Why::Hidden), write("/data/b")[0].clone()];
+        let all = found_by("save_copy", "no such file", both);
         assert_eq!(all, told);
         // Nobody is told to hand over everything.
         assert_eq!(found("mkdir: not found: /home/ada/new", "{}"), write("/home/ada/new"));
