@@ -43,6 +43,11 @@ impl Which {
     pub(crate) fn named(text: String) -> Self {
         Self { registry: Some(text) }
     }
+
+    /// The one that the environment names, if it does.
+    pub(crate) fn by_environment() -> Option<Self> {
+        named_by_environment().map(Self::named)
+    }
 }
 
 // Whether anybody is asked; no doc comment either.
@@ -132,12 +137,11 @@ impl<'h> Known<'h> {
         address: &Address,
         which: &Which,
     ) -> Result<Option<Token>, Failure> {
-        let of_environment =
-            match (std::env::var(ADDRESS).ok().filter(|text| !text.is_empty()), &which.registry) {
-                (Some(text), _) => Some(self.at(&text)?),
-                (None, Some(text)) => Some(self.named(text)?),
-                (None, None) => None,
-            };
+        let of_environment = match (named_by_environment(), &which.registry) {
+            (Some(text), _) => Some(self.at(&text)?),
+            (None, Some(text)) => Some(self.named(text)?),
+            (None, None) => None,
+        };
         let listed = self.list.iter().filter(|one| one.has_address()).cloned();
         let listed = listed.map(|one| (one, Environment::NotMeant));
         let meant = of_environment.map(|one| (one, Environment::Meant));
@@ -155,7 +159,7 @@ impl<'h> Known<'h> {
 
     /// Of the flag, else of the environment, else all.
     fn meant(&self, which: &Which) -> Result<(Vec<Listed>, Environment), Failure> {
-        let variable = std::env::var(ADDRESS).ok().filter(|text| !text.is_empty());
+        let variable = named_by_environment();
         match (&which.registry, variable) {
             (Some(text), variable) => {
                 let named = self.named(text)?;
@@ -290,6 +294,10 @@ pub(crate) fn list_failure(error: &registry::client::list::ListError) -> Failure
     }
 }
 
+fn named_by_environment() -> Option<String> {
+    std::env::var(ADDRESS).ok().filter(|text| !text.is_empty())
+}
+
 /// What to say where it is not known which registry has a tool.
 pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
     match error {
@@ -297,7 +305,7 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
             .hint("`haft search` finds what there is"),
         FindError::NoVersion(name) => {
             Failure::new(Exit::NotFound, format!("`{name}` does not offer `{id}`"))
-                .hint("it has other versions, or has taken them back")
+                .hint("its versions are others, were taken back, or wait for a reviewer: who may publish or review it asks for ID@VERSION")
         }
         FindError::InSeveral(_) => {
             let message = format!("`{id}` is in several registries: {error}");
@@ -322,7 +330,7 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
     failure.message = match error {
         FetchError::Unreachable(_) => format!("failed to reach `{registry}`"),
         FetchError::Refused { said: Some(said), .. } => {
-            format!("the registry refuses: {}", said.message)
+            format!("`{registry}` refuses: {}", said.message)
         }
         FetchError::Refused { status, .. } => format!("`{registry}` answers with {status}"),
         FetchError::TokenInPlain => {

@@ -456,3 +456,25 @@ fn the_token_of_the_environment_is_for_the_registry_that_is_named() {
     search(&[], None);
     assert_eq!(told_one.recv().unwrap(), None);
 }
+
+#[test]
+fn a_registry_that_the_environment_names_is_administered_there_and_not_here() {
+    let desk = Desk::new();
+    let administer = |words: &[&str]| {
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.current_dir(desk.0.path()).arg("--home").arg(desk.path("home")).args(words);
+        command.env("REGISTRY_BASE_URL", "http://127.0.0.1:9").env("HAFT_TOKEN", "haft_x");
+        command.output().unwrap()
+    };
+    for words in [
+        &["registry", "token", "new", "--namespace", "acme"][..],
+        &["registry", "token", "list"],
+        &["registry", "publisher", "list"],
+    ] {
+        assert_eq!(administer(words).status.code(), Some(6), "{words:?}");
+    }
+    assert!(!desk.path("home/registry").exists());
+    // Who names a database means that.
+    let new = ["registry", "token", "new", "--namespace", "acme", "--database", "here.db"];
+    assert_eq!(administer(&new).status.code(), Some(0));
+}

@@ -100,6 +100,42 @@ fn a_package_is_published_found_yanked_and_offered_again() {
     assert_eq!(with_token(&desk, token, &publish).code, 4);
 }
 
+#[test]
+fn a_tools_json_is_published_under_the_name_of_its_folder_and_nothing_else_is_renamed() {
+    let desk = Desk::new();
+    desk.echo();
+    let tools = repository().join("examples/agentcli");
+    let folder = tools.to_str().unwrap();
+    let served = Served::at(&desk.path("home"), &[]);
+    let url = served.url.as_str();
+    let token = token(&desk, "*", "publish");
+    let publish = |words: &[&str]| {
+        let words = [&["publish"], words, &["--registry", url]].concat();
+        with_token(&desk, &token, &words)
+    };
+    let published = publish(&[folder, "--no-sign", "--no-test"]);
+    assert!(published.stdout.starts_with("Published agentcli 0.0.0+"), "{}", published.stderr);
+    desk.done(&["pack", folder, "-o", "tools.mcpkg"]);
+    let nameless = publish(&["tools.mcpkg"]);
+    assert_eq!(nameless.code, 2);
+    assert!(nameless.stderr.contains("hint: --id ID names it"), "{}", nameless.stderr);
+    let named = publish(&["tools.mcpkg", "--id", "acme.tools"]);
+    assert!(named.stdout.starts_with("Published acme.tools"), "{}", named.stderr);
+    desk.done(&["pack", "echo", "-o", "echo.mcpkg"]);
+    for words in [&["echo.mcpkg", "--id", "x"][..], &["echo", "--no-sign", "--id", "x"]] {
+        let renamed = publish(words);
+        assert_eq!(renamed.code, 2, "{}", renamed.stderr);
+        assert!(renamed.stderr.contains("hint: leave --id out"), "{}", renamed.stderr);
+    }
+    // What is there can be looked through without words.
+    let all = desk.done(&["search", "--kind", "tool", "--registry", url, "--json"]).json();
+    assert!(all["total"].as_u64().unwrap() > 0, "{all}");
+    desk.refused(&["search", "x", "--limit", "0", "--registry", url], 2, "1..=100");
+    // Only a registry can be asked for some.
+    let import = ["registry", "import", folder, "--search", "x", "--registry", url];
+    desk.refused(&import, 2, "--search is asked of an MCP registry");
+}
+
 /// A token of this role, made at the database.
 fn token(desk: &Desk, namespace: &str, role: &str) -> String {
     let made = ["registry", "token", "new", "--namespace", namespace, "--role", role, "--json"];

@@ -129,8 +129,8 @@ impl Registry {
         Ok(self.store.waiting(&token.scope, offset, limit).await?)
     }
 
-    /// Approves a version into a channel, or refuses it. Where nothing is held back its publisher may move it
-    /// between channels, as it might have published it there.
+    /// Approves a version into a channel, or refuses it. Where nothing is held back, and no reviewer has said
+    /// anything of it, its publisher may move it between channels, as it might have published it there.
     pub async fn review(
         &self,
         token: &Token,
@@ -146,7 +146,9 @@ impl Registry {
         for _ in 0..AGAIN {
             let known =
                 self.store.find_hidden(&id, Which::Exactly(version)).await.map_err(found)?;
-            let is_held = self.settings.quarantine.holds(&namespace) || !known.channel.is_offered();
+            let is_held = self.settings.quarantine.holds(&namespace)
+                || !known.channel.is_offered()
+                || self.is_reviewed(&id, version, &known.publisher).await?;
             let action = match (decision.channel, is_held) {
                 (Some(_), false) if token.role == Role::Publish => Action::Publish,
                 _ => Action::Review,
@@ -170,6 +172,12 @@ impl Registry {
             }
         }
         Err(ChangeError::Busy)
+    }
+
+    /// Whether somebody else than its publisher has said anything of a version: that is not the publisher's to undo.
+    async fn is_reviewed(&self, id: &str, version: &str, by: &str) -> Result<bool, ChangeError> {
+        let said = self.store.reviews(id, version).await.map_err(ChangeError::Store)?;
+        Ok(said.iter().any(|one| one.reviewer != by))
     }
 
     /// Whether somebody may see how the registry itself is doing.

@@ -17,7 +17,7 @@ use crate::remote::{self, Known, Offline, Which};
 )]
 pub(crate) struct SearchArgs {
     /// What the tool should do, in your words
-    #[arg(value_name = "QUERY", required_unless_present = "tag")]
+    #[arg(value_name = "QUERY", required_unless_present_any = ["tag", "capability", "language", "platform", "kind"])]
     query: Option<String>,
     #[command(flatten)]
     which: Which,
@@ -42,7 +42,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "CHANNEL", value_parser = super::registry::channel)]
     channel: Option<registry::Channel>,
     /// How many, from 1 to 100
-    #[arg(long, value_name = "N", default_value = "20")]
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=100))]
     limit: u32,
     /// How many to pass over
     #[arg(long, value_name = "N", default_value = "0")]
@@ -72,7 +72,7 @@ pub(crate) fn run(
         words: args.query.clone().unwrap_or_default(),
         filters: filters.chain(channel).collect(),
         offset: args.offset.try_into().unwrap_or(usize::MAX),
-        limit: usize::try_from(args.limit).unwrap_or(usize::MAX).clamp(1, MOST),
+        limit: args.limit.try_into().unwrap_or(usize::MAX),
     };
     let found = owner::runtime()?.block_on(client.search(&question));
     let found = found.map_err(|error| match &error {
@@ -124,6 +124,3 @@ pub(crate) fn run(
     }
     Ok(Exit::Done)
 }
-
-/// The most results that are shown at once.
-const MOST: usize = 100;

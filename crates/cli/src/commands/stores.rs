@@ -26,6 +26,13 @@ pub(super) struct DatabaseArgs {
     database_file: Option<PathBuf>,
 }
 
+impl DatabaseArgs {
+    /// Whether the command line says which.
+    pub(super) fn is_named(&self) -> bool {
+        self.database.is_some() || self.database_file.is_some()
+    }
+}
+
 #[derive(Args, Debug)]
 pub(super) struct BlobArgs {
     /// Where the package files are: a folder or `s3://bucket/prefix` [default: registry/blobs in the home]

@@ -140,7 +140,7 @@ impl Store {
         let asked = sqlx::query(
             "SELECT p.latest, p.latest_beta, v.version, v.channel FROM packages p \
              LEFT JOIN versions v ON v.package = p.id AND v.yanked_at IS NULL \
-             AND v.channel IN ('stable', 'beta') WHERE p.id = $1",
+             AND v.channel IN ('stable', 'beta') WHERE p.id = $1 ORDER BY v.published_at, v.version",
         )
         .bind(package)
         .fetch_all(&self.pool)

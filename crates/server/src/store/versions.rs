@@ -310,7 +310,8 @@ impl Store {
             .ok_or(FindError::NoPackage)?;
         let asked = sqlx::query(
             "SELECT version, digest, size, published_at, yanked_at, yank_reason, yank_security, \
-             signature, channel, review_reason, provenance, yanked_by FROM versions WHERE package = $1",
+             signature, channel, review_reason, provenance, yanked_by FROM versions WHERE package = $1 \
+             ORDER BY published_at DESC, version DESC",
         )
         .bind(id);
         let mut versions = self.each(asked, FIND, version_of).await?.rows;
@@ -407,7 +408,7 @@ pub(super) async fn settle(
 ) -> Result<(), StoreError> {
     let rows = sqlx::query(
         "SELECT version, channel FROM versions WHERE package = $1 AND yanked_at IS NULL \
-         AND channel IN ('stable', 'beta')",
+         AND channel IN ('stable', 'beta') ORDER BY published_at, version",
     )
     .bind(id)
     .fetch_all(&mut *connection)
@@ -430,7 +431,8 @@ pub(super) async fn settle(
     Ok(())
 }
 
-/// The highest of the versions that are offered, each with its channel: of those that are stable, and of all.
+/// The highest of the versions that are offered, each with its channel, in the order they were published in: of those
+/// that are stable, and of all. Of equals the last one counts.
 pub(super) fn highest(offered: &[(String, String)]) -> (Option<String>, Option<String>) {
     let highest = |is_meant: &dyn Fn(&str) -> bool| {
         let versions = offered.iter().filter(|(_, channel)| is_meant(channel));
@@ -443,7 +445,9 @@ pub(super) async fn commit(change: Changing<'_>, doing: &'static str) -> Result<
     change.transaction.commit().await.map_err(StoreError::query(doing))
 }
 
-/// What versions are ordered by: precedence, then build; what is no version comes before all that are.
+/// What versions are ordered by: precedence. What is no version comes before all that are. Builds are equals: that of a
+/// tools.json is made of its bytes, and says nothing of which is newer.
 fn order(version: &str) -> Option<semver::Version> {
-    semver::Version::parse(version).ok()
+    let version = semver::Version::parse(version).ok()?;
+    Some(semver::Version { build: semver::BuildMetadata::EMPTY, ..version })
 }

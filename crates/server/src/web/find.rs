@@ -48,8 +48,10 @@ pub(super) async fn search(
     let parameters = Parameters::read(Some(raw))?;
     let view = caller::view(&registry, caller::shown(&request), &parameters)?;
     let words = parameters.get("q").unwrap_or_default();
-    if words.trim().is_empty() && parameters.list("tags").next().is_none() {
-        return Err(Refused::invalid("give words to search for in `q`, or `tags`"));
+    let filters = Facet::FILTERS.into_iter().map(Facet::name).chain(["tags", "tag"]);
+    let is_filtered = filters.into_iter().any(|name| parameters.list(name).next().is_some());
+    if words.trim().is_empty() && !is_filtered {
+        return Err(Refused::invalid("give words to search for in `q`, `tags` or another filter"));
     }
     let refused = |error: search::QueryError| Refused::invalid(error.to_string());
     let mut query = Query::new(words);

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 use host::Said;
+use manifest::dialect::Dialect;
 use registry::client::Remote;
 
 use super::{PublishArgs, send, tell, tested};
@@ -100,7 +101,10 @@ pub(super) fn run(
         }
         None => printer.warn("it is not signed, because of --no-sign"),
     }
-    let published = send(remote, &file, args, tested.as_ref(), json_wanted, printer)?;
+    // A tools.json is called as its folder is, as when it is packed or called.
+    let id = (made.package.dialect == Dialect::Agentcli).then_some(made.package.id.as_str());
+    let under = (id, args.channel);
+    let published = send(remote, &file, under, tested.as_ref(), json_wanted, printer)?;
     tell(&published, tested.map(|tested| tested.json()), json_wanted, printer)
 }
 

@@ -6,6 +6,8 @@ mod tested;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use manifest::dialect::Dialect;
+use manifest::model::Package;
 use package::digest::Digest;
 use registry::client::Remote;
 use registry::{Channel, ErrorCode, Outcome as Became, Published, State};
@@ -54,15 +56,37 @@ pub(crate) fn run(
         return folder::run(args, &remote, home, ask, json_wanted, printer);
     }
     args.folder.check_unused(&args.path)?;
-    let published = send(&remote, &args.path, args, None, json_wanted, printer)?;
+    let described = container::open(&args.path, printer)?.described(args.id.as_deref())?;
+    // What is not valid the registry refuses, and says why.
+    if let Some(package) = &described.package {
+        check_id(package, args.id.as_deref(), &args.path)?;
+        if package.dialect == Dialect::Agentcli && args.id.is_none() {
+            let message = "a tools.json has no id of its own, and a file does not say one either";
+            return Err(Failure::invalid(message).hint("--id ID names it"));
+        }
+    }
+    let id = args.id.as_deref();
+    let published = send(&remote, &args.path, (id, args.channel), None, json_wanted, printer)?;
     tell(&published, None, json_wanted, printer)
 }
 
-/// Publishes a file, and how its tests went where they were run.
+/// Refuses an id that would count for nothing: nobody publishes under another than the one that they typed.
+fn check_id(package: &Package, typed: Option<&str>, path: &Path) -> Result<(), Failure> {
+    match typed {
+        Some(_) if package.dialect != Dialect::Agentcli => {
+            let message =
+                format!("`{}` has an id of its own, `{}`", path.display(), line(&package.id));
+            Err(Failure::invalid(message).hint("leave --id out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Publishes a file under an id, where it has none, in a channel; and how its tests went where they were run.
 fn send(
     remote: &Remote,
     file: &Path,
-    args: &PublishArgs,
+    (id, channel): (Option<&str>, Channel),
     tested: Option<&Tested>,
     json_wanted: bool,
     printer: Printer,
@@ -82,7 +106,7 @@ fn send(
     let report = tested.and_then(|tested| tested.to_report(container.digest));
     let bar = Bar::begin("Publishing", Some(bytes.len() as u64), json_wanted, printer);
     let watched = remote.clone().watched(bar.watch());
-    let sent = watched.publish_tested(bytes, args.id.as_deref(), args.channel, report.as_ref());
+    let sent = watched.publish_tested(bytes, id, channel, report.as_ref());
     let published = owner::runtime()?.block_on(sent);
     drop(bar);
     let published = published.map_err(|error| {

@@ -63,9 +63,12 @@ pub(super) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
+    let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
+    if !is_address || is_dump(&args.source) {
+        args.check_unasked()?;
+    }
     let known = Known::new(home, ask)?;
     let remote = known.one(&args.which)?;
-    let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
     let bar = Bar::count("Importing tools", json_wanted, printer);
     let (listed, told) = (BTreeMap::new(), Told { is_only_tried: args.dry_run, ..Told::default() });
     let is_list = true;
@@ -88,11 +91,40 @@ pub(super) fn run(
         printer.note(&told.summary());
     }
     done.map_err(|failure| match &told.cursor {
-        Some(cursor) => failure.hint(format!("go on with --cursor {}", line(cursor))),
-        None => failure,
+        // What was typed has just failed.
+        Some(cursor) if args.cursor.as_ref() != Some(cursor) => {
+            failure.hint(format!("go on with --cursor {}", line(cursor)))
+        }
+        _ => failure,
     })?;
     let is_bad = !told.refused.is_empty() && (args.strict || told.is_nothing_taken());
     Ok(if is_bad { Exit::Invalid } else { Exit::Done })
+}
+
+impl ImportArgs {
+    /// Refuses what only a registry can be asked: everything else would be taken as if it were not there.
+    fn check_unasked(&self) -> Result<(), Failure> {
+        let asked = [
+            (self.latest, "--latest"),
+            (self.search.is_some(), "--search"),
+            (self.updated_since.is_some(), "--updated-since"),
+            (self.cursor.is_some(), "--cursor"),
+        ];
+        match asked.into_iter().find(|(is_asked, _)| *is_asked) {
+            Some((_, flag)) => {
+                let source = line(&self.source);
+                let message = format!("{flag} is asked of an MCP registry, and `{source}` is none");
+                Err(Failure::invalid(message)
+                    .hint("everything of a dump, a file or a folder is imported"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a path or an address is of a dump.
+fn is_dump(source: &str) -> bool {
+    source.to_ascii_lowercase().ends_with(".json")
 }
 
 struct Import<'i> {
@@ -130,7 +162,7 @@ impl Import<'_> {
         let asker = Asker::new(&address, token.as_ref())
             .map_err(|error| Failure::of(Exit::Unavailable, &error))?;
         let address = address.url();
-        if address.path().to_ascii_lowercase().ends_with(".json") {
+        if is_dump(address.path()) {
             let (runtime, mut page) = (owner::runtime()?, address.clone());
             let mut seen = HashSet::new();
             loop {

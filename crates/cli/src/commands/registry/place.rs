@@ -18,7 +18,7 @@ use crate::remote::{self, Known, Which};
 pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) database: DatabaseArgs,
-    /// A registry over HTTP instead, by name or address, with the token of an administrator
+    /// A registry over HTTP instead, by name or address, with the token of an administrator [default: `REGISTRY_BASE_URL`, where no database is named]
     #[arg(long, value_name = "NAME|URL", conflicts_with_all = ["database", "database_file"])]
     registry: Option<String>,
 }
@@ -27,6 +27,7 @@ impl PlaceArgs {
     /// The registry over HTTP, where one is named.
     pub(super) fn office(&self, home: &Home, ask: Ask) -> Result<Option<Office>, Failure> {
         let named = self.registry.clone().map(Which::named);
+        let named = named.or_else(|| Which::by_environment().filter(|_| !self.database.is_named()));
         named.map(|which| Office::open(&which, home, ask)).transpose()
     }
 }

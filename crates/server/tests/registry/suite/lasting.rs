@@ -32,6 +32,16 @@ pub(crate) async fn what_was_answered_is_old_when_anything_changes(world: World)
     world.send(Method::POST, &yank, &world.token, r#"{"reason":"old"}"#).await;
     assert_eq!(world.get(exactly).await.header("haft-yanked"), "old");
     assert_eq!(latest().await, json!("1.0.0"));
+    // Of two builds of one version the later is the newer, whatever its letters are.
+    for version in ["2.0.0+zz", "2.0.0+aa"] {
+        world.publish(mcpkg("acme.pdf.read", version, "")).await;
+        assert_eq!(latest().await, json!(version));
+    }
+    let versions = world.get("/v1/tools/acme.pdf.read/versions").await.json();
+    assert_eq!(
+        (&versions["latest"], &versions["versions"][0]["version"]),
+        (&json!("2.0.0+aa"), &json!("2.0.0+aa"))
+    );
     // What lacks a version is no question for the highest.
     for path in ["/v1/tools/acme.pdf.read/versions/", "/v1/tools/acme.pdf.read/versions//package"] {
         world.get(path).await.refuses(404, "INVALID_REQUEST");
