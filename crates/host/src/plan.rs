@@ -94,6 +94,14 @@ impl Plan {
         Some(&walls.confinement)
     }
 
+    /// Devices that were granted and are not there now.
+    pub fn absent_devices(&self) -> Vec<&str> {
+        let Some(walls) = self.confinement() else { return Vec::new() };
+        let is_absent = |device: &&str| walls.devices.iter().all(|one| one != Path::new(device));
+        let granted = self.decision.allowance.devices.iter().map(String::as_str);
+        granted.filter(is_absent).collect()
+    }
+
     /// Refuses what would tell a secret to everybody on the way.
     pub(crate) fn check_private(&self) -> Result<(), CallError> {
         let checked = match &self.way {

@@ -251,6 +251,27 @@ fn a_grant_that_becomes_a_link_while_the_tool_is_asked_is_refused() {
 }
 
 #[test]
+fn a_granted_device_that_is_not_there_is_left_out_and_told() {
+    let desk = Desk::new();
+    let from = desk.script("ls /dev/null && cat /dev/haft-not-there");
+    let call = || desk.call(&[&from, "run"]);
+    let grant = ["agentcli:pkg", "--device", "/dev/haft-not-there"];
+    assert!(!call().stderr.contains("ungrant"));
+    desk.done(&[&["grant"], &grant[..]].concat());
+    // The rest of it runs, and complains for itself.
+    let ran = call();
+    assert!(ran.stderr.contains("No such file or directory"), "{}{}", ran.stdout, ran.stderr);
+    let words = "`/dev/haft-not-there` was granted and is not there; plug it in, or \
+                 `haft ungrant agentcli:pkg --device /dev/haft-not-there` takes it back";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    let explained = desk.done(&["call", "--explain", "--json", "--from", &from, "run"]).json();
+    assert_eq!(explained["absent"], json!([words]));
+    assert_eq!(explained["walls"]["devices"], json!([]));
+    desk.done(&[&["ungrant"], &grant[..]].concat());
+    assert!(!call().stderr.contains("ungrant"));
+}
+
+#[test]
 fn hooks_run_only_when_that_is_written_down_and_within_the_budget() {
     let desk = Desk::new();
     let from = node(&desk, "return 1;", "requiresApproval: () => false");

@@ -137,6 +137,12 @@ impl Host {
                             details.insert("relative".into(), relative.into());
                         }
                     }
+                    let absent = running.plan.absent_devices();
+                    if let Err(error) = &mut ran.output
+                        && !absent.is_empty()
+                    {
+                        error.details["absent"] = absent.into();
+                    }
                     let mut known = running.plan.unseen.clone();
                     for one in blocked {
                         if !known.contains(&one) {

@@ -8,7 +8,7 @@ use host::{Blocked, CallError, Kind, Made, Output, Tool};
 use ledger::Time;
 use serde_json::{Value, json};
 
-use super::blocked::{blocked_words, is_about_network, relative_words};
+use super::blocked::{absent_words, blocked_words, is_about_network, relative_words};
 use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
@@ -136,8 +136,10 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
             )
         });
     }
+    let absent = error.details.get("absent").and_then(Value::as_array).into_iter().flatten();
+    let absent = absent.filter_map(Value::as_str).map(|device| absent_words(device, tool));
     let blocked = blocked.iter().map(|one| blocked_words(one, tool));
-    relative_words(error).into_iter().chain(blocked).fold(failure, Failure::hint)
+    relative_words(error).into_iter().chain(absent).chain(blocked).fold(failure, Failure::hint)
 }
 
 /// How many lines of a tool's own words are shown, and how many letters of each.
