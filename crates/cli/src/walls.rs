@@ -71,9 +71,11 @@ pub(crate) fn failure(error: &SpawnError) -> Failure {
         | SpawnError::Launcher(_)
         | SpawnError::Host(_)
         | SpawnError::Withheld => Exit::Unavailable,
-        SpawnError::BadPath(_) | SpawnError::Own(_) | SpawnError::BadText | SpawnError::Link(_) => {
-            Exit::Invalid
-        }
+        SpawnError::BadPath(_)
+        | SpawnError::Own(_)
+        | SpawnError::BadArgument(_)
+        | SpawnError::BadVariable(_)
+        | SpawnError::Link(_) => Exit::Invalid,
         SpawnError::Missing(_, cause)
         | SpawnError::Program(_, cause)
         | SpawnError::Folder(_, cause) => match cause.kind() {

@@ -1,5 +1,6 @@
 //! How a walled process ended, what it used, and why one was not started.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -148,8 +149,10 @@ pub enum SpawnError {
     Program(PathBuf, std::io::Error),
     /// The folder to start in is not visible inside the walls.
     Folder(PathBuf, std::io::Error),
-    /// An argument or a variable has a zero byte, or a variable's name an equals sign.
-    BadText,
+    /// The argument of this number, after the program, has a zero byte.
+    BadArgument(usize),
+    /// A variable has a zero byte, or its name an equals sign or nothing at all.
+    BadVariable(OsString),
     /// What is asked needs walls that this machine does not have.
     Needs(&'static str),
     /// The launcher is gone and could not be started again.
@@ -194,9 +197,14 @@ impl fmt::Display for SpawnError {
             Self::Folder(path, _) => {
                 write!(f, "failed to start in the folder `{}`", path.display())
             }
-            Self::BadText => {
-                f.write_str("an argument or a variable holds a character that no process can have")
+            Self::BadArgument(number) => {
+                write!(f, "argument {number} holds a character that no process can have")
             }
+            Self::BadVariable(name) => write!(
+                f,
+                "the variable `{}` holds a character that no process can have",
+                name.to_string_lossy().escape_debug()
+            ),
             Self::Needs(what) => write!(f, "{what} needs namespaces, which do not work here"),
             Self::Launcher(_) => f.write_str("the launcher is gone"),
             Self::Host(_) => f.write_str("failed to prepare a process"),
@@ -220,7 +228,8 @@ impl std::error::Error for SpawnError {
             | Self::Link(_)
             | Self::Moved(_)
             | Self::LeadsTooFar(_)
-            | Self::BadText
+            | Self::BadArgument(_)
+            | Self::BadVariable(_)
             | Self::Withheld
             | Self::Needs(_) => None,
         }

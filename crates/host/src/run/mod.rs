@@ -90,5 +90,9 @@ pub(crate) fn place_of(url: &Url) -> String {
 pub(crate) fn not_started(error: &SpawnError) -> CallError {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     let message = format!("{error}{}", cause.unwrap_or_default());
-    CallError::new(Kind::Unavailable, message)
+    let kind = match error {
+        SpawnError::BadArgument(_) | SpawnError::BadVariable(_) => Kind::BadInput,
+        _ => Kind::Unavailable,
+    };
+    CallError::new(kind, message)
 }
