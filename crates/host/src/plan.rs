@@ -403,11 +403,27 @@ impl Asked<'_> {
             most: self.decision.allowance.output,
         })
         .map_err(|error| {
+            // Of a variable it helps to know where it is from, not what the action takes.
+            if error.details.get("name").is_some() {
+                return self.looked_for(error);
+            }
             let needed = template::inputs(path).into_iter().filter_map(|at| at.split('.').next());
             tell_taken(error, self.action, &needed.collect::<Vec<_>>())
         })?;
         request.account = request.account.map(|account| self.keeping(account));
         Ok(Way::Http(Box::new(request)))
+    }
+
+    /// The error of a variable, with where its value was found.
+    fn looked_for(&self, error: CallError) -> CallError {
+        let name = error.details["name"].as_str().unwrap_or_default().to_owned();
+        let is_passed = self.decision.allowance.environment.contains(&name)
+            && self.settings.variable(&name).is_some();
+        match self.tool.package.inputs.iter().find(|input| input.name == name) {
+            _ if is_passed => error.with("variable", name),
+            Some(input) => secrets::refusal::looked_for(error, input),
+            None => error,
+        }
     }
 
     /// An account that knows where the vault keeps its refresh token, if it does.

@@ -113,29 +113,30 @@ enum Sink {
 fn fill(parts: &[Piece<'_>], values: &Values<'_>, sink: Sink) -> Result<Option<String>, CallError> {
     let mut text = String::new();
     for piece in parts {
-        let value = match piece {
+        let reference = match piece {
             Piece::Literal(literal) | Piece::Nonsense(literal) => {
                 text.push_str(literal);
                 continue;
             }
-            Piece::Reference(Reference::Input(path)) => match look_up(values.input, path) {
+            Piece::Reference(reference) => reference,
+        };
+        let value = match reference {
+            Reference::Input(path) => match look_up(values.input, path) {
                 Some(value) => render(value),
                 None => return Ok(None),
             },
-            Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => {
-                match values.variable(name) {
-                    Some(variable) if variable.is_secret && sink == Sink::Argument => {
-                        let message = format!(
-                            "`{name}` is a secret, and arguments can be seen by other processes"
-                        );
-                        return Err(CallError::new(Kind::Denied, message));
-                    }
-                    Some(variable) => variable.value.clone(),
-                    None => return Ok(None),
+            Reference::Env(name) | Reference::Bare(name) => match values.variable(name) {
+                Some(variable) if variable.is_secret && sink == Sink::Argument => {
+                    let message = format!(
+                        "`{name}` is a secret, and arguments can be seen by other processes"
+                    );
+                    return Err(CallError::new(Kind::Denied, message));
                 }
-            }
+                Some(variable) => variable.value.clone(),
+                None => return Ok(None),
+            },
         };
-        check(&value, sink)?;
+        check(&value, reference, sink)?;
         match sink {
             Sink::Path => percent_encode(&value, &mut text),
             Sink::Argument | Sink::Header => text.push_str(&value),
@@ -161,17 +162,30 @@ fn render(value: &Value) -> String {
     }
 }
 
-fn check(value: &str, sink: Sink) -> Result<(), CallError> {
-    let is_bad = |c: char| match sink {
-        Sink::Argument => c == '\0',
-        Sink::Path => c.is_control(),
-        Sink::Header => c.is_control() && c != '\t',
+fn check(value: &str, of: &Reference<'_>, sink: Sink) -> Result<(), CallError> {
+    let (is_bad, place): (fn(char) -> bool, _) = match sink {
+        Sink::Argument => (|c| c == '\0', "argument"),
+        Sink::Path => (char::is_control, "path of a URL"),
+        Sink::Header => (|c| c != '\t' && !matches!(c, ' '..='~'), "header"),
     };
-    if value.contains(is_bad) {
-        let message = "a value holds a character that must not be where the template puts it";
-        return Err(CallError::new(Kind::BadInput, message));
+    if !value.contains(is_bad) {
+        return Ok(());
     }
-    Ok(())
+    let holds = |whose: &str| {
+        let message = format!("{whose} holds a character that no {place} can have");
+        CallError::new(Kind::BadInput, message)
+    };
+    Err(match of {
+        Reference::Input(path) => holds(&format!("`{path}` of the input")),
+        Reference::Env(name) | Reference::Bare(name) => {
+            holds(&format!("the value of `{name}`")).with("name", *name)
+        }
+    })
+}
+
+/// Refuses the value of a variable that no header can have.
+pub(crate) fn check_in_header(name: &str, value: &str) -> Result<(), CallError> {
+    check(value, &Reference::Env(name), Sink::Header)
 }
 
 fn percent_encode(value: &str, into: &mut String) {
