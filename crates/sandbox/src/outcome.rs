@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::level::{Fault, Level, Walls};
+use crate::script::Obstacle;
 
 /// How a walled process ended. When this is known, nothing of it runs any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,6 +162,14 @@ pub enum SpawnError {
     Host(std::io::Error),
     /// Whoever was to say that it may be started did not.
     Withheld,
+}
+
+impl SpawnError {
+    /// What kept a program that is there from being executed, where that is known.
+    pub fn obstacle(&self) -> Option<&Obstacle> {
+        let Self::Program(_, cause) = self else { return None };
+        cause.get_ref()?.downcast_ref()
+    }
 }
 
 impl fmt::Display for SpawnError {

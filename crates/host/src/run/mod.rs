@@ -19,9 +19,9 @@ use egress::attempt::{Attempt, Outcome, Stage};
 use egress::http::Url;
 use egress::resolve::SystemResolver;
 use egress::{Limits, Rules, Running};
-use sandbox::{Asked, Child, SpawnError};
+use sandbox::{Asked, Child, Obstacle, SpawnError};
 
-use crate::blocked::Blocked;
+use crate::blocked::{Blocked, Why};
 use crate::error::{CallError, Kind};
 
 /// The network of one process: what it asks for goes through us.
@@ -94,5 +94,13 @@ pub(crate) fn not_started(error: &SpawnError) -> CallError {
         SpawnError::BadArgument(_) | SpawnError::BadVariable(_) => Kind::BadInput,
         _ => Kind::Unavailable,
     };
-    CallError::new(kind, message)
+    let told = CallError::new(kind, message);
+    match error.obstacle() {
+        Some(obstacle @ Obstacle::Interpreter(name)) if name.starts_with('/') => {
+            let hidden = Blocked { asked: name.clone(), why: Why::Hidden };
+            told.with("obstacle", obstacle.code()).after(vec![hidden])
+        }
+        Some(obstacle) => told.with("obstacle", obstacle.code()),
+        None => told,
+    }
 }

@@ -24,6 +24,7 @@ use crate::confinement::{Confinement, Limits};
 use crate::level::{Fault, Primitive, Walls};
 use crate::network::{Asked, Ends};
 use crate::outcome::{SpawnError, StartError};
+use crate::script::Obstacle;
 use crate::streams::{Ours, Streams};
 
 /// What the launcher calls itself; by it `main` knows what it is.
@@ -367,7 +368,13 @@ fn explain(failure: Failure, order: &Order) -> SpawnError {
     let program = || order.arguments.first().map(|path| path.path().to_owned()).unwrap_or_default();
     match failure {
         Failure::Program(errno) => {
-            SpawnError::Program(program(), io::Error::from_raw_os_error(errno))
+            let (program, said) = (program(), io::Error::from_raw_os_error(errno));
+            // What an image has there is not what this machine has.
+            let explained = match order.root {
+                None => Obstacle::explaining(&program, said),
+                Some(_) => said,
+            };
+            SpawnError::Program(program, explained)
         }
         Failure::Folder(errno) => {
             SpawnError::Folder(order.folder.path().to_owned(), io::Error::from_raw_os_error(errno))

@@ -13,7 +13,7 @@ use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, escaped, json_escaped, line};
-use crate::{shell, time};
+use crate::{shell, time, walls};
 
 /// Why no call was made. Programs are told the error of the host where there is one.
 pub(crate) struct Unmade {
@@ -116,12 +116,14 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         _ => failure,
     };
     let executable = text("not_executable").map(shell::making_executable);
+    let obstacle = text("obstacle").and_then(walls::obstacle_words).map(str::to_owned);
     let others = [
         taken_words(error),
         image_words(error),
         limit_words(error),
         setting_words(error),
         executable,
+        obstacle,
     ];
     let hints = values::hints(error, &id).into_iter().chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
