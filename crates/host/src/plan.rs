@@ -28,7 +28,7 @@ use crate::host::Settings;
 use crate::input::{Input, tell_taken};
 use crate::request::{self, Account, Http, Sources};
 use crate::secrets;
-use crate::template::{self, Values, Variable};
+use crate::template::{self, LONGEST_ARGUMENT, Values, Variable};
 use a2a::Agent;
 use container::InImage;
 use engine::Engine;
@@ -287,9 +287,6 @@ impl Worker {
     }
 }
 
-/// Above this the input of a local mcpkg command is on standard input only.
-const LONGEST_ARGUMENT: usize = 128 << 10;
-
 /// What a plan is made of.
 #[derive(Clone)]
 pub(crate) struct Asked<'p> {
@@ -457,6 +454,7 @@ impl Asked<'_> {
             // An mcpkg may have been chosen for an endpoint of another kind than its first.
             Invocation::ArgvJson | Invocation::Http { .. } => {
                 let text = self.input.arguments.value().to_string();
+                // A longer one is on standard input only.
                 if text.len() < LONGEST_ARGUMENT {
                     arguments.push(text.clone());
                     shown.push("<input>".to_owned());
@@ -472,7 +470,10 @@ impl Asked<'_> {
             && let Some(Value::Array(extra)) = self.input.arguments.value().get("argv_extra")
             && extra.iter().all(Value::is_string)
         {
-            arguments.extend(extra.iter().filter_map(Value::as_str).map(str::to_owned));
+            for one in extra.iter().filter_map(Value::as_str) {
+                template::check_length(one, &["argv_extra"])?;
+                arguments.push(one.to_owned());
+            }
             shown.push("<argv_extra>".to_owned());
         }
         let folder = match (dialect, cwd) {

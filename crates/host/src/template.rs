@@ -31,6 +31,23 @@ pub(crate) struct Variable {
     pub(crate) is_secret: bool,
 }
 
+/// An argument of a process is shorter: Linux takes so much for one, with the byte that ends it.
+pub(crate) const LONGEST_ARGUMENT: usize = 128 << 10;
+
+/// Refuses an argument that no process can be given.
+pub(crate) fn check_length(argument: &str, places: &[&str]) -> Result<(), CallError> {
+    if argument.len() < LONGEST_ARGUMENT {
+        return Ok(());
+    }
+    let places: Vec<_> = places.iter().map(|place| format!("`{place}`")).collect();
+    let message = format!(
+        "{} of the input is too long: an argument has less than {} KiB",
+        places.join(" with "),
+        LONGEST_ARGUMENT >> 10
+    );
+    Err(CallError::new(Kind::BadInput, message).with("longest", LONGEST_ARGUMENT))
+}
+
 /// Fills in arguments. One whose optional value is absent is dropped, and a lone flag before it.
 pub(crate) fn arguments(
     templates: &[String],
@@ -52,6 +69,11 @@ pub(crate) fn arguments(
             }
             continue;
         };
+        let mut places: Vec<_> = inputs(template).into_iter().collect();
+        if places.is_empty() {
+            places.push(template);
+        }
+        check_length(&text, &places)?;
         let begins_with_value = matches!(parts.first(), Some(Piece::Reference(_)));
         if begins_with_value && text.starts_with('-') && text.len() > 1 && !options_ended {
             let message = format!(
@@ -286,6 +308,22 @@ mod tests {
         assert_eq!(argv(&["${input.text}"], &json!({"text": "-"})).unwrap(), ["-"]);
         let input = json!({"text": -5});
         assert!(argv(&["${input.text}"], &input).is_err());
+    }
+
+    #[test]
+    fn an_argument_that_is_too_long_is_told_by_its_place() {
+        let long = "a".repeat(LONGEST_ARGUMENT - "--text=".len());
+        let input = json!({"text": &long[1..], "deep": {"x": long}});
+        assert!(argv(&["--text=${input.text}"], &input).is_ok());
+        for (template, told) in [
+            ("--text=${input.deep.x}", "`deep.x`"),
+            ("${input.text}${input.deep.x}", "`deep.x` with `text`"),
+        ] {
+            let error = argv(&[template], &input).unwrap_err();
+            let message =
+                format!("{told} of the input is too long: an argument has less than 128 KiB");
+            assert_eq!((error.kind, error.message), (Kind::BadInput, message));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(crate) mod tidying;
 pub(crate) mod turns;
 pub(crate) mod worker;
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use egress::attempt::{Attempt, Outcome, Stage};
@@ -88,6 +89,12 @@ pub(crate) fn place_of(url: &Url) -> String {
 
 /// Why a process was not started.
 pub(crate) fn not_started(error: &SpawnError) -> CallError {
+    if let SpawnError::Program(_, cause) = error
+        && cause.kind() == io::ErrorKind::ArgumentListTooLong
+    {
+        let message = "its arguments and variables together are longer than a process can have";
+        return CallError::new(Kind::BadInput, message);
+    }
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     let message = format!("{error}{}", cause.unwrap_or_default());
     let kind = match error {

@@ -116,6 +116,9 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         _ => failure,
     };
     let executable = text("not_executable").map(shell::making_executable);
+    let longest = error.details.get("longest").map(|_| {
+        format!("give it in a file, where the tool takes one; `haft grant {package} --read FILE` lets it be read")
+    });
     let obstacle = text("obstacle").and_then(walls::obstacle_words).map(str::to_owned);
     let others = [
         taken_words(error),
@@ -124,6 +127,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         setting_words(error),
         executable,
         obstacle,
+        longest,
     ];
     let hints = values::hints(error, &id).into_iter().chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
