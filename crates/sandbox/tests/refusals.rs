@@ -65,12 +65,17 @@ fn a_program_that_cannot_be_executed_is_named() {
             (
                 granted.clone(),
                 nonsense,
-                "failed to execute `~/nonsense` inside the walls: Exec format error (os error 8)",
+                "failed to execute `~/nonsense` inside the walls: it has no first line such as `#!/bin/sh`",
+            ),
+            (
+                walled(),
+                without.clone(),
+                "failed to execute `~/without` inside the walls: No such file or directory (os error 2)",
             ),
             (
                 granted.clone(),
                 without,
-                "failed to execute `~/without` inside the walls: No such file or directory (os error 2)",
+                "failed to execute `~/without` inside the walls: its first line asks for `/missing/interpreter`, which is not inside the walls",
             ),
             (
                 granted.clone(),

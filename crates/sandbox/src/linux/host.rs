@@ -24,6 +24,7 @@ use crate::confinement::{Confinement, Limits};
 use crate::level::{Fault, Primitive, Walls};
 use crate::network::{Asked, Ends};
 use crate::outcome::{SpawnError, StartError};
+use crate::runtime::is_system;
 use crate::script::Obstacle;
 use crate::streams::{Ours, Streams};
 
@@ -369,12 +370,12 @@ fn explain(failure: Failure, order: &Order) -> SpawnError {
     match failure {
         Failure::Program(errno) => {
             let (program, said) = (program(), io::Error::from_raw_os_error(errno));
-            // What an image has there is not what this machine has.
-            let explained = match order.root {
-                None => Obstacle::explaining(&program, said),
-                Some(_) => said,
-            };
-            SpawnError::Program(program, explained)
+            // What is not there inside, or is of an image, is not what this machine has at that path.
+            let is_ours = order.root.is_none()
+                && (is_system(&program)
+                    || order.placements.iter().any(|one| program.starts_with(one.path.path())));
+            let said = if is_ours { Obstacle::explaining(&program, said) } else { said };
+            SpawnError::Program(program, said)
         }
         Failure::Folder(errno) => {
             SpawnError::Folder(order.folder.path().to_owned(), io::Error::from_raw_os_error(errno))
