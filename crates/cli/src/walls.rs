@@ -1,13 +1,14 @@
 //! The walls, as the other commands use them: one launcher, and failures in our words.
 
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
-use sandbox::{Launcher, Level, SpawnError, StartError};
+use sandbox::{Launcher, Level, Obstacle, SpawnError, StartError};
 
 use crate::exit::{Exit, Failure};
+use crate::shell;
 
 /// The least the walls must be for a program to be started. Only the owner's policy can name a lower level.
 pub(crate) const REQUIRED: Level = Level::L2;
@@ -71,9 +72,11 @@ pub(crate) fn failure(error: &SpawnError) -> Failure {
         | SpawnError::Launcher(_)
         | SpawnError::Host(_)
         | SpawnError::Withheld => Exit::Unavailable,
-        SpawnError::BadPath(_) | SpawnError::Own(_) | SpawnError::BadText | SpawnError::Link(_) => {
-            Exit::Invalid
-        }
+        SpawnError::BadPath(_)
+        | SpawnError::Own(_)
+        | SpawnError::BadArgument(_)
+        | SpawnError::BadVariable(_)
+        | SpawnError::Link(_) => Exit::Invalid,
         SpawnError::Missing(_, cause)
         | SpawnError::Program(_, cause)
         | SpawnError::Folder(_, cause) => match cause.kind() {
@@ -95,44 +98,33 @@ pub(crate) fn failure(error: &SpawnError) -> Failure {
         SpawnError::BadPath(path) if path == Path::new("/") => {
             failure.hint("name the folders that are needed; all of them at once is no wall")
         }
-        SpawnError::Program(path, cause) => failure.hint(program_hint(path, cause)),
+        SpawnError::Program(..) => failure.hint(program_hint(error)),
         _ => failure,
     }
 }
 
-/// What may be wrong with a program that is there and was not executed.
-fn program_hint(path: &Path, cause: &std::io::Error) -> String {
-    let first_line = first_line(path);
-    match (cause.kind(), first_line) {
-        (ErrorKind::NotFound, Some(line)) if line.ends_with('\r') => {
-            "its first line ends with a carriage return; save it with the line ends of Unix".into()
+/// How to go on with a program that is there and was not executed, by the code of the obstacle.
+pub(crate) fn obstacle_words(code: &str) -> Option<&'static str> {
+    match code {
+        "interpreter" => {
+            Some("write one that is inside the walls into its first line, such as `/bin/sh`")
         }
-        (ErrorKind::NotFound, Some(line)) => {
-            let interpreter = line.split_whitespace().next().unwrap_or_default();
-            let is_here = Path::new(interpreter).exists();
-            let way_out = if is_here {
-                format!("`--read {interpreter}` grants it")
-            } else {
-                "there is none here either".into()
-            };
-            format!(
-                "its first line asks for `{interpreter}`, which is not inside the walls; {way_out}"
-            )
-        }
-        _ if cause.raw_os_error() == Some(EXEC_FORMAT) => {
-            "it has no first line such as `#!/bin/sh`, or is made for another processor".into()
-        }
-        _ => "`--read` grants what the program needs".into(),
+        "carriage-return" => Some("save it with the line ends of Unix"),
+        "no-first-line" => Some("write the program that runs it into a first line, after `#!`"),
+        "foreign" => Some("get the one that is made for this machine"),
+        _ => None,
     }
 }
 
-/// The error of a system that does not know the format of a program; the same on all of them.
-const EXEC_FORMAT: i32 = 8;
-
-/// What stands after `#!` in the first line of a script.
-fn first_line(path: &Path) -> Option<String> {
-    let mut head = Vec::new();
-    std::fs::File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
-    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    Some(String::from_utf8_lossy(line).into_owned())
+fn program_hint(error: &SpawnError) -> String {
+    let obstacle = error.obstacle();
+    match obstacle {
+        Some(Obstacle::Interpreter(name)) if Path::new(name).exists() => {
+            format!("`--read {}` grants it", shell::word(name))
+        }
+        _ => {
+            let words = obstacle.and_then(|obstacle| obstacle_words(obstacle.code()));
+            words.unwrap_or("`--read` grants what the program needs").to_owned()
+        }
+    }
 }

@@ -258,10 +258,13 @@ fn an_address_is_reached_where_it_is_granted(desk: &Desk) {
     for flag in ["--allow-host", "--allow-private-host"] {
         let grant = format!("127.0.0.1:{port}");
         for url in [&by_address, &by_name] {
-            let client = [flag, &grant, "--", "curl", "-sSf", "--noproxy", "", url];
-            let (ran, report) = desk.reported(&client);
-            assert_eq!((ran.code, &*ran.stdout), (0, "hello\n"), "{}", ran.stderr);
-            assert_eq!(report["network"][0]["rule"], *grant);
+            // By the proxy, as the variables say, and without one.
+            for way in [&["--noproxy", ""][..], &[], &["--noproxy", "*"]] {
+                let client = [&[flag, &grant, "--", "curl", "-sSf", url], way].concat();
+                let (ran, report) = desk.reported(&client);
+                assert_eq!((ran.code, &*ran.stdout), (0, "hello\n"), "{way:?}: {}", ran.stderr);
+                assert_eq!(report["network"][0]["rule"], *grant);
+            }
         }
         let url = format!("http://127.0.0.1:{other}/");
         let ran = desk.sandbox(&[flag, &grant, "--", "curl", "-sS", "--noproxy", "", &url]);

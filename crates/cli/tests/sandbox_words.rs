@@ -116,20 +116,26 @@ fn a_script_without_its_interpreter_is_explained(desk: &Desk) {
     desk.write_program("work/script", "#!/opt/no-such/interpreter -x\n");
     assert_said!(desk.refused(&["--", "./script"], 3), @r"
     error: failed to execute `[DESK]/work/script` inside the walls
-      caused by: No such file or directory (os error 2)
-    hint: its first line asks for `/opt/no-such/interpreter`, which is not inside the walls; there is none here either
+      caused by: its first line asks for `/opt/no-such/interpreter`, which is not inside the walls
+    hint: write one that is inside the walls into its first line, such as `/bin/sh`
     ");
     desk.write_program("work/script", "#!/bin/sh\r\n");
     assert_said!(desk.refused(&["--", "./script"], 3), @r"
     error: failed to execute `[DESK]/work/script` inside the walls
-      caused by: No such file or directory (os error 2)
-    hint: its first line ends with a carriage return; save it with the line ends of Unix
+      caused by: its first line ends with a carriage return, and what it asks for is not inside the walls
+    hint: save it with the line ends of Unix
+    ");
+    desk.write_program("work/script", "\x7fELF of nobody\n");
+    assert_said!(desk.refused(&["--", "./script"], 2), @r"
+    error: failed to execute `[DESK]/work/script` inside the walls
+      caused by: it is made for another processor or system
+    hint: get the one that is made for this machine
     ");
     desk.write_program("work/script", "echo there is no first line\n");
     assert_said!(desk.refused(&["--", "./script"], 2), @r"
     error: failed to execute `[DESK]/work/script` inside the walls
-      caused by: Exec format error (os error 8)
-    hint: it has no first line such as `#!/bin/sh`, or is made for another processor
+      caused by: it has no first line such as `#!/bin/sh`
+    hint: write the program that runs it into a first line, after `#!`
     ");
 }
 

@@ -1,6 +1,6 @@
 //! The way out of a program that knows of no proxy: the address it came to says which name it means.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use crate::gate::Gate;
 use crate::host::{Host, Name, Port, Target};
 use crate::names::Names;
-use crate::rules::Decision;
+use crate::rules::{Decision, HOST_MACHINE};
 use crate::stream::PIECE;
 use crate::tunnel::tunnel;
 
@@ -37,13 +37,14 @@ pub(crate) async fn serve(client: TcpStream, names: &Names, gate: &Gate) {
 }
 
 fn target(client: &TcpStream, names: &Names, gate: &Gate) -> Option<Target> {
-    let SocketAddr::V4(meant) = client.local_addr().ok()? else { return None };
+    let meant = client.local_addr().ok()?;
     let port = Port::new(meant.port())?;
     let to = |name| Target { host: Host::Name(name), port };
-    if *meant.ip() == Ipv4Addr::LOCALHOST {
-        // Whoever was granted `localhost:3000` writes just that, and has nothing of its own there.
+    if HOST_MACHINE.contains(&meant.ip()) {
+        // Whoever was granted `localhost:3000` or `127.0.0.1:3000` writes just that, and has nothing of its own there.
         let machine = to(Name::parse(Name::HOST_MACHINE).ok()?);
         return matches!(gate.decide(&machine), Decision::Allowed(_)).then_some(machine);
     }
-    names.behind(*meant.ip()).map(to)
+    let IpAddr::V4(stands_for) = meant.ip() else { return None };
+    names.behind(stands_for).map(to)
 }

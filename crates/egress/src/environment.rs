@@ -11,8 +11,8 @@
 //! Inside the walls, `localhost` is the tool's own loopback, and programs must reach servers
 //! they started themselves, so it is not proxied; Go's clients never proxy it
 //! whatever the variables say, so no other choice would hold for all. A service of the
-//! owner's machine, if granted as `localhost:3000` or `127.0.0.1:3000`, is reached
-//! as `host.haft.internal:3000` ([`Name::HOST_MACHINE`](crate::Name::HOST_MACHINE)).
+//! owner's machine, if granted as `localhost:3000` or `127.0.0.1:3000`, has a door there, and is reached
+//! as `host.haft.internal:3000` ([`Name::HOST_MACHINE`](crate::Name::HOST_MACHINE)) too.
 
 use std::net::Ipv4Addr;
 

@@ -347,6 +347,26 @@ mod tests {
     }
 
     #[test]
+    fn there_are_doors_for_names_and_for_the_owners_machine() {
+        let ports =
+            |rules: &Rules| -> Vec<u16> { rules.doors().into_iter().map(Port::number).collect() };
+        for (text, doors) in [
+            ("a.test", &[443, 80][..]),
+            ("*.a.test:7", &[7]),
+            ("localhost:7", &[7]),
+            ("127.0.0.1:7", &[7]),
+            ("[::1]:7", &[7]),
+            ("127.0.0.0/8:*", &[443, 80]),
+            ("10.0.0.1:7", &[]),
+            ("1.1.1.1", &[]),
+        ] {
+            assert_eq!(ports(&rules(&[text])), doors, "{text}");
+        }
+        // A stranger's word does not lead there.
+        assert!(Rules::parse(["127.0.0.1:7"]).unwrap().doors().is_empty());
+    }
+
+    #[test]
     fn the_owners_machine_is_reached_by_its_names_and_only_there() {
         let by_name = rules(&["localhost:8080"]);
         for asked in ["localhost:8080", "host.haft.internal:8080"] {

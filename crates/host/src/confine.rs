@@ -67,7 +67,9 @@ pub(crate) fn walls(
         }
         into.extend(found.into_iter().filter(|one| !forbidden.holds(one)));
     }
-    confinement.devices.extend(allowance.devices.iter().map(PathBuf::from));
+    // By its own name, which may be a link: what is not plugged in now does not keep the tool from the rest.
+    let devices = allowance.devices.iter().map(PathBuf::from);
+    confinement.devices.extend(devices.filter(|device| device.symlink_metadata().is_ok()));
     let program = inside.program;
     let mut parts = std::iter::once(&program.path).chain(&program.needs);
     if let Some(part) = parts.find(|one| forbidden.holds(one) && !one.starts_with(&tool.root)) {

@@ -51,7 +51,7 @@ pub(crate) fn read(text: &str, action: &Action, dialect: Dialect) -> Result<Inpu
     let verbatim = if text.trim().is_empty() { "{}" } else { text };
     if verbatim.len() > LONGEST {
         let message = format!("the input is longer than {} MiB", LONGEST >> 20);
-        return Err(CallError::new(Kind::BadInput, message));
+        return Err(CallError::new(Kind::BadInput, message).with("longest", LONGEST));
     }
     let mut numbers = Vec::new();
     let value = object(verbatim, dialect, &mut numbers)?;

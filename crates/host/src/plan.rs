@@ -28,7 +28,7 @@ use crate::host::Settings;
 use crate::input::{Input, tell_taken};
 use crate::request::{self, Account, Http, Sources};
 use crate::secrets;
-use crate::template::{self, Values, Variable};
+use crate::template::{self, LONGEST_ARGUMENT, Values, Variable};
 use a2a::Agent;
 use container::InImage;
 use engine::Engine;
@@ -92,6 +92,14 @@ impl Plan {
             Way::Http(_) | Way::A2a(_) | Way::Engine(_) => return None,
         };
         Some(&walls.confinement)
+    }
+
+    /// Devices that were granted and are not there now.
+    pub fn absent_devices(&self) -> Vec<&str> {
+        let Some(walls) = self.confinement() else { return Vec::new() };
+        let is_absent = |device: &&str| walls.devices.iter().all(|one| one != Path::new(device));
+        let granted = self.decision.allowance.devices.iter().map(String::as_str);
+        granted.filter(is_absent).collect()
     }
 
     /// Refuses what would tell a secret to everybody on the way.
@@ -279,9 +287,6 @@ impl Worker {
     }
 }
 
-/// Above this the input of a local mcpkg command is on standard input only.
-const LONGEST_ARGUMENT: usize = 128 << 10;
-
 /// What a plan is made of.
 #[derive(Clone)]
 pub(crate) struct Asked<'p> {
@@ -395,11 +400,27 @@ impl Asked<'_> {
             most: self.decision.allowance.output,
         })
         .map_err(|error| {
+            // Of a variable it helps to know where it is from, not what the action takes.
+            if error.details.get("name").is_some() {
+                return self.looked_for(error);
+            }
             let needed = template::inputs(path).into_iter().filter_map(|at| at.split('.').next());
             tell_taken(error, self.action, &needed.collect::<Vec<_>>())
         })?;
         request.account = request.account.map(|account| self.keeping(account));
         Ok(Way::Http(Box::new(request)))
+    }
+
+    /// The error of a variable, with where its value was found.
+    fn looked_for(&self, error: CallError) -> CallError {
+        let name = error.details["name"].as_str().unwrap_or_default().to_owned();
+        let is_passed = self.decision.allowance.environment.contains(&name)
+            && self.settings.variable(&name).is_some();
+        match self.tool.package.inputs.iter().find(|input| input.name == name) {
+            _ if is_passed => error.with("variable", name),
+            Some(input) => secrets::refusal::looked_for(error, input),
+            None => error,
+        }
     }
 
     /// An account that knows where the vault keeps its refresh token, if it does.
@@ -433,6 +454,7 @@ impl Asked<'_> {
             // An mcpkg may have been chosen for an endpoint of another kind than its first.
             Invocation::ArgvJson | Invocation::Http { .. } => {
                 let text = self.input.arguments.value().to_string();
+                // A longer one is on standard input only.
                 if text.len() < LONGEST_ARGUMENT {
                     arguments.push(text.clone());
                     shown.push("<input>".to_owned());
@@ -448,7 +470,10 @@ impl Asked<'_> {
             && let Some(Value::Array(extra)) = self.input.arguments.value().get("argv_extra")
             && extra.iter().all(Value::is_string)
         {
-            arguments.extend(extra.iter().filter_map(Value::as_str).map(str::to_owned));
+            for one in extra.iter().filter_map(Value::as_str) {
+                template::check_length(one, &["argv_extra"])?;
+                arguments.push(one.to_owned());
+            }
             shown.push("<argv_extra>".to_owned());
         }
         let folder = match (dialect, cwd) {

@@ -31,6 +31,23 @@ pub(crate) struct Variable {
     pub(crate) is_secret: bool,
 }
 
+/// An argument of a process is shorter: Linux takes so much for one, with the byte that ends it.
+pub(crate) const LONGEST_ARGUMENT: usize = 128 << 10;
+
+/// Refuses an argument that no process can be given.
+pub(crate) fn check_length(argument: &str, places: &[&str]) -> Result<(), CallError> {
+    if argument.len() < LONGEST_ARGUMENT {
+        return Ok(());
+    }
+    let places: Vec<_> = places.iter().map(|place| format!("`{place}`")).collect();
+    let message = format!(
+        "{} of the input is too long: an argument has less than {} KiB",
+        places.join(" with "),
+        LONGEST_ARGUMENT >> 10
+    );
+    Err(CallError::new(Kind::BadInput, message).with("longest", LONGEST_ARGUMENT))
+}
+
 /// Fills in arguments. One whose optional value is absent is dropped, and a lone flag before it.
 pub(crate) fn arguments(
     templates: &[String],
@@ -52,6 +69,11 @@ pub(crate) fn arguments(
             }
             continue;
         };
+        let mut places: Vec<_> = inputs(template).into_iter().collect();
+        if places.is_empty() {
+            places.push(template);
+        }
+        check_length(&text, &places)?;
         let begins_with_value = matches!(parts.first(), Some(Piece::Reference(_)));
         if begins_with_value && text.starts_with('-') && text.len() > 1 && !options_ended {
             let message = format!(
@@ -113,29 +135,30 @@ enum Sink {
 fn fill(parts: &[Piece<'_>], values: &Values<'_>, sink: Sink) -> Result<Option<String>, CallError> {
     let mut text = String::new();
     for piece in parts {
-        let value = match piece {
+        let reference = match piece {
             Piece::Literal(literal) | Piece::Nonsense(literal) => {
                 text.push_str(literal);
                 continue;
             }
-            Piece::Reference(Reference::Input(path)) => match look_up(values.input, path) {
+            Piece::Reference(reference) => reference,
+        };
+        let value = match reference {
+            Reference::Input(path) => match look_up(values.input, path) {
                 Some(value) => render(value),
                 None => return Ok(None),
             },
-            Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => {
-                match values.variable(name) {
-                    Some(variable) if variable.is_secret && sink == Sink::Argument => {
-                        let message = format!(
-                            "`{name}` is a secret, and arguments can be seen by other processes"
-                        );
-                        return Err(CallError::new(Kind::Denied, message));
-                    }
-                    Some(variable) => variable.value.clone(),
-                    None => return Ok(None),
+            Reference::Env(name) | Reference::Bare(name) => match values.variable(name) {
+                Some(variable) if variable.is_secret && sink == Sink::Argument => {
+                    let message = format!(
+                        "`{name}` is a secret, and arguments can be seen by other processes"
+                    );
+                    return Err(CallError::new(Kind::Denied, message));
                 }
-            }
+                Some(variable) => variable.value.clone(),
+                None => return Ok(None),
+            },
         };
-        check(&value, sink)?;
+        check(&value, reference, sink)?;
         match sink {
             Sink::Path => percent_encode(&value, &mut text),
             Sink::Argument | Sink::Header => text.push_str(&value),
@@ -161,17 +184,30 @@ fn render(value: &Value) -> String {
     }
 }
 
-fn check(value: &str, sink: Sink) -> Result<(), CallError> {
-    let is_bad = |c: char| match sink {
-        Sink::Argument => c == '\0',
-        Sink::Path => c.is_control(),
-        Sink::Header => c.is_control() && c != '\t',
+fn check(value: &str, of: &Reference<'_>, sink: Sink) -> Result<(), CallError> {
+    let (is_bad, place): (fn(char) -> bool, _) = match sink {
+        Sink::Argument => (|c| c == '\0', "argument"),
+        Sink::Path => (char::is_control, "path of a URL"),
+        Sink::Header => (|c| c != '\t' && !matches!(c, ' '..='~'), "header"),
     };
-    if value.contains(is_bad) {
-        let message = "a value holds a character that must not be where the template puts it";
-        return Err(CallError::new(Kind::BadInput, message));
+    if !value.contains(is_bad) {
+        return Ok(());
     }
-    Ok(())
+    let holds = |whose: &str| {
+        let message = format!("{whose} holds a character that no {place} can have");
+        CallError::new(Kind::BadInput, message)
+    };
+    Err(match of {
+        Reference::Input(path) => holds(&format!("`{path}` of the input")),
+        Reference::Env(name) | Reference::Bare(name) => {
+            holds(&format!("the value of `{name}`")).with("name", *name)
+        }
+    })
+}
+
+/// Refuses the value of a variable that no header can have.
+pub(crate) fn check_in_header(name: &str, value: &str) -> Result<(), CallError> {
+    check(value, &Reference::Env(name), Sink::Header)
 }
 
 fn percent_encode(value: &str, into: &mut String) {
@@ -272,6 +308,22 @@ mod tests {
         assert_eq!(argv(&["${input.text}"], &json!({"text": "-"})).unwrap(), ["-"]);
         let input = json!({"text": -5});
         assert!(argv(&["${input.text}"], &input).is_err());
+    }
+
+    #[test]
+    fn an_argument_that_is_too_long_is_told_by_its_place() {
+        let long = "a".repeat(LONGEST_ARGUMENT - "--text=".len());
+        let input = json!({"text": &long[1..], "deep": {"x": long}});
+        assert!(argv(&["--text=${input.text}"], &input).is_ok());
+        for (template, told) in [
+            ("--text=${input.deep.x}", "`deep.x`"),
+            ("${input.text}${input.deep.x}", "`deep.x` with `text`"),
+        ] {
+            let error = argv(&[template], &input).unwrap_err();
+            let message =
+                format!("{told} of the input is too long: an argument has less than 128 KiB");
+            assert_eq!((error.kind, error.message), (Kind::BadInput, message));
+        }
     }
 
     #[test]

@@ -53,6 +53,40 @@ async fn what_cannot_be_json_or_cannot_be_loaded_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_result_that_is_no_unicode_is_told_as_that() {
+    let python = python_tool(
+        r"
+def run(input):
+    if input['how'] == 'raise':
+        raise OSError('\udcff')
+    return {'half': '\ud800', 'key': {'\ud800': 1}, 'whole': ['\\ud800', '\U0001f600', '\u2028']}[input['how']]
+",
+    );
+    let node = node_tool(
+        r"{ async execute({ how }) {
+    if (how === 'raise') throw new Error('\udcff');
+    return { half: '\ud800', key: { '\ud800': 1 }, whole: ['\\ud800', '\ud83d\ude00', '\u2028'] }[how];
+} }",
+    );
+    let host = host().await;
+    for (tool, kind, raised) in [
+        (python.tool("manifest.json"), "ValueError", "OSError: ? (demo.py:4)"),
+        (node.tool("tool.json"), "TypeError", "\u{fffd} (index.mjs:2)"),
+    ] {
+        for how in ["half", "key"] {
+            let failed = error(&host, &tool, json!({ "how": how })).await;
+            assert_eq!(failed.kind, Kind::Failed, "{failed}");
+            let words = "the result holds half a surrogate, which is no character of Unicode";
+            assert_eq!(failed.message, format!("{kind}: {words}"));
+        }
+        assert_eq!(error(&host, &tool, json!({"how": "raise"})).await.message, raised);
+        // What only looks like one is let through.
+        let whole = result(&host, &tool, json!({"how": "whole"})).await;
+        assert_eq!(whole, json!(["\\ud800", "\u{1f600}", "\u{2028}"]));
+    }
+}
+
+#[tokio::test]
 async fn a_worker_that_hangs_dies_floods_or_babbles_is_ended_in_time_and_replaced() {
     let folder = python_tool(
         r"

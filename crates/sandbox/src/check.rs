@@ -1,6 +1,6 @@
 //! Whether paths and text are such that a process can have them.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
@@ -16,13 +16,15 @@ pub(crate) fn check_absolute(path: &Path) -> Result<(), SpawnError> {
     if is_plain { Ok(()) } else { Err(SpawnError::BadPath(path.to_owned())) }
 }
 
-/// Text without a zero byte.
-pub(crate) fn check_text(text: &OsStr) -> Result<(), SpawnError> {
-    if text.as_bytes().contains(&0) { Err(SpawnError::BadText) } else { Ok(()) }
+/// Arguments without a zero byte.
+pub(crate) fn check_arguments(argv: &[OsString]) -> Result<(), SpawnError> {
+    let bad = argv.iter().position(|text| text.as_bytes().contains(&0));
+    bad.map_or(Ok(()), |number| Err(SpawnError::BadArgument(number)))
 }
 
-/// The name of a variable.
-pub(crate) fn check_name(name: &OsStr) -> Result<(), SpawnError> {
+/// A variable without a zero byte, whose name is one.
+pub(crate) fn check_variable(name: &OsStr, value: &OsStr) -> Result<(), SpawnError> {
     let is_name = !name.is_empty() && !name.as_bytes().contains(&b'=');
-    if is_name { check_text(name) } else { Err(SpawnError::BadText) }
+    let is_text = [name, value].iter().all(|text| !text.as_bytes().contains(&0));
+    if is_name && is_text { Ok(()) } else { Err(SpawnError::BadVariable(name.to_owned())) }
 }

@@ -12,6 +12,7 @@
 //! - [`outcome`]: how a process ended, and why one was not started
 //! - [`protected`]: what must not be planted in a folder it may write
 //! - [`runtime`]: a program as people name it, and the files it needs
+//! - `script`: the first line of one, and what it tells of one that was not executed
 //! - `linux`, `seatbelt` (macOS): the walls themselves; `elsewhere`: their absence
 //! - `killer`, `output`, `streams`, `scratch`, `check`: what the walls of all systems share
 
@@ -41,6 +42,7 @@ pub mod protected;
 pub mod runtime;
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 mod scratch;
+mod script;
 #[cfg(any(target_os = "macos", all(test, target_os = "linux")))]
 #[cfg_attr(
     target_os = "linux",
@@ -71,6 +73,7 @@ pub use network::{Asked, Ends, MOST_DOORS};
 pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
 pub use output::{Finished, Output};
 pub use protected::protected_names;
+pub use script::Obstacle;
 
 /// Whether a path is within every wall by itself, if the system has it.
 #[cfg(not(target_os = "linux"))]

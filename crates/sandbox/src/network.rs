@@ -11,8 +11,8 @@ pub struct Ends {
     pub proxy: TcpListener,
     /// Where it asks for names. `None` where the machine keeps such ports to itself.
     pub names: Option<UdpSocket>,
-    /// Where it comes when it knows of no proxy: one for each of [`Confinement::doors`](crate::Confinement::doors)
-    /// that could be opened, on every address of its loopback.
+    /// Where it comes when it knows of no proxy: for each of [`Confinement::doors`](crate::Confinement::doors) that
+    /// could be opened one on every IPv4 address of its loopback, and one on that of IPv6.
     pub doors: Vec<TcpListener>,
 }
 

@@ -1,10 +1,12 @@
 //! How a walled process ended, what it used, and why one was not started.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::level::{Fault, Level, Walls};
+use crate::script::Obstacle;
 
 /// How a walled process ended. When this is known, nothing of it runs any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,8 +150,10 @@ pub enum SpawnError {
     Program(PathBuf, std::io::Error),
     /// The folder to start in is not visible inside the walls.
     Folder(PathBuf, std::io::Error),
-    /// An argument or a variable has a zero byte, or a variable's name an equals sign.
-    BadText,
+    /// The argument of this number, after the program, has a zero byte.
+    BadArgument(usize),
+    /// A variable has a zero byte, or its name an equals sign or nothing at all.
+    BadVariable(OsString),
     /// What is asked needs walls that this machine does not have.
     Needs(&'static str),
     /// The launcher is gone and could not be started again.
@@ -158,6 +162,14 @@ pub enum SpawnError {
     Host(std::io::Error),
     /// Whoever was to say that it may be started did not.
     Withheld,
+}
+
+impl SpawnError {
+    /// What kept a program that is there from being executed, where that is known.
+    pub fn obstacle(&self) -> Option<&Obstacle> {
+        let Self::Program(_, cause) = self else { return None };
+        cause.get_ref()?.downcast_ref()
+    }
 }
 
 impl fmt::Display for SpawnError {
@@ -194,9 +206,14 @@ impl fmt::Display for SpawnError {
             Self::Folder(path, _) => {
                 write!(f, "failed to start in the folder `{}`", path.display())
             }
-            Self::BadText => {
-                f.write_str("an argument or a variable holds a character that no process can have")
+            Self::BadArgument(number) => {
+                write!(f, "argument {number} holds a character that no process can have")
             }
+            Self::BadVariable(name) => write!(
+                f,
+                "the variable `{}` holds a character that no process can have",
+                name.to_string_lossy().escape_debug()
+            ),
             Self::Needs(what) => write!(f, "{what} needs namespaces, which do not work here"),
             Self::Launcher(_) => f.write_str("the launcher is gone"),
             Self::Host(_) => f.write_str("failed to prepare a process"),
@@ -220,7 +237,8 @@ impl std::error::Error for SpawnError {
             | Self::Link(_)
             | Self::Moved(_)
             | Self::LeadsTooFar(_)
-            | Self::BadText
+            | Self::BadArgument(_)
+            | Self::BadVariable(_)
             | Self::Withheld
             | Self::Needs(_) => None,
         }

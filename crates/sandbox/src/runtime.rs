@@ -7,10 +7,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::confinement::Confinement;
+use crate::script::first_line;
 
 /// Folders whose programs are in every room.
 const SYSTEM: [&str; 8] =
@@ -268,10 +268,7 @@ fn is_executable(path: &Path) -> bool {
 
 /// The program that a script names in its first line.
 fn interpreter(path: &Path) -> Option<OsString> {
-    let mut head = Vec::new();
-    std::fs::File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
-    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    let line = String::from_utf8_lossy(line);
+    let line = first_line(path)?;
     let mut words = line.split_whitespace();
     let first = words.next()?;
     if Path::new(first).file_name().is_some_and(|name| name == "env") {

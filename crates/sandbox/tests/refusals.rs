@@ -65,12 +65,17 @@ fn a_program_that_cannot_be_executed_is_named() {
             (
                 granted.clone(),
                 nonsense,
-                "failed to execute `~/nonsense` inside the walls: Exec format error (os error 8)",
+                "failed to execute `~/nonsense` inside the walls: it has no first line such as `#!/bin/sh`",
+            ),
+            (
+                walled(),
+                without.clone(),
+                "failed to execute `~/without` inside the walls: No such file or directory (os error 2)",
             ),
             (
                 granted.clone(),
                 without,
-                "failed to execute `~/without` inside the walls: No such file or directory (os error 2)",
+                "failed to execute `~/without` inside the walls: its first line asks for `/missing/interpreter`, which is not inside the walls",
             ),
             (
                 granted.clone(),
@@ -227,17 +232,19 @@ fn text_that_no_process_can_have_is_refused() {
     as_each_user(|| {
         let launcher = launcher();
         let path = Folder::new();
-        let expected = "an argument or a variable holds a character that no process can have";
         let zero = OsString::from_vec(b"a\0b".to_vec());
         let argv = [OsString::from("/bin/echo"), zero.clone()];
+        let expected = "argument 1 holds a character that no process can have";
         assert_eq!(refused(&launcher, &walled(), &argv, &path), expected);
-        for (name, value) in [
-            ("A".into(), zero.clone()),
-            (zero, "a".into()),
-            ("A=B".into(), "a".into()),
-            ("".into(), "a".into()),
+        for (name, value, shown) in [
+            ("A".into(), zero.clone(), "A"),
+            (zero, "a".into(), "a\\0b"),
+            ("A=B".into(), "a".into(), "A=B"),
+            ("".into(), "a".into(), ""),
         ] {
             let confinement = Confinement { environment: vec![(name, value)], ..walled() };
+            let expected =
+                format!("the variable `{shown}` holds a character that no process can have");
             assert_eq!(refused(&launcher, &confinement, &words(["/bin/true"]), &path), expected);
         }
     });

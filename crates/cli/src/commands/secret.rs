@@ -262,7 +262,18 @@ fn doubts(named: &Named, value: &Secret, home: &Home) -> Result<Vec<String>, Fai
         declared.doubt_value(&named.name, value),
         declared.doubt_length(&named.name, value),
     ];
-    Ok(doubts.into_iter().flatten().collect())
+    Ok(doubts.into_iter().flatten().chain(doubt_characters(value.expose())).collect())
+}
+
+/// What to say of characters that came along with a value, perhaps from a file or an editor.
+fn doubt_characters(value: &str) -> Vec<String> {
+    let kept = value.trim_end();
+    let is_steering = |c: char| c.is_control() && c != '\t';
+    let inner = kept.contains(is_steering).then_some(
+        "the value holds line ends or other control characters: no header can have them, and no program a NUL",
+    );
+    let last = (kept != value).then_some("the value ends in white space, which is kept with it");
+    inner.into_iter().chain(last).map(str::to_owned).collect()
 }
 
 /// Says that secrets may be lost: what is kept now begins anew.

@@ -67,10 +67,10 @@ fn a_host_is_told_of_a_tool_that_has_no_network() {
     assert!(!learned.contains("api.example.net"), "{learned}");
 }
 
-#[test]
-fn a_program_that_knows_of_no_proxy_reaches_what_is_granted() {
-    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = server.local_addr().unwrap().port();
+/// A server at this address of this machine that always says 42, and its port.
+fn server(at: &str) -> std::io::Result<u16> {
+    let server = std::net::TcpListener::bind(format!("{at}:0"))?;
+    let port = server.local_addr()?.port();
     std::thread::spawn(move || {
         use std::io::{Read, Write};
         for client in server.incoming() {
@@ -81,19 +81,36 @@ fn a_program_that_knows_of_no_proxy_reaches_what_is_granted() {
                 .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n42");
         }
     });
+    Ok(port)
+}
+
+#[test]
+fn a_program_that_knows_of_no_proxy_reaches_what_is_granted() {
     let desk = Desk::new();
     let body = "const answer = await fetch(input.url); return Number(await answer.text());";
     let from = node(&desk, body, "");
-    let urls = ["host.haft.internal", "localhost", "127.0.0.1"]
-        .map(|host| format!("http://{host}:{port}/"));
-    for url in &urls {
-        let ran = call(&desk, &from, &json!({ "url": url }));
-        assert_eq!(ran.code, 1, "{url}: {}{}", ran.stdout, ran.stderr);
+    let mut names = vec!["host.haft.internal", "localhost", "127.0.0.1"];
+    let mut grants = vec![("127.0.0.1", "localhost"), ("127.0.0.1", "127.0.0.1")];
+    // A machine may have none of the newer addresses.
+    if server("[::1]").is_ok() {
+        names.push("[::1]");
+        grants.push(("[::1]", "[::1]"));
     }
-    desk.done(&["grant", PACKAGE, "--host", &format!("localhost:{port}")]);
-    for url in &urls {
-        let ran = call(&desk, &from, &json!({ "url": url }));
-        assert_eq!((ran.code, ran.stdout.trim()), (0, "42"), "{url}: {}", ran.stderr);
+    // Each way to grant this machine opens the same doors.
+    for (at, granted) in grants {
+        let port = server(at).unwrap();
+        let granted = format!("{granted}:{port}");
+        let urls: Vec<_> = names.iter().map(|host| format!("http://{host}:{port}/")).collect();
+        for url in &urls {
+            let ran = call(&desk, &from, &json!({ "url": url }));
+            assert_eq!(ran.code, 1, "{url}: {}{}", ran.stdout, ran.stderr);
+        }
+        desk.done(&["grant", PACKAGE, "--host", &granted]);
+        for url in &urls {
+            let ran = call(&desk, &from, &json!({ "url": url }));
+            let told = (ran.code, ran.stdout.trim());
+            assert_eq!(told, (0, "42"), "{granted}, {url}: {}", ran.stderr);
+        }
     }
     // What is behind an error of `fetch` is told, and where it is from.
     let ran = call(&desk, &from, &json!({"url": "http://127.0.0.1:4567/"}));
@@ -242,6 +259,27 @@ fn a_grant_that_becomes_a_link_while_the_tool_is_asked_is_refused() {
     });
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
     assert!(!ran.stdout.contains("k3y"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_granted_device_that_is_not_there_is_left_out_and_told() {
+    let desk = Desk::new();
+    let from = desk.script("ls /dev/null && cat /dev/haft-not-there");
+    let call = || desk.call(&[&from, "run"]);
+    let grant = ["agentcli:pkg", "--device", "/dev/haft-not-there"];
+    assert!(!call().stderr.contains("ungrant"));
+    desk.done(&[&["grant"], &grant[..]].concat());
+    // The rest of it runs, and complains for itself.
+    let ran = call();
+    assert!(ran.stderr.contains("No such file or directory"), "{}{}", ran.stdout, ran.stderr);
+    let words = "`/dev/haft-not-there` was granted and is not there; plug it in, or \
+                 `haft ungrant agentcli:pkg --device /dev/haft-not-there` takes it back";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    let explained = desk.done(&["call", "--explain", "--json", "--from", &from, "run"]).json();
+    assert_eq!(explained["absent"], json!([words]));
+    assert_eq!(explained["walls"]["devices"], json!([]));
+    desk.done(&[&["ungrant"], &grant[..]].concat());
+    assert!(!call().stderr.contains("ungrant"));
 }
 
 #[test]

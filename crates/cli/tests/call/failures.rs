@@ -267,3 +267,39 @@ fn a_program_that_may_not_be_executed_is_told_with_what_would_let_it() {
         )
     );
 }
+
+#[test]
+fn a_script_that_cannot_be_executed_is_told_by_its_first_line() {
+    let desk = Desk::new();
+    let from = desk.script("");
+    let call = |text: &str| {
+        let script = desk.write("pkg/tools/bin/run", text);
+        let ran = desk.call(&[&from, "run"]);
+        assert_eq!(ran.code, 6, "{}", ran.stderr);
+        ran.stderr.replace(&script, "SCRIPT")
+    };
+    let begin = "error: failed to execute `SCRIPT` inside the walls: ";
+    assert_eq!(
+        call("#!/opt/haft-not-there/python -u\nprint(1)\n"),
+        format!(
+            "{begin}its first line asks for `/opt/haft-not-there/python`, which is not inside the walls\n\
+             hint: write one that is inside the walls into its first line, such as `/bin/sh`\n\
+             hint: /opt/haft-not-there/python is not inside its walls; if it is there, \
+             `haft grant agentcli:pkg --read /opt/haft-not-there/python` allows it\n"
+        )
+    );
+    assert_eq!(
+        call("#!/bin/sh\r\necho '{}'\r\n"),
+        format!(
+            "{begin}its first line ends with a carriage return, and what it asks for is not inside the walls\n\
+             hint: save it with the line ends of Unix\n"
+        )
+    );
+    assert_eq!(
+        call("echo '{}'\n"),
+        format!(
+            "{begin}it has no first line such as `#!/bin/sh`\n\
+             hint: write the program that runs it into a first line, after `#!`\n"
+        )
+    );
+}

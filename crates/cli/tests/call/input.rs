@@ -248,3 +248,39 @@ fn an_id_for_what_has_its_own_is_refused() {
     assert!(ran.stderr.contains("what is there is called capability:demo.tool"), "{}", ran.stderr);
     assert_eq!(desk.call(&[&desk.script("echo '{}'"), "--id", "other", "run"]).code, 0);
 }
+
+#[test]
+fn what_is_too_long_is_told_with_its_place_and_what_would_do() {
+    let desk = Desk::new();
+    let long = |bytes: usize| "a".repeat(bytes);
+    let hint = |package: &str| {
+        format!(
+            "hint: give it in a file, where the tool takes one; `haft grant {package} --read FILE` lets it be read\n"
+        )
+    };
+    let input = desk.write("long.json", &json!({"argv_extra": ["a", long(128 << 10)]}).to_string());
+    let from = desk.capability(&shell("echo '{}'"), "none", &json!([]));
+    let input = format!("@{input}");
+    for more in [&[][..], &["--explain"]] {
+        let ran = desk.call(&[&[&*from, "demo.tool", &input], more].concat());
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert_eq!(
+            ran.stderr,
+            "error: `argv_extra` of the input is too long: an argument has less than 128 KiB\n"
+                .to_owned()
+                + &hint("capability:demo.tool")
+        );
+    }
+    // Each of them is short enough, and all of them are too many.
+    let many = json!({"argv_extra": vec![long(100_000); 70]}).to_string();
+    let many = format!("@{}", desk.write("many.json", &many));
+    let ran = desk.call(&[&*from, "demo.tool", &many]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let error = "error: its arguments and variables together are longer than a process can have\n";
+    assert_eq!(ran.stderr, error);
+    let all = format!("@{}", desk.write("all.json", &json!({"a": long(8 << 20)}).to_string()));
+    let ran = desk.call(&[&*desk.script("cat"), "run", &all]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let error = "error: the input is longer than 8 MiB\n".to_owned() + &hint("agentcli:pkg");
+    assert_eq!(ran.stderr, error);
+}

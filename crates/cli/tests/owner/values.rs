@@ -105,6 +105,54 @@ fn a_call_without_the_passphrase_is_refused_as_the_other_verbs_are() {
 }
 
 #[test]
+fn a_value_that_cannot_be_delivered_is_told_by_name_with_what_keeps_another() {
+    let desk = Desk::new();
+    let set = |id: &str, name: &str, value: &[u8]| {
+        let ran = desk.run(&["secret", "set", id, name], Some(value));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stderr
+    };
+    let inner = "warning: the value holds line ends or other control characters: no header can have them, and no program a NUL\n";
+    let last = "warning: the value ends in white space, which is kept with it\n";
+    let (id, name) = ("mcpkg:demo.http.status", "STATUS_TOKEN");
+    for (value, warned) in [
+        (&b"plain value\n"[..], (false, false)),
+        (b"with a\ttab", (false, false)),
+        (b"one\ntwo\n", (true, false)),
+        (b"one\0two", (true, false)),
+        (b"one\n\n", (false, true)),
+        (b"one \r\n", (false, true)),
+        (b"one\ntwo \n", (true, true)),
+    ] {
+        let said = set(id, name, value);
+        assert_eq!((said.contains(inner), said.contains(last)), warned, "{value:?}: {said}");
+    }
+    // A header and a variable of a process can have different things; each says which value it is.
+    let call = ["call", "--from", "examples/mcpkg/http-status", r#"{"service":"a"}"#];
+    for value in [&b"one\ntwo"[..], "t\u{f6}ken".as_bytes()] {
+        set(id, name, value);
+        let explained = [&call[..], &["--explain"]].concat();
+        for call in [&call[..], &explained] {
+            let ran = desk.run(call, None);
+            assert_eq!(ran.code, 2, "{}", ran.stderr);
+            let error = "error: the value of `STATUS_TOKEN` holds a character that no header can have\n\
+                         hint: `haft secret set mcpkg:demo.http.status STATUS_TOKEN` keeps another\n";
+            assert_eq!(ran.stderr, error);
+        }
+    }
+    set(PACKAGE, "KEPT", b"one\0two");
+    let ran = call_with(&desk, "secret://KEPT", "");
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let error = format!(
+        "error: `MYSEC` is not given: its value holds a NUL, which no program can be given\n\
+         hint: `haft secret set {PACKAGE} KEPT` keeps another\n"
+    );
+    assert_eq!(ran.stderr, error);
+    set(PACKAGE, "KEPT", b"one\ntwo");
+    assert_eq!(call_with(&desk, "secret://KEPT", "").code, 0);
+}
+
+#[test]
 fn a_value_that_the_manifest_does_not_take_is_refused_before_the_tool_runs() {
     let desk = Desk::new();
     let (id, name) = ("install-manifest:dice-server", "DICE_MAX_SIDES");

@@ -91,8 +91,8 @@ fn a_program_that_is_none_is_told(desk: &Desk) {
     desk.write_program("work/garbage", "\x01\x02 nothing a kernel knows");
     assert_said!(desk.refused(&["--", "./garbage"], 2), @r"
     error: failed to execute `[DESK]/work/garbage` inside the walls
-      caused by: Exec format error (os error 8)
-    hint: it has no first line such as `#!/bin/sh`, or is made for another processor
+      caused by: it has no first line such as `#!/bin/sh`
+    hint: write the program that runs it into a first line, after `#!`
     ");
     let ran = desk.sandbox(&[]);
     assert_eq!(ran.code, 2);

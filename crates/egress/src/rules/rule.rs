@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use super::HOST_MACHINE;
 use crate::address::{is_public, is_within, range_of, stands_for};
 use crate::escape::escaped;
 use crate::host::{Host, Name, Port, TargetError};
@@ -148,12 +149,16 @@ impl Rule {
         self.ports == Ports::Web || self.has_port(port)
     }
 
-    /// The ports that programs are likely to ask for where the rule names a host, rather than an address.
+    /// The ports that programs are likely to ask for at an address of their own: for a name, and for the owner's
+    /// machine. Of any other address they know that it is not their own.
     pub(super) fn likely_ports(&self) -> Vec<Port> {
-        match (&self.pattern, self.ports) {
-            (Pattern::Network(_), _) => Vec::new(),
-            (_, Ports::One(port)) => vec![port],
-            (_, Ports::Web | Ports::Any) => vec![Port::HTTPS, Port::HTTP],
+        let is_address = matches!(self.pattern, Pattern::Network(_));
+        if is_address && !HOST_MACHINE.iter().any(|address| self.leads_to(*address)) {
+            return Vec::new();
+        }
+        match self.ports {
+            Ports::One(port) => vec![port],
+            Ports::Web | Ports::Any => vec![Port::HTTPS, Port::HTTP],
         }
     }
 

@@ -145,6 +145,12 @@ impl Host {
                             }
                         }
                     }
+                    let absent = running.plan.absent_devices();
+                    if let Err(error) = &mut ran.output
+                        && !absent.is_empty()
+                    {
+                        error.details["absent"] = absent.into();
+                    }
                     let mut known = running.plan.unseen.clone();
                     for one in blocked {
                         if !known.contains(&one) {

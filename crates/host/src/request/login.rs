@@ -9,7 +9,7 @@ use vault::Place;
 use super::{header_name, header_value, unavailable};
 use crate::error::{CallError, Missing};
 use crate::secrets::is_stand_in;
-use crate::template::{Values, Variable};
+use crate::template::{Values, Variable, check_in_header};
 
 /// An account at a token endpoint, as OAuth 2 has it.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -37,15 +37,15 @@ pub(crate) fn sign_in(
     values: &Values<'_>,
     headers: &mut HeaderMap,
 ) -> Result<Option<Account>, CallError> {
-    let first_set = || auth.env.iter().find_map(|name| set(values, name));
+    let first_set = || first_set(auth.env.iter(), values).transpose();
     match auth.kind {
         AuthKind::None => {}
         AuthKind::Bearer => {
-            let token = first_set().ok_or_else(|| missing(auth.env.first()))?;
+            let token = first_set().unwrap_or_else(|| Err(missing(auth.env.first())))?;
             put_bearer(headers, token)?;
         }
         AuthKind::ApiKey => {
-            let key = first_set().ok_or_else(|| missing(auth.env.first()))?;
+            let key = first_set().unwrap_or_else(|| Err(missing(auth.env.first())))?;
             headers.insert(header_name("x-api-key")?, header_value("X-API-Key", key, true)?);
         }
         AuthKind::Oauth2 => return oauth(auth, values, headers),
@@ -79,7 +79,7 @@ fn oauth(
         let roles = [TOKEN_URL, CLIENT_ID, CLIENT_SECRET, REFRESH_TOKEN];
         let others =
             || auth.env.iter().filter(|name| !roles.iter().any(|role| has_role(name, role)));
-        let token = others().find_map(|name| set(values, name));
+        let token = first_set(others(), values)?;
         let token = token.ok_or_else(|| match named(TOKEN_URL) {
             Some(_) => missing_of_account(),
             None => missing(others().next()),
@@ -123,6 +123,16 @@ fn has_role(name: &str, role: &str) -> bool {
 fn set<'v>(values: &Values<'v>, name: &str) -> Option<&'v str> {
     let found = values.variables.iter().find(|(known, _)| known == name);
     found.map(|(_, Variable { value, .. })| &**value).filter(|value| !value.is_empty())
+}
+
+/// The first of these that is set, as a header can have it.
+fn first_set<'n, 'v>(
+    mut names: impl Iterator<Item = &'n String>,
+    values: &Values<'v>,
+) -> Result<Option<&'v str>, CallError> {
+    let found = names.find_map(|name| Some((name, set(values, name)?)));
+    let checked = found.map(|(name, value)| check_in_header(name, value).map(|()| value));
+    checked.transpose()
 }
 
 fn missing<'n>(names: impl IntoIterator<Item = &'n String>) -> CallError {

@@ -13,15 +13,16 @@ pub(crate) mod tidying;
 pub(crate) mod turns;
 pub(crate) mod worker;
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use egress::attempt::{Attempt, Outcome, Stage};
 use egress::http::Url;
 use egress::resolve::SystemResolver;
 use egress::{Limits, Rules, Running};
-use sandbox::{Asked, Child, SpawnError};
+use sandbox::{Asked, Child, Obstacle, SpawnError};
 
-use crate::blocked::Blocked;
+use crate::blocked::{Blocked, Why};
 use crate::error::{CallError, Kind};
 
 /// The network of one process: what it asks for goes through us.
@@ -88,7 +89,25 @@ pub(crate) fn place_of(url: &Url) -> String {
 
 /// Why a process was not started.
 pub(crate) fn not_started(error: &SpawnError) -> CallError {
+    if let SpawnError::Program(_, cause) = error
+        && cause.kind() == io::ErrorKind::ArgumentListTooLong
+    {
+        let message = "its arguments and variables together are longer than a process can have";
+        return CallError::new(Kind::BadInput, message);
+    }
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     let message = format!("{error}{}", cause.unwrap_or_default());
-    CallError::new(Kind::Unavailable, message)
+    let kind = match error {
+        SpawnError::BadArgument(_) | SpawnError::BadVariable(_) => Kind::BadInput,
+        _ => Kind::Unavailable,
+    };
+    let told = CallError::new(kind, message);
+    match error.obstacle() {
+        Some(obstacle @ Obstacle::Interpreter(name)) if name.starts_with('/') => {
+            let hidden = Blocked { asked: name.clone(), why: Why::Hidden };
+            told.with("obstacle", obstacle.code()).after(vec![hidden])
+        }
+        Some(obstacle) => told.with("obstacle", obstacle.code()),
+        None => told,
+    }
 }

@@ -13,8 +13,13 @@ fs.openSync("/dev/null", "r");
 fs.closeSync(1);
 fs.openSync(`${own}/2`, "w");
 
+// Half a surrogate is no character of Unicode. JSON.stringify writes it, and nothing else, in this way.
+const halves = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+const whole = (text) => (text.includes("\\ud") ? text.replace(halves, "$1\\ufffd") : text);
+
 function say(text) {
-  let rest = Buffer.from(text + "\n");
+  // Only the words of an error, or of a question, can still hold one.
+  let rest = Buffer.from(whole(text) + "\n");
   while (rest.length > 0) rest = rest.subarray(fs.writeSync(answers, rest));
 }
 
@@ -107,7 +112,11 @@ async function answer(line) {
       request.do === "consider"
         ? await consider(request.input)
         : await tool.execute(request.input, { toolName: load.toolName ?? tool.name, env: request.env ?? {} });
-    return JSON.stringify({ id: request.id, result: result ?? null });
+    const text = JSON.stringify({ id: request.id, result: result ?? null });
+    if (request.do !== "consider" && whole(text) !== text) {
+      throw new TypeError("the result holds half a surrogate, which is no character of Unicode");
+    }
+    return text;
   } catch (error) {
     return JSON.stringify({ id: request.id, ...fail(error) });
   }

@@ -15,8 +15,15 @@ def main():
     os.close(nothing)
 
     def say(message):
-        text = json.dumps(message, allow_nan=False, separators=(",", ":"))
-        replies.write(text.encode("utf-8", "surrogatepass") + b"\n")
+        text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        # Only the words of an exception can still hold what is no character.
+        replies.write(text.encode("utf-8", "replace") + b"\n")
+
+    def check(message):
+        try:
+            json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("the result holds half a surrogate, which is no character of Unicode") from None
 
     load = json.loads(requests.readline())
     root = load["root"]
@@ -60,7 +67,7 @@ def main():
 
                 result = asyncio.run(wait())
             reply = {"id": request["id"], "result": result}
-            json.dumps(reply, allow_nan=False)
+            check(reply)
         except BaseException as error:
             reply = {"id": request["id"], **fail(error)}
         sys.stdout.flush()

@@ -30,6 +30,9 @@ pub fn misfit(input: &Input, value: &str) -> Option<String> {
 }
 
 fn wrong_with(input: &Input, value: &str) -> Option<String> {
+    if value.contains('\0') {
+        return Some("holds a NUL, which no program can be given".to_owned());
+    }
     let kind = match input.kind {
         InputKind::Text => None,
         InputKind::Number { min, max } => wrong_number(value, min, max),
@@ -89,6 +92,8 @@ mod tests {
         let of = |kind| Input { kind, ..Input::secret("X") };
         let several = |kind| Input { multiple: true, ..of(kind) };
         for (input, value, wrong) in [
+            (of(InputKind::Text), "a\nb", None),
+            (of(InputKind::Text), "a\0b", Some("holds a NUL, which no program can be given")),
             (of(number), "20", None),
             (of(number), "1x", Some("is no number")),
             (of(number), "NaN", Some("is no number")),

@@ -30,7 +30,7 @@ pub(super) fn unfit(input: &Input, wrong: &str) -> CallError {
 }
 
 /// The same, with where the value of an input is looked for.
-pub(super) fn looked_for(error: CallError, input: &Input) -> CallError {
+pub(crate) fn looked_for(error: CallError, input: &Input) -> CallError {
     match sought(input) {
         Some((key, place)) => error.with(key, place),
         None => error,

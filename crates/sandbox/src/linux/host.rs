@@ -24,6 +24,8 @@ use crate::confinement::{Confinement, Limits};
 use crate::level::{Fault, Primitive, Walls};
 use crate::network::{Asked, Ends};
 use crate::outcome::{SpawnError, StartError};
+use crate::runtime::is_system;
+use crate::script::Obstacle;
 use crate::streams::{Ours, Streams};
 
 /// What the launcher calls itself; by it `main` knows what it is.
@@ -367,7 +369,13 @@ fn explain(failure: Failure, order: &Order) -> SpawnError {
     let program = || order.arguments.first().map(|path| path.path().to_owned()).unwrap_or_default();
     match failure {
         Failure::Program(errno) => {
-            SpawnError::Program(program(), io::Error::from_raw_os_error(errno))
+            let (program, said) = (program(), io::Error::from_raw_os_error(errno));
+            // What is not there inside, or is of an image, is not what this machine has at that path.
+            let is_ours = order.root.is_none()
+                && (is_system(&program)
+                    || order.placements.iter().any(|one| program.starts_with(one.path.path())));
+            let said = if is_ours { Obstacle::explaining(&program, said) } else { said };
+            SpawnError::Program(program, said)
         }
         Failure::Folder(errno) => {
             SpawnError::Folder(order.folder.path().to_owned(), io::Error::from_raw_os_error(errno))

@@ -2,7 +2,7 @@
 //! at here, so that the room grants the very file that was meant.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::mounts;
 use super::repository;
 use super::wire::{Access, Bounds, Bytes, Held, Order, Placement};
-use crate::check::{check_absolute, check_name, check_text};
+use crate::check::{check_absolute, check_arguments, check_variable};
 use crate::confinement::{Confinement, Network, PROXY_PORT, SCRATCH};
 use crate::network::MOST_DOORS;
 use crate::outcome::SpawnError;
@@ -29,8 +29,9 @@ pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Orde
         u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 2).min(u64::MAX / 2)
     };
     let placements = placements(confinement)?;
+    check_arguments(argv)?;
     Ok(Order {
-        arguments: argv.iter().map(|text| plain(text)).collect::<Result<_, _>>()?,
+        arguments: argv.iter().map(Bytes::of).collect(),
         shown_as: None,
         environment: environment(confinement)?,
         folder: Bytes::of(&confinement.folder),
@@ -138,18 +139,10 @@ fn sweep(parent: &Path) {
 /// What every program has of its own. Granted from outside, it would be everybody's.
 const OWN: [&str; 2] = ["/proc", "/dev"];
 
-fn plain(text: &OsStr) -> Result<Bytes, SpawnError> {
-    check_text(text)?;
-    Ok(Bytes::of(text))
-}
-
 fn environment(confinement: &Confinement) -> Result<Vec<Bytes>, SpawnError> {
     let variable = |(name, value): &(OsString, OsString)| {
-        check_name(name)?;
-        let mut text = plain(name)?.0;
-        text.push(b'=');
-        text.extend(plain(value)?.0);
-        Ok(Bytes(text))
+        check_variable(name, value)?;
+        Ok(Bytes([name.as_bytes(), b"=", value.as_bytes()].concat()))
     };
     confinement.environment.iter().map(variable).collect()
 }
@@ -271,10 +264,14 @@ mod tests {
         for (name, value) in [("A=B", "x"), ("", "x"), ("A", "x\0y"), ("A\0", "x")] {
             let environment = vec![(name.into(), value.into())];
             let confinement = Confinement { environment, ..Default::default() };
-            assert!(matches!(of(&confinement), Err(SpawnError::BadText)), "{name:?}={value:?}");
+            let refused = of(&confinement);
+            assert!(
+                matches!(refused, Err(SpawnError::BadVariable(bad)) if bad == name),
+                "{name:?}={value:?}"
+            );
         }
         let refused = write(&Confinement::default(), &["/bin/true".into(), "a\0b".into()]);
-        assert!(matches!(refused, Err(SpawnError::BadText)));
+        assert!(matches!(refused, Err(SpawnError::BadArgument(1))));
     }
 
     #[test]

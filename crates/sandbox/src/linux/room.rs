@@ -6,7 +6,7 @@
 
 use std::ffi::CString;
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -172,8 +172,12 @@ impl Openings {
         if let [proxy, doors @ ..] = ports {
             let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, *proxy));
             listeners.push(bound.doing(|| "listen for the proxy".into())?);
-            let open = |port: &u16| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).ok();
-            listeners.extend(doors.iter().filter_map(open));
+            for port in doors {
+                let everywhere = TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port));
+                // Some programs try this one first, or alone.
+                let newer = TcpListener::bind((Ipv6Addr::LOCALHOST, *port));
+                listeners.extend([everywhere, newer].into_iter().flatten());
+            }
         }
         Ok(Self { listeners, names: names::open() })
     }

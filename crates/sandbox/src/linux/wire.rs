@@ -27,8 +27,8 @@ use crate::network::MOST_DOORS;
 /// The longest message: room for all the arguments and variables a process can have.
 const LONGEST: u32 = 16 << 20;
 
-/// The most descriptors that travel with one message.
-const DESCRIPTORS: usize = MOST_DOORS + 2;
+/// The most descriptors that travel with one message: the proxy's, that of the names, and two for each door.
+const DESCRIPTORS: usize = 2 + 2 * MOST_DOORS;
 
 /// Bytes of a path, an argument or a variable; not all of them are text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::child::Child;
 use super::profile::{Profile, is_of_the_system};
 use super::rules::{self, Rule};
 use super::system::{self, Resource};
-use crate::check::{check_absolute, check_name, check_text};
+use crate::check::{check_absolute, check_arguments, check_variable};
 use crate::confinement::{Confinement, Limits, Network, SCRATCH};
 use crate::level::{Fault, Finding, Level, Primitive, Walls};
 use crate::outcome::{Exit, SpawnError, StartError};
@@ -177,7 +177,7 @@ fn folder(
 fn check_program(argv: &[OsString], rules: &[Rule]) -> Result<(), SpawnError> {
     let program = argv.first().map(PathBuf::from).unwrap_or_default();
     check_absolute(&program)?;
-    argv.iter().try_for_each(|text| check_text(text))?;
+    check_arguments(argv)?;
     let refused = |error: io::Error| SpawnError::Program(program.clone(), error);
     let real = program.canonicalize().map_err(refused)?;
     let found = real.metadata().map_err(refused)?;
@@ -199,8 +199,7 @@ fn environment(
     scratch: &Path,
 ) -> Result<Vec<(OsString, OsString)>, SpawnError> {
     let variable = |(name, value): &(OsString, OsString)| {
-        check_name(name)?;
-        check_text(value)?;
+        check_variable(name, value)?;
         let is_scratch = (name == "HOME" || name == "TMPDIR") && value == SCRATCH;
         let value = if is_scratch { scratch.into() } else { value.clone() };
         Ok((name.clone(), value))

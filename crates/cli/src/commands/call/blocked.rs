@@ -37,6 +37,17 @@ pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
     }
 }
 
+/// What may be done about a device that was granted and is not there.
+pub(super) fn absent_words(device: &str, tool: &Tool) -> String {
+    let taken_back = format!(
+        "haft ungrant {} --device {}",
+        shell::word(&tool.package.canonical_id()),
+        shell::word(device)
+    );
+    let device = line(device);
+    format!("`{device}` was granted and is not there; plug it in, or `{taken_back}` takes it back")
+}
+
 /// The command that grants something.
 pub(in crate::commands) fn granting(package: &str, kind: &str, asked: &str) -> String {
     format!("haft grant {} --{kind} {}", shell::word(package), shell::word(asked))

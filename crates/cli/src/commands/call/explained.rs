@@ -6,7 +6,7 @@ use host::{Blocked, CallError};
 use policy::Surface;
 use serde_json::Value;
 
-use super::blocked::blocked_words;
+use super::blocked::{absent_words, blocked_words};
 use super::made::Ready;
 use super::told::{Unmade, failed};
 use super::values;
@@ -64,6 +64,10 @@ pub(crate) fn explain(
     if !plan.unseen.is_empty() {
         let words = plan.unseen.iter().map(|one| blocked_words(one, tool));
         document["blocked"] = words.collect();
+    }
+    let absent = plan.absent_devices();
+    if !absent.is_empty() {
+        document["absent"] = absent.into_iter().map(|one| absent_words(one, tool)).collect();
     }
     let package = tool.package.canonical_id();
     for one in document["missing"].as_array_mut().into_iter().flatten() {

@@ -8,12 +8,14 @@ use host::{Blocked, CallError, Kind, Made, Output, Tool};
 use ledger::Time;
 use serde_json::{Value, json};
 
-use super::blocked::{blocked_words, is_about_network, own_folder_words, relative_words};
+use super::blocked::{
+    absent_words, blocked_words, is_about_network, own_folder_words, relative_words,
+};
 use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, escaped, json_escaped, line};
-use crate::{shell, time};
+use crate::{shell, time, walls};
 
 /// Why no call was made. Programs are told the error of the host where there is one.
 pub(crate) struct Unmade {
@@ -116,12 +118,18 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         _ => failure,
     };
     let executable = text("not_executable").map(shell::making_executable);
+    let longest = error.details.get("longest").map(|_| {
+        format!("give it in a file, where the tool takes one; `haft grant {package} --read FILE` lets it be read")
+    });
+    let obstacle = text("obstacle").and_then(walls::obstacle_words).map(str::to_owned);
     let others = [
         taken_words(error),
         image_words(error),
         limit_words(error),
         setting_words(error),
         executable,
+        obstacle,
+        longest,
     ];
     let hints = values::hints(error, &id).into_iter().chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
@@ -136,9 +144,12 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
             )
         });
     }
+    let absent = error.details.get("absent").and_then(Value::as_array).into_iter().flatten();
+    let absent = absent.filter_map(Value::as_str).map(|device| absent_words(device, tool));
     let blocked = blocked.iter().map(|one| blocked_words(one, tool));
     let own = own_folder_words(error, tool);
-    relative_words(error).into_iter().chain(own).chain(blocked).fold(failure, Failure::hint)
+    let words = relative_words(error).into_iter().chain(own).chain(absent).chain(blocked);
+    words.fold(failure, Failure::hint)
 }
 
 /// How many lines of a tool's own words are shown, and how many letters of each.

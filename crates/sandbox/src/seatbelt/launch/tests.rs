@@ -224,8 +224,8 @@ fn a_program_or_folder_that_is_not_visible_is_refused() {
 fn text_that_no_process_can_have_is_refused() {
     let (_folder, launcher) = launcher();
     let refused = launcher.spawn(&l1(), &shell("a\0b"));
-    assert!(matches!(refused, Err(SpawnError::BadText)));
+    assert!(matches!(refused, Err(SpawnError::BadArgument(_))));
     let environment = vec![("A=B".into(), "x".into())];
     let refused = launcher.spawn(&Confinement { environment, ..l1() }, &shell("true"));
-    assert!(matches!(refused, Err(SpawnError::BadText)));
+    assert!(matches!(refused, Err(SpawnError::BadVariable(_))));
 }
