@@ -128,6 +128,23 @@ fn what_a_tool_said_is_shown_once_and_not_without_end() {
 }
 
 #[test]
+fn what_a_python_function_said_before_it_raised_is_shown_without_its_secrets() {
+    let desk = Desk::new();
+    let python = json!({"kind": "python", "python": {"callable": "weather:now"}});
+    let tool = desk.capability(&python, "none", &json!([{"name": "KEY", "ref": "secret://KEY"}]));
+    let key = desk.run_with(&["secret", "set", "capability:demo.tool", "KEY"], Some(b"s3cret-key"));
+    assert_eq!(key.code, 0, "{}", key.stderr);
+    let text = "import os, sys\n\n\ndef now(given):\n    print('key', os.environ['KEY'], file=sys.stderr)\n    print('second')\n    raise KeyError('x')\n";
+    desk.write("pkg/weather.py", text);
+    let ran = desk.call(&[&tool]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    let words = "error: KeyError: 'x' (weather.py:7)\n  key [secret KEY]\n  second\n";
+    assert_eq!(ran.stderr, words);
+    let told = desk.call(&[&tool, "--json"]).json();
+    assert_eq!(told["error"]["details"]["stderr"], "key [secret KEY]\nsecond\n", "{told}");
+}
+
+#[test]
 fn an_answer_that_is_none_is_shown_as_far_as_it_helps() {
     let desk = Desk::new();
     let tool = |script: &str| desk.install_manifest(script, "json", &json!([]));

@@ -15,6 +15,9 @@ def main():
     os.close(nothing)
 
     def say(message):
+        # What the function printed comes before its answer.
+        sys.stdout.flush()
+        sys.stderr.flush()
         text = json.dumps(message, allow_nan=False, separators=(",", ":"))
         replies.write(text.encode("utf-8", "surrogatepass") + b"\n")
 
@@ -63,7 +66,6 @@ def main():
             json.dumps(reply, allow_nan=False)
         except BaseException as error:
             reply = {"id": request["id"], **fail(error)}
-        sys.stdout.flush()
         say(reply)
 
 
