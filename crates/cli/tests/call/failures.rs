@@ -253,6 +253,22 @@ fn an_image_that_nobody_has_is_told_with_what_would_get_it() {
         let command = format!("skopeo copy docker://{image} oci-archive:{}", to.display());
         assert!(ran.stderr.contains(&command), "{}", ran.stderr);
         assert!(ran.stderr.contains("hold neither an OCI layout nor"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("haft keeps its files"), "{}", ran.stderr);
+    }
+    // An engine that does not have it is one way; the files of it are the other, if the policy has it.
+    let bin = desk.write("bin/podman", "#!/bin/sh\necho 'Error: no such image' >&2\nexit 125\n");
+    let bin = std::path::Path::new(&bin).parent().unwrap().display();
+    let search = format!("{bin}:{}", std::env::var("PATH").unwrap());
+    for (order, has_copy) in [(r#"["image", "engine"]"#, true), (r#"["engine"]"#, false)] {
+        desk.write("home/policy.toml", &format!("[containers]\norder = {order}\n"));
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
+        command.env("PATH", &search).arg("--home").arg(desk.path("home"));
+        let output = command.args(["call", "--from", &pinned]).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let hints: Vec<_> = told.lines().filter(|line| line.starts_with("hint: ")).collect();
+        assert_eq!(hints.len(), 1 + usize::from(has_copy), "{told}");
+        assert_eq!(hints[0], format!("hint: `podman pull {image}` gets it for podman"), "{told}");
+        assert_eq!(told.contains("hint: `skopeo copy "), has_copy, "{told}");
     }
 }
 
