@@ -53,7 +53,7 @@ impl Output {
 
     /// Reads what is there, without waiting: nothing, where there is nothing now.
     pub fn read_present(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match rustix::io::ioctl_fionread(&self.pipe.as_fd())? {
+        match rustix::io::ioctl_fionread(self.pipe.as_fd())? {
             0 => Ok(0),
             _ => self.read(buffer),
         }

@@ -231,7 +231,7 @@ mod tests {
         first.end();
         said.lock().add(b"to nobody\n");
         let second = said.begin();
-        said.lock().add(&[b'x'; 2 * MOST]);
+        said.lock().add(&vec![b'x'; 2 * MOST]);
         assert_eq!(text(&first), "");
         assert!(text(&second).bytes().all(|byte| byte == b'x'), "{}", text(&second));
         let third = said.begin();
