@@ -71,7 +71,8 @@ impl Home {
         let (whole, within) = (format!("`{path}`"), format!("`{path}/"));
         let is_here = |text: &String| text.contains(&whole) || text.contains(&within);
         let is_here = failure.causes.iter().chain([&failure.message]).any(is_here);
-        if failure.exit != Exit::Unavailable || !is_here {
+        // Where it is known what to do, the place is not what is wrong.
+        if failure.exit != Exit::Unavailable || !failure.hints.is_empty() || !is_here {
             return failure;
         }
         failure.hint(format!(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use egress::Rule;
 use host::Records;
+use ledger::StateError;
 use policy::Policy;
 use policy::policy::Presence;
 use tokio::runtime::{Builder, Runtime};
@@ -87,6 +88,24 @@ pub(crate) fn host_rule(text: &str) -> Result<Rule, Failure> {
     })
 }
 
+/// Why the state of the home cannot be used.
+pub(crate) fn of_state(error: &StateError) -> Failure {
+    let failure = Failure::of(Exit::Unavailable, error);
+    match error {
+        StateError::Corrupt { path, .. } => {
+            failure.hint(without_state(&path.display().to_string()))
+        }
+        _ => failure,
+    }
+}
+
+/// What to do about a database that is damaged, and what that costs.
+pub(crate) fn without_state(path: &str) -> String {
+    format!(
+        "move `{path}` away, with its `-wal` and `-shm`, and an empty one is made: grants, remembered answers, waiting questions, places and what was spent of budgets are lost with it; secrets, policy and log are not"
+    )
+}
+
 /// The ledger of a home, where there is one: to look makes nothing.
 pub(crate) fn records_there(
     home: &Home,
@@ -101,14 +120,14 @@ pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Fa
     output::make_private_folder(home.path())?;
     check_home(home)?;
     let opened = runtime.block_on(Records::open(home.path()));
-    opened.map(Arc::new).map_err(|error| Failure::of(Exit::Unavailable, &error))
+    opened.map(Arc::new).map_err(|error| of_state(&error))
 }
 
 /// The ledger of the home to look at, which is an empty one where it is not there: nothing is made.
 pub(crate) fn records_to_look(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Failure> {
     check_home(home)?;
     let opened = runtime.block_on(Records::look(home.path()));
-    opened.map(Arc::new).map_err(|error| Failure::of(Exit::Unavailable, &error))
+    opened.map(Arc::new).map_err(|error| of_state(&error))
 }
 
 /// The vault of the home, one and the same for a whole command: its passphrase is asked for only when it is needed,

@@ -115,7 +115,7 @@ impl Printer {
 
     /// Says a warning beside the result.
     pub(crate) fn warn(self, text: &str) {
-        say(&format!("{} {text}\n", paint(self.color_err, Style::Warning, "warning:")));
+        self.note(&format!("{} {text}", paint(self.color_err, Style::Warning, "warning:")));
     }
 
     /// Says why the command failed, to a program: in a document of its own, where none has told the rest yet.

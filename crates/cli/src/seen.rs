@@ -6,7 +6,7 @@ use manifest::dialect::Dialect;
 use manifest::shape::suggest;
 use tokio::runtime::Runtime;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::home::Home;
 use crate::owner;
 use crate::printer::line;
@@ -36,7 +36,7 @@ impl Seen {
             let named = rules.into_iter().map(|one| one.rule.package).collect();
             Ok(Self { known: state.packages().await?, named })
         });
-        seen.map_err(|error: StateError| Failure::of(Exit::Unavailable, &error))
+        seen.map_err(|error: StateError| owner::of_state(&error))
     }
 
     /// The packages that an id means, with its dialect or without.

@@ -1,5 +1,6 @@
 //! Where a tool is reached that runs elsewhere, and whether it may be.
 
+use egress::Rules;
 use egress::http::{Url, allowed};
 use manifest::model::{Entry, Implementation, Package};
 use policy::{Allowance, denies_network};
@@ -30,9 +31,14 @@ pub(crate) fn check(
         return Err(CallError::new(Kind::Denied, "network denied by capability permissions"));
     }
     let Some(url) = address(entry).and_then(|url| Url::parse(url).ok()) else { return Ok(()) };
-    match allowed(&confine::rules(allowance)?, &url) {
+    check_url(&url, &confine::rules(allowance)?)
+}
+
+/// Refuses an address that may not be reached.
+pub(crate) fn check_url(url: &Url, rules: &Rules) -> Result<(), CallError> {
+    match allowed(rules, url) {
         Ok(_) => Ok(()),
-        Err(refusal) => Err(CallError::refused(&place_of(&url), refusal)),
+        Err(refusal) => Err(CallError::refused(&place_of(url), refusal)),
     }
 }
 

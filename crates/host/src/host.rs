@@ -262,7 +262,9 @@ impl Host {
         record.decision = audit::Decision::Allowed;
         self.note_place(tool, &known).await?;
         if begun.is_none() {
-            self.records.reserve(tool, &self.settings.policy).await?;
+            // Nobody is asked for secrets of a call that nothing is left for.
+            let left = self.records.left(tool, &self.settings.policy).await?;
+            left.refusal.map_or(Ok(()), Err)?;
         }
         let (collector, asked) = (self.collector(tool, &known), self.vault.waited());
         let collected = collector.collect(&decision.allowance, &considered.secrets);
@@ -273,8 +275,21 @@ impl Host {
             () = call.called_off.cancelled() => Err(CallError::called_off()),
         };
         *waited += self.vault.waited().saturating_sub(asked);
-        let variables = collected?;
-        let plan = plan::make(&self.asked(tool, call, &prepared, decision, &variables))?;
+        let planned = collected.and_then(|variables| {
+            plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
+        });
+        let plan = match planned {
+            Err(error) if error.kind == Kind::MissingInput => {
+                // Who would be refused with a secret is not asked to keep it first.
+                let sketched = self.sketch(tool, call, &prepared, &known, decision).await;
+                sketched.map_or(Ok(()), |sketch| sketch.plan.check_told())?;
+                return Err(error);
+            }
+            planned => planned?,
+        };
+        if begun.is_none() {
+            self.records.reserve(tool, &self.settings.policy).await?;
+        }
         let plan = prepare_image(plan, &call.called_off).await?;
         self.note_plan(record, &plan);
         if call.called_off.is_cancelled() {

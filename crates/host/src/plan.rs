@@ -102,10 +102,10 @@ impl Plan {
         granted.filter(is_absent).collect()
     }
 
-    /// Refuses what would tell a secret to everybody on the way.
-    pub(crate) fn check_private(&self) -> Result<(), CallError> {
+    /// Refuses what would tell a secret to everybody on the way, or where nothing may be sent.
+    pub(crate) fn check_told(&self) -> Result<(), CallError> {
         let checked = match &self.way {
-            Way::Http(one) => one.check_private(),
+            Way::Http(one) => one.check_told(),
             Way::A2a(one) => one.check_private(),
             // Whoever signs in at a server looks at its address then.
             Way::Process(_) | Way::Worker(_) | Way::Mcp(_) | Way::Engine(_) => Ok(()),
@@ -304,11 +304,11 @@ pub(crate) struct Asked<'p> {
 /// Plans a call whose input passed and of which a decision was made.
 pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
     let plan = sketch(asked)?;
-    plan.check_private()?;
+    plan.check_told()?;
     Ok(plan)
 }
 
-/// Plans a call that is only looked at: nobody has checked yet whom it would tell a secret in plain.
+/// Plans a call that is only looked at: nobody has checked yet whom it would tell a secret.
 pub(crate) fn sketch(asked: &Asked<'_>) -> Result<Plan, CallError> {
     let redactor = secrets::redactor(asked.variables);
     let planned = match asked.in_an_image() {

@@ -284,5 +284,10 @@ pub fn now() -> Time {
 /// The state cannot be used.
 pub(crate) fn broken(error: &StateError) -> CallError {
     let why = whole(error);
-    CallError::new(Kind::Unavailable, format!("the state of the home cannot be used: {why}"))
+    let message = format!("the state of the home cannot be used: {why}");
+    let told = CallError::new(Kind::Unavailable, message);
+    match error {
+        StateError::Corrupt { path, .. } => told.with("damaged", path.display().to_string()),
+        _ => told,
+    }
 }

@@ -11,6 +11,7 @@ use manifest::dialect::install_manifest::{Piece, Reference, pieces};
 use manifest::model::{Auth, AuthKind, OutputFormat};
 use serde_json::{Map, Value};
 
+use crate::endpoint;
 use crate::error::{CallError, Kind};
 use crate::template::{self, Values};
 
@@ -91,10 +92,12 @@ pub(crate) fn make(of: Sources<'_>) -> Result<Http, CallError> {
 }
 
 impl Http {
-    /// Refuses it where a secret would be told in plain.
-    pub(crate) fn check_private(&self) -> Result<(), CallError> {
+    /// Refuses it where a secret would be told in plain, or at a token endpoint that may not be reached. The address
+    /// of that one is among the values of the call, so it is not known before.
+    pub(crate) fn check_told(&self) -> Result<(), CallError> {
         let asked = self.tells_secret.then_some(&self.url);
         let signed_in = self.account.as_ref().map(|account| &account.token_url);
+        signed_in.map_or(Ok(()), |url| endpoint::check_url(url, &self.rules))?;
         asked.into_iter().chain(signed_in).try_for_each(check_private)
     }
 }

@@ -40,6 +40,29 @@ async fn a_coroutine_is_awaited_and_an_exception_is_told() {
 }
 
 #[tokio::test]
+async fn what_a_tool_says_to_a_call_that_fails_is_told_and_to_no_other() {
+    // Neither ends its line: what is said is said all the same.
+    let python = python_tool(
+        "import sys\ndef run(input):\n    sys.stderr.write('to ' + input['word'])\n    if input['fails']:\n        raise ValueError('no')\n",
+    );
+    let node = node_tool(
+        "{ execute({ word, fails }) { process.stderr.write('to ' + word); if (fails) throw new Error('no'); } }",
+    );
+    let host = host().await;
+    for tool in [python.tool("manifest.json"), node.tool("tool.json")] {
+        result(&host, &tool, json!({"word": "one", "fails": false})).await;
+        for word in ["two", "three"] {
+            let failed = error(&host, &tool, json!({"word": word, "fails": true})).await;
+            assert_eq!(failed.details["stderr"], format!("to {word}"), "{failed:?}");
+        }
+    }
+    let broken =
+        python_tool("import sys\nsys.stderr.write('while it loads')\nimport no_such_module\n");
+    let failed = error(&host, &broken.tool("manifest.json"), json!({})).await;
+    assert_eq!(failed.details["stderr"], "while it loads");
+}
+
+#[tokio::test]
 async fn what_cannot_be_json_or_cannot_be_loaded_is_an_error() {
     let (host, odd) = (host().await, python_tool("def run(input):\n    return float('nan')\n"));
     let failed = error(&host, &odd.tool("manifest.json"), json!({})).await;

@@ -125,6 +125,15 @@ fn of_very_many_findings_the_rest_is_counted() {
     assert!(!report.is_valid());
 }
 
+#[test]
+fn a_program_by_its_bare_name_is_told_how_it_is_named() {
+    let text = br#"{"tools":[{"name":"jq","command":["jq","."],"schema":{"type":"object"}}]}"#;
+    let report = report(text);
+    let finding = report.findings.iter().find(|one| one.code == Code::CommandNotInBin).unwrap();
+    let help = finding.help.as_deref().unwrap_or_default();
+    assert!(help.contains("/usr/bin/") && help.contains("./tools/bin/"), "{finding:?}");
+}
+
 fn padded(text: &str, length: usize) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize(length, b' ');

@@ -72,6 +72,8 @@ pub use level::{Fault, Finding, Level, Primitive, Walls};
 pub use network::{Asked, Ends, MOST_DOORS};
 pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
 pub use output::{Finished, Output};
+#[cfg(unix)]
+pub use output::{Sign, Watch};
 pub use protected::protected_names;
 pub use script::Obstacle;
 

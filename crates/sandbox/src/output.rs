@@ -2,8 +2,13 @@
 
 use std::fmt::Debug;
 use std::io::{self, Read};
+#[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+#[cfg(unix)]
+use rustix::event::{PollFd, PollFlags};
 
 use crate::killer::Killer;
 use crate::outcome::Ended;
@@ -33,9 +38,56 @@ impl Read for Output {
 }
 
 #[cfg(unix)]
-impl std::os::fd::AsFd for Output {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+impl AsFd for Output {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
+    }
+}
+
+#[cfg(unix)]
+impl Output {
+    /// Something that waits for more of it, while somebody else holds what it is read from.
+    pub fn watch(&self) -> io::Result<Watch> {
+        Ok(Watch { pipe: self.pipe.as_fd().try_clone_to_owned()?, end: self.pipe.end()? })
+    }
+
+    /// Reads what is there, without waiting: nothing, where there is nothing now.
+    pub fn read_present(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match rustix::io::ioctl_fionread(self.pipe.as_fd())? {
+            0 => Ok(0),
+            _ => self.read(buffer),
+        }
+    }
+}
+
+/// Waits for what a program writes.
+#[cfg(unix)]
+#[derive(Debug)]
+pub struct Watch {
+    pipe: OwnedFd,
+    end: Option<OwnedFd>,
+}
+
+/// What was waited for.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// There is more to read.
+    More,
+    /// What is there now is the last.
+    Last,
+}
+
+#[cfg(unix)]
+impl Watch {
+    /// Waits until there is something to read, or nothing will be.
+    pub fn wait(&self) -> io::Result<Sign> {
+        let watched = std::iter::once(&self.pipe).chain(&self.end);
+        let mut ready: Vec<_> = watched.map(|one| PollFd::new(one, PollFlags::IN)).collect();
+        rustix::io::retry_on_intr(|| rustix::event::poll(&mut ready, None))?;
+        let is_closed = !(ready[0].revents() - PollFlags::IN).is_empty();
+        let has_ended = ready[1..].iter().any(|end| !end.revents().is_empty());
+        Ok(if is_closed || has_ended { Sign::Last } else { Sign::More })
     }
 }
 
@@ -60,9 +112,15 @@ pub(crate) struct Tally {
 
 /// Where it is read.
 #[cfg(unix)]
-pub(crate) trait Source: Read + std::os::fd::AsFd + Debug + Send + Sync {}
+pub(crate) trait Source: Read + AsFd + Debug + Send + Sync {
+    /// What can be read when nothing more will be written, where the pipe itself does not say so.
+    fn end(&self) -> io::Result<Option<OwnedFd>> {
+        Ok(None)
+    }
+}
+
 #[cfg(unix)]
-impl<T: Read + std::os::fd::AsFd + Debug + Send + Sync> Source for T {}
+impl Source for io::PipeReader {}
 
 /// Where it is read.
 #[cfg(not(unix))]

@@ -97,7 +97,7 @@ pub(crate) fn run(
     printer: Printer,
 ) -> Outcome {
     let runtime = owner::runtime()?;
-    let failed = |error: ledger::StateError| Failure::of(Exit::Unavailable, &error);
+    let failed = |error: ledger::StateError| owner::of_state(&error);
     let mut done = Done::default();
     let document = match &args.what {
         What::Always { package, action, pattern } => {
@@ -221,14 +221,14 @@ async fn allow(
 async fn remember(records: &Records, rule: Rule) -> Result<Remembered, Failure> {
     let created = now();
     let id = records.state.remember(&rule, created).await;
-    let id = id.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    let id = id.map_err(|error| owner::of_state(&error))?;
     Ok(Remembered { id, rule, created })
 }
 
 /// All that is remembered.
 async fn rules(records: &Records) -> Result<Vec<Remembered>, Failure> {
     let rules = records.state.remembered(None).await;
-    rules.map_err(|error| Failure::of(Exit::Unavailable, &error))
+    rules.map_err(|error| owner::of_state(&error))
 }
 
 /// Forgets the rule of a number, where there is one.
@@ -236,7 +236,7 @@ async fn forget(records: &Records, number: &str) -> Result<Option<Remembered>, F
     let known = rules(records).await?.into_iter().find(|one| one.id.to_string() == number);
     let Some(rule) = known else { return Ok(None) };
     let is_gone = records.state.forget_rule(rule.id).await;
-    let is_gone = is_gone.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    let is_gone = is_gone.map_err(|error| owner::of_state(&error))?;
     Ok(is_gone.then_some(rule))
 }
 
@@ -366,7 +366,7 @@ fn words(ticket: &Ticket) -> String {
 /// The one question that waits under a name, or the beginning of one.
 async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
     let waiting = records.state.waiting(now()).await;
-    let waiting = waiting.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+    let waiting = waiting.map_err(|error| owner::of_state(&error))?;
     // With fewer letters, the name of a call that is gone may be that of one nobody has looked at.
     let is_meant =
         |one: &Ticket| name.len() >= LEAST_LETTERS && one.id.to_string().starts_with(name);
@@ -388,7 +388,7 @@ async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
 
 async fn answer(records: &Records, ticket: &Ticket, answer: Answer) -> Result<(), Failure> {
     let counted = records.state.answer(&ticket.id, answer, now()).await;
-    if counted.map_err(|error| Failure::of(Exit::Unavailable, &error))? {
+    if counted.map_err(|error| owner::of_state(&error))? {
         Ok(())
     } else {
         Err(Failure::new(Exit::Conflict, "it was answered meanwhile, or ran out"))

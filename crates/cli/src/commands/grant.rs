@@ -193,8 +193,9 @@ pub(crate) fn run(
             by: "terminal".to_owned(),
             created: now(),
         };
-        let is_new =
-            runtime.block_on(records.state.grant(&grant)).map_err(|error| failed(&error))?;
+        let is_new = runtime
+            .block_on(records.state.grant(&grant))
+            .map_err(|error| owner::of_state(&error))?;
         let words = if is_new { "Granted" } else { "Already granted" };
         done.note(format!("{words} {} --{} {}", args.package, kind.name(), line(value)));
         done.doubt(doubt(*kind, value, &policy));
@@ -202,10 +203,6 @@ pub(crate) fn run(
         granted.push(json!({ "kind": kind.name(), "value": value, "new": is_new }));
     }
     done.tell(json!({ "package": args.package, "granted": granted }), json_wanted, printer)
-}
-
-fn failed(error: &ledger::StateError) -> Failure {
-    Failure::of(Exit::Unavailable, error)
 }
 
 /// Something granted, for programs.
@@ -216,9 +213,9 @@ fn entry(kind: GrantKind, value: &str) -> Value {
 /// What a package has.
 fn granted(package: &str, home: &Home, runtime: &Runtime) -> Result<Vec<Grant>, Failure> {
     match owner::records_there(home, runtime)? {
-        Some(records) => {
-            runtime.block_on(records.state.grants(Some(package))).map_err(|error| failed(&error))
-        }
+        Some(records) => runtime
+            .block_on(records.state.grants(Some(package)))
+            .map_err(|error| owner::of_state(&error)),
         None => Ok(Vec::new()),
     }
 }
@@ -247,8 +244,9 @@ fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Out
     let records = owner::records_there(home, &runtime)?;
     let (seen, blocked) = match &records {
         Some(records) => {
-            let blocked =
-                runtime.block_on(records.state.blocked(package)).map_err(|error| failed(&error))?;
+            let blocked = runtime
+                .block_on(records.state.blocked(package))
+                .map_err(|error| owner::of_state(&error))?;
             (Seen::of(&records.state, &runtime)?, blocked)
         }
         None => (Seen::default(), Vec::new()),
@@ -401,7 +399,7 @@ pub(crate) fn ungrant(
             }
             records.state.revoke(&args.package, *kind, value).await
         };
-        let revoked = runtime.block_on(taking).map_err(|error| failed(&error))?;
+        let revoked = runtime.block_on(taking).map_err(|error| owner::of_state(&error))?;
         let name = format!("{} --{} {}", args.package, kind.name(), line(value));
         if !revoked {
             let failure = Failure::new(Exit::NotFound, format!("`{name}` is not granted"));

@@ -191,7 +191,7 @@ impl Desk<'_> {
         let found = find(&client, &endpoint).await.map_err(told)?;
         self.agree(&[&found.issuer], &rules, &mut agreed)?;
         let client = logins::client(&rules, &agreed).map_err(told)?;
-        let server = meet(&client, &found.issuer).await.map_err(told)?;
+        let server = meet(&client, &found).await.map_err(told)?;
         self.agree(&server.endpoints(), &rules, &mut agreed)?;
         self.agree_to_page(&server, &rules, &agreed)?;
         let client = logins::client(&rules, &agreed).map_err(told)?;
@@ -417,6 +417,9 @@ fn failure(error: &LoginError) -> Failure {
         LoginError::NotWanted { looked } => failure
             .details(looked.iter().map(|one| line(one)))
             .hint("an MCP server that wants you to sign in answers 401; if this one does not, it is called without"),
+        LoginError::NoMetadata { looked, .. } => failure
+            .details(looked.iter().map(|one| line(one)))
+            .hint("whoever runs it can put its metadata there (RFC 9728 of a server, RFC 8414 of who signs people in)"),
         LoginError::NoClient => failure.hint("--client-id names one that you registered"),
         LoginError::TimedOut => failure.hint("--no-browser reads the answer from standard input"),
         LoginError::Ended => failure.hint("`haft login` signs in again"),

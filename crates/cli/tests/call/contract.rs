@@ -292,28 +292,32 @@ fn picture(desk: &Desk) -> String {
 }
 
 #[test]
-fn bytes_that_no_terminal_shows_are_kept_in_a_file() {
+fn bytes_that_no_terminal_shows_are_kept_in_a_file_whether_or_not_they_were_declared() {
     let desk = Desk::new();
-    let tool = picture(&desk);
-    let here = desk.path("here");
-    std::fs::create_dir(&here).unwrap();
-    let mut command = std::process::Command::new("python3");
-    command.arg(repository().join("crates/cli/tests/terminal.py")).arg("--");
-    command.arg(assert_cmd::cargo::cargo_bin("haft")).arg("--home").arg(desk.path("home"));
-    command.args(["call", "--from", &tool, "roll"]).current_dir(&here);
-    let output = command.output().unwrap();
-    let screen = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{screen}");
-    let [name] = &super::common::names(&here)[..] else { panic!("{screen}") };
-    let id = name.strip_prefix("result-").and_then(|rest| rest.strip_suffix(".bin"));
-    assert!(id.is_some(), "{name}");
-    let words = format!("the result is 4 bytes of image/png, kept in `{name}`");
-    assert!(screen.contains(&words) && !screen.contains('\u{1b}'), "{screen}");
-    assert_eq!(std::fs::read(here.join(name)).unwrap(), [0, 1, 2, 0x1b]);
-    // Anywhere else they are the result.
-    let all = ["--home", desk.path("home").to_str().unwrap(), "call", "--from", &tool, "roll"]
-        .map(str::to_owned);
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    assert_eq!(run_in(&here, &all, None).stdout.as_bytes(), [0, 1, 2, 0x1b]);
-    assert_eq!(super::common::names(&here).len(), 1);
+    let declared = desk.install_manifest(r"printf '\000\001\002\033'", "binary", &json!([]));
+    for (tool, action, kind) in
+        [(picture(&desk), "roll", "4 bytes of image/png"), (declared, "show", "4 bytes")]
+    {
+        let here = desk.path(action);
+        std::fs::create_dir(&here).unwrap();
+        let mut command = std::process::Command::new("python3");
+        command.arg(repository().join("crates/cli/tests/terminal.py")).arg("--");
+        command.arg(assert_cmd::cargo::cargo_bin("haft")).arg("--home").arg(desk.path("home"));
+        command.args(["call", "--from", &tool, action]).current_dir(&here);
+        let output = command.output().unwrap();
+        let screen = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{screen}");
+        let [name] = &super::common::names(&here)[..] else { panic!("{screen}") };
+        let id = name.strip_prefix("result-").and_then(|rest| rest.strip_suffix(".bin"));
+        assert!(id.is_some(), "{name}");
+        let words = format!("the result is {kind}, kept in `{name}`");
+        assert!(screen.contains(&words) && !screen.contains('\u{1b}'), "{screen}");
+        assert_eq!(std::fs::read(here.join(name)).unwrap(), [0, 1, 2, 0x1b]);
+        // Anywhere else they are the result.
+        let all = ["--home", desk.path("home").to_str().unwrap(), "call", "--from", &tool, action]
+            .map(str::to_owned);
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        assert_eq!(run_in(&here, &all, None).stdout.as_bytes(), [0, 1, 2, 0x1b]);
+        assert_eq!(super::common::names(&here).len(), 1);
+    }
 }

@@ -191,15 +191,65 @@ fn a_secret_that_would_be_told_in_plain_is_explained_as_a_refusal() {
         assert!(texts(&told["reasons"]).contains(&&*reason), "{told}");
         assert_eq!(told["url"], "http://example.com/", "{told}");
     };
+    let refused_twice = || {
+        refused(&plan(&desk, &[&tool]));
+        let ran = desk.call(&[&tool, "--json"]);
+        let made = ran.json();
+        assert_eq!((ran.code, &made["attempts"]), (4, &json!(0)), "{made}");
+        assert_eq!(made["error"]["message"], words);
+    };
     // Also before it is there.
-    refused(&plan(&desk, &[&tool]));
+    refused_twice();
     let set = ["secret", "set", "mcpkg:demo.account", "A_TOKEN"];
     assert_eq!(desk.run_with(&set, Some(b"value")).code, 0);
-    refused(&plan(&desk, &[&tool]));
-    let ran = desk.call(&[&tool, "--json"]);
-    let made = ran.json();
-    assert_eq!((ran.code, &made["attempts"]), (4, &json!(0)), "{made}");
-    assert_eq!(made["error"]["message"], words);
+    refused_twice();
+}
+
+#[test]
+fn a_token_endpoint_that_may_not_be_reached_is_a_refusal_before_and_in_the_call() {
+    let desk = Desk::new();
+    desk.write("home/policy.toml", "[budget]\ncalls_per_day = 1\n");
+    let tool = with_account(&desk);
+    for (name, value) in [
+        ("A_TOKEN_URL", "https://login.example.net/token"),
+        ("A_CLIENT_ID", "somebody"),
+        ("A_CLIENT_SECRET", "s3cret-word"),
+    ] {
+        let set = ["secret", "set", "mcpkg:demo.account", name];
+        assert_eq!(desk.run_with(&set, Some(value.as_bytes())).code, 0);
+    }
+    let words = "`login.example.net:443` is refused: no grant names this host";
+    let told = plan(&desk, &[&tool]);
+    assert_eq!((&told["decision"], &told["because"]), (&json!("denied"), &json!(words)), "{told}");
+    let grant = "`haft grant mcpkg:demo.account --host login.example.net:443` allows it";
+    assert!(texts(&told["hints"]).iter().any(|hint| hint.contains(grant)), "{told}");
+    // Nothing is sent, so nothing is spent.
+    for _ in 0..2 {
+        let ran = desk.call(&[&tool, "--json"]);
+        let made = ran.json();
+        assert_eq!((ran.code, &made["attempts"]), (4, &json!(0)), "{made}");
+        assert_eq!(made["error"]["message"], words);
+    }
+    let log = desk.run(&["audit"]).stdout;
+    assert_eq!(log.matches("refused: denied").count(), 2, "{log}");
+    desk.done(&["grant", "mcpkg:demo.account", "--host", "login.example.net"]);
+    let told = plan(&desk, &[&tool]);
+    assert_eq!(told["decision"], "allowed", "{told}");
+    assert!(told["budget"].to_string().contains("1 left"), "{told}");
+}
+
+#[test]
+fn a_call_that_lacks_a_secret_costs_nothing() {
+    let desk = Desk::new();
+    desk.write("home/policy.toml", "[budget]\ncalls_per_day = 1\n");
+    let secrets = json!([{"name": "ONE", "ref": "secret://ONE"}]);
+    let tool = desk.capability(&shell("echo 1"), "none", &secrets);
+    assert_eq!(desk.call(&[&tool]).code, 2);
+    let set = ["secret", "set", "capability:demo.tool", "ONE"];
+    assert_eq!(desk.run_with(&set, Some(b"something")).code, 0);
+    assert_eq!(desk.result(&[&tool]), json!(1));
+    let spent = desk.call(&[&tool]);
+    assert_eq!(spent.code, 4, "{}", spent.stderr);
 }
 
 #[test]

@@ -128,6 +128,23 @@ fn what_a_tool_said_is_shown_once_and_not_without_end() {
 }
 
 #[test]
+fn what_a_python_function_said_before_it_raised_is_shown_without_its_secrets() {
+    let desk = Desk::new();
+    let python = json!({"kind": "python", "python": {"callable": "weather:now"}});
+    let tool = desk.capability(&python, "none", &json!([{"name": "KEY", "ref": "secret://KEY"}]));
+    let key = desk.run_with(&["secret", "set", "capability:demo.tool", "KEY"], Some(b"s3cret-key"));
+    assert_eq!(key.code, 0, "{}", key.stderr);
+    let text = "import os, sys\n\n\ndef now(given):\n    print('key', os.environ['KEY'], file=sys.stderr)\n    print('second')\n    raise KeyError('x')\n";
+    desk.write("pkg/weather.py", text);
+    let ran = desk.call(&[&tool]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    let words = "error: KeyError: 'x' (weather.py:7)\n  key [secret KEY]\n  second\n";
+    assert_eq!(ran.stderr, words);
+    let told = desk.call(&[&tool, "--json"]).json();
+    assert_eq!(told["error"]["details"]["stderr"], "key [secret KEY]\nsecond\n", "{told}");
+}
+
+#[test]
 fn an_answer_that_is_none_is_shown_as_far_as_it_helps() {
     let desk = Desk::new();
     let tool = |script: &str| desk.install_manifest(script, "json", &json!([]));
@@ -236,6 +253,22 @@ fn an_image_that_nobody_has_is_told_with_what_would_get_it() {
         let command = format!("skopeo copy docker://{image} oci-archive:{}", to.display());
         assert!(ran.stderr.contains(&command), "{}", ran.stderr);
         assert!(ran.stderr.contains("hold neither an OCI layout nor"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("haft keeps its files"), "{}", ran.stderr);
+    }
+    // An engine that does not have it is one way; the files of it are the other, if the policy has it.
+    let bin = desk.write("bin/podman", "#!/bin/sh\necho 'Error: no such image' >&2\nexit 125\n");
+    let bin = std::path::Path::new(&bin).parent().unwrap().display();
+    let search = format!("{bin}:{}", std::env::var("PATH").unwrap());
+    for (order, has_copy) in [(r#"["image", "engine"]"#, true), (r#"["engine"]"#, false)] {
+        desk.write("home/policy.toml", &format!("[containers]\norder = {order}\n"));
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
+        command.env("PATH", &search).arg("--home").arg(desk.path("home"));
+        let output = command.args(["call", "--from", &pinned]).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let hints: Vec<_> = told.lines().filter(|line| line.starts_with("hint: ")).collect();
+        assert_eq!(hints.len(), 1 + usize::from(has_copy), "{told}");
+        assert_eq!(hints[0], format!("hint: `podman pull {image}` gets it for podman"), "{told}");
+        assert_eq!(told.contains("hint: `skopeo copy "), has_copy, "{told}");
     }
 }
 

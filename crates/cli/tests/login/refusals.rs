@@ -193,7 +193,7 @@ fn metadata_without_end_is_not_read() {
         }
         _ => Some((200, String::new(), " ".repeat(1 << 20))),
     }));
-    site.refuses(6, "was not reached");
+    site.refuses(6, "gave no whole answer");
 }
 
 #[test]
@@ -212,7 +212,8 @@ fn a_redirect_leads_nowhere() {
 #[test]
 fn a_server_that_says_nothing_is_not_waited_for_without_end() {
     let began = std::time::Instant::now();
-    Site::start(Box::new(|_, _| None)).refuses(6, "was not reached");
+    // It was reached, and that is all.
+    Site::start(Box::new(|_, _| None)).refuses(6, "did not answer\n");
     assert!(began.elapsed().as_secs() < 30);
 }
 
@@ -294,4 +295,48 @@ fn a_registry_leads_to_the_server_that_is_signed_in_for() {
     let resource = format!("resource=http%3A%2F%2F127.0.0.1%3A{}%2Fmcp", site.port);
     assert!(page.contains(&resource), "{page}");
     ended(child);
+}
+
+#[test]
+fn metadata_that_is_not_there_is_told_with_where_it_was_looked_for() {
+    let wants = "wants you to sign in, and has no metadata that says how\n";
+    let hint = "hint: whoever runs it can put its metadata there";
+    // It names a place.
+    let site = Site::start(Box::new(|path, port| match path {
+        "/mcp" => Some((401, challenge(&format!("http://127.0.0.1:{port}/x")), String::new())),
+        _ => Some((404, String::new(), String::new())),
+    }));
+    let own = format!("http://127.0.0.1:{}", site.port);
+    let tried = format!("  `{own}/x` answered 404 Not Found\n");
+    site.refuses(1, &format!("error: the server {wants}{tried}{hint}"));
+    // It names none, so it is looked for at all the known ones.
+    let site = Site::start(Box::new(|path, _| match path {
+        "/mcp" => Some((401, String::new(), String::new())),
+        _ => Some((403, String::new(), String::new())),
+    }));
+    let known = format!("http://127.0.0.1:{}/.well-known", site.port);
+    let tried: String = [
+        "oauth-protected-resource/mcp",
+        "oauth-protected-resource",
+        "oauth-authorization-server",
+        "openid-configuration",
+    ]
+    .map(|name| format!("  `{known}/{name}` answered 403 Forbidden\n"))
+    .concat();
+    site.refuses(1, &format!("error: the server {wants}{tried}{hint}"));
+    // It names who signs people in, and that one has none.
+    let site = Site::start(Box::new(|path, port| match path {
+        "/mcp" => {
+            Some((401, challenge(&format!("http://127.0.0.1:{port}/resource")), String::new()))
+        }
+        "/resource" => {
+            let own = format!("http://127.0.0.1:{port}");
+            let resource =
+                json!({ "resource": format!("{own}/mcp"), "authorization_servers": [own] });
+            Some((200, String::new(), resource.to_string()))
+        }
+        _ => Some((404, String::new(), String::new())),
+    }));
+    site.refuses(1, &format!("error: the authorization server {wants}"));
+    site.refuses(1, "/.well-known/oauth-authorization-server` answered 404 Not Found\n");
 }

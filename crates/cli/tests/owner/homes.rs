@@ -132,3 +132,38 @@ fn a_home_that_can_only_be_read_is_enough_to_look_and_says_what_cannot_be_kept()
     assert!(refused.stderr.contains(&read_only) && refused.stderr.ends_with(&hint));
     set_mode(&home, 0o755);
 }
+
+#[test]
+fn a_state_that_is_damaged_is_told_with_what_to_do_and_what_that_costs() {
+    let desk = Desk::new();
+    desk.done(&["grant", PACKAGE, "--env", "X"]);
+    let path = desk.home().join("state.db");
+    for kind in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(desk.home().join(format!("state.db{kind}")));
+    }
+    std::fs::write(&path, "no database\n".repeat(100)).unwrap();
+    let hint = format!(
+        "hint: move `{}` away, with its `-wal` and `-shm`, and an empty one is made: grants, ",
+        path.display()
+    );
+    let tool = desk.capability("true", &closed(), &json!([]));
+    for arguments in [&["grant", PACKAGE][..], &["approve", "rules"], &["call", "--from", &tool]] {
+        let ran = desk.run(arguments, None);
+        assert_eq!(ran.code, 6, "{arguments:?}: {}", ran.stderr);
+        let hints: Vec<_> = ran.stderr.lines().filter(|line| line.starts_with("hint: ")).collect();
+        assert!(matches!(&hints[..], [one] if one.starts_with(&hint)), "{}", ran.stderr);
+    }
+    std::fs::rename(&path, desk.home().join("old.db")).unwrap();
+    assert_eq!(desk.done(&["grant", PACKAGE]).stdout, "");
+}
+
+#[test]
+fn nothing_is_said_in_quiet_beside_results_and_errors() {
+    let desk = Desk::new();
+    let grant = ["grant", PACKAGE, "--env", "NOT_SET_ANYWHERE"];
+    let loud = desk.done(&grant);
+    assert!(loud.stderr.contains("warning: "), "{}", loud.stderr);
+    assert_eq!(desk.done(&[&["--quiet"], &grant[..]].concat()).stderr, "");
+    let unknown = desk.run(&["--quiet", "approve", "forget", "1"], None);
+    assert!(unknown.code == 3 && unknown.stderr.starts_with("error: "), "{}", unknown.stderr);
+}

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use manifest::model::Entry;
+use policy::Decision;
 use serde_json::Value;
 
-use super::{Host, check_verdict};
+use super::{Host, Known, Prepared, check_verdict};
 use crate::call::{Call, Tool};
 use crate::consider::Considered;
 use crate::endpoint;
@@ -28,16 +29,8 @@ impl Host {
         let prepared = self.prepare(tool, call)?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
         let budget = self.records.left(tool, &self.settings.policy).await?;
-        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, &known) };
-        let (variables, no_secrets) = match collector.collect(&decision.allowance, &[]).await {
-            Ok(variables) => (variables, None),
-            Err(error) => (secrets::stand_ins(&tool.package), Some(error)),
-        };
-        let asked = self.asked(tool, call, &prepared, decision, &variables);
-        let given = secrets::without_unset(&tool.package, &variables);
-        // What a manifest calls optional, a request may not be made without.
-        let mut plan = plan::sketch(&plan::Asked { variables: &given, ..asked.clone() })
-            .or_else(|_| plan::sketch(&asked))?;
+        let Sketch { mut plan, missing, no_secrets } =
+            self.sketch(tool, call, &prepared, &known, decision).await?;
         let (decision, entry) = (&plan.decision, &prepared.implementation.entry);
         let refused = self
             .check_place(tool, &known)
@@ -46,19 +39,51 @@ impl Host {
                 endpoint::check(&tool.package, prepared.implementation, &decision.allowance)
             })
             .and_then(|()| budget.refusal.clone().map_or(Ok(()), Err))
-            .and_then(|()| plan.check_private())
+            .and_then(|()| plan.check_told())
             .err();
         plan.outlook = Some(Outlook {
             level: self.level(),
             budget,
             refused,
-            missing: if no_secrets.is_none() { missing(&asked) } else { Vec::new() },
+            missing,
             no_secrets,
             has_hooks: matches!(entry, Entry::NodeModule { .. }),
             no_image: no_image(&plan).await,
         });
         Ok(plan)
     }
+
+    /// Plans a call with what of its values is at hand; a name stands for every other.
+    pub(super) async fn sketch(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        prepared: &Prepared<'_>,
+        known: &Known,
+        decision: Decision,
+    ) -> Result<Sketch, CallError> {
+        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, known) };
+        let (variables, no_secrets) = match collector.collect(&decision.allowance, &[]).await {
+            Ok(variables) => (variables, None),
+            Err(error) => (secrets::stand_ins(&tool.package), Some(error)),
+        };
+        let asked = self.asked(tool, call, prepared, decision, &variables);
+        let given = secrets::without_unset(&tool.package, &variables);
+        // What a manifest calls optional, a request may not be made without.
+        let plan = plan::sketch(&plan::Asked { variables: &given, ..asked.clone() })
+            .or_else(|_| plan::sketch(&asked))?;
+        let missing = if no_secrets.is_none() { missing(&asked) } else { Vec::new() };
+        Ok(Sketch { plan, missing, no_secrets })
+    }
+}
+
+/// A call that was only planned, as far as its values are at hand.
+pub(super) struct Sketch {
+    pub(super) plan: Plan,
+    /// What it needs and nobody keeps, as it is told.
+    missing: Vec<Value>,
+    /// Why it cannot be told what of its secrets is there.
+    no_secrets: Option<CallError>,
 }
 
 /// What a call needs and nobody keeps, as it is told: what the package requires, and what the plan is not made without.

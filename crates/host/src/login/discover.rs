@@ -10,7 +10,7 @@ use serde_json::json;
 use super::address::{check_safe, resource_documents, safe, server_documents, shown};
 use super::error::LoginError;
 use super::metadata::{Resource, Server, split_scopes};
-use super::talk::{get, send};
+use super::talk::{Fetched, get, send};
 
 /// The name by which a server says where its metadata is.
 const RESOURCE_METADATA: &str = "resource_metadata";
@@ -27,11 +27,14 @@ pub struct Found {
     pub issuer: Url,
     /// The scopes it wants: those of its challenge, else those it knows.
     pub scopes: Vec<String>,
+    /// What was looked for in vain before it was taken for its own authorization server.
+    pub looked: Vec<String>,
 }
 
 /// Asks a server who guards it: by its challenge, else by what lies at the known places.
 pub async fn find(client: &Client, endpoint: &Url) -> Result<Found, LoginError> {
     check_safe(endpoint)?;
+    let mut looked = Vec::new();
     let asked = ask(client, endpoint).await?;
     let resource = match asked.metadata {
         Some(url) => {
@@ -40,34 +43,46 @@ pub async fn find(client: &Client, endpoint: &Url) -> Result<Found, LoginError> 
             if !is_own {
                 return Err(LoginError::Foreign { named: shown(&url) });
             }
-            let body = get(client, &url, "server").await?;
-            let body = body.ok_or(LoginError::NoServer)?;
-            Resource::read(&body, endpoint).map_err(|error| error.at(&url))?
+            match get(client, &url, "server").await? {
+                Fetched::Document(body) => {
+                    Resource::read(&body, endpoint).map_err(|error| error.at(&url))?
+                }
+                Fetched::Nothing(words) => {
+                    return Err(LoginError::NoMetadata { what: "server", looked: vec![words] });
+                }
+            }
         }
         None => match known_places(client, endpoint).await? {
             Known::Found(resource) => resource,
             Known::Odd(error) if asked.wants_login() => return Err(error),
-            Known::Nothing if asked.wants_login() => Resource::of_old(endpoint),
+            Known::Nothing(words) if asked.wants_login() => {
+                looked = words;
+                Resource::of_old(endpoint)
+            }
             nothing => return Err(not_wanted(endpoint, asked.status, nothing)),
         },
     };
     let issuer = resource.servers.into_iter().next().ok_or(LoginError::NoServer)?;
     let scopes = asked.scopes.unwrap_or(resource.scopes);
-    Ok(Found { resource: resource.name, issuer, scopes })
+    Ok(Found { resource: resource.name, issuer, scopes, looked })
 }
 
-/// Asks an authorization server for its metadata. The first document there is counts; one that is wrong is
-/// not passed over for another.
-pub async fn meet(client: &Client, issuer: &Url) -> Result<Server, LoginError> {
+/// Asks the authorization server that was found for its metadata. The first document there is counts; one that is
+/// wrong is not passed over for another.
+pub async fn meet(client: &Client, found: &Found) -> Result<Server, LoginError> {
+    let issuer = &found.issuer;
     check_safe(issuer)?;
+    let mut looked = found.looked.clone();
     for url in server_documents(issuer) {
-        if let Some(body) = get(client, &url, "authorization server").await? {
-            return Server::read(&body, issuer).map_err(|error| error.at(&url));
+        match get(client, &url, "authorization server").await? {
+            Fetched::Document(body) => {
+                return Server::read(&body, issuer).map_err(|error| error.at(&url));
+            }
+            Fetched::Nothing(words) => looked.push(words),
         }
     }
-    let places: Vec<_> = server_documents(issuer).iter().map(shown).collect();
-    let how = format!("it has no metadata at `{}`", places.join("`, `"));
-    Err(LoginError::odd("authorization server", how))
+    let what = if found.looked.is_empty() { "authorization server" } else { "server" };
+    Err(LoginError::NoMetadata { what, looked })
 }
 
 /// What a server said when nobody was signed in.
@@ -140,20 +155,27 @@ enum Known {
     Found(Resource),
     /// A document, and no metadata.
     Odd(LoginError),
-    Nothing,
+    /// What was looked for.
+    Nothing(Vec<String>),
 }
 
 async fn known_places(client: &Client, endpoint: &Url) -> Result<Known, LoginError> {
+    let mut looked = Vec::new();
     for url in resource_documents(endpoint) {
-        if let Some(body) = get(client, &url, "server").await? {
-            return match Resource::read(&body, endpoint).map_err(|error| error.at(&url)) {
-                Ok(resource) => Ok(Known::Found(resource)),
-                Err(error @ LoginError::Odd { .. }) => Ok(Known::Odd(error)),
-                Err(error) => Err(error),
-            };
-        }
+        let body = match get(client, &url, "server").await? {
+            Fetched::Document(body) => body,
+            Fetched::Nothing(words) => {
+                looked.push(words);
+                continue;
+            }
+        };
+        return match Resource::read(&body, endpoint).map_err(|error| error.at(&url)) {
+            Ok(resource) => Ok(Known::Found(resource)),
+            Err(error @ LoginError::Odd { .. }) => Ok(Known::Odd(error)),
+            Err(error) => Err(error),
+        };
     }
-    Ok(Known::Nothing)
+    Ok(Known::Nothing(looked))
 }
 
 /// What was looked for in vain.
@@ -162,7 +184,7 @@ fn not_wanted(endpoint: &Url, status: StatusCode, known: Known) -> LoginError {
         format!("`{}` answered {status} to the greeting of MCP, and not 401", shown(endpoint));
     let found = match known {
         Known::Odd(error) => error.to_string(),
-        Known::Found(_) | Known::Nothing => {
+        Known::Found(_) | Known::Nothing(_) => {
             let places: Vec<_> = resource_documents(endpoint).iter().map(shown).collect();
             format!("there is no metadata at `{}`", places.join("` or `"))
         }

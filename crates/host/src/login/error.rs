@@ -15,7 +15,7 @@ use crate::error::{CallError, Kind};
 pub enum LoginError {
     /// A URL that is neither of `https` nor of this machine.
     Insecure(String),
-    /// Somebody was not reached.
+    /// Somebody was not reached, or gave no answer.
     NotReached {
         /// Who.
         what: &'static str,
@@ -31,6 +31,13 @@ pub enum LoginError {
     },
     /// The server does not say who signs people in.
     NoServer,
+    /// Somebody wants people to sign in, and there is no metadata that says how.
+    NoMetadata {
+        /// Who.
+        what: &'static str,
+        /// What was looked for where, and what came.
+        looked: Vec<String>,
+    },
     /// Metadata that is about another resource.
     Foreign {
         /// The resource it names.
@@ -122,7 +129,7 @@ impl LoginError {
             | Self::Vault(_)
             | Self::Unkept(_) => Kind::Unavailable,
             Self::NotWanted { .. } | Self::NoServer | Self::NoClient => Kind::BadInput,
-            Self::Odd { .. } => Kind::BadOutput,
+            Self::NoMetadata { .. } | Self::Odd { .. } => Kind::BadOutput,
             Self::Answered { .. } => Kind::Failed,
             Self::TimedOut | Self::Busy => Kind::TimedOut,
             Self::Ended => Kind::NeedsLogin,
@@ -144,11 +151,21 @@ impl fmt::Display for LoginError {
             Self::Insecure(url) => {
                 write!(out, "`{url}` is not safe to sign in with: it must be of `https`")
             }
-            Self::NotReached { what, place, .. } => {
-                write!(out, "the {what} at `{place}` was not reached")
+            Self::NotReached { what, place, source } => {
+                let how = match source {
+                    SendError::TimedOut | SendError::Lost(_) => "did not answer",
+                    SendError::Interrupted(_) | SendError::TooLarge { .. } => {
+                        "gave no whole answer"
+                    }
+                    _ => "was not reached",
+                };
+                write!(out, "the {what} at `{place}` {how}")
             }
             Self::NotWanted { .. } => out.write_str("the server does not ask anybody to sign in"),
             Self::NoServer => out.write_str("the server does not say where to sign in"),
+            Self::NoMetadata { what, .. } => {
+                write!(out, "the {what} wants you to sign in, and has no metadata that says how")
+            }
             Self::Foreign { named } => {
                 write!(out, "the server's metadata is about another resource, `{named}`")
             }

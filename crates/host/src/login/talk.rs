@@ -5,7 +5,7 @@ use std::time::Duration;
 use egress::http::{Client, HeaderName, HeaderValue, Method, Request, Response, Url};
 use serde_json::Value;
 
-use super::address::check_safe;
+use super::address::{check_safe, shown};
 use super::error::LoginError;
 use super::form::{basic, encoded, form};
 use super::register::{self, Known};
@@ -18,17 +18,24 @@ const MOST: u64 = 256 << 10;
 /// How long one request may take.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// Asks for a document; `None` where there is none.
+/// What came of asking for a document.
+pub(super) enum Fetched {
+    Document(Vec<u8>),
+    /// There is none, and in which words that was said.
+    Nothing(String),
+}
+
+/// Asks for a document.
 pub(super) async fn get(
     client: &Client,
     url: &Url,
     what: &'static str,
-) -> Result<Option<Vec<u8>>, LoginError> {
+) -> Result<Fetched, LoginError> {
     let response = send(client, request(Method::GET, url)?, what).await?;
     match response.status.as_u16() {
-        200 => Ok(Some(response.body)),
+        200 => Ok(Fetched::Document(response.body)),
         // Some servers answer whatever they do not know with who may ask.
-        400..500 => Ok(None),
+        400..500 => Ok(Fetched::Nothing(format!("`{}` answered {}", shown(url), response.status))),
         // A redirect would carry us where nobody agreed to.
         status => Err(LoginError::Answered { what, status, code: None }),
     }

@@ -143,8 +143,17 @@ impl Asked<'_> {
             reasons => format!("the image `{reference}` cannot be run: {}", reasons.join("; ")),
         };
         let error = CallError::new(Kind::Unavailable, message);
-        let images = self.settings.home.join("images").display().to_string();
-        Err(error.with("image", reference.to_string()).with("images", images).with("ways", why_not))
+        let error = error.with("image", reference.to_string()).with("ways", why_not);
+        Err(match self.images() {
+            Some(images) => error.with("images", images),
+            None => error,
+        })
+    }
+
+    /// Where images are looked for that need no engine, where the policy has that way.
+    pub(super) fn images(&self) -> Option<String> {
+        let has_way = self.settings.policy.containers.order.contains(&ContainerWay::Image);
+        has_way.then(|| self.settings.home.join("images").display().to_string())
     }
 
     fn store(&self) -> Store {

@@ -89,6 +89,8 @@ pub(crate) struct Engine {
     pub(crate) image: String,
     /// Why it is not run in another way, which came first.
     pub(crate) instead: Vec<String>,
+    /// Where images are looked for that need no engine, where the policy has that way.
+    pub(crate) images: Option<String>,
     /// What the image must be like.
     pub(crate) needs: Needs,
     /// The whole environment of the engine's program; the tool's secrets are among it.
@@ -214,6 +216,7 @@ impl Asked<'_> {
             container,
             image: reference.to_string(),
             instead: Vec::new(),
+            images: self.images(),
             needs,
             environment,
             names,

@@ -65,10 +65,14 @@ pub(crate) fn check_image(engine: &Engine, until: Instant, leash: &Leash) -> Res
             let mut ways = engine.instead.clone();
             ways.push(format!("{name} does not have it: {}", text.trim()));
             let why = format!("the image `{image}` cannot be run: {}", ways.join("; "));
-            return Err(unavailable(why)
+            let error = unavailable(why)
                 .with("image", image.as_str())
                 .with("engine", name)
-                .with("ways", ways));
+                .with("ways", ways);
+            return Err(match &engine.images {
+                Some(images) => error.with("images", images.as_str()),
+                None => error,
+            });
         }
         exit => return Err(output::ended_by(exit, &said.stderr, Dialect::InstallManifest)),
     }

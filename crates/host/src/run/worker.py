@@ -15,6 +15,9 @@ def main():
     os.close(nothing)
 
     def say(message):
+        # What the function printed comes before its answer.
+        sys.stdout.flush()
+        sys.stderr.flush()
         text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         # Only the words of an exception can still hold what is no character.
         replies.write(text.encode("utf-8", "replace") + b"\n")
@@ -70,7 +73,6 @@ def main():
             check(reply)
         except BaseException as error:
             reply = {"id": request["id"], **fail(error)}
-        sys.stdout.flush()
         say(reply)
 
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use vault::Redactor;
 
 use super::leash::Leash;
-use super::said::Said;
+use super::said::{Hearing, Said};
 use super::tidying::{IDLE, Tidying};
 use super::{Network, not_started};
 use crate::blocked::Blocked;
@@ -177,6 +177,8 @@ struct Running {
     stdin: Option<PipeWriter>,
     lines: Receiver<io::Result<Vec<u8>>>,
     said: Said,
+    /// What it says to the call that it serves.
+    heard: Hearing,
     /// How many bytes it said on standard error to this call.
     errors: Arc<AtomicU64>,
     longest: u64,
@@ -221,7 +223,7 @@ impl Running {
         }
         let (said, errors) = (Said::new(redactor), Arc::new(AtomicU64::new(0)));
         if let Some(stderr) = child.take_stderr() {
-            let (said, errors, killer) = (said.clone(), Arc::clone(&errors), child.killer());
+            let (errors, killer) = (Arc::clone(&errors), child.killer());
             let is_too_much = move |count: usize| {
                 let before = errors.fetch_add(count as u64, Ordering::AcqRel);
                 let is_too_much = before.saturating_add(count as u64) > longest;
@@ -230,9 +232,11 @@ impl Running {
                 }
                 is_too_much
             };
-            spawn_thread(move || said.add_all(stderr, is_too_much))?;
+            said.listen(stderr, is_too_much).map_err(|error| no_thread(&error))?;
         }
-        let mut worker = Self { child, stdin, lines, said, errors, longest, network, next: 0 };
+        let heard = said.beginning();
+        let mut worker =
+            Self { child, stdin, lines, said, heard, errors, longest, network, next: 0 };
         match worker.load(&plan.load, until) {
             Ok(()) => Ok(worker),
             Err(error) => Err(error.after(worker.network.take_blocked())),
@@ -246,10 +250,10 @@ impl Running {
         match ready.get("ready") {
             Some(Value::Bool(true)) => Ok(()),
             _ => Err(match failure(&ready) {
-                Some(failure) => CallError::new(
-                    failure.kind,
-                    format!("it cannot be loaded: {}", failure.message),
-                ),
+                Some(failure) => {
+                    let message = format!("it cannot be loaded: {}", failure.message);
+                    self.heard.told_with(CallError::new(failure.kind, message))
+                }
                 None => self.garbled("it did not say that it is ready"),
             }),
         }
@@ -263,8 +267,7 @@ impl Running {
         until: Instant,
     ) -> Result<Result<Value, CallError>, CallError> {
         self.next += 1;
-        // What it said to an earlier call is not for this one.
-        self.said.forget();
+        self.heard = self.said.begin();
         self.errors.store(0, Ordering::Release);
         let mut request = request.clone();
         request["id"] = self.next.into();
@@ -277,11 +280,15 @@ impl Running {
         if self.lines.try_recv().is_ok() {
             return Err(self.garbled("it answered twice, or ended with its answer"));
         }
-        match (failure(&reply), reply.get_mut("result")) {
-            (Some(failure), _) => Ok(Err(failure)),
-            (None, Some(result)) => Ok(Ok(result.take())),
-            (None, None) => Err(self.garbled("its answer has neither a result nor an error")),
-        }
+        let answer = match (failure(&reply), reply.get_mut("result")) {
+            (Some(failure), _) => Err(self.heard.told_with(failure)),
+            (None, Some(result)) => Ok(result.take()),
+            (None, None) => {
+                return Err(self.garbled("its answer has neither a result nor an error"));
+            }
+        };
+        self.heard.end();
+        Ok(answer)
     }
 
     /// Writes a line. A tool decides how much its pipe holds and when it reads, so nobody waits for it past the
@@ -302,7 +309,7 @@ impl Running {
             // What it still answers before it ends is no answer any more.
             _ if self.errors.load(Ordering::Acquire) > self.longest => {
                 self.child.kill();
-                Err(too_much().with("stderr", self.said.text()))
+                Err(self.heard.told_with(too_much()))
             }
             Ok(Ok(line)) if !line.is_empty() => {
                 let text = String::from_utf8(line).ok();
@@ -320,7 +327,7 @@ impl Running {
 
     fn too_late(&mut self) -> CallError {
         self.child.kill();
-        ended_by(Exit::Deadline, &self.said.bytes(), Dialect::Jumith)
+        ended_by(Exit::Deadline, &self.heard.bytes(), Dialect::Jumith)
     }
 
     fn has_ended(&mut self) -> bool {
@@ -335,20 +342,18 @@ impl Running {
         match ended {
             Some(Ended { exit: Exit::Code(code), .. }) => {
                 let message = format!("the tool ended with code {code} instead of answering");
-                CallError::new(Kind::Failed, message)
-                    .with("exit", code)
-                    .with("stderr", self.said.text())
-                    .passing()
+                let error = CallError::new(Kind::Failed, message).with("exit", code);
+                self.heard.told_with(error).passing()
             }
-            Some(Ended { exit, .. }) => ended_by(exit, &self.said.bytes(), Dialect::Jumith),
+            Some(Ended { exit, .. }) => ended_by(exit, &self.heard.bytes(), Dialect::Jumith),
             None => self.garbled("it closed its output"),
         }
     }
 
     fn garbled(&mut self, how: &str) -> CallError {
         self.child.kill();
-        CallError::new(Kind::BadOutput, format!("the tool broke the protocol: {how}"))
-            .with("stderr", self.said.text())
+        let message = format!("the tool broke the protocol: {how}");
+        self.heard.told_with(CallError::new(Kind::BadOutput, message))
     }
 }
 
@@ -413,7 +418,9 @@ fn read_line(reader: &mut impl BufRead, longest: u64) -> io::Result<Vec<u8>> {
 
 fn spawn_thread(run: impl FnOnce() + Send + 'static) -> Result<(), CallError> {
     let spawned = std::thread::Builder::new().name("worker".into()).spawn(run);
-    spawned.map(drop).map_err(|error| {
-        CallError::new(Kind::Unavailable, format!("failed to start a thread: {error}"))
-    })
+    spawned.map(drop).map_err(|error| no_thread(&error))
+}
+
+fn no_thread(error: &io::Error) -> CallError {
+    CallError::new(Kind::Unavailable, format!("failed to start a thread: {error}"))
 }

@@ -3,11 +3,13 @@
 //! A pipe by itself ends when nobody holds its other end, and a program can lend that to somebody in another room.
 
 use std::io::{self, PipeReader, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags};
+
+use crate::output::Source;
 
 /// A pipe out of a room. What was in it when the room ended is the last that it gives.
 #[derive(Debug)]
@@ -56,5 +58,11 @@ impl Read for Pipe {
 impl AsFd for Pipe {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.reader.as_fd()
+    }
+}
+
+impl Source for Pipe {
+    fn end(&self) -> io::Result<Option<OwnedFd>> {
+        self.room.as_fd().try_clone_to_owned().map(Some)
     }
 }

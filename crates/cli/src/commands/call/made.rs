@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use host::{Call, CancellationToken, Host, Output, Records, Said, Settings, Warmth};
-use manifest::model::OutputFormat;
 use policy::Surface;
 use tokio::runtime::Runtime;
 
@@ -59,12 +58,6 @@ pub(super) fn make(
         (false, true) => progress::Records::Terminal,
         (false, false) => progress::Records::Output,
     };
-    let format = tool.action(&action).and_then(|action| action.output_format);
-    if records == progress::Records::Terminal && format == Some(OutputFormat::Binary) {
-        let message =
-            format!("the result of `{}` is binary, and no terminal shows it", line(&action));
-        return Err(Failure::invalid(message).hint("send it to a file: > FILE").into());
-    }
     let notes = std::io::stderr().is_terminal().then_some(printer);
     let watcher = Watcher::new(notes, records, called_off.clone());
     let approver = Arc::new(Owner::new(home, ask, args.approve.then_some(Said::Once)));

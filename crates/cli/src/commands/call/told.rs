@@ -15,7 +15,7 @@ use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, escaped, json_escaped, line};
-use crate::{shell, time, walls};
+use crate::{owner, shell, time, walls};
 
 /// Why no call was made. Programs are told the error of the host where there is one.
 pub(crate) struct Unmade {
@@ -122,16 +122,18 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         format!("give it in a file, where the tool takes one; `haft grant {package} --read FILE` lets it be read")
     });
     let obstacle = text("obstacle").and_then(walls::obstacle_words).map(str::to_owned);
+    let damaged = text("damaged").map(owner::without_state);
     let others = [
         taken_words(error),
-        image_words(error),
+        damaged,
         limit_words(error),
         setting_words(error),
         executable,
         obstacle,
         longest,
     ];
-    let hints = values::hints(error, &id).into_iter().chain(others.into_iter().flatten());
+    let hints = values::hints(error, &id).into_iter().chain(image_words(error));
+    let hints = hints.chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
     let is_its_own = error.kind == Kind::Failed;
     if is_its_own && blocked.is_empty() && [&*error.message, said].into_iter().any(is_about_network)
@@ -214,27 +216,23 @@ fn values_words(taken: &Value) -> Option<String> {
     Some(format!("one of {}{}", values.join(", "), more.unwrap_or_default()))
 }
 
-/// What would get an image that cannot be run.
-fn image_words(error: &CallError) -> Option<String> {
+/// What would get an image that cannot be run, by each of the ways to run one that the policy has.
+fn image_words(error: &CallError) -> Vec<String> {
     let text = |name: &str| error.details.get(name).and_then(Value::as_str);
-    let image = text("image")?;
+    let Some(image) = text("image") else { return Vec::new() };
+    let from = shell::word(&format!("docker://{image}"));
     if text("refusal") == Some("not-pinned") {
-        let image = shell::word(&format!("docker://{image}"));
-        return Some(format!(
-            "`skopeo inspect --format '{{{{.Digest}}}}' {image}` shows its digest"
-        ));
+        return vec![format!(
+            "`skopeo inspect --format '{{{{.Digest}}}}' {from}` shows its digest"
+        )];
     }
     let word = shell::word(image);
-    match (text("engine"), text("images")) {
-        (Some(engine), _) => Some(format!("`{engine} pull {word}` gets it")),
-        (None, Some(folder)) => {
-            let (from, to) =
-                (format!("docker://{image}"), format!("oci-archive:{folder}/NAME.tar"));
-            let (from, to) = (shell::word(&from), shell::word(&to));
-            Some(format!("`skopeo copy {from} {to}` gets it, or `podman pull {word}` for podman"))
-        }
-        (None, None) => None,
-    }
+    let pull = text("engine").map(|engine| format!("`{engine} pull {word}` gets it for {engine}"));
+    let copy = text("images").map(|folder| {
+        let to = shell::word(&format!("oci-archive:{folder}/NAME.tar"));
+        format!("`skopeo copy {from} {to}` gets it for haft itself, which needs no engine")
+    });
+    pull.into_iter().chain(copy).collect()
 }
 
 /// The limit that a call ran into, where its message does not say it.
@@ -359,7 +357,9 @@ pub(super) fn show(output: &Output, printer: Printer) -> Outcome {
         Output::Binary { bytes, media_type } if is_terminal => {
             let name = keep(bytes)?;
             let kind = media_type.as_deref().map(|kind| format!(" of {kind}")).unwrap_or_default();
-            printer.note(&format!("the result is {} bytes{kind}, kept in `{name}`", bytes.len()));
+            // This stands for the result, so it is said in quiet too.
+            let words = format!("the result is {} bytes{kind}, kept in `{name}`\n", bytes.len());
+            printer.result(&words)?;
         }
         Output::Binary { bytes, .. } => {
             let written = std::io::stdout().lock().write_all(bytes);

@@ -15,7 +15,7 @@ use crate::blocked::Blocked;
 use crate::confine::Walls;
 use crate::error::{CallError, Kind};
 use crate::output::ended_by;
-use crate::run::said::Said;
+use crate::run::said::{Hearing, Said};
 use crate::run::{Network, not_started};
 
 /// What is started.
@@ -70,10 +70,8 @@ impl Process {
         };
         let (wire, health) = Wire::open(stdin, stdout, order.longest, patience, said.clone())
             .map_err(|error| no_pipes(&error))?;
-        let (errors, counting) = (said.clone(), Arc::clone(&health));
-        std::thread::Builder::new()
-            .name("mcp-errors".into())
-            .spawn(move || errors.add_all(stderr, |count| counting.overhear(count).is_err()))
+        let counting = Arc::clone(&health);
+        said.listen(stderr, move |count| counting.overhear(count).is_err())
             .map_err(|error| no_pipes(&error))?;
         Ok((Self { child: Mutex::new(child), network, said, health }, wire))
     }
@@ -93,17 +91,18 @@ impl Process {
         self.network.take_blocked()
     }
 
-    /// Adds to an error what it said, and what it reached for.
-    pub(super) fn with_words(&self, error: CallError) -> CallError {
-        let error = error.after(self.take_blocked());
-        match self.said.text() {
-            said if said.trim().is_empty() => error,
-            said => error.with("stderr", said),
-        }
+    /// What it says beside its answers.
+    pub(super) fn said(&self) -> &Said {
+        &self.said
+    }
+
+    /// Adds to an error what it said to the call, and what it reached for.
+    pub(super) fn with_words(&self, error: CallError, heard: &Hearing) -> CallError {
+        heard.told_with(error).after(self.take_blocked())
     }
 
     /// Why its wire is gone. It blocks for a moment, because the end of a process comes after that of its output.
-    pub(super) fn why_gone(&self) -> CallError {
+    pub(super) fn why_gone(&self, heard: &Hearing) -> CallError {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = child.wait_until(Some(Instant::now() + Duration::from_secs(1)));
         child.kill();
@@ -111,12 +110,12 @@ impl Process {
             Some(Ended { exit: Exit::Code(code), .. }) => {
                 let message = format!("the server ended with code {code} instead of answering");
                 let error = CallError::new(Kind::Failed, message).with("exit", code);
-                self.with_words(error).passing()
+                self.with_words(error, heard).passing()
             }
             Some(Ended { exit, .. }) => {
-                ended_by(exit, &self.said.bytes(), Dialect::Jumith).after(self.take_blocked())
+                ended_by(exit, &heard.bytes(), Dialect::Jumith).after(self.take_blocked())
             }
-            None => self.with_words(super::answer::odd("it closed its output")),
+            None => self.with_words(super::answer::odd("it closed its output"), heard),
         }
     }
 }

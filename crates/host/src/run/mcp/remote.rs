@@ -8,8 +8,9 @@ use egress::http::{Client, HeaderMap, Settings, Url};
 use egress::resolve::SystemResolver;
 use tokio::time::timeout_at;
 
+use super::answer::not_answered;
 use super::era::{Era, Eras};
-use super::server::{Body, Server, why};
+use super::server::Server;
 use super::session::{AskError, Opening, Session, http, of_wire, sse};
 use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
@@ -96,7 +97,7 @@ pub(super) async fn reach(
             if !is_about_login(&error) {
                 eras.remember(target.name, None).await;
             }
-            Err(why(error, &Body::Remote { line, place }, "initialize").await)
+            Err(not_answered(error, "initialize", Some(&place)))
         }
         Err(_) => Err(too_late(&format!("`{place}` had not greeted"))),
     }

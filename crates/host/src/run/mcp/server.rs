@@ -20,6 +20,7 @@ use crate::blocked::Blocked;
 use crate::call::{Output, Progress};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
+use crate::run::said::Hearing;
 
 /// How many calls one server works on at a time.
 const AT_A_TIME: usize = 64;
@@ -52,7 +53,7 @@ pub(super) struct Server {
 
 /// What is behind a server.
 #[derive(Debug)]
-pub(super) enum Body {
+enum Body {
     /// A process of ours.
     Process(Arc<Process>),
     /// Somebody on the network.
@@ -115,7 +116,7 @@ impl Server {
                 Err(_) => {
                     process.kill();
                     let error = too_late("the server had not greeted");
-                    return Err(process.with_words(error));
+                    return Err(process.with_words(error, &process.said().beginning()));
                 }
             };
             eras.remember(key, None).await;
@@ -129,7 +130,8 @@ impl Server {
                     Opening::Known(Era::Handshake)
                 }
                 Opening::Known(_) | Opening::Ask => {
-                    return Err(why(error, &Body::Process(process), "initialize").await);
+                    let heard = process.said().beginning();
+                    return Err(why(error, &process, &heard, "initialize").await);
                 }
             };
             is_first = false;
@@ -157,6 +159,14 @@ impl Server {
         }
     }
 
+    /// Where it is on the network.
+    fn place(&self) -> Option<&str> {
+        match &self.body {
+            Body::Process(_) => None,
+            Body::Remote { place, .. } => Some(place),
+        }
+    }
+
     fn process(&self) -> Option<&Arc<Process>> {
         match &self.body {
             Body::Process(process) => Some(process),
@@ -168,11 +178,7 @@ impl Server {
     pub(super) async fn call(&self, request: Request, until: Instant) -> Result<Output, CallError> {
         let Request { tool, arguments, format, progress } = request;
         let asking = self.session.call(&tool, arguments, progress);
-        let answer = self.within(asking, &tool, until).await?;
-        answer::read(answer, format).map_err(|error| match (&error.kind, self.process()) {
-            (Kind::BadOutput, Some(process)) => process.with_words(error),
-            _ => error,
-        })
+        self.within(asking, |answer| answer::read(answer, format), &tool, until).await
     }
 
     /// Its tools, page by page.
@@ -199,35 +205,43 @@ impl Server {
             }
             Err(AskError::Odd("it lists too many tools".to_owned()))
         };
-        self.within(all, "tools/list", until).await
+        self.within(all, Ok, "tools/list", until).await
     }
 
-    /// Waits for a turn, then for an answer.
-    async fn within<T>(
+    /// Waits for a turn, then for an answer, and reads it.
+    async fn within<T, U>(
         &self,
         asking: impl Future<Output = Result<T, AskError>>,
+        read: impl FnOnce(T) -> Result<U, CallError>,
         tool: &str,
         until: Instant,
-    ) -> Result<T, CallError> {
+    ) -> Result<U, CallError> {
         let _turn = self.turn(until).await?;
+        let heard = self.process().map(|process| (process, process.said().begin()));
         let asked_at = Instant::now();
         let answered = timeout_at(until.into(), asking).await;
         *self.used_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        if let (Ok(Ok(_) | Err(AskError::Refused { .. })), Some((_, heard))) = (&answered, &heard) {
+            heard.end();
+        }
+        let with_words = |error| match &heard {
+            Some((process, heard)) => process.with_words(error, heard),
+            None => error,
+        };
         match answered {
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(answer)) => read(answer).map_err(with_words),
             Ok(Err(error)) => {
                 if !matches!(error, AskError::Refused { .. }) {
                     self.is_retired.store(true, Ordering::Release);
                 }
-                Err(why(error, &self.body, tool).await)
+                Err(match &heard {
+                    Some((process, heard)) => why(error, process, heard, tool).await,
+                    None => answer::not_answered(error, tool, self.place()),
+                })
             }
             Err(_) => {
                 self.retire_if_silent(asked_at);
-                let error = too_late("the tool had not answered");
-                Err(match self.process() {
-                    Some(process) => process.with_words(error),
-                    None => error,
-                })
+                Err(with_words(too_late("the tool had not answered")))
             }
         }
     }
@@ -276,26 +290,19 @@ async fn spawn(
     Ok((Arc::new(process), wire))
 }
 
-/// Why there was no answer.
-pub(super) async fn why(error: AskError, body: &Body, tool: &str) -> CallError {
-    let process = match body {
-        Body::Process(process) => process,
-        Body::Remote { place, .. } => return answer::not_answered(error, tool, Some(place)),
-    };
+/// Why a process gave no answer.
+async fn why(error: AskError, process: &Arc<Process>, heard: &Hearing, tool: &str) -> CallError {
     match error {
         AskError::Closed | AskError::Wire(_) => {
-            let gone = Arc::clone(process);
-            let told = tokio::task::spawn_blocking(move || gone.why_gone()).await;
+            let (gone, words) = (Arc::clone(process), heard.clone());
+            let told = tokio::task::spawn_blocking(move || gone.why_gone(&words)).await;
             told.unwrap_or_else(|_| answer::not_answered(error, tool, None))
         }
-        AskError::Odd(_) | AskError::TooMuch => {
+        error => {
             if process.health().fault().is_some() {
                 process.kill();
             }
-            process.with_words(answer::not_answered(error, tool, None))
-        }
-        AskError::Refused { .. } | AskError::Login(_) | AskError::Told(_) => {
-            answer::not_answered(error, tool, None)
+            process.with_words(answer::not_answered(error, tool, None), heard)
         }
     }
 }

@@ -161,7 +161,13 @@ fn check_program(program: &Node<'_>, prefix: &str, path: Path<'_>, judge: &mut J
     } else {
         return;
     };
-    judge.push(Finding::new(code, path.pointer(), program.span, message));
+    let mut finding = Finding::new(code, path.pointer(), program.span, message);
+    if code == Code::CommandNotInBin {
+        finding = finding.help(
+            "a program of the machine is named by its whole path, such as `/usr/bin/NAME`; one of the package lies in `./tools/bin/`",
+        );
+    }
+    judge.push(finding);
 }
 
 /// A relative program path as it is compared: slashes, cleaned, `./` before `tools/`.
