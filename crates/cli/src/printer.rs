@@ -118,6 +118,11 @@ impl Printer {
         self.note(&format!("{} {text}", paint(self.color_err, Style::Warning, "warning:")));
     }
 
+    /// Says a warning that nobody who wants it quiet means: something is lost.
+    pub(crate) fn alarm(self, text: &str) {
+        Self { quiet: false, ..self }.warn(text);
+    }
+
     /// Says why the command failed, to a program: in a document of its own, where none has told the rest yet.
     pub(crate) fn failure_in_json(self, failure: &Failure) {
         if IS_TOLD.load(Ordering::Relaxed) || check_output().is_err() {

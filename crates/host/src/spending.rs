@@ -59,7 +59,12 @@ impl Records {
         let (id, now) = (tool.package.canonical_id(), now());
         let (price, mut left) = (price(policy, tool), Left::default());
         for (scope, budget) in budgets(policy, tool) {
-            let (a_day, spent) = (of_a_day(budget), self.spent(scope, &id, now).await?);
+            let a_day = of_a_day(budget);
+            // Whoever has no limit need not be counted.
+            let spent = match a_day {
+                Budget { calls: None, cents: None } => Spent::default(),
+                _ => self.spent(scope, &id, now).await?,
+            };
             for (limit, most, spent) in
                 [(CALLS_A_DAY, a_day.calls, spent.calls), (CENTS_A_DAY, a_day.cents, spent.cents)]
             {

@@ -79,7 +79,7 @@ pub(super) fn make(
         made.unwritten.clear();
     }
     for fault in &made.unwritten {
-        printer.warn(&format!("the call could not be written down: {}", line(fault)));
+        printer.alarm(&format!("the call could not be written down: {}", line(fault)));
     }
     // Told to stop, or nobody reads its records any more.
     if call.called_off.is_cancelled() {
@@ -122,7 +122,7 @@ fn note_refusal(failure: &Failure, wanted: &Wanted, home: &Home, printer: Printe
     let Ok(call) = wanted.call(&action, Surface::Terminal) else { return };
     let noted = host::records::refuse(home.path(), tool, &call, &failure.message, NO_POLICY);
     if let Err(error) = noted {
-        printer.warn(&format!("the call could not be written down: {}", line(&error.to_string())));
+        printer.alarm(&format!("the call could not be written down: {}", line(&error.to_string())));
     }
 }
 
