@@ -7,18 +7,19 @@ use common::{haft, repository};
 
 /// The verbs in the order of the help, those of a verb after it.
 fn verbs() -> Vec<String> {
-    let of = |above: &[&str]| -> Vec<String> {
-        let help = haft(&[above, &["--help"]].concat()).stdout;
-        let Some(commands) = help.split("Commands:\n").nth(1) else { return Vec::new() };
-        let lines = commands.split("\n\n").next().unwrap().lines();
-        let names = lines.filter_map(|line| line.split_whitespace().next());
-        names.filter(|name| *name != "help").map(str::to_owned).collect()
-    };
-    let with_own = |verb: String| {
-        let own = of(&[&verb]).into_iter().map(|name| format!("{verb} {name}")).collect::<Vec<_>>();
-        [vec![verb], own].concat()
-    };
-    of(&[]).into_iter().flat_map(with_own).collect()
+    below("")
+}
+
+/// The verbs of a verb, and theirs.
+fn below(above: &str) -> Vec<String> {
+    let words: Vec<_> = above.split_whitespace().chain(["--help"]).collect();
+    let help = haft(&words).stdout;
+    let Some(commands) = help.split("Commands:\n").nth(1) else { return Vec::new() };
+    let lines = commands.split("\n\n").next().unwrap().lines();
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    let verbs = names.filter(|name| *name != "help").map(|name| format!("{above} {name}"));
+    let verbs = verbs.map(|verb| verb.trim_start().to_owned());
+    verbs.flat_map(|verb| [vec![verb.clone()], below(&verb)].concat()).collect()
 }
 
 #[test]
