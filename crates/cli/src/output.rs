@@ -10,12 +10,12 @@ use crate::interrupt;
 /// Writes a new file; one that is there already is a conflict.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        let exit = if error.kind() == std::io::ErrorKind::AlreadyExists {
-            Exit::Conflict
-        } else {
-            Exit::Unavailable
-        };
-        Failure::new(exit, format!("failed to write `{}`", path.display())).cause(error)
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            let message = format!("`{}` is there already, and is not written over", path.display());
+            return Failure::new(Exit::Conflict, message).hint("name another, or move it away");
+        }
+        let message = format!("failed to write `{}`", path.display());
+        Failure::new(Exit::Unavailable, message).cause(error)
     };
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());

@@ -47,7 +47,10 @@ fn a_host_that_is_none_is_explained(desk: &Desk) {
 
 fn a_number_below_nothing_is_explained(desk: &Desk) {
     for (flag, words) in [
-        ("--timeout", "'--timeout <TIME>': write a time such as 90 (seconds), 500ms, 5m or 2h"),
+        (
+            "--timeout",
+            "'--timeout <TIME>': write a time such as 90 (seconds), 500ms, 5m, 2h or 30d",
+        ),
         ("--memory", "'--memory <SIZE>': write a size such as 64K, 512M or 2G"),
         ("--scratch", "'--scratch <SIZE>': write a size such as 64K, 512M or 2G"),
         ("--cpus", "'--cpus <N>': write a number from 0.01 to 1024"),

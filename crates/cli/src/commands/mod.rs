@@ -141,7 +141,7 @@ fn size(text: &str) -> Result<u64, String> {
 
 /// Reads a time: `90` (seconds), `500ms`, `30s`, `5m`, `2h`.
 fn duration(text: &str) -> Result<std::time::Duration, String> {
-    let wrong = || "write a time such as 90 (seconds), 500ms, 5m or 2h".to_owned();
+    let wrong = || "write a time such as 90 (seconds), 500ms, 5m, 2h or 30d".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: f64 = digits.parse().map_err(|_| wrong())?;
     let unit = match &text[digits.len()..] {
@@ -149,6 +149,7 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
         _ => return Err(wrong()),
     };
     if number.is_nan() || number < 0.0 {

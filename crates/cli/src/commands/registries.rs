@@ -281,11 +281,13 @@ pub(super) fn get(
             }
             Place::Catalog(catalog, package) => {
                 let message = format!(
-                    "`{}` is listed in `{}`, a catalog, which holds no packages",
+                    "`{}` is listed in `{}`, which is no registry: nothing is fetched from a catalog or a folder",
                     package.id,
                     catalog.name()
                 );
-                Err(Failure::invalid(message))
+                Err(Failure::invalid(message).hint(
+                    "what is in a folder is used as it is there; `haft registry import` publishes it in a registry",
+                ))
             }
         }
     })?;

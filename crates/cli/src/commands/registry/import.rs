@@ -191,17 +191,39 @@ impl Import<'_> {
             updated_since: self.args.updated_since.clone(),
             cursor: self.args.cursor.clone(),
         };
-        let mut pages = Pages::new(asker, &wanted);
+        let (other, mut pages) = (asker.clone(), Pages::new(asker, &wanted));
         let runtime = owner::runtime()?;
         self.told.cursor = pages.cursor().map(str::to_owned);
         loop {
             // Whoever is broken off begins with this page again.
             self.told.cursor = pages.cursor().map(str::to_owned);
             let page = runtime.block_on(pages.next()).map_err(|error| broken_off(&error))?;
-            let Some(page) = page else { return Ok(()) };
+            let Some(page) = page else { break };
             for item in servers::of_list(&page.servers, source) {
                 self.take(item)?;
             }
+        }
+        let is_whole = !self.args.latest
+            && self.args.search.is_none()
+            && self.args.updated_since.is_none()
+            && self.args.cursor.is_none();
+        if let (true, Ok(tools)) = (is_whole, address.join("/v1/tools?limit=1"))
+            && let Ok((bytes, _)) = runtime.block_on(dump(&other, &tools))
+        {
+            self.look_for_others(&bytes);
+        }
+        Ok(())
+    }
+
+    /// Tells of the tools of a registry like ours that are no MCP servers: nobody takes them over by this way.
+    fn look_for_others(&self, listing: &[u8]) {
+        let listing: Option<Value> = serde_json::from_slice(listing).ok();
+        let all = listing.and_then(|listing| listing["total"].as_u64()).unwrap_or(0);
+        let servers = self.listed.len() as u64;
+        if all > servers {
+            self.printer.warn(&format!(
+                "it has {all} tools, and as an MCP registry it tells of {servers}: the others were not imported; `haft registry get` fetches a package, `haft publish` publishes it"
+            ));
         }
     }
 

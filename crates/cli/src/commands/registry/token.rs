@@ -52,7 +52,7 @@ struct NewArgs {
     /// What it is for: read, publish, review or admin
     #[arg(long, value_name = "ROLE", default_value = "publish", value_parser = role)]
     role: Role,
-    /// How long it is good [default: until it is revoked]
+    /// How long it is good: 12h, 30d [default: until it is revoked]
     #[arg(long, value_name = "TIME", value_parser = super::super::duration)]
     expires: Option<Duration>,
     #[command(flatten)]
@@ -172,7 +172,8 @@ fn tell(given: &Given, json_wanted: bool, printer: Printer) -> Outcome {
         printer.json(&document)?;
     } else {
         let (id, shown) = (line(&given.about.id), shown(&given.about));
-        printer.note(&format!("Token {id} for {shown}; it is not shown again:"));
+        let until = until(&given.about);
+        printer.note(&format!("Token {id} for {shown}, good {until}; it is not shown again:"));
         printer.result(&format!("{}\n", line(&given.token)))?;
     }
     Ok(Exit::Done)
@@ -204,7 +205,8 @@ fn list(args: &PlaceArgs, home: &Home, ask: Ask, json_wanted: bool, printer: Pri
             Some(told) => format!(" (given to {})", line(&told.subject)),
             None => String::new(),
         };
-        text += &format!("{}  {state:<8} {}{whose}\n", line(&token.id), shown(token));
+        let (id, made, until) = (line(&token.id), moment(token.created_at), until(token));
+        text += &format!("{id}  {state:<8} {}{whose}, made {made}, {until}\n", shown(token));
     }
     printer.result(&text)?;
     Ok(Exit::Done)
@@ -249,6 +251,14 @@ fn token_json(token: &Token) -> Value {
 
 fn moment(milliseconds: u64) -> String {
     time::utc(i64::try_from(milliseconds / 1000).unwrap_or(i64::MAX))
+}
+
+/// How long it is good, or was.
+fn until(token: &Token) -> String {
+    match (token.revoked_at, token.expires_at) {
+        (Some(end), _) | (None, Some(end)) => format!("until {}", moment(end)),
+        (None, None) => "until it is revoked".to_owned(),
+    }
 }
 
 fn shown(token: &Token) -> String {

@@ -4,7 +4,7 @@
 //! part cannot be quoted so that people see what they paste, there is no command.
 
 use manifest::dialect::Dialect;
-use manifest::model::{Acquire, Entry, Package};
+use manifest::model::{Acquire, Entry, Input, Package};
 use registry::{Describe, identity};
 use serde_json::{Value, json};
 
@@ -52,12 +52,25 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
     } else {
         get.clone()
     };
-    let call = first_call(package).map_or_else(String::new, |call| {
+    let call = first_call(package);
+    // A server without declared tools is asked for them by the first call.
+    let is_server =
+        package.is_some_and(|package| package.is_server() && package.actions.is_empty());
+    let says = match (&call, is_server) {
+        (Some(_), _) => {
+            "Fetch it, see what a call would run and with which rights, then call it inside the walls, without --explain."
+        }
+        (None, true) => {
+            "Fetch it and look into it. `haft call --from FILE NAME` calls a tool of it inside the walls."
+        }
+        (None, false) => "Fetch it and look into it.",
+    };
+    let call = call.map_or_else(String::new, |call| {
         format!("\nhaft call --from {} --explain{call}", quoted(&file))
     });
     let mut ways = vec![Way {
         client: "Haft",
-        says: "Fetch it, see what a call would run and with which rights, then call it inside the walls.".to_owned(),
+        says: says.to_owned(),
         texts: alone(format!("{own}\n{verify}haft inspect {}{call}", quoted(&file))),
     }];
     ways.extend(clients(package, plain));
@@ -99,10 +112,10 @@ fn is_word(text: &str) -> bool {
 }
 
 /// What an MCP server is started or reached by.
-enum Server<'p> {
-    Url(&'p str),
+enum Server {
+    Url(String),
     /// A program, the variables it is given, and what is to be done before.
-    Command(&'p [String], &'p [(String, String)], String),
+    Command(Vec<String>, Vec<(String, String)>, String),
 }
 
 /// The clients that start or reach MCP servers themselves, and where that is written for each.
@@ -118,7 +131,7 @@ fn clients(package: Option<&Package>, id: &str) -> Vec<Way> {
     let Some(package) = package else { return Vec::new() };
     let found = package.implementations.iter().map(|one| server(package, &one.entry));
     let (servers, unfit): (Vec<_>, Vec<_>) = found.partition(Result::is_ok);
-    let servers: Vec<Server<'_>> = servers.into_iter().flatten().collect();
+    let servers: Vec<Server> = servers.into_iter().flatten().collect();
     let why = unfit.into_iter().find_map(Result::err);
     if servers.is_empty() {
         let why = why.unwrap_or(NO_SERVER);
@@ -130,6 +143,8 @@ fn clients(package: Option<&Package>, id: &str) -> Vec<Way> {
         return CLIENTS.map(way).to_vec();
     }
     let name = name_for(id, "_-");
+    let asked = package.inputs.iter().filter(|input| is_asked(input)).take(MOST_ASKED);
+    let asked: Vec<_> = asked.map(|input| inert::short(&input.name, 60)).collect();
     let texts: Vec<[String; 4]> = servers.iter().map(|server| server.texts(&name)).collect();
     let ways = CLIENTS.into_iter().enumerate().map(|(at, (client, place))| {
         let mut says = place.to_owned();
@@ -138,6 +153,9 @@ fn clients(package: Option<&Package>, id: &str) -> Vec<Way> {
         }
         if why.is_some() {
             says.push_str(&format!(" Not all its ways to run are for {client}."));
+        }
+        if !asked.is_empty() {
+            says.push_str(&format!(" It asks for what you fill in: {}.", asked.join(", ")));
         }
         let texts = servers
             .iter()
@@ -148,7 +166,7 @@ fn clients(package: Option<&Package>, id: &str) -> Vec<Way> {
     ways.collect()
 }
 
-impl Server<'_> {
+impl Server {
     fn says(&self) -> String {
         match self {
             Server::Url(_) => String::new(),
@@ -170,29 +188,66 @@ impl Server<'_> {
 }
 
 const NO_SERVER: &str = "It is no MCP server, so {client} cannot start it. \
-                         Haft calls it inside the walls: see Haft above.";
+                         Haft is for it: see above.";
 
 /// What a client starts or reaches, or why it cannot.
-fn server<'p>(package: &'p Package, entry: &'p Entry) -> Result<Server<'p>, &'static str> {
+fn server(package: &Package, entry: &Entry) -> Result<Server, &'static str> {
     const UNSEEN: &str = "What it is started by cannot be shown as a command for {client}.";
     match entry {
         Entry::McpHttp { url } => {
             let reached = link::outside(url).filter(|url| !url.starts_with("mailto:"));
-            reached.map(Server::Url).ok_or(UNSEEN)
+            reached.map(|url| Server::Url(filled(url, &package.inputs))).ok_or(UNSEEN)
         }
         Entry::McpStdio { argv, env, .. } => {
             let before = prepare(package).ok_or(
                 "Its files must be fetched first, so {client} cannot start it by name. \
-                 Haft calls it inside the walls: see Haft above.",
+                 Haft is for it: see above.",
             )?;
-            let parts = argv.iter().chain(env.iter().flat_map(|(name, value)| [name, value]));
+            let argv: Vec<_> = argv.iter().map(|part| filled(part, &package.inputs)).collect();
+            let env = given(env, &package.inputs);
             let is_seen =
                 |part: &String| !part.contains(['\n', '\t']) && !part.chars().any(inert::is_hidden);
-            let is_fit = !argv.is_empty() && parts.chain([&before]).all(is_seen);
-            if is_fit { Ok(Server::Command(argv, env, before)) } else { Err(UNSEEN) }
+            let is_fit = !argv.is_empty() && argv.iter().chain([&before]).all(is_seen);
+            if is_fit && env.iter().all(|(name, value)| is_seen(name) && is_seen(value)) {
+                Ok(Server::Command(argv, env, before))
+            } else {
+                Err(UNSEEN)
+            }
         }
         _ => Err(NO_SERVER),
     }
+}
+
+/// How many values are named that somebody has to fill in.
+const MOST_ASKED: usize = 12;
+
+/// Whether somebody has to give a value, because the package has none.
+fn is_asked(input: &Input) -> bool {
+    input.required && input.default.is_none()
+}
+
+/// A text with what stands in braces, where the package says what it is unless somebody says otherwise.
+fn filled(text: &str, inputs: &[Input]) -> String {
+    let known = inputs.iter().filter(|input| !input.secret);
+    known.fold(text.to_owned(), |text, input| match &input.default {
+        Some(default) => text.replace(&format!("{{{}}}", input.name), default),
+        None => text,
+    })
+}
+
+/// The variables of a program, and those that somebody has to fill in, by their names in brackets.
+fn given(env: &[(String, String)], inputs: &[Input]) -> Vec<(String, String)> {
+    let mut given: Vec<_> =
+        env.iter().map(|(name, value)| (name.clone(), filled(value, inputs))).collect();
+    let is_variable = |name: &str| {
+        name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    };
+    for input in inputs.iter().filter(|input| is_asked(input) && is_variable(&input.name)) {
+        if given.iter().all(|(name, _)| *name != input.name) {
+            given.push((input.name.clone(), format!("<{}>", input.name)));
+        }
+    }
+    given
 }
 
 /// What is typed or written for a server on the network, client by client.
@@ -292,6 +347,24 @@ mod tests {
         ] {
             assert_eq!(quoted(text), shown);
         }
+    }
+
+    #[test]
+    fn what_somebody_has_to_fill_in_is_seen() {
+        let place = Input {
+            required: true,
+            default: Some("Bern".into()),
+            secret: false,
+            ..Input::secret("place")
+        };
+        let key = Input { required: true, ..Input::secret("KEY") };
+        let token = Input { required: true, ..Input::secret("token") };
+        let inputs = [place, key, token];
+        assert_eq!(filled("--at={place} {token}", &inputs), "--at=Bern {token}");
+        let set = [("AT".to_owned(), "{place}".to_owned())];
+        let pairs = [("AT", "Bern"), ("KEY", "<KEY>")];
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(given(&set, &inputs), pairs);
     }
 
     #[test]
