@@ -53,7 +53,12 @@ impl Seen {
             return None;
         }
         let all = self.known.iter().chain(&self.named).map(alike).filter(|one| *one != id);
-        let of_another = all.clone().find(|one| without_dialect(one) == without_dialect(id));
+        // A Jumith id has a word in front that its name has not.
+        let bare = |id: &'_ str| -> String {
+            let id = without_dialect(id);
+            id.strip_prefix("tool:").unwrap_or(id).to_owned()
+        };
+        let of_another = all.clone().find(|one| bare(one) == bare(id));
         // A dialect in front would make short ids look alike.
         let by_name = || {
             let near = suggest(without_dialect(id), all.clone().map(without_dialect))?;
@@ -80,7 +85,9 @@ mod tests {
     #[test]
     fn an_id_that_was_never_seen_is_told_with_the_one_it_is_near_to() {
         let seen = Seen {
-            known: vec!["mcpkg:acme.weather".into(), "capability:tool:notes".into()],
+            known: ["mcpkg:acme.weather", "capability:tool:notes", "capability:web"]
+                .map(str::to_owned)
+                .to_vec(),
             named: vec!["mcpkg:acme.mail".into(), "mcpkg:acme.mial".into()],
         };
         for id in ["mcpkg:acme.weather", "acme.weather", "tool:notes", "capability:tool:notes"] {
@@ -91,8 +98,9 @@ mod tests {
             ("acme.waether", "did you mean `acme.weather`?"),
             ("jumith:acme.weather", "did you mean `mcpkg:acme.weather`?"),
             ("mcpkg:acme.mial", "did you mean `mcpkg:acme.mail`?"),
+            ("capability:notes", "did you mean `capability:tool:notes`?"),
             ("mcpkg:other", "is known here"),
-            ("capability:tool:bytes", "is known here"),
+            ("capability:any", "is known here"),
         ] {
             let told = seen.doubt(id).unwrap();
             assert!(told.ends_with(near), "{id}: {told}");

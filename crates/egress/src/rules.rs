@@ -95,6 +95,13 @@ impl Rules {
         self.denied.iter().any(|rule| rule.may_refuse(target.port) && is_meant(rule))
     }
 
+    /// Whether a host is denied as a whole or at the port that it is written with.
+    pub fn refuses(&self, host: &str) -> bool {
+        let target = Target::parse(host.as_bytes())
+            .or_else(|_| Target::parse(format!("{host}:443").as_bytes()));
+        target.is_ok_and(|target| self.decide(&target) == Decision::Refused(Refusal::Denied))
+    }
+
     /// Says which rule allows a target, or why none does. Nothing is looked up.
     pub fn decide(&self, target: &Target) -> Decision<'_> {
         if self.is_denied(target, |rule| names_host(rule, &target.host, Rule::has_address)) {

@@ -30,6 +30,8 @@ pub enum Why {
     Hidden,
     /// The same, of a path that was to be written.
     HiddenToWriting,
+    /// The same, where nobody says whether it was to be written.
+    HiddenPerhapsToWriting,
     /// The path may only be read.
     ReadOnly,
 }
@@ -54,7 +56,7 @@ impl Blocked {
         match self.why {
             Why::Network(_) => GrantKind::Host,
             Why::Hidden => GrantKind::Read,
-            Why::HiddenToWriting | Why::ReadOnly => GrantKind::Write,
+            Why::HiddenToWriting | Why::HiddenPerhapsToWriting | Why::ReadOnly => GrantKind::Write,
         }
     }
 }
@@ -63,7 +65,9 @@ impl fmt::Display for Why {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Network(refusal) => refusal.fmt(out),
-            Self::Hidden | Self::HiddenToWriting => out.write_str("it is not inside its walls"),
+            Self::Hidden | Self::HiddenToWriting | Self::HiddenPerhapsToWriting => {
+                out.write_str("it is not inside its walls")
+            }
             Self::ReadOnly => out.write_str("it may only be read"),
         }
     }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use egress::{Decision, Rules, Target};
 use manifest::model::{Action, SideEffects};
 use sandbox::{Confinement, SCRATCH};
 use serde_json::Value;
@@ -67,6 +68,8 @@ pub(crate) struct Scene<'s> {
     pub(crate) action: &'s Action,
     pub(crate) input: &'s str,
     pub(crate) walls: &'s Confinement,
+    /// Whether a grant would let it write.
+    pub(crate) may_write: bool,
     /// The folder of the tool.
     pub(crate) root: &'s Path,
     /// The folder of its caller.
@@ -169,9 +172,13 @@ impl Complaint {
                             .iter()
                             .any(|one| in_one_corner(one, path)) =>
                 {
-                    let intent = self.intent(path, &given, scene.action);
+                    let intent = self.intent(path, &given, scene);
                     let read = (path.as_path(), Why::Hidden);
-                    let write = (parent.unwrap_or(path), Why::HiddenToWriting);
+                    let why = match intent {
+                        Intent::Either => Why::HiddenPerhapsToWriting,
+                        _ => Why::HiddenToWriting,
+                    };
+                    let write = (parent.unwrap_or(path), why);
                     [
                         (intent != Intent::Write).then_some(read),
                         (intent != Intent::Read).then_some(write),
@@ -188,7 +195,8 @@ impl Complaint {
         blocked
     }
 
-    fn intent(&self, path: &Path, given: &BTreeMap<PathBuf, bool>, action: &Action) -> Intent {
+    fn intent(&self, path: &Path, given: &BTreeMap<PathBuf, bool>, scene: &Scene<'_>) -> Intent {
+        let (action, may_write) = (scene.action, scene.may_write);
         if given.values().any(|is_written| *is_written)
             && let Some(is_written) = given.get(path)
         {
@@ -197,6 +205,7 @@ impl Complaint {
         let names = |words: &[&str]| has_word(&action.name, &[words]);
         let complains_of_writing = || self.said.iter().any(|text| has_word(text, &[&WRITING]));
         match action.side_effects {
+            _ if !may_write => Intent::Read,
             _ if self.is_read_only || names(&WRITING) || complains_of_writing() => Intent::Write,
             Some(SideEffects::None | SideEffects::Read) => Intent::Read,
             None if names(&READING) => Intent::Read,
@@ -207,6 +216,55 @@ impl Complaint {
             _ => Intent::Either,
         }
     }
+}
+
+/// How those complain whom nobody answers at an address.
+const UNANSWERED: [&str; 5] = [
+    "connection refused",
+    "econnrefused",
+    "failed to connect",
+    "couldn't connect",
+    "could not connect",
+];
+
+/// The names of the machine a program runs on; inside the walls that is not the owner's.
+const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Services of the owner's machine that a tool was not let reach: it dials its own loopback, so nobody sees it. They are
+/// told from its complaint and the input.
+pub(crate) fn loopback(error: &CallError, input: &str, rules: &Rules) -> Vec<Blocked> {
+    let mut all = vec![error.message.clone()];
+    texts(&error.details, "", &mut |_, text| all.push(text.to_owned()));
+    let is_unanswered = all
+        .iter()
+        .map(|text| text.to_lowercase())
+        .any(|text| UNANSWERED.iter().any(|words| text.contains(words)));
+    if !is_unanswered {
+        return Vec::new();
+    }
+    if let Ok(input) = serde_json::from_str(input) {
+        texts(&input, "", &mut |_, text| all.push(text.to_owned()));
+    }
+    let mut blocked = Vec::new();
+    for (name, after) in all.iter().flat_map(|text| {
+        let of = |name: &'static str| text.split(name).skip(1).map(move |after| (name, after));
+        THIS_MACHINE.into_iter().flat_map(of).collect::<Vec<_>>()
+    }) {
+        // As in a URL, and as curl says it.
+        let Some(rest) = after.strip_prefix(':').or_else(|| after.strip_prefix(" port ")) else {
+            continue;
+        };
+        let port: String = rest.chars().take_while(char::is_ascii_digit).take(5).collect();
+        let asked = format!("{name}:{port}");
+        let Ok(target) = Target::parse(asked.as_bytes()) else { continue };
+        if let Decision::Refused(refusal) = rules.decide(&target) {
+            let one = Blocked::host(asked, refusal);
+            if !blocked.contains(&one) && blocked.len() < MOST_PATHS {
+                blocked.push(one);
+            }
+        }
+    }
+    blocked
 }
 
 /// Whether a folder is too much to be offered by us: the whole disk, a folder of the system, all that the owner has.
@@ -303,7 +361,8 @@ mod tests {
 
     fn scene<'s>(action: &'s Action, input: &'s str, walls: &'s Confinement) -> Scene<'s> {
         let (root, caller) = (Path::new("/srv/tool"), Path::new("/tmp/desk/work"));
-        Scene { action, input, walls, root, caller, user_home: Some(Path::new("/home/ada")) }
+        let user_home = Some(Path::new("/home/ada"));
+        Scene { action, input, walls, may_write: true, root, caller, user_home }
     }
 
     fn found(message: &str, input: &str) -> Vec<(String, Why)> {
@@ -373,7 +432,8 @@ mod tests {
         let all = "makedirs('/var/x/y/z')\nRead-only file system: '/var'";
         assert_eq!(found(all, "{}"), write("/var/x/y"));
         // Where nobody says which, both are told.
-        let either = [("/data/n/a.txt".to_owned(), Why::Hidden), write("/data/n")[0].clone()];
+        let perhaps = ("/data/n".to_owned(), Why::HiddenPerhapsToWriting);
+        let either = [("/data/n/a.txt".to_owned(), Why::Hidden), perhaps];
         assert_eq!(found_by("add", "no such file: /data/n/a.txt", "{}"), either);
     }
 
@@ -411,6 +471,25 @@ mod tests {
         let input = r#"{"path":"notes/a.txt","phrase":"e.g."}"#;
         assert_eq!(told(silent, input), ["notes/a.txt"]);
         assert!(told("no such file: /home/ada/x", input).is_empty());
+    }
+
+    #[test]
+    fn a_service_of_the_owners_machine_is_told_by_how_it_is_dialled() {
+        let told = |message: &str, input: &str, granted: &[&str]| -> Vec<String> {
+            let error = CallError::new(Kind::Failed, message);
+            let rules = granted.iter().map(|text| egress::Rule::parse(text).unwrap());
+            let rules: Rules = rules.map(egress::Rule::reaching_private).collect();
+            loopback(&error, input, &rules).into_iter().map(|one| one.asked).collect()
+        };
+        let refused = "<urlopen error [Errno 111] Connection refused>";
+        let input = r#"{"url":"http://localhost:8123/x"}"#;
+        assert_eq!(told(refused, input, &[]), ["localhost:8123"]);
+        assert!(told(refused, input, &["localhost:8123"]).is_empty());
+        let curl = "curl: (7) Failed to connect to localhost port 8123 after 0 ms";
+        assert_eq!(told(curl, "{}", &[]), ["localhost:8123"]);
+        assert_eq!(told("connect ECONNREFUSED 127.0.0.1:99", "{}", &[]), ["127.0.0.1:99"]);
+        assert!(told("it broke", input, &[]).is_empty());
+        assert!(told(refused, r#"{"url":"http://a.test:1"}"#, &[]).is_empty());
     }
 
     #[test]

@@ -137,6 +137,11 @@ impl Forbidden {
         Self { home: settings.home.clone(), hidden }
     }
 
+    /// Whether a path lies there, as somebody wrote it.
+    pub(crate) fn hides(&self, text: &str, settings: &Settings) -> bool {
+        paths(&[text.to_owned()], settings).iter().any(|path| self.holds(path))
+    }
+
     /// Whether a path without links lies there.
     pub(crate) fn holds(&self, path: &Path) -> bool {
         std::iter::once(&self.home).chain(&self.hidden).any(|one| path.starts_with(one))
@@ -194,6 +199,12 @@ fn paths(texts: &[String], settings: &Settings) -> Vec<PathBuf> {
 /// Whether a host is a private one, as far as its name tells.
 pub(crate) fn is_private(host: &str) -> bool {
     Rule::parse(host).is_ok_and(|rule| rule.names_private())
+}
+
+/// What the policy refuses, whatever is granted.
+pub(crate) fn denied(policy: &policy::Policy) -> Rules {
+    let denied = policy.network.deny.iter().filter_map(|text| Rule::parse(text).ok());
+    Rules::default().denying(denied.collect())
 }
 
 /// What may be reached.

@@ -27,7 +27,7 @@ use self::running::{Ran, Running};
 use crate::blocked::Blocked;
 use crate::call::{Call, Output, Tool};
 use crate::choose::{self, Machine, PLATFORM};
-use crate::confine;
+use crate::confine::{self, Forbidden};
 use crate::consider::{Considered, consider, question};
 use crate::endpoint;
 use crate::eras::InHome;
@@ -181,6 +181,7 @@ impl Host {
                     warmth,
                     call,
                     root: &tool.root,
+                    may_write: !policy::denies(&tool.package, policy::GrantKind::Write),
                     allowed,
                     record: &record,
                     begun: &begun,
@@ -422,6 +423,8 @@ impl Host {
         known: &Known,
         considered: &Considered,
     ) -> Decision {
+        let (denied, forbidden) =
+            (confine::denied(&self.settings.policy), Forbidden::new(&self.settings));
         let asked = policy::Asked {
             package: &tool.package,
             action: prepared.action,
@@ -430,6 +433,8 @@ impl Host {
             consent: tool.consent,
             endpoints: &endpoint::hosts(prepared.implementation),
             is_private: confine::is_private,
+            is_denied: &|host| denied.refuses(host),
+            is_hidden: &|path| forbidden.hides(path, &self.settings),
             surface: &call.surface,
             arguments: &prepared.input.arguments,
             wants_approval: considered.wants_approval,

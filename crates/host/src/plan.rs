@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Channel, Entry, Implementation, Invocation, Kind as PackageKind};
-use policy::{Decision, Reason, Verdict};
+use policy::{Decision, GrantKind, Reason, Verdict};
 use sandbox::Confinement;
 use sandbox::runtime::{self, FindError, Word};
 use serde_json::{Value, json};
@@ -94,12 +94,23 @@ impl Plan {
         Some(&walls.confinement)
     }
 
-    /// Devices that were granted and are not there now.
-    pub fn absent_devices(&self) -> Vec<&str> {
-        let Some(walls) = self.confinement() else { return Vec::new() };
+    /// What was granted and is not there now: devices, files and folders, each with the kind of its grant.
+    pub fn absent(&self) -> Vec<(GrantKind, &str)> {
+        let (Some(walls), allowance) = (self.confinement(), &self.decision.allowance) else {
+            return Vec::new();
+        };
         let is_absent = |device: &&str| walls.devices.iter().all(|one| one != Path::new(device));
-        let granted = self.decision.allowance.devices.iter().map(String::as_str);
-        granted.filter(is_absent).collect()
+        let devices = allowance.devices.iter().map(String::as_str).filter(is_absent);
+        let mut absent: Vec<_> = devices.map(|device| (GrantKind::Device, device)).collect();
+        for (paths, kind) in
+            [(&allowance.read, GrantKind::Read), (&allowance.write, GrantKind::Write)]
+        {
+            // One of the policy may be written from the owner's folder.
+            let gone =
+                paths.iter().filter(|path| path.starts_with('/') && !Path::new(path).exists());
+            absent.extend(gone.map(|path| (kind, path.as_str())));
+        }
+        absent
     }
 
     /// Refuses what would tell a secret to everybody on the way, or where nothing may be sent.

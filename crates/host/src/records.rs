@@ -187,6 +187,8 @@ impl Records {
                 Why::Network(_) => GrantKind::Host,
                 Why::Hidden => GrantKind::Read,
                 Why::HiddenToWriting | Why::ReadOnly => GrantKind::Write,
+                // Nobody is offered for good what may never have been wanted.
+                Why::HiddenPerhapsToWriting => continue,
             };
             let noted = self.state.note_blocked(&call.package, kind, &one.asked, now());
             faults.extend(noted.await.err().iter().map(|error| whole(error)));

@@ -15,7 +15,7 @@ use crate::policy::{Level, PackageRules, Policy, Rule};
 pub use environment::{may_be_passed, steers_programs};
 
 /// A call, as far as it matters for the decision.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Asked<'a> {
     /// What is called.
     pub package: &'a Package,
@@ -31,6 +31,10 @@ pub struct Asked<'a> {
     pub endpoints: &'a [String],
     /// Whether a host is a private one: what a package says of itself leads to none.
     pub is_private: fn(&str) -> bool,
+    /// Whether the policy refuses a host, whoever grants it.
+    pub is_denied: &'a dyn Fn(&str) -> bool,
+    /// Whether a path is one that no tool gets, whoever grants it.
+    pub is_hidden: &'a dyn Fn(&str) -> bool,
     /// Where the call comes from.
     pub surface: &'a Surface,
     /// What it is called with.
@@ -198,7 +202,7 @@ fn allow(
     reasons: &mut Vec<Reason>,
 ) -> Allowance {
     let package = asked.package;
-    let (read, write) = folders(package, policy, grants, reasons);
+    let (read, write) = folders(asked, policy, grants, reasons);
     let level = rules.and_then(|rules| rules.level).unwrap_or(policy.sandbox.level);
     let level = match package.sandbox {
         // Walls of a process that are as good as a container's.
@@ -299,6 +303,9 @@ fn hosts(
     }
     let mut hosts: Vec<HostAllowance> = Vec::new();
     let mut add = |rule: &str, may_be_private: bool, why: &str, reasons: &mut Vec<Reason>| {
+        if (asked.is_denied)(rule) {
+            return say(reasons, "network", format!("{rule}: {why}, but {DENIED}"));
+        }
         if !may_be_private && (asked.is_private)(rule) {
             return say(reasons, "network", format!("{rule}: {why}, but {PRIVATE}"));
         }
@@ -336,16 +343,26 @@ fn hosts(
 
 /// What is granted, below the ceiling the package sets itself.
 fn folders(
-    package: &Package,
+    asked: &Asked<'_>,
     policy: &Policy,
     grants: &Grants,
     reasons: &mut Vec<Reason>,
 ) -> (Vec<String>, Vec<String>) {
+    let package = asked.package;
     let all = |of_policy: &[String], kind| -> Vec<String> {
         of_policy.iter().cloned().chain(grants.of(kind).map(str::to_owned)).collect()
     };
     let mut read = all(&policy.folders.read, Kind::Read);
     let mut write = all(&policy.folders.write, Kind::Write);
+    for paths in [&mut read, &mut write] {
+        paths.retain(|path| {
+            let is_hidden = (asked.is_hidden)(path);
+            if is_hidden {
+                say(reasons, "folders", format!("{path}: {HIDDEN}"));
+            }
+            !is_hidden
+        });
+    }
     match package.permissions.filesystem.as_deref() {
         Some("none") if !(read.is_empty() && write.is_empty()) => {
             say(reasons, "folders", "the package says it needs none, so it gets none");
@@ -365,6 +382,8 @@ fn folders(
     (read, write)
 }
 
+const DENIED: &str = "your policy refuses it ([network] deny)";
+const HIDDEN: &str = "no tool gets it: your policy hides it ([folders] deny), or it is haft's own";
 const PRIVATE: &str = "on a private network, where only your own word leads";
 
 fn is_number(label: &str) -> bool {

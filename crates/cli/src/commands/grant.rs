@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use egress::{Decision, Port, Refusal, Rule, Rules, Target};
+use egress::{Decision, Port, Rule, Rules, Target};
 use host::records::now;
 use ledger::state::grants::{Attempt, Grant, GrantKind};
 use policy::Policy;
@@ -277,9 +277,15 @@ fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Out
     };
     let blocked: Vec<_> = blocked.into_iter().filter(|one| !is_granted(one)).collect();
     for one in &blocked {
-        if one.kind == GrantKind::Host && is_denied(&one.value, &denied) {
+        if one.kind == GrantKind::Host && denied.refuses(&one.value) {
             let value = line(&one.value);
             printer.note(&format!("{value}: your policy refuses it, and no grant helps"));
+            continue;
+        }
+        let is_path = matches!(one.kind, GrantKind::Read | GrantKind::Write);
+        if is_path && hiding(&one.value, &policy).is_some() {
+            let value = line(&one.value);
+            printer.note(&format!("{value}: your policy hides it, and no grant helps"));
             continue;
         }
         if one.kind == GrantKind::Host && Rule::parse(&one.value).is_err() {
@@ -303,7 +309,7 @@ fn doubt(kind: GrantKind, value: &str, policy: &Policy) -> Option<String> {
         GrantKind::Env if std::env::var_os(value).is_none() => Some(format!(
             "`{shown}` is not set now; it is passed on as it is when the package is called"
         )),
-        GrantKind::Host if is_denied(value, &denied(policy)) => {
+        GrantKind::Host if denied(policy).refuses(value) => {
             Some(format!("your policy refuses `{shown}`, and no grant helps"))
         }
         GrantKind::Read | GrantKind::Write => hiding(value, policy).map(|folder| {
@@ -329,13 +335,6 @@ fn hiding<'p>(path: &str, policy: &'p Policy) -> Option<&'p String> {
         Path::new(path).starts_with(expanded.canonicalize().unwrap_or(expanded))
     };
     policy.folders.deny.iter().find(holds)
-}
-
-/// Whether a host is refused as a whole, or at the port that is named.
-fn is_denied(host: &str, denied: &Rules) -> bool {
-    let target =
-        Target::parse(host.as_bytes()).or_else(|_| Target::parse(format!("{host}:443").as_bytes()));
-    target.is_ok_and(|target| denied.decide(&target) == Decision::Refused(Refusal::Denied))
 }
 
 pub(crate) fn ungrant(

@@ -173,6 +173,69 @@ fn a_path_that_is_not_whole_is_looked_for_elsewhere_and_that_is_told() {
 }
 
 #[test]
+fn what_the_policy_refuses_is_explained_as_that_and_not_offered() {
+    let desk = Desk::new();
+    let note = desk.write("data/note.txt", "hello");
+    let body = "const fs = await import('node:fs'); return fs.readFileSync(input.path, 'utf8');";
+    let from = node(&desk, body, "");
+    call(&desk, &from, &json!({"path": note}));
+    let folder = desk.path("data").to_str().unwrap().to_owned();
+    let policy = format!("[network]\ndeny = [\"localhost\"]\n[folders]\ndeny = [\"{folder}\"]\n");
+    desk.write("home/policy.toml", &policy);
+    desk.done(&["grant", PACKAGE, "--host", "localhost:81", "--host", "a.test", "--read", &note]);
+    let told = desk.done(&["call", "--from", &from, "demo.node", "{}", "--explain", "--json"]);
+    let told = told.json();
+    let reasons: Vec<_> =
+        told["reasons"].as_array().unwrap().iter().map(Value::to_string).collect();
+    for (of, words) in [("localhost:81", "[network] deny"), (&*note, "[folders] deny")] {
+        let one = reasons.iter().find(|one| one.contains(of)).unwrap();
+        assert!(one.contains(words), "{one}");
+    }
+    let walls = told["walls"].to_string();
+    assert!(!walls.contains("localhost:81") && !walls.contains("note.txt"), "{walls}");
+    assert!(walls.contains("a.test"), "{walls}");
+    desk.done(&["ungrant", PACKAGE, "--read", &note]);
+    assert_eq!(desk.done(&["grant", "--learn", PACKAGE]).stdout, "");
+}
+
+#[test]
+fn a_service_of_this_machine_that_is_not_granted_is_told() {
+    let desk = Desk::new();
+    let from = node(&desk, "return await (await fetch(input.url)).text();", "");
+    let ran = call(&desk, &from, &json!({"url": "http://localhost:4567/x"}));
+    assert_told(&desk, &ran, "--host", "host", "localhost:4567");
+}
+
+#[test]
+fn what_was_granted_and_is_gone_is_told_and_what_only_may_be_wanted_is_not_kept() {
+    let desk = Desk::new();
+    let note = desk.write("data/note.txt", "hello");
+    let body = "const fs = await import('node:fs'); return fs.readFileSync(input.path, 'utf8');";
+    let from = node(&desk, body, "");
+    let ran = call(&desk, &from, &json!({"path": note}));
+    assert!(ran.stderr.contains("if it is to be written"), "{}", ran.stderr);
+    desk.done(&["grant", PACKAGE, "--read", &note]);
+    assert_eq!(desk.done(&["grant", "--learn", PACKAGE]).stdout, "");
+    std::fs::remove_file(&note).unwrap();
+    let ran = call(&desk, &from, &json!({"path": note}));
+    let wanted = format!("`haft ungrant {PACKAGE} --read {note}` takes it back");
+    assert!(ran.stderr.contains(&wanted), "{}", ran.stderr);
+    assert!(!ran.stderr.contains(&format!("--read {note}` allows it")), "{}", ran.stderr);
+    let told = desk.done(&["call", "--from", &from, "demo.node", "{}", "--explain"]).stdout;
+    assert!(told.contains(&wanted), "{told}");
+}
+
+#[test]
+fn who_only_reads_is_told_of_reading_alone() {
+    let desk = Desk::new();
+    let note = desk.write("data/note.txt", "hello");
+    let manifest = desk.capability(&shell(&format!("cat {note}; exit 1")), "read", &json!([]));
+    let ran = desk.call(&[&manifest, "demo.tool", "{}"]);
+    assert!(ran.stderr.contains(&format!("--read {note}` allows it")), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("no grant changes that"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_tool_that_would_write_beside_itself_is_told_what_to_do() {
     let desk = Desk::new();
     let from = desk.script("echo line >> \"$(dirname \"$0\")/app.log\"");

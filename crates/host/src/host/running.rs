@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 use ledger::audit::{self, Begun};
 use manifest::dialect::Dialect;
 use manifest::model::{Action, OutputFormat};
+use policy::GrantKind;
+use serde_json::json;
 use vault::Redactor;
 
 use super::signing::tokens;
 use super::{Host, broken_off};
 use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Output};
-use crate::complaint::{Complaint, Scene};
-use crate::confine::Forbidden;
+use crate::complaint::{self, Complaint, Scene};
+use crate::confine::{self, Forbidden};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
@@ -48,6 +50,8 @@ pub(super) struct Running<'r> {
     pub(super) call: &'r Call,
     /// The folder of the tool.
     pub(super) root: &'r Path,
+    /// Whether a grant would let it write.
+    pub(super) may_write: bool,
     /// How long it may take.
     pub(super) allowed: Duration,
     /// What is written down of it, and that it was: before that nothing of it runs.
@@ -130,26 +134,38 @@ impl Host {
                             action: &running.action,
                             input: &running.call.input,
                             walls,
+                            may_write: running.may_write,
                             root: running.root,
                             caller: &running.call.folder,
                             user_home: self.settings.user_home.as_deref(),
                         };
-                        blocked.extend(complaint.files(&scene, is_kept));
+                        let files = complaint.files(&scene, is_kept);
+                        let is_about_itself = files.is_empty() && complaint.is_about_itself(&scene);
+                        blocked.extend(files);
                         if let Some(details) = error.details.as_object_mut() {
                             let relative = complaint.relative(&scene);
                             if !relative.is_empty() {
                                 details.insert("relative".into(), relative.into());
                             }
-                            if complaint.is_about_itself(&scene) {
+                            if is_about_itself {
                                 details.insert("own_folder".into(), true.into());
                             }
                         }
                     }
-                    let absent = running.plan.absent_devices();
+                    if let (Err(error), Some(_)) = (&ran.output, running.plan.confinement())
+                        && let Ok(rules) = confine::rules(&running.plan.decision.allowance)
+                    {
+                        blocked.extend(complaint::loopback(error, &running.call.input, &rules));
+                    }
+                    let absent = running.plan.absent();
                     if let Err(error) = &mut ran.output
                         && !absent.is_empty()
                     {
-                        error.details["absent"] = absent.into();
+                        let told =
+                            |(kind, value): &(GrantKind, &str)| json!({ kind.name(): value });
+                        error.details["absent"] = absent.iter().map(told).collect();
+                        // To grant it again would not bring it back.
+                        blocked.retain(|one| absent.iter().all(|(_, value)| *value != one.asked));
                     }
                     let mut known = running.plan.unseen.clone();
                     for one in blocked {
@@ -364,7 +380,10 @@ impl Ran {
         let blocked = |one: &Blocked| audit::Blocked {
             kind: match one.why {
                 Why::Network(_) => audit::BlockedKind::Host,
-                Why::Hidden | Why::HiddenToWriting | Why::ReadOnly => audit::BlockedKind::Path,
+                Why::Hidden
+                | Why::HiddenToWriting
+                | Why::HiddenPerhapsToWriting
+                | Why::ReadOnly => audit::BlockedKind::Path,
             },
             value: one.asked.clone(),
         };

@@ -91,6 +91,8 @@ impl Case {
             consent: self.consent,
             endpoints: &endpoints,
             is_private: |host| host.starts_with("127."),
+            is_denied: &|host| host.starts_with("denied."),
+            is_hidden: &|path| path.starts_with("/hidden"),
             surface: &self.surface,
             arguments: &arguments,
             wants_approval: self.wants_approval,
@@ -439,4 +441,24 @@ fn no_package_takes_the_rules_of_another_by_its_id() {
     tool.id = "tool:acme.mail".into();
     let bare = policy.replace("mcpkg:acme.mail", "tool:acme.mail");
     assert_eq!(Case::of(tool).policy(&bare).verdict(), Verdict::Allowed);
+}
+
+#[test]
+fn what_the_policy_refuses_whoever_grants_it_is_said_and_not_given() {
+    let mut case = Case::of(silent("[]"));
+    case.grants = vec![
+        (Kind::Host, "denied.example"),
+        (Kind::Host, "a.example"),
+        (Kind::Read, "/hidden/a"),
+        (Kind::Read, "/data"),
+    ];
+    let decision = case.decide();
+    let hosts: Vec<_> = decision.allowance.hosts.iter().map(|one| one.rule.as_str()).collect();
+    assert!(hosts.contains(&"a.example") && !hosts.contains(&"denied.example"));
+    assert_eq!(decision.allowance.read, ["/data"]);
+    let said: Vec<_> = decision.reasons.iter().map(ToString::to_string).collect();
+    assert!(said.contains(
+        &"network: denied.example: granted, but your policy refuses it ([network] deny)".to_owned()
+    ));
+    assert!(said.iter().any(|one| one.starts_with("folders: /hidden/a: no tool gets it")));
 }

@@ -19,9 +19,13 @@ pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
         Why::Network(_) if is_denied => format!(
             "{asked} may not be reached: its manifest says that it needs no network, and no grant changes that"
         ),
-        Why::Hidden | Why::HiddenToWriting | Why::ReadOnly if is_denied => format!(
-            "{asked}: {why}; its manifest says that it does without, and no grant changes that"
-        ),
+        Why::Hidden | Why::HiddenToWriting | Why::HiddenPerhapsToWriting | Why::ReadOnly
+            if is_denied =>
+        {
+            format!(
+                "{asked}: {why}; its manifest says that it does without, and no grant changes that"
+            )
+        }
         Why::Network(_) if egress::Rule::parse(&one.asked).is_err() => {
             format!("{asked} may not be reached ({why}); it is no host that can be granted")
         }
@@ -30,22 +34,22 @@ pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
             "{asked} may not be reached ({why}); {allows} at ports 80 and 443, {asked}:PORT at another"
         ),
         Why::Network(_) => format!("{asked} may not be reached ({why}); {allows}"),
-        Why::Hidden | Why::HiddenToWriting => {
-            format!("{asked} is not inside its walls; if it is there, {allows}")
+        Why::Hidden => format!("{asked} is not inside its walls; if it is there, {allows}"),
+        Why::HiddenToWriting | Why::HiddenPerhapsToWriting => {
+            format!("{asked} is not inside its walls; if it is to be written, {allows}")
         }
         Why::ReadOnly => format!("{asked} may only be read; {allows}"),
     }
 }
 
-/// What may be done about a device that was granted and is not there.
-pub(super) fn absent_words(device: &str, tool: &Tool) -> String {
-    let taken_back = format!(
-        "haft ungrant {} --device {}",
-        shell::word(&tool.package.canonical_id()),
-        shell::word(device)
-    );
-    let device = line(device);
-    format!("`{device}` was granted and is not there; plug it in, or `{taken_back}` takes it back")
+/// What may be done about something that was granted and is not there.
+pub(super) fn absent_words(kind: &str, value: &str, tool: &Tool) -> String {
+    let (id, word) = (shell::word(&tool.package.canonical_id()), shell::word(value));
+    let value = line(value);
+    let cure = if kind == "device" { "plug it in" } else { "bring it back" };
+    format!(
+        "`{value}` was granted and is not there; {cure}, or `haft ungrant {id} --{kind} {word}` takes it back"
+    )
 }
 
 /// The command that grants something.

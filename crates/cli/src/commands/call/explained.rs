@@ -65,9 +65,12 @@ pub(crate) fn explain(
         let words = plan.unseen.iter().map(|one| blocked_words(one, tool));
         document["blocked"] = words.collect();
     }
-    let absent = plan.absent_devices();
+    let absent = plan.absent();
     if !absent.is_empty() {
-        document["absent"] = absent.into_iter().map(|one| absent_words(one, tool)).collect();
+        document["absent"] = absent
+            .into_iter()
+            .map(|(kind, value)| absent_words(kind.name(), value, tool))
+            .collect();
     }
     let package = tool.package.canonical_id();
     for one in document["missing"].as_array_mut().into_iter().flatten() {

@@ -147,7 +147,8 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         });
     }
     let absent = error.details.get("absent").and_then(Value::as_array).into_iter().flatten();
-    let absent = absent.filter_map(Value::as_str).map(|device| absent_words(device, tool));
+    let absent = absent.filter_map(Value::as_object).flatten();
+    let absent = absent.filter_map(|(kind, value)| Some(absent_words(kind, value.as_str()?, tool)));
     let blocked = blocked.iter().map(|one| blocked_words(one, tool));
     let own = own_folder_words(error, tool);
     let words = relative_words(error).into_iter().chain(own).chain(absent).chain(blocked);

@@ -183,6 +183,7 @@ pub(crate) async fn what_is_refused_stays_hidden_with_its_reason(mut world: Worl
     assert_eq!(decide(&world, &reviewer, "1.0.1", beta).await.status, 204);
     let stable = json!({"channel": "stable"});
     decide(&world, &publisher, "1.0.1", stable).await.refuses(403, "FORBIDDEN");
+    assert_eq!(decide(&world, &reviewer, "1.0.1", json!({"reason": "no"})).await.status, 204);
     world.set(|settings| settings.quarantine = Quarantine::Everybody).await;
     decide(&world, &publisher, "1.0.0", json!({"channel": "beta"})).await.refuses(403, "FORBIDDEN");
     world.send(Method::POST, "/v1/tools", &publisher, mcpkg("acme.pdf.read", "1.1.0", "")).await;
