@@ -79,6 +79,7 @@ async fn a_hook_that_throws_means_that_the_owner_is_asked() {
     );
     let asked = error(&host().await, &folder.tool("tool.json"), json!({})).await;
     assert!(matches!(asked.kind, Kind::NeedsApproval(_)), "{asked}");
+    assert_eq!(asked.details["message"], "Its requiresApproval failed: x");
 }
 
 #[tokio::test]

@@ -91,14 +91,15 @@ async function consider(input) {
   const answer = { requiresApproval: false, requiredSecrets: [], message: null };
   try {
     answer.requiresApproval = Boolean(await asked(tool.requiresApproval, input));
-  } catch {
+  } catch (error) {
     answer.requiresApproval = true;
+    answer.message = `Its requiresApproval failed: ${fail(error).error.message}`;
   }
   const secrets = await asked(tool.requiredSecrets, input);
   answer.requiredSecrets = Array.isArray(secrets) ? secrets.map(String) : [];
   try {
     const message = await tool.getApprovalMessage?.(input);
-    if (typeof message === "string") answer.message = message;
+    if (typeof message === "string") answer.message = [message, answer.message].filter(Boolean).join(" ");
   } catch {
     // The owner sees the input itself.
   }

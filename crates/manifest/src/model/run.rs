@@ -71,6 +71,19 @@ pub enum Entry {
     Undeclared,
 }
 
+impl Entry {
+    /// Whether it is started here, and not asked elsewhere.
+    pub fn is_process(&self) -> bool {
+        matches!(
+            self,
+            Entry::Argv { .. }
+                | Entry::PythonCallable { .. }
+                | Entry::NodeModule { .. }
+                | Entry::McpStdio { .. }
+        )
+    }
+}
+
 /// How an action is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are named as the dialects name them")]

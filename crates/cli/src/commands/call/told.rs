@@ -118,7 +118,9 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         _ => failure,
     };
     let executable = text("not_executable").map(shell::making_executable);
-    let longest = error.details.get("longest").map(|_| {
+    // Only what runs here reads a file of the owner's.
+    let runs_here = tool.package.implementations.iter().any(|one| one.entry.is_process());
+    let longest = error.details.get("longest").filter(|_| runs_here).map(|_| {
         format!("give it in a file, where the tool takes one; `haft grant {package} --read FILE` lets it be read")
     });
     let obstacle = text("obstacle").and_then(walls::obstacle_words).map(str::to_owned);
