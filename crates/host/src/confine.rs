@@ -202,7 +202,7 @@ pub(crate) fn is_private(host: &str) -> bool {
 }
 
 /// What the policy refuses, whatever is granted.
-pub(crate) fn denied(policy: &policy::Policy) -> Rules {
+pub fn denied(policy: &policy::Policy) -> Rules {
     let denied = policy.network.deny.iter().filter_map(|text| Rule::parse(text).ok());
     Rules::default().denying(denied.collect())
 }

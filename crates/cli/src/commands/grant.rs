@@ -259,7 +259,7 @@ fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Out
         printer.json(&json!(blocked.iter().map(entry).collect::<Vec<_>>()))?;
         return Ok(Exit::Done);
     }
-    let denied = denied(&policy);
+    let denied = host::denied(&policy);
     let all = granted(package, home, &runtime)?;
     let hosts: Rules = all
         .iter()
@@ -309,7 +309,7 @@ fn doubt(kind: GrantKind, value: &str, policy: &Policy) -> Option<String> {
         GrantKind::Env if std::env::var_os(value).is_none() => Some(format!(
             "`{shown}` is not set now; it is passed on as it is when the package is called"
         )),
-        GrantKind::Host if denied(policy).refuses(value) => {
+        GrantKind::Host if host::denied(policy).refuses(value) => {
             Some(format!("your policy refuses `{shown}`, and no grant helps"))
         }
         GrantKind::Read | GrantKind::Write => hiding(value, policy).map(|folder| {
@@ -320,12 +320,6 @@ fn doubt(kind: GrantKind, value: &str, policy: &Policy) -> Option<String> {
         }),
         _ => None,
     }
-}
-
-/// What the policy refuses whatever is granted.
-fn denied(policy: &Policy) -> Rules {
-    let denied = policy.network.deny.iter().filter_map(|text| Rule::parse(text).ok());
-    Rules::default().denying(denied.collect())
 }
 
 /// The folder by which the policy hides a path.
