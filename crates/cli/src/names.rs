@@ -1,10 +1,27 @@
 //! Names that the owner types: of packages, of their actions and of their secrets.
 
+use std::path::Path;
+
 use manifest::dialect::Dialect;
+use manifest::model::Package;
 use manifest::shape::{is_hidden, suggest};
 use vault::place::{MAX_ID, MAX_NAME};
 
+use crate::exit::Failure;
 use crate::printer::line;
+
+/// Refuses an id for what is at a path and has one of its own: only a tools.json can be given one.
+pub(crate) fn check_id(typed: Option<&str>, path: &Path, package: &Package) -> Result<(), Failure> {
+    match typed {
+        Some(_) if package.dialect != Dialect::Agentcli => {
+            let own = line(&package.id);
+            let message = format!("`{}` has an id of its own, `{own}`", path.display());
+            Err(Failure::invalid(message).hint("leave --id out"))
+        }
+        Some(id) if id.trim().is_empty() => Err(Failure::invalid("--id is empty")),
+        _ => Ok(()),
+    }
+}
 
 /// A package as grants, rules, secrets and records name it: its dialect, a colon and its id. Some dialects let an id
 /// be any text, so what can be seen may be in one.

@@ -7,7 +7,6 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use manifest::dialect::Dialect;
 use manifest::finding::Severity;
 use manifest::folder::FileReport;
 use manifest::json::{Places, Pointer};
@@ -24,6 +23,7 @@ use self::write::{Output, own_output, write_archive, write_bundle};
 use crate::container::{self, Described};
 use crate::draw::draw;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::names;
 use crate::printer::{Printer, line};
 
 #[derive(Args, Debug)]
@@ -92,7 +92,7 @@ pub(super) fn make(args: &PackArgs, printer: Printer) -> Result<Made, Failure> {
     let source = Source::find(args, printer)?;
     let described = source.described(args)?;
     let package = check(&described, args, printer)?;
-    check_id(args, &package)?;
+    names::check_id(args.id.as_deref(), &args.path, &package)?;
     let provenance = provenance(args, &source, printer)?;
     let with = provenance.as_deref().map(|content| With {
         contents: source.contents(),
@@ -136,19 +136,6 @@ pub(super) fn make(args: &PackArgs, printer: Printer) -> Result<Made, Failure> {
     };
     let left_out = source.left_out().to_owned();
     Ok(Made { package, written, left_out })
-}
-
-/// Only a tools.json can be given an id.
-fn check_id(args: &PackArgs, package: &Package) -> Result<(), Failure> {
-    match &args.id {
-        Some(_) if package.dialect != Dialect::Agentcli => {
-            let message =
-                format!("`{}` has an id of its own, `{}`", args.path.display(), package.id);
-            Err(Failure::invalid(message).hint("leave --id out"))
-        }
-        Some(id) if id.trim().is_empty() => Err(Failure::invalid("--id is empty")),
-        _ => Ok(()),
-    }
 }
 
 /// Shows what is wrong with the manifest and the files around it; the package when nothing is.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use manifest::dialect::Dialect;
-use manifest::model::Package;
 use package::digest::Digest;
 use registry::client::Remote;
 use registry::{Channel, ErrorCode, Outcome as Became, Published, State};
@@ -18,6 +17,7 @@ use crate::bar::Bar;
 use crate::container;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::names;
 use crate::owner;
 use crate::printer::{Printer, line};
 use crate::remote::{self, Known, Which};
@@ -59,7 +59,7 @@ pub(crate) fn run(
     let described = container::open(&args.path, printer)?.described(args.id.as_deref())?;
     // What is not valid the registry refuses, and says why.
     if let Some(package) = &described.package {
-        check_id(package, args.id.as_deref(), &args.path)?;
+        names::check_id(args.id.as_deref(), &args.path, package)?;
         if package.dialect == Dialect::Agentcli && args.id.is_none() {
             let message = "a tools.json has no id of its own, and a file does not say one either";
             return Err(Failure::invalid(message).hint("--id ID names it"));
@@ -68,18 +68,6 @@ pub(crate) fn run(
     let id = args.id.as_deref();
     let published = send(&remote, &args.path, (id, args.channel), None, json_wanted, printer)?;
     tell(&published, None, json_wanted, printer)
-}
-
-/// Refuses an id that would count for nothing: nobody publishes under another than the one that they typed.
-fn check_id(package: &Package, typed: Option<&str>, path: &Path) -> Result<(), Failure> {
-    match typed {
-        Some(_) if package.dialect != Dialect::Agentcli => {
-            let message =
-                format!("`{}` has an id of its own, `{}`", path.display(), line(&package.id));
-            Err(Failure::invalid(message).hint("leave --id out"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Publishes a file under an id, where it has none, in a channel; and how its tests went where they were run.
