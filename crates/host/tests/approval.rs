@@ -83,6 +83,27 @@ async fn a_hook_that_throws_means_that_the_owner_is_asked() {
 }
 
 #[tokio::test]
+async fn what_a_hook_says_has_to_be_what_was_asked() {
+    let host = host().await;
+    for said in ["'no'", "0", "{}"] {
+        let text = format!("{{ requiresApproval: () => ({said}), execute: () => 1 }}");
+        let asked = error(&host, &node_tool(&text).tool("tool.json"), json!({})).await;
+        assert!(matches!(asked.kind, Kind::NeedsApproval(_)), "{asked}");
+        let words = "Its requiresApproval failed: it said neither true nor false";
+        assert_eq!(asked.details["message"], words);
+    }
+    for said in ["'token'", "[1]", "{ token: true }"] {
+        let text = format!("{{ requiredSecrets: () => ({said}), execute: () => 1 }}");
+        let failed = error(&host, &node_tool(&text).tool("tool.json"), json!({})).await;
+        let words = "`requiredSecrets` of the tool is no list of names";
+        assert!(failed.message.contains(words), "{failed}");
+    }
+    let unsaid =
+        node_tool("{ requiresApproval: () => null, requiredSecrets: null, execute: () => 1 }");
+    assert_eq!(result(&host, &unsaid.tool("tool.json"), json!({})).await, json!(1));
+}
+
+#[tokio::test]
 async fn a_tool_cannot_talk_its_manifest_down() {
     let folder = node_tool("{ requiresApproval: false, async execute() { return 1; } }");
     let mut tool = folder.tool("tool.json");

@@ -222,6 +222,29 @@ async fn node_tools_load_as_es_modules_and_as_commonjs() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_no_javascript_is_told_with_its_line() {
+    let host = host().await;
+    let asks = "import { x } from './parts/x.mjs';\nexport const tool = { execute: () => x };\n";
+    for (main, text, part, at) in [
+        (
+            "dist/index.mjs",
+            "export const tool = {\n  execute() { return ( }\n};\n",
+            "",
+            "index.mjs:2",
+        ),
+        ("dist/index.cjs", "exports.tool = {\n\n execute() { return ( }\n};\n", "", "index.cjs:3"),
+        ("dist/index.mjs", asks, "// one\nexport const x = ;\n", "parts/x.mjs:2"),
+    ] {
+        let folder = node_module(main, text);
+        std::fs::create_dir(folder.path().join("dist/parts")).unwrap();
+        std::fs::write(folder.path().join("dist/parts/x.mjs"), part).unwrap();
+        let failed = error(&host, &folder.tool("tool.json"), json!({})).await;
+        assert!(failed.message.contains("SyntaxError: Unexpected token"), "{failed}");
+        assert_eq!(failed.details["at"], at, "{failed}");
+    }
+}
+
+#[tokio::test]
 async fn node_tools_fail_in_their_own_words() {
     let host = host().await;
     let folder = node_tool(

@@ -1,7 +1,9 @@
 // Waits for requests to one Node tool. A line of JSON each way; what the tool prints is no answer.
+import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { Socket } from "node:net";
-import { pathToFileURL } from "node:url";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 // Requests and answers go where neither the tool nor what it starts can put a word in: what these read is
 // empty, and what they print is no answer. A file that is opened takes the lowest number that is free.
@@ -53,6 +55,24 @@ function place(error) {
   return null;
 }
 
+// Where a file of the tool is no JavaScript. Node tells that only to who has the file checked, which runs nothing of
+// it; the files that it names are looked at in turn.
+function misspelt(error) {
+  const most = 20;
+  const files = error instanceof SyntaxError && !place(error) ? [load.main] : [];
+  for (const file of files) {
+    const ways = { encoding: "utf8", stdio: ["ignore", "ignore", "pipe"], timeout: 5000 };
+    const [first] = String(spawnSync(process.execPath, ["--check", file], ways).stderr).split("\n");
+    const found = /^(\/.*):(\d+)$/.exec(first.startsWith("file://") ? fileURLToPath(first) : first);
+    if (found) return place({ stack: found[0] });
+    for (const [, name] of fs.readFileSync(file, "utf8").matchAll(/["'](\.{1,2}\/[^"'\n]+)["']/g)) {
+      const next = resolve(dirname(file), name);
+      if (files.length < most && !files.includes(next) && /\.[cm]?js$/.test(next) && fs.existsSync(next)) files.push(next);
+    }
+  }
+  return null;
+}
+
 // What is behind an error that says little itself, as those of `fetch` do.
 function behind(error) {
   try {
@@ -90,13 +110,18 @@ const asked = async (value, input) => (typeof value === "function" ? value.call(
 async function consider(input) {
   const answer = { requiresApproval: false, requiredSecrets: [], message: null };
   try {
-    answer.requiresApproval = Boolean(await asked(tool.requiresApproval, input));
+    const wanted = await asked(tool.requiresApproval, input);
+    answer.requiresApproval = Boolean(wanted ?? false);
+    if (typeof (wanted ?? false) !== "boolean") throw new TypeError("it said neither true nor false");
   } catch (error) {
     answer.requiresApproval = true;
     answer.message = `Its requiresApproval failed: ${fail(error).error.message}`;
   }
-  const secrets = await asked(tool.requiredSecrets, input);
-  answer.requiredSecrets = Array.isArray(secrets) ? secrets.map(String) : [];
+  const secrets = (await asked(tool.requiredSecrets, input)) ?? [];
+  if (!Array.isArray(secrets) || secrets.some((name) => typeof name !== "string")) {
+    throw new TypeError("`requiredSecrets` of the tool is no list of names");
+  }
+  answer.requiredSecrets = secrets;
   try {
     const message = await tool.getApprovalMessage?.(input);
     if (typeof message === "string") answer.message = [message, answer.message].filter(Boolean).join(" ");
@@ -130,7 +155,9 @@ for await (const line of lines(new Socket({ fd: asks, readable: true, writable: 
     try {
       say(await begin(line));
     } catch (error) {
-      say(JSON.stringify(fail(error)));
+      const failed = fail(error);
+      failed.error.at ??= misspelt(error);
+      say(JSON.stringify(failed));
       process.exitCode = 1;
       break;
     }

@@ -252,7 +252,7 @@ impl Running {
             _ => Err(match failure(&ready) {
                 Some(failure) => {
                     let message = format!("it cannot be loaded: {}", failure.message);
-                    self.heard.told_with(CallError::new(failure.kind, message))
+                    self.heard.told_with(CallError { message, ..failure })
                 }
                 None => self.garbled("it did not say that it is ready"),
             }),
