@@ -8,7 +8,10 @@ use manifest::shape::{is_hidden, suggest};
 use vault::place::{MAX_ID, MAX_NAME};
 
 use crate::exit::Failure;
+use crate::home::Home;
+use crate::owner;
 use crate::printer::line;
+use crate::seen::Seen;
 
 /// Refuses an id for what is at a path and has one of its own: only a tools.json can be given one.
 pub(crate) fn check_id(typed: Option<&str>, path: &Path, package: &Package) -> Result<(), Failure> {
@@ -23,15 +26,49 @@ pub(crate) fn check_id(typed: Option<&str>, path: &Path, package: &Package) -> R
     }
 }
 
+/// A package as the owner typed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Typed {
+    text: String,
+    /// Whether its dialect was left out.
+    is_bare: bool,
+}
+
+impl Typed {
+    /// A name that is whole as it stands.
+    pub(crate) fn whole_as(text: &str) -> Self {
+        Self { text: text.to_owned(), is_bare: false }
+    }
+
+    /// The name it has in grants, rules, secrets and records. Which dialect is meant is not guessed: what the home has
+    /// seen is only told.
+    pub(crate) fn whole(&self, home: &Home) -> Result<String, Failure> {
+        if !self.is_bare {
+            return Ok(self.text.clone());
+        }
+        let id = line(&self.text);
+        let failure = Failure::invalid(format!("`{id}` is no package: its dialect is missing"));
+        let seen = Seen::at(home, &owner::runtime()?)?;
+        let mut meant = seen.meant(&self.text).map(line).peekable();
+        Err(if meant.peek().is_some() {
+            meant.fold(failure, |failure, one| failure.hint(format!("did you mean `{one}`?")))
+        } else {
+            let words = format!("write it in front, such as `{}:{id}`", Dialect::Mcpkg.name());
+            failure.hint(words).hint("`haft call … --explain` shows the whole name")
+        })
+    }
+}
+
 /// A package as grants, rules, secrets and records name it: its dialect, a colon and its id. Some dialects let an id
-/// be any text, so what can be seen may be in one.
-pub(crate) fn package(text: &str) -> Result<String, String> {
+/// be any text, so what can be seen may be in one. Without its dialect it may still be known.
+pub(crate) fn package(text: &str) -> Result<Typed, String> {
     let known = Dialect::ALL.map(Dialect::name);
     let Some((dialect, id)) = text.split_once(':') else {
-        return Err(format!(
-            "write the dialect and the id, such as mcpkg:{}; `haft call … --explain` shows it",
-            if text.is_empty() { "acme.weather".to_owned() } else { line(text) }
-        ));
+        return match text {
+            "" => Err("write the dialect and the id, such as mcpkg:acme.weather".to_owned()),
+            _ if is_plain(text, MAX_ID) => Ok(Typed { text: text.to_owned(), is_bare: true }),
+            _ => Err(format!("the id of a package {}", rule(MAX_ID))),
+        };
     };
     if Dialect::named(dialect).is_none() {
         let near = suggest(dialect, known);
@@ -44,7 +81,7 @@ pub(crate) fn package(text: &str) -> Result<String, String> {
         ));
     }
     if is_plain(id, MAX_ID - dialect.len() - 1) {
-        return Ok(text.to_owned());
+        return Ok(Typed::whole_as(text));
     }
     Err(format!("the id of a package {}", rule(MAX_ID - dialect.len() - 1)))
 }
@@ -86,11 +123,10 @@ mod tests {
     #[test]
     fn a_package_is_named_by_dialect_and_id() {
         for id in ["mcpkg:acme.weather", "capability:tool:a", "agentcli:My Tools", "jumith:a=b"] {
-            assert_eq!(package(id).as_deref(), Ok(id));
+            assert_eq!(package(id), Ok(Typed::whole_as(id)));
         }
         for (id, words) in [
             ("", "write the dialect and the id, such as mcpkg:acme.weather"),
-            ("acme.weather", "such as mcpkg:acme.weather"),
             ("mcpkgs:x", "`mcpkgs` is no dialect; write one of"),
             ("mcpkgs:x", "did you mean `mcpkg`?"),
             ("mcpkg:", "has 1 to 506 characters"),
@@ -104,6 +140,7 @@ mod tests {
             assert!(told.contains(words), "{id:?}: {told}");
         }
         assert!(package(&format!("mcpkg:{}", "x".repeat(506))).is_ok());
+        assert!(package("acme.weather").unwrap().is_bare);
     }
 
     #[test]

@@ -222,8 +222,9 @@ fn header_name(name: &str) -> Result<HeaderName, CallError> {
 
 fn header_value(name: &str, text: &str, is_secret: bool) -> Result<HeaderValue, CallError> {
     let mut value = HeaderValue::from_str(text).map_err(|_| {
-        let message =
-            format!("the value for the header `{name}` holds a character that no header has");
+        let message = format!(
+            "the value for the header `{name}` holds a character that no header is sent with"
+        );
         CallError::new(Kind::BadInput, message)
     })?;
     value.set_sensitive(is_secret);

@@ -185,16 +185,19 @@ fn render(value: &Value) -> String {
 }
 
 fn check(value: &str, of: &Reference<'_>, sink: Sink) -> Result<(), CallError> {
-    let (is_bad, place): (fn(char) -> bool, _) = match sink {
-        Sink::Argument => (|c| c == '\0', "argument"),
-        Sink::Path => (char::is_control, "path of a URL"),
-        Sink::Header => (|c| c != '\t' && !matches!(c, ' '..='~'), "header"),
+    let (is_bad, limit): (fn(char) -> bool, _) = match sink {
+        Sink::Argument => (|c| c == '\0', "no argument can have"),
+        Sink::Path => (char::is_control, "no path of a URL can have"),
+        Sink::Header => (
+            |c| c != '\t' && !matches!(c, ' '..='~'),
+            "no header is sent with: only letters, digits and signs of ASCII are",
+        ),
     };
     if !value.contains(is_bad) {
         return Ok(());
     }
     let holds = |whose: &str| {
-        let message = format!("{whose} holds a character that no {place} can have");
+        let message = format!("{whose} holds a character that {limit}");
         CallError::new(Kind::BadInput, message)
     };
     Err(match of {

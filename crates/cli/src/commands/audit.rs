@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::names;
+use crate::names::{self, Typed};
 use crate::owner;
 use crate::printer::{Printer, line};
 use crate::seen::Seen;
@@ -61,7 +61,7 @@ pub(crate) struct AuditArgs {
     follow: bool,
     /// Only calls of this package, with its dialect: mcpkg:acme.weather
     #[arg(long, value_name = "PACKAGE", value_parser = names::package)]
-    package: Option<String>,
+    package: Option<Typed>,
     /// Only calls that went so, by what was decided or how they ended
     #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(OUTCOMES))]
     outcome: Option<String>,
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
         return check(&folder, json_wanted, printer);
     }
     let filter = Filter {
-        package: args.package.clone(),
+        package: args.package.as_ref().map(|package| package.whole(home)).transpose()?,
         outcome: args.outcome.clone(),
         ..Filter::default()
     };

@@ -16,7 +16,7 @@ use crate::declared::Declared;
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::names;
+use crate::names::{self, Typed};
 use crate::owner;
 use crate::policy_doubts::expanded;
 use crate::printer::{Printer, line};
@@ -30,7 +30,7 @@ use crate::shell;
 pub(crate) struct GrantArgs {
     /// The package, with its dialect: mcpkg:acme.weather
     #[arg(value_name = "PACKAGE", value_parser = names::package)]
-    package: String,
+    package: Typed,
     #[command(flatten)]
     what: What,
     /// Show what it reached for in vain, with the commands that would allow it; grants nothing
@@ -42,7 +42,7 @@ pub(crate) struct GrantArgs {
 pub(crate) struct UngrantArgs {
     /// The package, with its dialect: mcpkg:acme.weather
     #[arg(value_name = "PACKAGE", value_parser = names::package)]
-    package: String,
+    package: Typed,
     #[command(flatten)]
     what: What,
     /// Take back everything it has; where it is called from stays known
@@ -169,11 +169,12 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
+    let package = args.package.whole(home)?;
     if args.learn {
-        return learn(&args.package, home, json_wanted, printer);
+        return learn(&package, home, json_wanted, printer);
     }
     if args.what.is_nothing() {
-        return show(&args.package, home, json_wanted, printer);
+        return show(&package, home, json_wanted, printer);
     }
     let policy = owner::policy(home)?;
     let things = args.what.things(&policy, home)?;
@@ -182,12 +183,12 @@ pub(crate) fn run(
     let records = owner::records(home, &runtime)?;
     let mut done = Done::default();
     // What is granted something is seen from then on.
-    done.doubt(Seen::of(&records.state, &runtime)?.doubt(&args.package));
-    let declared = Declared::of(&args.package, &records.state, &runtime);
+    done.doubt(Seen::of(&records.state, &runtime)?.doubt(&package));
+    let declared = Declared::of(&package, &records.state, &runtime);
     let mut granted = Vec::new();
     for (kind, value) in &things {
         let grant = Grant {
-            package: args.package.clone(),
+            package: package.clone(),
             kind: *kind,
             value: value.clone(),
             by: "terminal".to_owned(),
@@ -197,12 +198,12 @@ pub(crate) fn run(
             .block_on(records.state.grant(&grant))
             .map_err(|error| owner::of_state(&error))?;
         let words = if is_new { "Granted" } else { "Already granted" };
-        done.note(format!("{words} {} --{} {}", args.package, kind.name(), line(value)));
+        done.note(format!("{words} {package} --{} {}", kind.name(), line(value)));
         done.doubt(doubt(*kind, value, &policy));
         done.doubt(declared.doubt_grant(*kind, value));
         granted.push(json!({ "kind": kind.name(), "value": value, "new": is_new }));
     }
-    done.tell(json!({ "package": args.package, "granted": granted }), json_wanted, printer)
+    done.tell(json!({ "package": package, "granted": granted }), json_wanted, printer)
 }
 
 /// Something granted, for programs.
@@ -337,8 +338,9 @@ pub(crate) fn ungrant(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
+    let package = args.package.whole(home)?;
     let runtime = owner::runtime()?;
-    let granted = granted(&args.package, home, &runtime)?;
+    let granted = granted(&package, home, &runtime)?;
     let things: Vec<(GrantKind, String)> = if args.all {
         // Where it is called from is nothing it has, and guards what else is kept for it.
         let had = granted.into_iter().filter(|one| one.kind != GrantKind::From);
@@ -379,8 +381,8 @@ pub(crate) fn ungrant(
     }
     let mut done = Done::default();
     if things.is_empty() {
-        done.note(format!("nothing was granted to {}", args.package));
-        done.doubt(Seen::at(home, &runtime)?.doubt(&args.package));
+        done.note(format!("nothing was granted to {package}"));
+        done.doubt(Seen::at(home, &runtime)?.doubt(&package));
     }
     let records = owner::records_there(home, &runtime)?;
     for (kind, value) in &things {
@@ -388,22 +390,23 @@ pub(crate) fn ungrant(
             let Some(records) = &records else { return Ok(false) };
             // Where it was called last is as good as granted while nothing else is.
             if *kind == GrantKind::From && !args.all {
-                records.state.forget_place(&args.package, value).await?;
+                records.state.forget_place(&package, value).await?;
             }
-            records.state.revoke(&args.package, *kind, value).await
+            records.state.revoke(&package, *kind, value).await
         };
         let revoked = runtime.block_on(taking).map_err(|error| owner::of_state(&error))?;
-        let name = format!("{} --{} {}", args.package, kind.name(), line(value));
+        let name = format!("{package} --{} {}", kind.name(), line(value));
         if !revoked {
             let failure = Failure::new(Exit::NotFound, format!("`{name}` is not granted"));
-            return Err(match Seen::at(home, &runtime)?.doubt(&args.package) {
+            return Err(match Seen::at(home, &runtime)?.doubt(&package) {
                 Some(doubt) => failure.hint(doubt),
-                None => failure
-                    .hint(format!("`haft grant {}` shows what is", shell::word(&args.package))),
+                None => {
+                    failure.hint(format!("`haft grant {}` shows what is", shell::word(&package)))
+                }
             });
         }
         done.note(format!("Took back {name}"));
     }
     let taken: Vec<_> = things.iter().map(|(kind, value)| entry(*kind, value)).collect();
-    done.tell(json!({ "package": args.package, "taken_back": taken }), json_wanted, printer)
+    done.tell(json!({ "package": package, "taken_back": taken }), json_wanted, printer)
 }

@@ -27,8 +27,9 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
+use crate::names::{self, Typed};
 use crate::printer::{Printer, line};
-use crate::{names, owner, tools, walls};
+use crate::{owner, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
@@ -77,7 +78,7 @@ pub(crate) struct LoginArgs {
 pub(crate) struct LogoutArgs {
     /// The package, with its dialect: install-manifest:acme-files
     #[arg(value_name = "PACKAGE", value_parser = names::package, required_unless_present = "from")]
-    package: Option<String>,
+    package: Option<Typed>,
     /// Sign out of what is at this path instead
     #[arg(long, value_name = "PATH", conflicts_with = "package")]
     from: Option<PathBuf>,
@@ -133,7 +134,7 @@ pub(crate) fn run(
 
 pub(crate) fn logout(args: &LogoutArgs, home: &Home, ask: Ask, printer: Printer) -> Outcome {
     let package = match (&args.package, &args.from) {
-        (Some(package), _) => package.clone(),
+        (Some(package), _) => package.whole(home)?,
         (None, Some(path)) => {
             let found = tools::at(path, Loading { dialect: None, id: None }, home, printer)?;
             choose(&found.tools, None)?.package.canonical_id()

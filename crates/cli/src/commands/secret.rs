@@ -16,9 +16,10 @@ use crate::declared::Declared;
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::names::{self, Typed};
 use crate::printer::{Printer, line};
 use crate::seen::Seen;
-use crate::{names, output, owner, shell, time};
+use crate::{output, owner, shell, time};
 
 #[derive(Args, Debug)]
 #[command(
@@ -54,21 +55,33 @@ enum What {
 struct Named {
     /// The package, with its dialect: mcpkg:acme.weather
     #[arg(value_name = "PACKAGE", value_parser = holder)]
-    package: String,
+    package: Typed,
     /// The name of the secret, as the package calls it
     #[arg(value_name = "NAME")]
     name: String,
 }
 
 /// A package, or we ourselves.
-fn holder(text: &str) -> Result<String, String> {
+fn holder(text: &str) -> Result<Typed, String> {
     match text {
-        TOKEN_OWNER => Ok(text.to_owned()),
+        TOKEN_OWNER => Ok(Typed::whole_as(text)),
         _ => names::package(text),
     }
 }
 
 impl Named {
+    fn meant(&self, home: &Home) -> Result<Meant<'_>, Failure> {
+        Ok(Meant { package: self.package.whole(home)?, name: &self.name })
+    }
+}
+
+/// A secret by its names.
+struct Meant<'n> {
+    package: String,
+    name: &'n str,
+}
+
+impl Meant<'_> {
     fn place(&self) -> Result<Place, Failure> {
         if self.name == host::login::NAME {
             let message =
@@ -81,7 +94,7 @@ impl Named {
         } else {
             Owner::Package(self.package.clone())
         };
-        Place::new(owner, &self.name).or_else(|error| {
+        Place::new(owner, self.name).or_else(|error| {
             self.check_name()?;
             Err(Failure::of(Exit::Invalid, &error))
         })
@@ -89,7 +102,7 @@ impl Named {
 
     /// Refuses a name that no secret should have.
     fn check_name(&self) -> Result<(), Failure> {
-        names::check_secret(&self.name).map_err(|rule| {
+        names::check_secret(self.name).map_err(|rule| {
             Failure::invalid(rule)
                 .hint("the value is no argument: it is asked for, or read from standard input")
         })
@@ -117,16 +130,17 @@ pub(crate) fn run(
     let mut done = Done::default();
     let document = match &args.what {
         What::Set(named) => {
+            let named = &named.meant(home)?;
             named.check_name()?;
             let place = named.place()?;
             owner::check_presence(home, ask)?;
             if *place.owner() == Owner::Shared {
                 printer.note(&format!(
                     "`{}` has a dot, so it is shared: every Jumith tool whose manifest names it is given it",
-                    line(&named.name)
+                    line(named.name)
                 ));
             }
-            let value = value(&named.name, ask)?;
+            let value = value(named.name, ask)?;
             warn_of_missing(&vault, printer)?;
             output::make_private_folder(home.path())?;
             vault.set(&place, &value).map_err(failed)?;
@@ -140,6 +154,7 @@ pub(crate) fn run(
             return show(&listed, json_wanted, printer);
         }
         What::Rm(named) => {
+            let named = &named.meant(home)?;
             let place = named.place()?;
             owner::check_presence(home, ask)?;
             let kept = find(&place)?;
@@ -215,7 +230,7 @@ fn show(listed: &[Listed], json_wanted: bool, printer: Printer) -> Outcome {
 }
 
 /// The kept secret that may have been meant: of the same package, else of one with a name like it.
-fn near(named: &Named, listed: &[Listed]) -> Option<String> {
+fn near(named: &Meant<'_>, listed: &[Listed]) -> Option<String> {
     let of = |package: &str| {
         let own = listed
             .iter()
@@ -226,14 +241,14 @@ fn near(named: &Named, listed: &[Listed]) -> Option<String> {
         let words = format!("haft secret rm {} {}", shell::word(package), shell::word(name));
         format!("did you mean `{words}`?")
     };
-    if let Some(name) = suggest(&named.name, of(&named.package)) {
+    if let Some(name) = suggest(named.name, of(&named.package)) {
         return Some(did_you_mean(&named.package, name));
     }
     let packages = listed.iter().filter_map(|one| match one.place.owner() {
-        Owner::Package(id) if of(id).contains(&&*named.name) => Some(id.as_str()),
+        Owner::Package(id) if of(id).contains(&named.name) => Some(id.as_str()),
         Owner::Package(_) | Owner::Shared => None,
     });
-    suggest(&named.package, packages).map(|package| did_you_mean(package, &named.name))
+    suggest(&named.package, packages).map(|package| did_you_mean(package, named.name))
 }
 
 /// A secret without its value, for programs.
@@ -246,7 +261,7 @@ fn entry(one: &Listed) -> Value {
 }
 
 /// What may not be meant by the names of a secret, or by its value.
-fn doubts(named: &Named, value: &Secret, home: &Home) -> Result<Vec<String>, Failure> {
+fn doubts(named: &Meant<'_>, value: &Secret, home: &Home) -> Result<Vec<String>, Failure> {
     let runtime = owner::runtime()?;
     let (seen, declared) = match owner::records_there(home, &runtime)? {
         Some(records) => (
@@ -258,9 +273,9 @@ fn doubts(named: &Named, value: &Secret, home: &Home) -> Result<Vec<String>, Fai
     let doubts = [
         // What we keep for ourselves is of no package.
         seen.doubt(&named.package).filter(|_| named.package != TOKEN_OWNER),
-        declared.doubt_secret(&named.name),
-        declared.doubt_value(&named.name, value),
-        declared.doubt_length(&named.name, value),
+        declared.doubt_secret(named.name),
+        declared.doubt_value(named.name, value),
+        declared.doubt_length(named.name, value),
     ];
     Ok(doubts.into_iter().flatten().chain(doubt_characters(value.expose())).collect())
 }
@@ -272,8 +287,10 @@ fn doubt_characters(value: &str) -> Vec<String> {
     let inner = kept.contains(is_steering).then_some(
         "the value holds line ends or other control characters: no header can have them, and no program a NUL",
     );
+    let beyond = (!value.is_ascii())
+        .then_some("the value holds characters beyond ASCII, which no header is sent with");
     let last = (kept != value).then_some("the value ends in white space, which is kept with it");
-    inner.into_iter().chain(last).map(str::to_owned).collect()
+    inner.into_iter().chain(beyond).chain(last).map(str::to_owned).collect()
 }
 
 /// Says that secrets may be lost: what is kept now begins anew.

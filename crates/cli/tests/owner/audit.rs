@@ -138,7 +138,7 @@ fn what_is_asked_of_the_log_must_make_sense() {
         (["audit", "--limit", "many"], "write a whole number from 1 on"),
         (["audit", "--outcome", "bogus"], "[possible values: ok, allowed, denied, needs_approval"),
         (["audit", "--outcome", "timeout"], "a similar value exists: 'timed_out'"),
-        (["audit", "--package", "demo.tool"], "write the dialect and the id"),
+        (["audit", "--package", "demo.tool"], "its dialect is missing"),
     ] {
         let ran = desk.run(&arguments, None);
         assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stderr);

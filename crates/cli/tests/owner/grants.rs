@@ -46,7 +46,7 @@ fn what_was_blocked_is_told_with_the_command_that_allows_it() {
 fn grants_are_checked_before_they_are_kept() {
     let desk = Desk::new();
     for (arguments, code, words) in [
-        (vec!["grant", "demo.tool", "--env", "X"], 2, "write the dialect and the id"),
+        (vec!["grant", "demo.tool", "--env", "X"], 2, "its dialect is missing"),
         (vec!["grant", PACKAGE, "--host", "https://x.example/"], 2, "it has a scheme or a path"),
         (vec!["grant", PACKAGE, "--read", "/no/such/place"], 3, "failed to find"),
         (vec!["grant", PACKAGE, "--write", "/"], 2, "cannot be granted"),
@@ -141,7 +141,8 @@ fn what_was_done_is_told_with_what_it_means() {
         (vec!["approve", "always", PACKAGE, "send", r#"={"a":1}"#], 0, r#"exactly {"a":1}"#),
         (vec!["audit"], 0, "there are no records"),
         (vec!["audit", "--package", PACKAGE], 0, "no record fits"),
-        (vec!["audit", "--package", "x"], 2, "write the dialect and the id, such as mcpkg:x"),
+        (vec!["audit", "--package", "x"], 2, "its dialect is missing"),
+        (vec!["audit", "--package", ""], 2, "write the dialect and the id, such as mcpkg:acme"),
     ] {
         let ran = desk.run(&arguments, None);
         assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);

@@ -179,8 +179,8 @@ fn what_was_typed_wrong_is_one_document_too() {
     let desk = Desk::new();
     for (arguments, message, hint) in [
         (
-            &["grant", "demo.tool"][..],
-            "invalid value 'demo.tool' for '<PACKAGE>': write the dialect",
+            &["grant", "x:demo.tool"][..],
+            "invalid value 'x:demo.tool' for '<PACKAGE>': `x` is no dialect",
             "",
         ),
         (

@@ -70,8 +70,18 @@ impl Host {
         let asked = self.asked(tool, call, prepared, decision, &variables);
         let given = secrets::without_unset(&tool.package, &variables);
         // What a manifest calls optional, a request may not be made without.
-        let plan = plan::sketch(&plan::Asked { variables: &given, ..asked.clone() })
-            .or_else(|_| plan::sketch(&asked))?;
+        let planned = plan::sketch(&plan::Asked { variables: &given, ..asked.clone() })
+            .or_else(|_| plan::sketch(&asked));
+        let (plan, no_secrets) = match planned {
+            Ok(plan) => (plan, no_secrets),
+            // What cannot be made with these values, and could be with others, is for the values to answer for.
+            Err(error) => {
+                let others = secrets::stand_ins(&tool.package);
+                let other = plan::Asked { variables: &others, ..asked.clone() };
+                let Ok(plan) = plan::sketch(&other) else { return Err(error) };
+                (plan, Some(error))
+            }
+        };
         let missing = if no_secrets.is_none() { missing(&asked) } else { Vec::new() };
         Ok(Sketch { plan, missing, no_secrets })
     }

@@ -177,7 +177,10 @@ impl Peer {
             CallError::new(Kind::BadOutput, message)
         })?;
         let mut value = HeaderValue::from_str(&text).map_err(|_| {
-            CallError::new(Kind::BadInput, "the secret holds what no header can hold")
+            CallError::new(
+                Kind::BadInput,
+                "the secret holds a character that no header is sent with",
+            )
         })?;
         value.set_sensitive(true);
         headers.insert(name, value);
