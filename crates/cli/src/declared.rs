@@ -8,7 +8,8 @@ use ledger::State;
 use ledger::state::grants::GrantKind;
 use manifest::model::{Entry, Input, InputSource, Package};
 use manifest::shape::suggest;
-use policy::{denies, may_have_device};
+use policy::{Pattern, denies, may_have_device};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 use vault::{Redactor, Reference, Secret};
 
@@ -107,6 +108,43 @@ impl Declared {
         let near = missing(name, package.actions.iter().map(|action| action.name.as_str()))?;
         Some(format!("{} has no action `{}`{near}", told(package), line(name)))
     }
+
+    /// What to say of a pattern that no call of an action fits, because there are no such arguments.
+    pub(crate) fn doubt_pattern(&self, action: &str, pattern: &Pattern) -> Option<String> {
+        let action = self.0.as_ref()?.actions.iter().find(|one| one.name == action)?;
+        let schema = action.input.as_ref()?.value();
+        let properties = schema["properties"].as_object()?;
+        let takes_others = schema.get("patternProperties").is_some()
+            || schema.get("additionalProperties").is_some_and(|others| *others != false);
+        let wanted = pattern.wanted().as_object()?;
+        let wrong = wanted.iter().find_map(|(name, wanted)| match properties.get(name) {
+            None if takes_others => None,
+            None => missing(name, properties.keys().map(String::as_str))
+                .map(|near| format!("takes no `{}`{near}", line(name))),
+            Some(property) => other_type(&property["type"], wanted)
+                .map(|taken| format!("takes {taken} as `{}`", line(name))),
+        })?;
+        Some(format!("no call fits this: `{}` {wrong}", line(&action.name)))
+    }
+}
+
+/// The types that a schema allows, in words, where a value is of none of them.
+fn other_type(allowed: &Value, value: &Value) -> Option<String> {
+    let allowed: Vec<&str> = match allowed {
+        Value::String(one) => vec![one],
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        _ => return None,
+    };
+    let own: &[&str] = match value {
+        Value::Null => &["null"],
+        Value::Bool(_) => &["boolean"],
+        Value::Number(_) => &["number", "integer"],
+        Value::String(_) => &["string"],
+        Value::Array(_) => &["array"],
+        Value::Object(_) => &["object"],
+    };
+    let is_allowed = allowed.iter().any(|one| own.contains(one));
+    (!is_allowed).then(|| line(&allowed.join(" or ")))
 }
 
 /// Whether a package may say when it is called that it needs secrets which its manifest does not name.

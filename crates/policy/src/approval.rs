@@ -32,6 +32,8 @@ impl Surface {
 /// What the owner has to say yes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
+    /// The action.
+    pub action: String,
     /// Why it is asked.
     pub why: Why,
     /// The digest of the arguments that the answer is for.
@@ -52,6 +54,8 @@ pub enum Why {
     Destructive,
     /// The policy demands it.
     Policy,
+    /// The policy demands it the first time.
+    PolicyFirst,
     /// The action does not say what it changes, and this surface has not called it before.
     FirstCall,
 }
@@ -63,6 +67,7 @@ impl Why {
             Self::Declared => "the package asks for it",
             Self::Destructive => "the action is destructive",
             Self::Policy => "your policy asks for it",
+            Self::PolicyFirst => "your policy asks for it the first time",
             Self::FirstCall => {
                 "the action does not say what it changes and is called here for the first time"
             }

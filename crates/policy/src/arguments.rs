@@ -134,6 +134,14 @@ impl Pattern {
         }))
     }
 
+    /// The arguments it names, and what they must be like.
+    pub fn wanted(&self) -> &Value {
+        match &self.0 {
+            Form::Open(pattern) => pattern,
+            Form::Exact(wanted) => &wanted.value,
+        }
+    }
+
     /// Whether these arguments are meant.
     pub fn fits(&self, arguments: &Arguments) -> bool {
         match &self.0 {

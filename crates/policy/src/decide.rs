@@ -133,6 +133,7 @@ fn approve(
         return Verdict::Allowed;
     }
     Verdict::Ask(Question {
+        action: asked.action.name.clone(),
         why,
         digest: asked.arguments.digest().to_owned(),
         expires_seconds: policy.approval.expires_seconds,
@@ -160,7 +161,7 @@ fn rule_for(
         if wants_asking && rule < Rule::Ask {
             say(reasons, "approval", "the package wants the owner asked, but your policy names it");
         }
-        return (rule, Why::Policy);
+        return (rule, by_policy(rule));
     }
     let by_effects = match asked.action.side_effects {
         Some(effects) => {
@@ -169,7 +170,7 @@ fn rule_for(
             say(reasons, "approval", says);
             let why = match effects {
                 SideEffects::Destructive => Why::Destructive,
-                _ => Why::Policy,
+                _ => by_policy(rule),
             };
             (rule, why)
         }
@@ -191,6 +192,11 @@ fn rule_for(
         return (Rule::Ask, Why::Declared);
     }
     by_effects
+}
+
+/// Why the owner is asked where their own rule says so.
+fn by_policy(rule: Rule) -> Why {
+    if rule == Rule::First { Why::PolicyFirst } else { Why::Policy }
 }
 
 /// What the call would have.

@@ -13,7 +13,7 @@ use crate::declared::Declared;
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::names;
+use crate::names::{self, Typed};
 use crate::owner;
 use crate::printer::{Printer, indented, line};
 use crate::seen::Seen;
@@ -33,7 +33,7 @@ enum What {
     Always {
         /// The package, with its dialect: mcpkg:acme.mail
         #[arg(value_name = "PACKAGE", value_parser = names::package)]
-        package: String,
+        package: Typed,
         /// The action
         #[arg(value_name = "ACTION", value_parser = names::action)]
         action: String,
@@ -101,6 +101,7 @@ pub(crate) fn run(
     let mut done = Done::default();
     let document = match &args.what {
         What::Always { package, action, pattern } => {
+            let package = &package.whole(home)?;
             owner::check_presence(home, ask)?;
             let records = owner::records(home, &runtime)?;
             let rule = Rule {
@@ -118,7 +119,9 @@ pub(crate) fn run(
                 fitting(pattern)
             ));
             done.doubt(Seen::of(&records.state, &runtime)?.doubt(package));
-            done.doubt(Declared::of(package, &records.state, &runtime).doubt_action(action));
+            let declared = Declared::of(package, &records.state, &runtime);
+            done.doubt(declared.doubt_action(action));
+            done.doubt(declared.doubt_pattern(action, pattern));
             json!({ "remembered": rule_value(&remembered) })
         }
         What::Waiting => {
@@ -217,12 +220,13 @@ async fn allow(
     Ok(document)
 }
 
-/// Remembers a rule.
+/// Remembers a rule, which may be one that is remembered already.
 async fn remember(records: &Records, rule: Rule) -> Result<Remembered, Failure> {
     let created = now();
     let id = records.state.remember(&rule, created).await;
     let id = id.map_err(|error| owner::of_state(&error))?;
-    Ok(Remembered { id, rule, created })
+    let known = rules(records).await?.into_iter().find(|one| one.id == id);
+    Ok(known.unwrap_or(Remembered { id, rule, created }))
 }
 
 /// All that is remembered.

@@ -34,6 +34,26 @@ fn a_rule_spares_the_question_it_is_about() {
 }
 
 #[test]
+fn what_is_asked_the_first_time_is_told_with_what_answers_for_good() {
+    let desk = Desk::new();
+    let manifest = desk.capability("cat", &closed(), &json!([]));
+    desk.write("home/policy.toml", "[package.\"demo.tool\"]\napproval = \"first\"\n");
+    let call = ["call", "--from", &manifest, "demo.tool", "{}"];
+    let asked = desk.run(&call, None);
+    assert_eq!(asked.code, 4, "{}", asked.stderr);
+    let always = format!("haft approve always {PACKAGE} demo.tool");
+    let error = format!(
+        "error: the owner has to be asked, because your policy asks for it the first time\n\
+         hint: --approve approves this one call; `{always}` every one\n"
+    );
+    assert_eq!(asked.stderr, error);
+    assert_eq!(desk.run(&[&call[..], &["--approve"]].concat(), None).code, 0);
+    assert_eq!(desk.run(&call, None).code, 4, "it was for one call");
+    desk.done(&always.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(desk.run(&call, None).code, 0);
+}
+
+#[test]
 fn the_owner_answers_at_the_terminal_for_once_or_for_good() {
     let desk = Desk::new();
     let manifest = desk.capability("cat", &closed(), &json!([]));
@@ -156,7 +176,7 @@ fn a_rule_for_a_package_that_nobody_has_is_kept_and_told_of() {
         assert!(told.contains(words) && told.contains(&near), "{told}");
     }
     let rules = desk.done(&["approve", "rules"]).stdout;
-    assert_eq!(rules.lines().count(), 5, "{rules}");
+    assert_eq!(rules.lines().count(), 3, "{rules}");
     for action in ["", "a\u{1b}b"] {
         assert_eq!(desk.run(&["approve", "always", PACKAGE, action], None).code, 2);
     }

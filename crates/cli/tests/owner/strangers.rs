@@ -100,6 +100,56 @@ fn a_name_that_the_package_does_not_have_is_kept_and_told_of() {
 }
 
 #[test]
+fn a_name_without_its_dialect_is_told_with_the_packages_that_have_it() {
+    let desk = Desk::new();
+    let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
+    let verbs: [&[&str]; 7] = [
+        &["grant", "demo.tool", "--env", "X"],
+        &["grant", "--learn", "demo.tool"],
+        &["ungrant", "demo.tool", "--all"],
+        &["approve", "always", "demo.tool", "demo.tool"],
+        &["secret", "rm", "demo.tool", "X"],
+        &["audit", "--package", "demo.tool"],
+        &["logout", "demo.tool"],
+    ];
+    let told = |hints: &str| {
+        for verb in verbs {
+            let ran = desk.run(verb, None);
+            let error =
+                format!("error: `demo.tool` is no package: its dialect is missing\n{hints}");
+            assert_eq!((ran.code, ran.stderr), (2, error), "{verb:?}");
+        }
+    };
+    told(
+        "hint: write it in front, such as `mcpkg:demo.tool`\nhint: `haft call … --explain` shows the whole name\n",
+    );
+    assert_eq!(desk.call(&manifest).code, 0);
+    told(&format!("hint: did you mean `{PACKAGE}`?\n"));
+    assert_eq!(desk.done(&["grant", PACKAGE]).stdout, "");
+}
+
+#[test]
+fn a_rule_that_no_call_fits_is_told_and_one_said_twice_is_one() {
+    let desk = Desk::new();
+    let (id, from) = ("install-manifest:word-count", "examples/install-manifest/word-count");
+    desk.done(&["call", "--from", from, "count", "{\"text\":\"a\"}"]);
+    let always = |pattern: &str| desk.done(&["approve", "always", id, "count", pattern]).stderr;
+    for (pattern, words) in [
+        (r#"{"txt":"*"}"#, "takes no `txt`; did you mean `text`?"),
+        (r#"={"text":"a","more":1}"#, "takes no `more`"),
+        (r#"{"text":3}"#, "takes string as `text`"),
+    ] {
+        let (told, words) = (always(pattern), format!("no call fits this: `count` {words}\n"));
+        assert!(told.contains(&words), "{pattern}: {told}");
+    }
+    for pattern in ["{}", r#"{"text":"*"}"#, r#"={"text":"a"}"#] {
+        let told = [always(pattern), always(pattern)];
+        assert!(!told[0].contains("warning") && told[0] == told[1], "{told:?}");
+    }
+    assert_eq!(desk.done(&["approve", "rules"]).stdout.lines().count(), 6);
+}
+
+#[test]
 fn what_a_package_says_is_known_from_its_first_call_on_and_binds_nothing() {
     let desk = Desk::new();
     let (id, from) = ("install-manifest:word-count", "examples/install-manifest/word-count");

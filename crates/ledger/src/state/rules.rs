@@ -46,7 +46,8 @@ pub struct Remembered {
 }
 
 impl State {
-    /// Remembers an approval; gives its number.
+    /// Remembers an approval; gives its number. What is remembered already is not remembered twice, but for what is
+    /// used up by one call.
     pub async fn remember(&self, rule: &Rule, now: Time) -> Result<i64, StateError> {
         let (lasts, session) = match &rule.lasts {
             Lasts::Once => ("once", ""),
@@ -54,9 +55,14 @@ impl State {
             Lasts::Always => ("always", ""),
             Lasts::First(surface) => ("first", surface.as_str()),
         };
-        sqlx::query_scalar(
+        let failed = |error| self.failed("remember an approval", error);
+        let mut connection = self.connection().await;
+        // One statement, so that two who say the same at once make one rule.
+        let new: Option<i64> = sqlx::query_scalar(
             "INSERT INTO rules (package, action, arguments, lasts, session, author, created) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+             SELECT $1, $2, $3, $4, $5, $6, $7 WHERE $4 = 'once' OR NOT EXISTS (SELECT 1 FROM rules \
+             WHERE package = $1 AND action = $2 AND arguments = $3 AND lasts = $4 AND session = $5) \
+             RETURNING id",
         )
         .bind(&rule.package)
         .bind(&rule.action)
@@ -65,9 +71,24 @@ impl State {
         .bind(session)
         .bind(&rule.by)
         .bind(now.unix_millis())
-        .fetch_one(&mut *self.connection().await)
+        .fetch_optional(&mut *connection)
         .await
-        .map_err(|error| self.failed("remember an approval", error))
+        .map_err(failed)?;
+        if let Some(id) = new {
+            return Ok(id);
+        }
+        sqlx::query_scalar(
+            "SELECT min(id) FROM rules WHERE package = $1 AND action = $2 AND arguments = $3 \
+             AND lasts = $4 AND session = $5",
+        )
+        .bind(&rule.package)
+        .bind(&rule.action)
+        .bind(&rule.arguments)
+        .bind(lasts)
+        .bind(session)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)
     }
 
     /// What is remembered, of one package or of all.

@@ -109,6 +109,10 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                 (None, None) => failure,
             },
         },
+        Kind::NeedsApproval(question) if question.is_first => failure.hint(format!(
+            "--approve approves this one call; `haft approve always {package} {}` every one",
+            shell::word(&question.action)
+        )),
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(
             "`[trust] allow` in policy.toml says who is trusted enough; `[package.{}] allow = true` lets this one",
