@@ -3,6 +3,7 @@
 //! No label holds text from outside: routes are written as the router has them, methods and statuses are those of
 //! HTTP. So however strange the requests are, what is kept of them stays small.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -27,14 +28,14 @@ const TIMES: [f64; 14] =
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answered {
-    route: String,
+    route: Cow<'static, str>,
     method: &'static str,
     status: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {
-    route: String,
+    route: Cow<'static, str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -181,7 +182,13 @@ impl Metrics {
     }
 
     /// A request has its answer; `route` is as the router has it.
-    pub(crate) fn answered(&self, route: String, method: &str, status: u16, took: Duration) {
+    pub(crate) fn answered(
+        &self,
+        route: Cow<'static, str>,
+        method: &str,
+        status: u16,
+        took: Duration,
+    ) {
         self.underway.dec();
         let method = known_method(method).unwrap_or("other");
         let labels = Answered { route, method, status: status.into() };

@@ -216,8 +216,7 @@ impl Registry {
     ) -> Result<Arc<Known>, FindError> {
         // Taken first: what is looked up after it may be newer, never older.
         let turn = self.catalog.turn();
-        let named = version.map_or_else(|| channel.name().to_owned(), |name| format!("={name}"));
-        let key = format!("{named}\0{asked}");
+        let key = key_of(asked, version, channel);
         if let Some(known) = self.kept.version(turn, &key) {
             return Ok(known);
         }
@@ -234,6 +233,16 @@ impl Registry {
         let known = Arc::new(found);
         self.kept.keep_version(turn, &key, Arc::clone(&known));
         Ok(known)
+    }
+
+    /// The same, where it was found before and nothing has changed since.
+    pub(crate) fn shown_before(
+        &self,
+        asked: &str,
+        version: Option<&str>,
+        channel: Channel,
+    ) -> Option<Arc<Known>> {
+        self.kept.version(self.catalog.turn(), &key_of(asked, version, channel))
     }
 
     /// A package file, whole and checked, where it is small enough to be held.
@@ -324,4 +333,12 @@ pub async fn make_token(
     };
     store.keep_token(&secret, &token).await.map_err(MakeTokenError::Store)?;
     Ok((secret, token))
+}
+
+/// What a version is kept by in memory: what was asked for, and whether a version was named.
+fn key_of(asked: &str, version: Option<&str>, channel: Channel) -> String {
+    match version {
+        Some(version) => format!("={version}\0{asked}"),
+        None => format!("{}\0{asked}", channel.name()),
+    }
 }

@@ -1,19 +1,23 @@
 //! The door before every route: who asks, whether they may, and how often.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::Request;
-use axum::http::{HeaderValue, Method, Version, header};
-use axum::middleware::Next;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Uri, Version, header};
 use axum::response::Response;
+use futures_util::FutureExt;
 
 use super::address::{self, Peer};
 use super::caller::{self, Caller, Showing};
+use super::receive::{Answering, Inside, at_once};
 use super::refused::Refused;
 use super::{pages, problem};
 use crate::rate::Who;
 use crate::service::Registry;
 use crate::settings::Reading;
+use crate::store::tokens::Token;
 use crate::token::Scope;
 
 /// Where an identity is exchanged for a token.
@@ -40,72 +44,126 @@ const SCOPED: [&str; 11] = [
 ];
 
 /// Lets in whoever may come in, and marks what is answered to them alone.
-pub(super) async fn keep(registry: &Registry, mut request: Request, next: Next) -> Response {
+pub(super) fn keep(
+    registry: &Arc<Registry>,
+    mut request: Request,
+    inside: &mut (impl Inside + Clone),
+) -> Answering {
     let asked = request.uri().path();
     if OPEN.contains(&asked) || asked.starts_with(ASSETS) {
-        return next.run(request).await;
+        return Box::pin(inside.answer(request));
     }
-    let is_private =
-        registry.settings.reading == Reading::Tokens || caller::shows_token(request.headers());
-    let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
-    let version = request.version();
-    let asks_for_password =
-        registry.settings.reading == Reading::Tokens && pages::is_browser(&request);
-    let mut response = match let_in(registry, &mut request).await {
-        Ok(()) => next.run(request).await,
-        Err(refused) if refused.is_unauthorized() && asks_for_password => {
-            let password = HeaderValue::from_static(PASSWORD);
-            let refused = refused.header(header::WWW_AUTHENTICATE, password);
-            problem::refuse_at(request.uri().path(), refused)
-        }
-        Err(refused) => problem::refuse_at(request.uri().path(), refused),
-    };
-    if is_private {
-        mark_private(&mut response);
+    let marks = Marks::of(registry, &request);
+    if let Err(refused) = check_host(&request) {
+        return marks.answer(Err(refused), request, inside);
     }
-    // Where a body ends is a matter on which a proxy before us may have another opinion, so nothing follows it.
-    if is_chunked && version == Version::HTTP_11 {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    if !must_show(registry, request.uri()) && !caller::shows_token(request.headers()) {
+        let admitted = let_in(registry, &mut request, None);
+        return marks.answer(admitted, request, inside);
     }
-    response
+    let (registry, mut inside) = (Arc::clone(registry), inside.clone());
+    let from = from(&registry, &request).map(Who::at);
+    // Its body can be looked at by one thread at a time, so it is left aside for as long as others are waited for.
+    let (parts, body) = request.into_parts();
+    Box::pin(async move {
+        let token = token(&registry, &parts, from).await;
+        let mut request = Request::from_parts(parts, body);
+        let admitted = token.and_then(|token| let_in(&registry, &mut request, Some(token)));
+        marks.answer(admitted, request, &mut inside).await
+    })
 }
 
-async fn let_in(registry: &Registry, request: &mut Request) -> Result<(), Refused> {
-    check_host(request)?;
-    let from = from(registry, request).map(Who::at);
-    let now = Instant::now();
-    let is_exchange = request.uri().path() == EXCHANGE;
-    let is_reading = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-    let must_show = registry.settings.reading == Reading::Tokens && !is_exchange;
-    let showing = if must_show && is_reading { Showing::BearerOrPassword } else { Showing::Bearer };
-    let shows_token = caller::shows_token(request.headers());
-    let token = if must_show || shows_token {
-        let is_guess = request.headers().contains_key(header::AUTHORIZATION);
-        // Each look-up costs the database a question. Whoever has guessed too often pays for them as for reads.
-        if let Some(who) = from.as_ref().filter(|_| is_guess)
-            && registry.rates.failures.check(who, now).is_err()
-        {
-            registry.rates.reads.take(who, now).map_err(Refused::too_often)?;
+/// What is said in the head of an answer because of how it was asked for.
+struct Marks {
+    is_private: bool,
+    is_last: bool,
+    asks_for_password: bool,
+}
+
+impl Marks {
+    fn of(registry: &Registry, request: &Request) -> Self {
+        let is_private = registry.settings.reading == Reading::Tokens;
+        let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
+        Self {
+            is_private: is_private || caller::shows_token(request.headers()),
+            // Where a body ends is a matter on which a proxy before us may have another opinion, so nothing follows it.
+            is_last: is_chunked && request.version() == Version::HTTP_11,
+            asks_for_password: is_private && pages::is_browser(request),
         }
-        match caller::token(registry, request.headers(), showing).await {
-            Ok(token) => Some(token),
-            Err(refused) => {
-                // Whoever shows a token that is good is let in, though others have guessed at the same address.
-                let is_counted = refused.is_unauthorized() && is_guess;
-                if let Some(who) = from.as_ref().filter(|_| is_counted) {
-                    registry.rates.failures.take(who, now).map_err(Refused::too_often)?;
-                }
-                return Err(refused);
+    }
+
+    /// What is answered to whoever was let in, or was not.
+    fn answer(
+        self,
+        admitted: Result<(), Refused>,
+        request: Request,
+        inside: &mut impl Inside,
+    ) -> Answering {
+        match admitted {
+            Ok(()) => {
+                let answered = inside.answer(request);
+                Box::pin(answered.map(move |response| self.put(response)))
             }
+            Err(refused) if refused.is_unauthorized() && self.asks_for_password => {
+                let password = HeaderValue::from_static(PASSWORD);
+                let refused = refused.header(header::WWW_AUTHENTICATE, password);
+                at_once(self.put(problem::refuse_at(request.uri().path(), refused)))
+            }
+            Err(refused) => at_once(self.put(problem::refuse_at(request.uri().path(), refused))),
         }
-    } else {
-        None
-    };
+    }
+
+    fn put(&self, mut response: Response) -> Response {
+        if self.is_private {
+            mark_private(&mut response);
+        }
+        if self.is_last {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// Whether nothing is answered without a token.
+fn must_show(registry: &Registry, asked: &Uri) -> bool {
+    registry.settings.reading == Reading::Tokens && asked.path() != EXCHANGE
+}
+
+fn is_reading(method: &Method) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
+}
+
+/// The token that somebody shows.
+async fn token(registry: &Registry, request: &Parts, from: Option<Who>) -> Result<Token, Refused> {
+    let now = Instant::now();
+    let may_be_password = must_show(registry, &request.uri) && is_reading(&request.method);
+    let showing = if may_be_password { Showing::BearerOrPassword } else { Showing::Bearer };
+    let is_guess = request.headers.contains_key(header::AUTHORIZATION);
+    // Each look-up costs the database a question. Whoever has guessed too often pays for them as for reads.
+    if let Some(who) = from.as_ref().filter(|_| is_guess)
+        && registry.rates.failures.check(who, now).is_err()
+    {
+        registry.rates.reads.take(who, now).map_err(Refused::too_often)?;
+    }
+    let token = caller::token(registry, &request.headers, showing).await;
+    // Whoever shows a token that is good is let in, though others have guessed at the same address.
+    if let (Err(refused), Some(who)) = (&token, from)
+        && refused.is_unauthorized()
+        && is_guess
+    {
+        registry.rates.failures.take(&who, now).map_err(Refused::too_often)?;
+    }
+    token
+}
+
+/// Lets in whoever shows this token, or none where none is needed.
+fn let_in(registry: &Registry, request: &mut Request, token: Option<Token>) -> Result<(), Refused> {
     // Whoever is on this machine is not counted.
-    if let Some(address) = from {
-        let who = token.as_ref().map_or(address, |token| Who::Token(token.id.clone()));
-        let limiter = if is_reading { &registry.rates.reads } else { &registry.rates.changes };
-        limiter.take(&who, now).map_err(Refused::too_often)?;
+    if let Some(address) = from(registry, request) {
+        let who = token.as_ref().map_or_else(|| Who::at(address), |one| Who::Token(one.id.clone()));
+        let rates = &registry.rates;
+        let limiter = if is_reading(request.method()) { &rates.reads } else { &rates.changes };
+        limiter.take(&who, Instant::now()).map_err(Refused::too_often)?;
     }
     check_scope(registry, token.as_ref().map(|token| &token.scope), request.uri().path())?;
     request.extensions_mut().insert(Caller(token));

@@ -14,6 +14,7 @@
 //! | `change` | publish, yank |
 //! | `review` | what waits for a reviewer, and who owns a tool |
 //! | `admin` | tokens, publishers, identities |
+//! | `receive` | what every request goes through |
 //! | `door` | who is let in, and how often |
 //! | `caller`, `address` | who asks, and from where |
 //! | `pages` | the same for people |
@@ -38,6 +39,7 @@ mod pages;
 mod problem;
 mod progress;
 mod range;
+mod receive;
 mod refused;
 mod review;
 mod router;

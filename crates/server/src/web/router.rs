@@ -1,22 +1,22 @@
 //! Every route.
 
-use std::panic::AssertUnwindSafe;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use futures_util::{FutureExt, TryFutureExt};
+use futures_util::FutureExt;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 
+use super::receive::{Receiving, Sharing};
 use super::refused::Refused;
 use super::{
     admin, answer, caller, change, door, find, listings, openapi, pages, review, servers, tool,
-    watch,
 };
 use crate::ready::Unready;
 use crate::service::Registry;
@@ -28,6 +28,9 @@ const WORTH: u16 = 256;
 /// The API of a registry.
 pub fn router(registry: Arc<Registry>) -> Router {
     let worth = SizeAbove::new(WORTH).and(NotForContentType::new(answer::PACKAGE));
+    let known = Arc::clone(&registry);
+    let tools =
+        tower::service_fn(move |request| tool::route(&known, request).map(Ok::<_, Infallible>));
     Router::new()
         // For everybody.
         .route("/v1/tools/search", get(find::search))
@@ -45,7 +48,7 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v0/servers/{*rest}", any(servers::one))
         .route("/v0/{*rest}", any(servers::unknown).post(servers::not_here))
         // One tool and what is beneath it: ids may have slashes, so the path is taken apart from its end.
-        .route("/v1/tools/{*rest}", any(tool::route))
+        .route_service("/v1/tools/{*rest}", tools)
         // For reviewers and administrators.
         .route("/v1/reviews", get(review::waiting))
         .route("/v1/tokens", get(admin::tokens).post(admin::make_token))
@@ -62,22 +65,15 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/openapi.json", get(openapi::document))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        // Bodies are bounded where they are read, each by what it is.
-        .layer(DefaultBodyLimit::disable())
-        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth))
-        .layer(middleware::from_fn_with_state(Arc::clone(&registry), receive))
+        // Whatever is added above is behind the door. All are one layer to the router, which has each request find its
+        // way through its layers by a copy of them.
+        .layer((
+            Receiving(Arc::clone(&registry)),
+            CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth),
+            // Bodies are bounded where they are read, each by what it is.
+            DefaultBodyLimit::disable(),
+        ))
         .with_state(registry)
-}
-
-/// What every request goes through, from the outside to the inside. It is one layer, because each costs as much as a
-/// small answer. Nothing is answered but what the door lets through: whatever is added above is behind it.
-async fn receive(State(registry): State<Arc<Registry>>, request: Request, next: Next) -> Response {
-    let guarded = |request| {
-        let answered = share(request, |request| door::keep(&registry, request, next));
-        let answered = AssertUnwindSafe(answered).catch_unwind();
-        answered.unwrap_or_else(|_| Refused::internal("the registry failed").into_response())
-    };
-    watch::watch(&registry, request, |request| pages::for_browsers(request, guarded)).await
 }
 
 /// What the operator's own programs ask, at an address of its own: nobody needs a token there.
@@ -89,7 +85,13 @@ pub fn watching(registry: Arc<Registry>) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn(async |request: Request, next: Next| {
-            share(request, |request| next.run(request)).await
+            let sharing = Sharing::of(&request);
+            let mut response = match sharing.told() {
+                Some(response) => response,
+                None => next.run(request).await,
+            };
+            sharing.mark(&mut response);
+            response
         }))
         .with_state(registry)
 }
@@ -142,38 +144,4 @@ async fn ready(State(registry): State<Arc<Registry>>) -> Result<Response, Refuse
     })?;
     let ready = serde_json::json!({"status": "ready", "damaged": registry.catalog.damaged()});
     Ok(answer::json(StatusCode::OK, ready.to_string()))
-}
-
-/// Lets pages of other sites read, and nothing else; keeps browsers from guessing what an answer is.
-async fn share<F: Future<Output = Response>>(
-    request: Request,
-    answer: impl FnOnce(Request) -> F,
-) -> Response {
-    let method = request.method().clone();
-    let is_shared = |path: &str| {
-        ["/v1/", "/v0/", "/v0.1/", "/.well-known/"].iter().any(|at| path.starts_with(at))
-    };
-    let is_asking = method == Method::OPTIONS && is_shared(request.uri().path());
-    let allowed = is_asking.then(|| openapi::methods(&watch::route(&request)));
-    let mut response =
-        if is_asking { StatusCode::NO_CONTENT.into_response() } else { answer(request).await };
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if is_asking || [Method::GET, Method::HEAD].contains(&method) {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        let exposed = "ETag, Link, Repr-Digest, Content-Range, Accept-Ranges, Haft-Yanked, \
-                       Haft-Yanked-For, X-Request-Id";
-        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
-    }
-    if is_asking {
-        let methods = HeaderValue::from_static("GET, HEAD, OPTIONS");
-        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-        if let Some(Ok(allowed)) = allowed.map(HeaderValue::try_from) {
-            headers.insert(header::ALLOW, allowed);
-        }
-        let asked = HeaderValue::from_static("Authorization, Range, If-None-Match");
-        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked);
-        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
-    }
-    response
 }

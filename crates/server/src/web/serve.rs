@@ -116,13 +116,15 @@ pub async fn serve_with(
         let progress = Progress::default();
         let seen = progress.clone();
         let service = tower::service_fn(move |mut request: Request<hyper::body::Incoming>| {
-            let app = app.clone();
+            let mut app = app.clone();
             spoken.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(Peer(address));
             // Of the older protocol `Guarded` sees enough.
             let asked = (request.version() == Version::HTTP_2).then(|| seen.begins());
+            // A router is always ready.
+            let answering = tower::Service::call(&mut app, request.map(Body::new));
             async move {
-                let Ok(answer) = tower::ServiceExt::oneshot(app, request.map(Body::new)).await;
+                let Ok(answer) = answering.await;
                 Ok::<_, Infallible>(match asked {
                     Some(asked) => answer.map(|body| asked.answered(body)),
                     None => answer,

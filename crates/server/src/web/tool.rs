@@ -1,11 +1,12 @@
 //! One tool: describe, versions, bundle, download.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +23,7 @@ use super::asked::{Asked, Part};
 use super::caller;
 use super::change;
 use super::range;
+use super::receive::{Answering, at_once};
 use super::refused::Refused;
 use super::review;
 use super::text::Parameters;
@@ -34,18 +36,62 @@ use crate::store::versions::{FindError, Known, Which};
 use crate::traces::{Place, part};
 
 /// Everything beneath `/v1/tools/` that is about one tool.
-pub(super) async fn route(
-    State(registry): State<Arc<Registry>>,
-    request: Request,
-) -> Result<Response, Refused> {
+pub(super) fn route(registry: &Arc<Registry>, request: Request) -> Answering {
+    if let Some(response) = at_hand(registry, &request) {
+        return at_once(response);
+    }
+    let registry = Arc::clone(registry);
+    Box::pin(async move { looked_up(&registry, request).await.into_response() })
+}
+
+/// What everybody is answered, where all of it is in memory: then nothing is waited for.
+fn at_hand(registry: &Registry, request: &Request) -> Option<Response> {
+    let (method, headers) = (request.method(), request.headers());
+    if !is_reading(method) || caller::shown(request).is_some() {
+        return None;
+    }
+    let asked = Asked::read(request.uri().path()).ok()?;
+    let version = match &asked.part {
+        Part::Highest => None,
+        Part::Version(version) | Part::Package(version) => Some(version.as_str()),
+        _ => return None,
+    };
+    let view = caller::view(registry, None, &Parameters::read(request.uri().query()).ok()?).ok()?;
+    let known = registry.shown_before(&asked.tool, named(version), view.channel)?;
+    if !matches!(asked.part, Part::Package(_)) {
+        return Some(describe(headers, &known));
+    }
+    let file = registry.kept.file(digest_of(&known).ok()?)?;
+    let download = Download::of(headers, keep(version.unwrap_or(LATEST), &known), &known);
+    Some(match download {
+        Ok(download) if method == Method::HEAD => download.answer(headers, Body::empty()),
+        Ok(download) => match download.part_of(&file) {
+            Ok(body) => download.answer(headers, body),
+            Err(refused) => refused.into_response(),
+        },
+        Err(refused) => refused.into_response(),
+    })
+}
+
+fn is_reading(method: &Method) -> bool {
+    [Method::GET, Method::HEAD].contains(method)
+}
+
+/// The version that is named, where it is not only said that the highest is meant.
+fn named(version: Option<&str>) -> Option<&str> {
+    version.filter(|version| *version != LATEST)
+}
+
+/// The same with all that has to be looked up.
+async fn looked_up(registry: &Arc<Registry>, request: Request) -> Result<Response, Refused> {
     let asked = Asked::read(request.uri().path())?;
     let method = request.method().clone();
     let tool = asked.tool.as_str();
     match &asked.part {
-        Part::Yank(version) => return change::yank(&registry, tool, version, request).await,
-        Part::Review(version) => return review::review(&registry, tool, version, request).await,
-        Part::Owners => return review::owners(&registry, tool, None, request).await,
-        Part::Owner(owner) => return review::owners(&registry, tool, Some(owner), request).await,
+        Part::Yank(version) => return change::yank(registry, tool, version, request).await,
+        Part::Review(version) => return review::review(registry, tool, version, request).await,
+        Part::Owners => return review::owners(registry, tool, None, request).await,
+        Part::Owner(owner) => return review::owners(registry, tool, Some(owner), request).await,
         Part::Highest
         | Part::Versions
         | Part::Version(_)
@@ -53,32 +99,31 @@ pub(super) async fn route(
         | Part::Package(_)
         | Part::Manifest(_) => {}
     }
-    if ![Method::GET, Method::HEAD].contains(&method) {
+    if !is_reading(&method) {
         let allowed = HeaderValue::from_static("GET,HEAD");
         return Err(Refused::wrong_method(&method).header(header::ALLOW, allowed));
     }
     let headers = request.headers();
     let token = caller::shown(&request);
-    let view = caller::view(&registry, token, &Parameters::read(request.uri().query())?)?;
+    let view = caller::view(registry, token, &Parameters::read(request.uri().query())?)?;
     let version = match &asked.part {
-        Part::Versions => return versions(&registry, &asked, headers, token, &view).await,
+        Part::Versions => return versions(registry, &asked, headers, token, &view).await,
         Part::Version(version)
         | Part::Bundle(version)
         | Part::Package(version)
         | Part::Manifest(version) => Some(version.as_str()),
         _ => None,
     };
-    let named = version.filter(|version| *version != LATEST);
     let known = match token {
-        None => registry.shown(&asked.tool, named, view.channel).await,
-        Some(token) => shown_to(&registry, &asked, named, token, &view).await,
+        None => registry.shown(&asked.tool, named(version), view.channel).await,
+        Some(token) => shown_to(registry, &asked, named(version), token, &view).await,
     };
     let known = known.map_err(|error| not_found(error, &asked))?;
     let keep = keep(version.unwrap_or(LATEST), &known);
     match &asked.part {
-        Part::Bundle(_) => bundle(&registry, headers, keep, &known).await,
-        Part::Package(_) => download(&registry, headers, keep, &known, &method).await,
-        Part::Manifest(_) => manifest(&registry, headers, keep, &known).await,
+        Part::Bundle(_) => bundle(registry, headers, keep, &known).await,
+        Part::Package(_) => download(registry, headers, keep, &known, &method).await,
+        Part::Manifest(_) => manifest(registry, headers, keep, &known).await,
         _ => Ok(describe(headers, &known)),
     }
 }
@@ -125,6 +170,8 @@ async fn versions(
 
 /// The word for the highest version.
 const LATEST: &str = "latest";
+/// Says by which digest a file is known.
+const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 /// How long somebody waits for a turn.
 const TURN: Duration = Duration::from_secs(30);
 /// How much of a bundle is sent at once.
@@ -286,69 +333,95 @@ async fn download(
     known: &Known,
     method: &Method,
 ) -> Result<Response, Refused> {
-    let digest = digest_of(known)?;
-    let tag = format!("\"{digest}\"");
-    if let Some(response) = unchanged(headers, &tag, keep, known) {
-        return Ok(response);
-    }
-    let (part, status) = match range::read(headers, known.size, &tag) {
-        range::Asked::Whole => (0..known.size, StatusCode::OK),
-        range::Asked::Part(part) => (part, StatusCode::PARTIAL_CONTENT),
-        range::Asked::Beyond => {
-            let has = HeaderValue::from_str(&format!("bytes */{}", known.size));
-            let refused = Refused::new(
-                StatusCode::RANGE_NOT_SATISFIABLE,
-                ErrorCode::InvalidRequest,
-                format!("the package has {} bytes", known.size),
-            );
-            return Err(match has {
-                Ok(has) => refused.header(header::CONTENT_RANGE, has),
-                Err(_) => refused,
-            });
-        }
-    };
-    let body = if method == Method::HEAD {
+    let download = Download::of(headers, keep, known)?;
+    let body = if method == Method::HEAD || download.is_known {
         Body::empty()
-    } else if let Some(bytes) = registry.small_file(digest, known.size).await? {
-        if bytes.len() as u64 != known.size {
-            return Err(BlobError::Damaged(digest).into());
-        }
-        // It is small, so its places are too.
-        let at = |place: u64| usize::try_from(place).unwrap_or(bytes.len());
-        Body::from(bytes.slice(at(part.start)..at(part.end)))
+    } else if let Some(file) = registry.small_file(download.digest, known.size).await? {
+        download.part_of(&file)?
     } else {
-        Body::from_stream(registry.blobs.stream(digest, part.clone()).await?)
+        Body::from_stream(registry.blobs.stream(download.digest, download.part.clone()).await?)
     };
-    let mut response = answer::kept(headers, &tag, keep, || (status, body).into_response());
-    answer::mark_yanked(&mut response, known.yanked.as_ref());
-    let file = format!("{}-{}.mcpkg", known.id.trim_start_matches("tool:"), known.version);
-    let file: String = file
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' })
-        .collect();
-    let fields = [
-        (header::CONTENT_TYPE, answer::PACKAGE.to_owned()),
-        (header::ACCEPT_RANGES, "bytes".to_owned()),
-        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{file}\"")),
-        (
-            header::HeaderName::from_static("repr-digest"),
-            format!("sha-256=:{}:", STANDARD.encode(digest.bytes())),
-        ),
-    ];
-    let into = response.headers_mut();
-    for (name, value) in fields {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            into.insert(name, value);
-        }
+    Ok(download.answer(headers, body))
+}
+
+/// A package file that is asked for, or a part of it.
+struct Download<'k> {
+    known: &'k Known,
+    keep: Keep,
+    digest: Digest,
+    tag: String,
+    /// Whether whoever asks has it already.
+    is_known: bool,
+    part: Range<u64>,
+    status: StatusCode,
+}
+
+impl<'k> Download<'k> {
+    fn of(headers: &HeaderMap, keep: Keep, known: &'k Known) -> Result<Self, Refused> {
+        let (digest, tag) = (digest_of(known)?, format!("\"{}\"", known.digest));
+        let is_known = answer::has(headers, &tag);
+        let asked =
+            if is_known { range::Asked::Whole } else { range::read(headers, known.size, &tag) };
+        let (part, status) = match asked {
+            range::Asked::Whole => (0..known.size, StatusCode::OK),
+            range::Asked::Part(part) => (part, StatusCode::PARTIAL_CONTENT),
+            range::Asked::Beyond => {
+                let refused = Refused::new(
+                    StatusCode::RANGE_NOT_SATISFIABLE,
+                    ErrorCode::InvalidRequest,
+                    format!("the package has {} bytes", known.size),
+                );
+                let has = HeaderValue::try_from(format!("bytes */{}", known.size));
+                return Err(match has {
+                    Ok(has) => refused.header(header::CONTENT_RANGE, has),
+                    Err(_) => refused,
+                });
+            }
+        };
+        Ok(Self { known, keep, digest, tag, is_known, part, status })
     }
-    if status == StatusCode::PARTIAL_CONTENT {
-        let range = format!("bytes {}-{}/{}", part.start, part.end - 1, known.size);
-        if let Ok(range) = HeaderValue::from_str(&range) {
-            into.insert(header::CONTENT_RANGE, range);
+
+    /// What is asked for of a file that is in memory: it is small, so its places are too.
+    fn part_of(&self, file: &Bytes) -> Result<Body, Refused> {
+        if file.len() as u64 != self.known.size {
+            return Err(BlobError::Damaged(self.digest).into());
         }
+        let at = |place: u64| usize::try_from(place).unwrap_or(file.len());
+        Ok(Body::from(file.slice(at(self.part.start)..at(self.part.end))))
     }
-    into.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
-    Ok(response)
+
+    fn answer(self, headers: &HeaderMap, body: Body) -> Response {
+        let Self { known, keep, digest, tag, is_known, part, status } = self;
+        let mut response =
+            answer::kept(headers, &tag, keep, move || (status, body).into_response());
+        answer::mark_yanked(&mut response, known.yanked.as_ref());
+        if is_known {
+            return response;
+        }
+        let into = response.headers_mut();
+        into.insert(header::CONTENT_TYPE, HeaderValue::from_static(answer::PACKAGE));
+        into.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        into.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '_' };
+        let id = known.id.trim_start_matches("tool:").chars().map(plain);
+        let version = known.version.chars().map(plain);
+        let name: String = id.chain(['-']).chain(version).collect();
+        let file = format!("attachment; filename=\"{name}.mcpkg\"");
+        let is_part = status == StatusCode::PARTIAL_CONTENT;
+        let range =
+            is_part.then(|| format!("bytes {}-{}/{}", part.start, part.end - 1, known.size));
+        let repr_digest = format!("sha-256=:{}:", STANDARD.encode(digest.bytes()));
+        for (name, value) in [
+            (header::CONTENT_DISPOSITION, Some(file)),
+            (REPR_DIGEST, Some(repr_digest)),
+            (header::CONTENT_RANGE, range),
+        ] {
+            if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+                into.insert(name, value);
+            }
+        }
+        response
+    }
 }
 
 fn digest_of(known: &Known) -> Result<Digest, Refused> {
@@ -364,9 +437,7 @@ fn not_found(error: FindError, asked: &Asked) -> Refused {
                 Part::Version(version)
                 | Part::Bundle(version)
                 | Part::Package(version)
-                | Part::Manifest(version) => {
-                    Some(version.as_str()).filter(|version| *version != LATEST)
-                }
+                | Part::Manifest(version) => named(Some(version.as_str())),
                 _ => None,
             };
             Refused::no_version(&asked.tool, version)

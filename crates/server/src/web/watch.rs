@@ -3,6 +3,7 @@
 //! What is told holds no token, no header and no query: the route is written as the router has it, and who asked
 //! is the id of a token that was good.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::FutureExt;
 use hyper::body::{Frame, SizeHint};
 
 use super::asked::{Asked, Part};
@@ -92,79 +94,103 @@ pub(super) fn note_cause(error: &dyn std::error::Error) {
     let _outside_of_a_request = LEARNED.try_with(|learned| learned.borrow_mut().cause = Some(text));
 }
 
-/// Counts a request and tells of it.
-pub(super) async fn watch<F: Future<Output = Response>>(
-    registry: &Arc<Registry>,
-    request: Request,
-    answer: impl FnOnce(Request) -> F,
-) -> Response {
-    let started = Instant::now();
-    let id = given_id(request.headers()).unwrap_or_else(drawn);
-    let name = HeaderValue::from_str(&id);
-    let route = route(&request);
-    let method = request.method().clone();
-    let trace = trace(registry, request.headers());
-    let parts = trace.as_ref().filter(|trace| trace.is_sampled).map(|_| Parts::default());
-    // Most are told to nobody: then there is nothing to remember.
-    let is_told = registry.settings.log.is_some() || parts.is_some() || route.ends_with(PACKAGE);
-    let told = is_told.then(|| Told {
-        id,
-        method: method.to_string(),
-        path: told_path(&route, request.uri().path()),
-        trace,
-        route: route.clone(),
-        status: 0,
-        took: Duration::ZERO,
-        bytes: 0,
-        whole: false,
-        caller: None,
-        cause: None,
-    });
-    let underway = Underway::begin(registry);
-    let answering = async {
-        let response = answer(request).await;
-        (response, LEARNED.with(RefCell::take))
-    };
-    let answering = LEARNED.scope(RefCell::default(), answering);
-    let (mut response, learned) = traces::within(parts.clone(), answering).await;
-    let status = response.status().as_u16();
-    if method == Method::POST
-        && ["/v1/tools", "/v1/tools/upload"].contains(&route.as_str())
-        && status >= 400
-    {
-        registry.metrics.refused(status);
+/// A request that is counted, and told of when it is over.
+pub(super) struct Watch {
+    started: Instant,
+    name: Option<HeaderValue>,
+    route: Cow<'static, str>,
+    method: Method,
+    underway: Underway,
+    parts: Option<Parts>,
+    /// Most are told to nobody: then there is nothing to remember.
+    told: Option<Box<Told>>,
+}
+
+impl Watch {
+    pub(super) fn begin(registry: &Arc<Registry>, request: &Request) -> Self {
+        let started = Instant::now();
+        let id = given_id(request.headers()).unwrap_or_else(drawn);
+        let name = HeaderValue::from_str(&id).ok();
+        let route = route(request);
+        let method = request.method().clone();
+        let trace = trace(registry, request.headers());
+        let parts = trace.as_ref().filter(|trace| trace.is_sampled).map(|_| Parts::default());
+        let is_told = registry.settings.log.is_some() || parts.is_some();
+        let told = is_told.then(|| Told {
+            id,
+            method: method.to_string(),
+            path: told_path(&route, request.uri().path()),
+            trace,
+            route: route.clone().into_owned(),
+            status: 0,
+            took: Duration::ZERO,
+            bytes: 0,
+            whole: false,
+            caller: None,
+            cause: None,
+        });
+        let underway = Underway::begin(registry);
+        Self { started, name, route, method, underway, parts, told: told.map(Box::new) }
     }
-    underway.end(route, method.as_str(), status, started.elapsed());
-    if let Ok(name) = name {
-        response.headers_mut().insert(REQUEST_ID, name);
+
+    /// Has the request answered.
+    pub(super) async fn over<E>(
+        self,
+        answering: impl Future<Output = Response>,
+    ) -> Result<Response, E> {
+        let answering = answering.map(|response| (response, LEARNED.with(RefCell::take)));
+        let answering = LEARNED.scope(RefCell::default(), answering);
+        let (response, learned) = traces::within(self.parts.clone(), answering).await;
+        Ok(self.answered(response, learned))
     }
-    let Some(told) = told else { return response };
-    let whole = response.body().is_end_stream();
-    let Learned { caller, cause } = learned;
-    let told = Some(Told { status, whole, caller, cause, ..told });
-    let registry = Arc::clone(registry);
-    response.map(|body| Body::new(Watched { body, told, parts, started, registry }))
+
+    fn answered(self, mut response: Response, learned: Learned) -> Response {
+        let Self { started, name, route, method, underway, parts, told } = self;
+        let registry = Arc::clone(&underway.registry);
+        let status = response.status().as_u16();
+        if method == Method::POST
+            && ["/v1/tools", "/v1/tools/upload"].contains(&&*route)
+            && status >= 400
+        {
+            registry.metrics.refused(status);
+        }
+        let is_package = route.ends_with(PACKAGE);
+        underway.end(route, method.as_str(), status, started.elapsed());
+        if let Some(name) = name {
+            response.headers_mut().insert(REQUEST_ID, name);
+        }
+        if told.is_none() && !is_package {
+            return response;
+        }
+        let whole = response.body().is_end_stream();
+        let Learned { caller, cause } = learned;
+        let told = told.map(|told| Box::new(Told { status, whole, caller, cause, ..*told }));
+        let bytes = 0;
+        response.map(|body| {
+            Body::new(Watched { body, bytes, is_package, told, parts, started, registry })
+        })
+    }
 }
 
 /// A request that is counted as under way until it is answered, or given up.
-struct Underway<'r> {
-    registry: &'r Registry,
+struct Underway {
+    registry: Arc<Registry>,
     is_over: bool,
 }
 
-impl<'r> Underway<'r> {
-    fn begin(registry: &'r Registry) -> Self {
+impl Underway {
+    fn begin(registry: &Arc<Registry>) -> Self {
         registry.metrics.begins();
-        Self { registry, is_over: false }
+        Self { registry: Arc::clone(registry), is_over: false }
     }
 
-    fn end(mut self, route: String, method: &str, status: u16, took: Duration) {
+    fn end(mut self, route: Cow<'static, str>, method: &str, status: u16, took: Duration) {
         self.is_over = true;
         self.registry.metrics.answered(route, method, status, took);
     }
 }
 
-impl Drop for Underway<'_> {
+impl Drop for Underway {
     fn drop(&mut self) {
         if !self.is_over {
             self.registry.metrics.given_up();
@@ -175,7 +201,10 @@ impl Drop for Underway<'_> {
 /// A body that tells of its request when it has been sent, or nobody wants the rest.
 struct Watched {
     body: Body,
-    told: Option<Told>,
+    /// How much of it was sent.
+    bytes: u64,
+    is_package: bool,
+    told: Option<Box<Told>>,
     /// What it spent its time with, where that is told to a collector.
     parts: Option<Parts>,
     started: Instant,
@@ -191,18 +220,11 @@ impl HttpBody for Watched {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        if let Some(told) = &mut self.told {
-            match &polled {
-                Poll::Ready(Some(Ok(frame))) => {
-                    told.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
-                }
-                Poll::Ready(None) => told.whole = true,
-                _ => {}
-            }
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
         }
-        if self.body.is_end_stream()
-            && let Some(told) = &mut self.told
-        {
+        let is_over = matches!(polled, Poll::Ready(None)) || self.body.is_end_stream();
+        if let Some(told) = self.told.as_mut().filter(|_| is_over) {
             told.whole = true;
         }
         polled
@@ -219,17 +241,18 @@ impl HttpBody for Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
+        if self.is_package {
+            self.registry.metrics.sent(self.bytes);
+        }
         let Some(mut told) = self.told.take() else { return };
         told.took = self.started.elapsed();
-        if told.route.ends_with(PACKAGE) {
-            self.registry.metrics.sent(told.bytes);
-        }
+        told.bytes = self.bytes;
         if let Some(log) = &self.registry.settings.log {
             log(&told);
         }
         if let (Some(traces), Some(parts)) = (&self.registry.settings.traces, self.parts.take()) {
             let parts = parts.since(self.started);
-            if let Some(span) = span(told) {
+            if let Some(span) = span(*told) {
                 traces.send(Finished { span, parts });
             }
         }
@@ -276,27 +299,27 @@ fn span(told: Told) -> Option<Span> {
 }
 
 /// The route as the router has it; what is beneath a tool is told apart.
-pub(super) fn route(request: &Request) -> String {
+pub(super) fn route(request: &Request) -> Cow<'static, str> {
     let Some(matched) = request.extensions().get::<MatchedPath>() else {
-        return "unknown".to_owned();
+        return "unknown".into();
     };
     if matched.as_str() != TOOLS {
-        return matched.as_str().to_owned();
+        return matched.as_str().to_owned().into();
     }
-    let part = match Asked::read(request.uri().path()).map(|asked| asked.part) {
-        Ok(Part::Highest) => "",
-        Ok(Part::Versions) => "/versions",
-        Ok(Part::Version(_)) => "/versions/{version}",
-        Ok(Part::Bundle(_)) => "/versions/{version}/bundle",
-        Ok(Part::Package(_)) => "/versions/{version}/package",
-        Ok(Part::Manifest(_)) => "/versions/{version}/manifest",
-        Ok(Part::Yank(_)) => "/versions/{version}/yank",
-        Ok(Part::Review(_)) => "/versions/{version}/review",
-        Ok(Part::Owners) => "/owners",
-        Ok(Part::Owner(_)) => "/owners/{namespace}",
-        Err(_) => return "unknown".to_owned(),
+    let route = match Asked::read(request.uri().path()).map(|asked| asked.part) {
+        Ok(Part::Highest) => "/v1/tools/{id}",
+        Ok(Part::Versions) => "/v1/tools/{id}/versions",
+        Ok(Part::Version(_)) => "/v1/tools/{id}/versions/{version}",
+        Ok(Part::Bundle(_)) => "/v1/tools/{id}/versions/{version}/bundle",
+        Ok(Part::Package(_)) => "/v1/tools/{id}/versions/{version}/package",
+        Ok(Part::Manifest(_)) => "/v1/tools/{id}/versions/{version}/manifest",
+        Ok(Part::Yank(_)) => "/v1/tools/{id}/versions/{version}/yank",
+        Ok(Part::Review(_)) => "/v1/tools/{id}/versions/{version}/review",
+        Ok(Part::Owners) => "/v1/tools/{id}/owners",
+        Ok(Part::Owner(_)) => "/v1/tools/{id}/owners/{namespace}",
+        Err(_) => "unknown",
     };
-    format!("/v1/tools/{{id}}{part}")
+    route.into()
 }
 
 /// The path as it is told. Who revokes a token may write the token itself where its id belongs.

@@ -83,15 +83,7 @@ struct ErrorPage {
 }
 
 /// Tells people in words and HTML what programs are told in the error model.
-pub(in crate::web) async fn for_browsers<F: Future<Output = Response>>(
-    request: Request,
-    answer: impl FnOnce(Request) -> F,
-) -> Response {
-    let is_person = is_person(&request);
-    let response = answer(request).await;
-    if !is_person {
-        return response;
-    }
+pub(in crate::web) fn for_people(response: Response) -> Response {
     let Some(body) = response.extensions().get::<ErrorBody>() else { return response };
     let status = response.status();
     let challenge = response.headers().get(header::WWW_AUTHENTICATE);
@@ -131,7 +123,7 @@ pub(in crate::web) fn is_browser(request: &Request) -> bool {
 }
 
 /// Whether somebody reads with a browser where pages are.
-fn is_person(request: &Request) -> bool {
+pub(in crate::web) fn is_person(request: &Request) -> bool {
     let path = request.uri().path();
     is_browser(request) && !PROGRAMS.iter().any(|place| path.starts_with(place))
 }

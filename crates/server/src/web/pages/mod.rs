@@ -41,7 +41,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 
-pub(super) use frame::{for_browsers, is_browser};
+pub(super) use frame::{for_people, is_browser, is_person};
 
 use crate::service::Registry;
 
