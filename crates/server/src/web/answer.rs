@@ -19,6 +19,9 @@ const LONGEST_REASON: usize = 1_000;
 /// An ellipsis, encoded.
 const CUT: &str = "%E2%80%A6";
 
+/// How many headers an answer has, about.
+const HEADERS: usize = 12;
+
 /// How long an answer may be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
@@ -46,6 +49,8 @@ pub(super) fn kept(
     let mut response =
         if has(asked, tag) { StatusCode::NOT_MODIFIED.into_response() } else { make() };
     let headers = response.headers_mut();
+    // More are added on the way out, and a map that grows is made anew each time.
+    headers.reserve(HEADERS);
     let control = match keep {
         Keep::Forever => "public, max-age=31536000, immutable",
         Keep::Checked => "no-cache",

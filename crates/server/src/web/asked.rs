@@ -42,18 +42,20 @@ impl Asked {
     pub(super) fn read(path: &str) -> Result<Self, Refused> {
         let unknown = || Refused::unknown_path(path);
         let rest = path.strip_prefix(TOOLS).ok_or_else(unknown)?;
-        let segments: Vec<&str> = rest.split('/').collect();
-        let (id, part) = match segments.as_slice() {
-            [id @ .., "versions", version, "bundle"] => (id, Part::Bundle(decode(version)?)),
-            [id @ .., "versions", version, "package"] => (id, Part::Package(decode(version)?)),
-            [id @ .., "versions", version, "manifest"] => (id, Part::Manifest(decode(version)?)),
-            [id @ .., "versions", version, "yank"] => (id, Part::Yank(decode(version)?)),
-            [id @ .., "versions", version, "review"] => (id, Part::Review(decode(version)?)),
-            [id @ .., "owners", owner] => (id, Part::Owner(decode(owner)?)),
-            [id @ .., "owners"] => (id, Part::Owners),
-            [id @ .., "versions", version] => (id, Part::Version(decode(version)?)),
-            [id @ .., "versions"] => (id, Part::Versions),
-            id => (id, Part::Highest),
+        let (before_last, last) = cut(rest);
+        let (before_second, second) = cut(before_last);
+        let (before_third, third) = cut(before_second);
+        let (id, part) = match (third, second, last) {
+            ("versions", version, "bundle") => (before_third, Part::Bundle(decode(version)?)),
+            ("versions", version, "package") => (before_third, Part::Package(decode(version)?)),
+            ("versions", version, "manifest") => (before_third, Part::Manifest(decode(version)?)),
+            ("versions", version, "yank") => (before_third, Part::Yank(decode(version)?)),
+            ("versions", version, "review") => (before_third, Part::Review(decode(version)?)),
+            (_, "owners", owner) => (before_second, Part::Owner(decode(owner)?)),
+            (_, _, "owners") => (before_last, Part::Owners),
+            (_, "versions", version) => (before_second, Part::Version(decode(version)?)),
+            (_, _, "versions") => (before_last, Part::Versions),
+            _ => (rest, Part::Highest),
         };
         let is_nameless = match &part {
             Part::Version(name)
@@ -65,11 +67,16 @@ impl Asked {
             | Part::Owner(name) => name.is_empty(),
             Part::Highest | Part::Versions | Part::Owners => false,
         };
-        if is_nameless || id.is_empty() || id.iter().any(|segment| segment.is_empty()) {
+        if is_nameless || id.split('/').any(str::is_empty) {
             return Err(unknown());
         }
-        Ok(Self { tool: decode(&id.join("/"))?, part })
+        Ok(Self { tool: decode(id)?, part })
     }
+}
+
+/// What is before the last slash of a text, and after it.
+fn cut(text: &str) -> (&str, &str) {
+    text.rsplit_once('/').unwrap_or(("", text))
 }
 
 #[cfg(test)]
@@ -90,6 +97,8 @@ mod tests {
             ("a.b/versions/1.0.0/manifest", "a.b", Part::Manifest(version())),
             ("acme/pdf/versions/1.0.0/yank", "acme/pdf", Part::Yank(version())),
             ("a.b/versions/1.0.0%2Bx", "a.b", Part::Version("1.0.0+x".to_owned())),
+            ("a/versions/b/owners", "a/versions/b", Part::Owners),
+            ("a/owners/acme", "a", Part::Owner("acme".to_owned())),
         ] {
             let asked = Asked::read(&format!("/v1/tools/{path}")).unwrap();
             assert_eq!(asked, Asked { tool: tool.to_owned(), part }, "{path}");

@@ -4,6 +4,9 @@ use super::refused::Refused;
 
 /// Decodes `%XX`; what is no such thing, no UTF-8, or holds a NUL is refused.
 pub(super) fn decode(text: &str) -> Result<String, Refused> {
+    if !text.contains(['%', '\0']) {
+        return Ok(text.to_owned());
+    }
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
