@@ -71,7 +71,7 @@ pub(crate) struct Scene<'s> {
     /// Whether a grant would let it write.
     pub(crate) may_write: bool,
     /// The folder of the tool.
-    pub(crate) root: &'s Path,
+    pub(crate) own: &'s Path,
     /// The folder of its caller.
     pub(crate) caller: &'s Path,
     /// Where the owner has all that they have.
@@ -131,8 +131,8 @@ impl Complaint {
     /// Whether it would write into the folder it is in, of which no tool gets more than to read it.
     pub(crate) fn is_about_itself(&self, scene: &Scene<'_>) -> bool {
         let named: Vec<_> = self.said.iter().flat_map(|text| paths(text)).collect();
-        let is_there = named.is_empty() && scene.walls.folder.starts_with(scene.root);
-        self.is_read_only && (is_there || named.iter().any(|path| path.starts_with(scene.root)))
+        let is_there = named.is_empty() && scene.walls.folder.starts_with(scene.own);
+        self.is_read_only && (is_there || named.iter().any(|path| path.starts_with(scene.own)))
     }
 
     /// The files that a tool missed, by its own complaint and the input of the call, as far as its walls keep them from
@@ -168,9 +168,7 @@ impl Complaint {
                 (false, _)
                     if !path.starts_with(SCRATCH)
                         || given.contains_key(path)
-                        || [scene.root, scene.caller]
-                            .iter()
-                            .any(|one| in_one_corner(one, path)) =>
+                        || [scene.own, scene.caller].iter().any(|one| in_one_corner(one, path)) =>
                 {
                     let intent = self.intent(path, &given, scene);
                     let read = (path.as_path(), Why::Hidden);
@@ -360,9 +358,9 @@ mod tests {
     }
 
     fn scene<'s>(action: &'s Action, input: &'s str, walls: &'s Confinement) -> Scene<'s> {
-        let (root, caller) = (Path::new("/srv/tool"), Path::new("/tmp/desk/work"));
+        let (own, caller) = (Path::new("/srv/tool"), Path::new("/tmp/desk/work"));
         let user_home = Some(Path::new("/home/ada"));
-        Scene { action, input, walls, may_write: true, root, caller, user_home }
+        Scene { action, input, walls, may_write: true, own, caller, user_home }
     }
 
     fn found(message: &str, input: &str) -> Vec<(String, Why)> {

@@ -151,15 +151,23 @@ impl Forbidden {
 /// Where in the home the files of packages lie; everything else in there is Haft's own.
 const OF_PACKAGES: [&str; 2] = ["packages", "staging"];
 
+/// The folder of a tool's own files. A tools.json lies where its owner works, with all that is there: of that, only what
+/// is beneath `tools` is the tools'.
+pub(crate) fn own_folder(tool: &Tool) -> PathBuf {
+    match tool.package.dialect {
+        Dialect::Agentcli => tool.root.join("tools"),
+        _ => tool.root.clone(),
+    }
+}
+
 /// The tool's own files. They lie in its own folder, and nothing else of the owner's does.
 fn own_files(tool: &Tool, settings: &Settings, home: &Path) -> Result<Vec<PathBuf>, CallError> {
     if matches!(tool.package.acquire, Acquire::Container { .. }) {
         // The image is the tool.
         return Ok(Vec::new());
     }
-    let is_agentcli = tool.package.dialect == Dialect::Agentcli;
-    let own = if is_agentcli { tool.root.join("tools") } else { tool.root.clone() };
-    if is_agentcli && own.symlink_metadata().is_err() {
+    let own = own_folder(tool);
+    if own != tool.root && own.symlink_metadata().is_err() {
         // Its commands may all be the system's.
         return Ok(Vec::new());
     }

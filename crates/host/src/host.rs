@@ -174,13 +174,14 @@ impl Host {
         let mut answered = match ready {
             Ok(ready) => {
                 let Ready { plan, action, allowed } = ready;
+                let own = confine::own_folder(tool);
                 let running = Running {
                     plan: &plan,
                     action: Arc::new(action),
                     dialect: tool.package.dialect,
                     warmth,
                     call,
-                    root: &tool.root,
+                    own: &own,
                     may_write: !policy::denies(&tool.package, policy::GrantKind::Write),
                     allowed,
                     record: &record,

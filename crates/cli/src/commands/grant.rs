@@ -255,11 +255,6 @@ fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Out
     if let Some(doubt) = seen.doubt(package) {
         printer.warn(&doubt);
     }
-    if json_wanted {
-        let entry = |one: &Attempt| json!({ "kind": one.kind.name(), "value": one.value, "count": one.count });
-        printer.json(&json!(blocked.iter().map(entry).collect::<Vec<_>>()))?;
-        return Ok(Exit::Done);
-    }
     let denied = host::denied(&policy);
     let all = granted(package, home, &runtime)?;
     let hosts: Rules = all
@@ -277,24 +272,35 @@ fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Out
         }),
     };
     let blocked: Vec<_> = blocked.into_iter().filter(|one| !is_granted(one)).collect();
+    let useless = |one: &Attempt| match one.kind {
+        GrantKind::Host if denied.refuses(&one.value) => {
+            Some("your policy refuses it, and no grant helps")
+        }
+        GrantKind::Read | GrantKind::Write if hiding(&one.value, &policy).is_some() => {
+            Some("your policy hides it, and no grant helps")
+        }
+        GrantKind::Host if Rule::parse(&one.value).is_err() => {
+            Some("it is no host that can be granted")
+        }
+        _ => None,
+    };
+    let command = |one: &Attempt| granting(package, one.kind.name(), &one.value);
+    if json_wanted {
+        let entry = |one: &Attempt| {
+            let (useless, mut told) = (useless(one), entry(one.kind, &one.value));
+            told["count"] = one.count.into();
+            told["command"] = useless.is_none().then(|| command(one)).into();
+            told["useless"] = useless.into();
+            told
+        };
+        printer.json(&json!(blocked.iter().map(entry).collect::<Vec<_>>()))?;
+        return Ok(Exit::Done);
+    }
     for one in &blocked {
-        if one.kind == GrantKind::Host && denied.refuses(&one.value) {
-            let value = line(&one.value);
-            printer.note(&format!("{value}: your policy refuses it, and no grant helps"));
-            continue;
+        match useless(one) {
+            Some(why) => printer.note(&format!("{}: {why}", line(&one.value))),
+            None => printer.result(&format!("{}\n", command(one)))?,
         }
-        let is_path = matches!(one.kind, GrantKind::Read | GrantKind::Write);
-        if is_path && hiding(&one.value, &policy).is_some() {
-            let value = line(&one.value);
-            printer.note(&format!("{value}: your policy hides it, and no grant helps"));
-            continue;
-        }
-        if one.kind == GrantKind::Host && Rule::parse(&one.value).is_err() {
-            let value = line(&one.value);
-            printer.note(&format!("{value}: it is no host that can be granted"));
-            continue;
-        }
-        printer.result(&format!("{}\n", granting(package, one.kind.name(), &one.value)))?;
     }
     if blocked.is_empty() {
         printer.note(&format!("{package} reached in vain for nothing that a grant would give"));

@@ -246,6 +246,25 @@ fn a_tool_that_would_write_beside_itself_is_told_what_to_do() {
 }
 
 #[test]
+fn a_tools_json_has_what_is_beneath_its_tools_and_is_told_of_the_rest() {
+    let desk = Desk::new();
+    let config = desk.write("proj/conf.json", r#"{"n":1}"#);
+    let from =
+        desk.write("proj/tools.json", r#"{"tools":[{"name":"t","command":["./tools/bin/t"]}]}"#);
+    let script = format!("#!/bin/sh\ncat '{config}'\n");
+    set_mode(desk.write("proj/tools/bin/t", &script).as_ref(), 0o755);
+    let ran = desk.call(&[&from, "t"]);
+    let grant = format!("haft grant agentcli:proj --read {config}");
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stderr.contains(&format!("`{grant}` allows it")), "{}", ran.stderr);
+    let learned = desk.done(&["--json", "grant", "--learn", "agentcli:proj"]).json();
+    assert_eq!(learned[0]["command"], json!(grant), "{learned}");
+    desk.done(&grant.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(desk.call(&[&from, "t"]).json(), json!({"n": 1}));
+    assert_eq!(desk.done(&["--json", "grant", "--learn", "agentcli:proj"]).json(), json!([]));
+}
+
+#[test]
 fn folders_of_the_settings_that_a_bundle_does_not_see_are_told() {
     let desk = Desk::new();
     let folder = desk.path("notes").to_str().unwrap().to_owned();

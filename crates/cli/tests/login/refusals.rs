@@ -224,6 +224,14 @@ fn one_that_wants_nobody_to_sign_in_is_told_so() {
         _ => Some((404, String::new(), String::new())),
     }));
     site.refuses(2, "does not ask anybody");
+    // Some answer whatever they do not know as if they had failed.
+    let site = Site::start(Box::new(|path, _| match path {
+        "/mcp" => Some((200, String::new(), "{}".to_owned())),
+        _ => Some((501, String::new(), String::new())),
+    }));
+    let place = format!("http://127.0.0.1:{}/.well-known/oauth-protected-resource", site.port);
+    site.refuses(2, "does not ask anybody");
+    site.refuses(2, &format!("has at `{place}/mcp` is no metadata: the answer is 501"));
 }
 
 #[test]

@@ -48,8 +48,8 @@ pub(super) struct Running<'r> {
     pub(super) dialect: Dialect,
     pub(super) warmth: Warmth,
     pub(super) call: &'r Call,
-    /// The folder of the tool.
-    pub(super) root: &'r Path,
+    /// The folder of its own files.
+    pub(super) own: &'r Path,
     /// Whether a grant would let it write.
     pub(super) may_write: bool,
     /// How long it may take.
@@ -129,13 +129,13 @@ impl Host {
                         let forbidden = Forbidden::new(&self.settings);
                         // No tool gets to change itself.
                         let is_kept =
-                            |path: &Path| forbidden.holds(path) || path.starts_with(running.root);
+                            |path: &Path| forbidden.holds(path) || path.starts_with(running.own);
                         let scene = Scene {
                             action: &running.action,
                             input: &running.call.input,
                             walls,
                             may_write: running.may_write,
-                            root: running.root,
+                            own: running.own,
                             caller: &running.call.folder,
                             user_home: self.settings.user_home.as_deref(),
                         };

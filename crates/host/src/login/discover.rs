@@ -162,12 +162,17 @@ enum Known {
 async fn known_places(client: &Client, endpoint: &Url) -> Result<Known, LoginError> {
     let mut looked = Vec::new();
     for url in resource_documents(endpoint) {
-        let body = match get(client, &url, "server").await? {
-            Fetched::Document(body) => body,
-            Fetched::Nothing(words) => {
+        let body = match get(client, &url, "server").await {
+            Ok(Fetched::Document(body)) => body,
+            Ok(Fetched::Nothing(words)) => {
                 looked.push(words);
                 continue;
             }
+            Err(LoginError::Answered { what, status, .. }) => {
+                let error = LoginError::odd(what, format!("the answer is {status}")).at(&url);
+                return Ok(Known::Odd(error));
+            }
+            Err(error) => return Err(error),
         };
         return match Resource::read(&body, endpoint).map_err(|error| error.at(&url)) {
             Ok(resource) => Ok(Known::Found(resource)),
