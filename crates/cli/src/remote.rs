@@ -18,6 +18,7 @@ use vault::Owner;
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
+use crate::printer::line;
 use crate::{owner, shell};
 
 /// Names the registry where no flag does.
@@ -266,9 +267,8 @@ pub(crate) fn place(url: &str) -> Result<vault::Place, Failure> {
 /// Reads an address.
 pub(crate) fn address(text: &str) -> Result<Address, Failure> {
     Address::parse(text).map_err(|error| {
-        let failure =
-            Failure::invalid(format!("`{text}` is no address of a registry")).cause(error);
-        if text.contains("://") { failure } else { failure.hint(BEGINS) }
+        let failure = Failure::invalid(format!("`{text}` is no address of a registry"));
+        if text.contains("://") { failure.cause(error) } else { failure.hint(BEGINS) }
     })
 }
 
@@ -287,9 +287,12 @@ pub(crate) fn list_failure(error: &registry::client::list::ListError) -> Failure
         ListError::Unknown(_) => Exit::NotFound,
         ListError::Unreadable(..) | ListError::Name(_) | ListError::Address(..) => Exit::Invalid,
     };
-    let failure = Failure::of(exit, error);
+    let mut failure = Failure::of(exit, error);
     match error {
-        ListError::Address(text, _) if !text.contains("://") => failure.hint(BEGINS),
+        ListError::Address(text, _) if !text.contains("://") => {
+            failure.causes.clear();
+            failure.hint(BEGINS)
+        }
         _ => failure,
     }
 }
@@ -337,7 +340,10 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             format!("everybody on the way to `{registry}` could read the token")
         }
         FetchError::NoToken => format!("there is no token for `{registry}`"),
-        FetchError::Offline(_) => format!("{error}: `{registry}` would have to be"),
+        FetchError::Offline(_) => {
+            format!("`{registry}` is not asked, and what it would answer is not kept here")
+        }
+        FetchError::Unaskable(what, text) => format!("`{}` is no {what} of a tool", line(text)),
         error => format!("`{registry}` is not used: {error}"),
     };
     if let FetchError::Refused { said: Some(said), .. } = error {
@@ -354,6 +360,8 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             token_places()
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
+        FetchError::Unaskable("version", _) => failure
+            .hint("a version has three numbers, as in 1.2.3; without `@` the highest is meant"),
         FetchError::Unreachable(_) if Url::parse(registry).is_ok_and(|url| is_here(&url)) => {
             failure.hint("`haft registry serve` serves one on this machine")
         }

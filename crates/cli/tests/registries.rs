@@ -58,6 +58,14 @@ fn registries_are_named_listed_and_forgotten() {
     desk.refused(&["registry", "add", "x", "ftp://x.example"], 2, "no address");
     desk.refused(&["registry", "add", "x", "https://u:p@x.example"], 2, "no address");
     desk.refused(&["registry", "add", "x", "./nowhere", "--kind", "folder"], 3, "failed to find");
+    let nowhere = desk.run(&["registry", "add", "x", "./nowhere"]);
+    let told = "error: `./nowhere` is no address of a registry\nhint: an address begins with https://, or http:// for this machine\n";
+    assert_eq!((nowhere.code, nowhere.stderr.as_str()), (2, told));
+    for version in ["0.1", "latest"] {
+        let named = format!("demo.echo@{version}");
+        let told = format!("error: `{version}` is no version of a tool\nhint: a version has three");
+        desk.refused(&["registry", "get", &named, "--registry", "team"], 2, &told);
+    }
     desk.done(&["registry", "rm", "old"]);
     desk.refused(&["registry", "rm", "old"], 3, "there is no registry");
     desk.refused(&["search", "x", "--registry", "old"], 3, "there is no registry");
@@ -275,7 +283,11 @@ fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
         ["registry", "get", "demo.units.convert@1.0.0", "--registry", "second", "--offline"];
     desk.done(&offline);
     assert!(kept.exists());
-    desk.refused(&["search", "else", "--registry", "second", "--offline"], 6, "nobody is asked");
+    desk.refused(
+        &["search", "else", "--registry", "second", "--offline"],
+        6,
+        "is not asked, and what it would answer is not kept",
+    );
     // Catalogs are searched too.
     desk.done(&["registry", "rm", "first"]);
     desk.done(&["registry", "rm", "second"]);

@@ -196,6 +196,9 @@ fn a_private_registry_holds_back_what_no_reviewer_has_seen() {
     assert_eq!(ask(&reviewer, &["registry", "owner", "rm", id, "team"]).code, 4);
     assert_eq!(ask(&publisher, &["registry", "owner", "rm", id, "team"]).stdout, "demo\n");
     assert_eq!(ask(&publisher, &["registry", "owner", "list", id]).stdout, "demo\n");
+    let again = ask(&publisher, &["registry", "owner", "rm", id, "team"]);
+    assert_eq!(again.code, 3, "{}", again.stdout);
+    assert!(again.stderr.contains(&format!("`team` does not own `{id}`")), "{}", again.stderr);
 
     assert_eq!(ask(&reviewer, &["registry", "review", "reject", &what, "--reason", " "]).code, 2);
     let rejected = ask(&reviewer, &["registry", "review", "reject", &what, "--reason", "no"]);
@@ -326,6 +329,8 @@ fn what_is_not_there_is_told_and_not_made() {
     desk.refused(&elsewhere, 6, "failed to open `nowhere/x.db`");
     let made = desk.done(&["registry", "token", "new", "--namespace", "demo"]);
     assert!(made.stderr.contains("there was no registry at"), "{}", made.stderr);
+    let backup = ["registry", "backup", "no/such/kept.tar"];
+    desk.refused(&backup, 3, "there is no folder `no/such`\nhint: `mkdir -p no/such` makes it");
     let second = desk.done(&["registry", "token", "new", "--namespace", "demo"]);
     assert!(!second.stderr.contains("there was no registry"), "{}", second.stderr);
     let restore = |file: &str, code: i32, words: &str| {

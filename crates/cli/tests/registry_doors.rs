@@ -125,6 +125,15 @@ fn a_dump_is_imported_once_and_what_is_bad_in_it_stops_nothing() {
     assert_eq!(served.import(&desk, "nowhere.json", &[]).code, 3);
     let bad = write_below(desk.0.path(), "bad.json", "[");
     assert_eq!(served.import(&desk, &bad, &[]).code, 2);
+    let other = format!("{}/nowhere", served.url());
+    for (source, words) in [
+        (&*other, "is no MCP registry: it answers with 404\nhint: it is the address before"),
+        ("http://127.0.0.1:1", "failed to reach `http://127.0.0.1:1`"),
+    ] {
+        let ran = served.import(&desk, source, &[]);
+        assert_eq!(ran.code, 6, "{}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
 use crate::printer::{Printer, line};
+use crate::shell;
 
 /// What to do about files of another registry.
 pub(super) const OTHERS: &str = "name the database and the files that belong together with --database and --blobs; after a restore beside files that were kept, `haft registry restore --take-over` makes them its own";
@@ -82,12 +83,16 @@ fn failed(error: &CareError) -> Failure {
         }
         CareError::Blob(BlobError::OtherRegistry | BlobError::NoRegistry) => Exit::Denied,
         CareError::Store(_) | CareError::Blob(_) | CareError::File { .. } => Exit::Unavailable,
+        CareError::NoFolder(_) => Exit::NotFound,
         CareError::Exists(_) | CareError::NotEmpty(_) => Exit::Conflict,
         CareError::NoBackup(_) | CareError::Newer { .. } | CareError::Damaged(_) => Exit::Invalid,
     };
     let failure = Failure::of(exit, error);
     match error {
         CareError::Blob(BlobError::OtherRegistry) => failure.hint(OTHERS),
+        CareError::NoFolder(path) => {
+            failure.hint(format!("`mkdir -p {}` makes it", shell::word(path)))
+        }
         _ => failure,
     }
 }

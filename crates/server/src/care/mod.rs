@@ -36,6 +36,8 @@ pub enum CareError {
     },
     /// Something is there already.
     Exists(String),
+    /// The folder that something goes to is not there.
+    NoFolder(String),
     /// What is given is no backup of a registry.
     NoBackup(String),
     /// A newer Haft made the backup.
@@ -66,6 +68,7 @@ impl fmt::Display for CareError {
             CareError::Blob(error) => error.fmt(out),
             CareError::File { path, .. } => write!(out, "failed to read or write `{path}`"),
             CareError::Exists(path) => write!(out, "`{path}` is there already"),
+            CareError::NoFolder(path) => write!(out, "there is no folder `{path}`"),
             CareError::NoBackup(why) => write!(out, "this is no backup of a registry: {why}"),
             CareError::Newer { found, known } => write!(
                 out,

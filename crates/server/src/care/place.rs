@@ -87,6 +87,9 @@ impl Sink {
             return Err(CareError::Exists(into.display().to_string()));
         }
         let (beside, into) = (folder_of(into), into.to_owned());
+        if !beside.is_dir() {
+            return Err(CareError::NoFolder(beside.display().to_string()));
+        }
         // Beside the place it goes to, so that it comes there in one step; for its owner alone, it holds hashes of tokens.
         let mut unfinished = tempfile::Builder::new();
         unfinished.prefix(".haft-backup-");

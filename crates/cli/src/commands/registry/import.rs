@@ -167,10 +167,10 @@ impl Import<'_> {
             let mut seen = HashSet::new();
             loop {
                 if !seen.insert(page.clone()) {
-                    return Err(broken_off(&PageError::Circle));
+                    return Err(broken_off(source, &PageError::Circle));
                 }
                 let read = runtime.block_on(dump(&asker, &page));
-                let (bytes, next) = read.map_err(|error| broken_off(&error))?;
+                let (bytes, next) = read.map_err(|error| broken_off(source, &error))?;
                 let mut items = Vec::new();
                 folder::of_document(source, None, bytes, &mut |item| items.push(item));
                 items.into_iter().try_for_each(|item| self.take(item))?;
@@ -197,7 +197,8 @@ impl Import<'_> {
         loop {
             // Whoever is broken off begins with this page again.
             self.told.cursor = pages.cursor().map(str::to_owned);
-            let page = runtime.block_on(pages.next()).map_err(|error| broken_off(&error))?;
+            let page =
+                runtime.block_on(pages.next()).map_err(|error| broken_off(source, &error))?;
             let Some(page) = page else { break };
             for item in servers::of_list(&page.servers, source) {
                 self.take(item)?;
@@ -403,9 +404,30 @@ fn why(failure: &Failure) -> String {
     }
 }
 
-fn broken_off(error: &PageError) -> Failure {
+fn broken_off(source: &str, error: &PageError) -> Failure {
+    let source = line(source);
+    let failure = |exit, message| {
+        let mut failure = Failure::of(exit, error);
+        failure.message = message;
+        failure
+    };
     match error {
         PageError::Status(401, _) => Failure::of(Exit::Denied, error).hint(remote::good_token()),
-        _ => Failure::of(Exit::Unavailable, error),
+        PageError::Send(_) => failure(Exit::Unavailable, format!("failed to reach `{source}`")),
+        PageError::Status(status @ (404 | 405), _) => {
+            let message = format!("`{source}` is no MCP registry: it answers with {status}");
+            failure(Exit::Unavailable, message).hint(SOURCES)
+        }
+        PageError::Unreadable(_) => {
+            let message = format!("`{source}` is no MCP registry: it answers what none answers");
+            failure(Exit::Unavailable, message).hint(SOURCES)
+        }
+        PageError::Status(..) | PageError::Circle => {
+            failure(Exit::Unavailable, format!("`{source}`: {error}"))
+        }
     }
 }
+
+/// What can be imported from an address.
+const SOURCES: &str =
+    "it is the address before `/v0.1/servers`, or that of a dump, which ends in .json";

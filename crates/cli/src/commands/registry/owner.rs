@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::remote::Which;
+use crate::shell;
 
 #[derive(Args, Debug)]
 #[command(
@@ -58,13 +59,21 @@ pub(super) fn run(
     printer: Printer,
 ) -> Outcome {
     let owners: Owners = match &args.verb {
-        Verb::List(args) => {
-            let path = ["tools", args.id.as_str(), "owners"];
-            let errand = Errand { by: By::Anybody, ..Errand::new(Method::GET, &path) };
-            Office::open(&args.which, home, ask)?.ask(errand)?
-        }
+        Verb::List(args) => list(args, home, ask)?,
         Verb::Add(args) => change(Method::PUT, args, home, ask)?,
-        Verb::Rm(args) => change(Method::DELETE, args, home, ask)?,
+        Verb::Rm(args) => {
+            let (tool, name) = (&args.tool.id, &args.namespace);
+            // The namespace of the tool itself owns it always, which the registry says.
+            let known = list(&args.tool, home, ask)?;
+            if known.namespace != *name && !known.owners.contains(name) {
+                let message = format!("`{}` does not own `{}`", line(name), line(tool));
+                return Err(Failure::new(Exit::NotFound, message).hint(format!(
+                    "`haft registry owner list {}` shows who does",
+                    shell::word(tool)
+                )));
+            }
+            change(Method::DELETE, args, home, ask)?
+        }
     };
     if json_wanted {
         printer.json(&json!(owners))?;
@@ -73,6 +82,12 @@ pub(super) fn run(
     let all = std::iter::once(&owners.namespace).chain(&owners.owners);
     printer.result(&all.map(|name| format!("{}\n", line(name))).collect::<String>())?;
     Ok(Exit::Done)
+}
+
+fn list(args: &ToolArgs, home: &Home, ask: Ask) -> Result<Owners, Failure> {
+    let path = ["tools", args.id.as_str(), "owners"];
+    let errand = Errand { by: By::Anybody, ..Errand::new(Method::GET, &path) };
+    Office::open(&args.which, home, ask)?.ask(errand)
 }
 
 fn change(method: Method, args: &ChangeArgs, home: &Home, ask: Ask) -> Result<Owners, Failure> {

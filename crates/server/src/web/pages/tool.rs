@@ -126,6 +126,8 @@ pub(super) async fn show(
     request: Request,
 ) -> Result<Response, Refused> {
     let (asked, version) = read_path(request.uri().path())?;
+    // As programs may write it, too.
+    let version = version.filter(|version| version != "latest");
     let store = &pages.registry.store;
     let missing = |error| missing(error, &asked, version.as_deref());
     let (id, namespace) = store.resolve(&asked).await.map_err(missing)?;
