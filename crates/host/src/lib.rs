@@ -50,6 +50,7 @@ mod run;
 pub mod secrets;
 mod spending;
 mod stream;
+mod strict;
 mod template;
 mod weight;
 

@@ -19,6 +19,7 @@ use crate::limit::too_late;
 use crate::output;
 use crate::request::{Http, put_bearer};
 use crate::stream::Stream;
+use crate::strict::strict;
 
 /// The longest wait a server may ask for, in seconds.
 const LONGEST_WAIT: u32 = 10;
@@ -230,7 +231,7 @@ fn failed(response: &Response, action: &Action) -> CallError {
     let error = answered(response.status, &response.headers, &response.body);
     let told = std::str::from_utf8(&response.body).ok();
     if action.standard_errors
-        && let Some(said) = told.and_then(output::strict).as_ref().and_then(output::envelope)
+        && let Some(said) = told.and_then(strict).as_ref().and_then(output::envelope)
     {
         let said = said.with("status", response.status.as_u16());
         return CallError { passes_after: error.passes_after, ..said };

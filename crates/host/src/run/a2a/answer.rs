@@ -7,7 +7,8 @@ use super::part::Part;
 use super::task::{Artifact, State, Task};
 use crate::call::Output;
 use crate::error::{CallError, Kind};
-use crate::output::{check_promise, strict};
+use crate::output::check_promise;
+use crate::strict::strict;
 
 /// Reads a task that goes on no further by itself.
 pub(super) fn of_task(task: Task, action: &Action) -> Result<Output, CallError> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::session::{AskError, WantsLogin};
 use crate::call::Output;
 use crate::error::{CallError, Kind};
-use crate::output::strict;
+use crate::strict::strict;
 
 /// JSON-RPC: there is no such method.
 const NO_METHOD: i32 = -32601;
