@@ -197,15 +197,32 @@ fn complete(value: &mut Value, schema: &Node<'_>, depth: usize) {
     }
 }
 
-/// Holds an answer against the schema it was promised by, until the time of the call is over and a little longer: an answer in
-/// the last moment is an answer.
-pub(crate) fn check_output(value: &Value, schema: &str, until: Instant) -> Result<(), CallError> {
-    let until = until + DEADLINE;
-    match mismatches(schema, &value.to_string(), Unknowns::AsTheSchemaSays, until) {
-        Ok(found) if found.is_empty() => Ok(()),
-        Ok(found) => Err(refused("the answer does not fit its schema", Kind::BadOutput, &found)),
-        Err(TooLong) => Err(too_long(Kind::BadOutput)),
+/// Holds what an answer is said to be against the schema it was promised by.
+pub(crate) fn check_output(
+    said: &str,
+    value: &Value,
+    schema: &str,
+    until: Instant,
+) -> Result<(), CallError> {
+    match unfit(value, schema, until)?.as_slice() {
+        [] => Ok(()),
+        found => {
+            let message = format!("{said} does not fit its schema");
+            Err(refused(&message, Kind::BadOutput, found))
+        }
     }
+}
+
+/// What of an answer does not fit, until the time of the call is over and a little longer: an answer in the
+/// last moment is an answer.
+pub(crate) fn unfit(
+    value: &Value,
+    schema: &str,
+    until: Instant,
+) -> Result<Vec<Mismatch>, CallError> {
+    let until = until + DEADLINE;
+    mismatches(schema, &value.to_string(), Unknowns::AsTheSchemaSays, until)
+        .map_err(|TooLong| too_long(Kind::BadOutput))
 }
 
 fn refused(message: &str, kind: Kind, found: &[Mismatch]) -> CallError {

@@ -44,6 +44,7 @@ mod limit;
 pub mod login;
 mod output;
 pub mod plan;
+mod promise;
 pub mod records;
 mod request;
 mod run;

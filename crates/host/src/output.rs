@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::call::Output;
 use crate::error::{CallError, Kind};
-use crate::input::check_output;
 use crate::limit::{Limit, TIMED_OUT_OF_AGENTCLI, too_late};
+use crate::promise::check_heard;
 use crate::stream::Stream;
 use crate::strict::{self, strict};
 
@@ -39,39 +39,6 @@ pub(crate) fn read(
     }
     let output = by_format(stdout, action)?;
     check_heard(output, action, until, stream)
-}
-
-/// Holds a result against what the action promised.
-pub(crate) fn check_promise(output: Output, action: &Action) -> Result<Output, CallError> {
-    check_heard(output, action, Instant::now(), None)
-}
-
-/// The same until the time of the call ends. What a stream has heard it has looked at.
-pub(crate) fn check_heard(
-    output: Output,
-    action: &Action,
-    until: Instant,
-    stream: Option<&Stream>,
-) -> Result<Output, CallError> {
-    if action.standard_errors
-        && let Output::Json(value) = &output
-        && let Some(error) = envelope(value)
-    {
-        return Err(error);
-    }
-    if let Some(schema) = &action.output {
-        match &output {
-            Output::Json(value) => check_output(value, schema.text(), until)?,
-            Output::Records(records) => match stream {
-                Some(stream) => stream.verdict()?,
-                None => records
-                    .iter()
-                    .try_for_each(|record| check_output(record, schema.text(), until))?,
-            },
-            Output::Text(_) | Output::Binary { .. } | Output::Nothing => {}
-        }
-    }
-    Ok(output)
 }
 
 /// One JSON value on a line; nothing is an empty object; anything else is passed on as text.

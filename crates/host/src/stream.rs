@@ -100,7 +100,9 @@ impl Stream {
                 .with("answer", String::from_utf8_lossy(line))
         })?;
         match &self.schema {
-            Some(schema) => check_output(&record, schema, self.until).map(|()| record),
+            Some(schema) => {
+                check_output("the answer", &record, schema, self.until).map(|()| record)
+            }
             None => Ok(record),
         }
     }

@@ -21,6 +21,7 @@ use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
 use crate::plan::{Plan, Way};
+use crate::promise::check_promise;
 use crate::records::Records;
 use crate::run::leash::Leash;
 use crate::run::mcp::Terms;
@@ -243,7 +244,7 @@ impl Host {
                     let (workers, launcher) = (&host.workers, &host.launcher);
                     let answered = workers.ask(launcher, &one, &redactor, warmth, until, leash);
                     let output = answered.answer.map(Output::Json);
-                    let output = output.and_then(|output| output::check_promise(output, &action));
+                    let output = output.and_then(|output| check_promise(output, &action));
                     Ran::of(output, answered.blocked)
                 })
                 .await
@@ -258,7 +259,7 @@ impl Host {
                 let asked = self.ask_signed(&plan.package, &mut one, &terms, &mut told);
                 let answered = Box::pin(asked).await;
                 let output = answered.answer;
-                let output = output.and_then(|output| output::check_promise(output, action));
+                let output = output.and_then(|output| check_promise(output, action));
                 let mut ran = Ran { is_walled, ..Ran::of(output, answered.blocked) };
                 ran.redact(&tokens(&told));
                 ran

@@ -17,6 +17,7 @@ use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
+use crate::promise::check_heard;
 use crate::request::{Http, put_bearer};
 use crate::stream::Stream;
 use crate::strict::strict;
@@ -223,7 +224,7 @@ fn read(
         }
         _ => output::by_format(&response.body, action)?,
     };
-    output::check_heard(output, action, until, stream)
+    check_heard(output, action, until, stream)
 }
 
 /// A server that said itself that it failed.
