@@ -37,7 +37,7 @@ pub(crate) fn read(
     if dialect == Dialect::Agentcli {
         return Ok(agentcli(stdout));
     }
-    let output = by_format(stdout, action)?;
+    let output = by_format(stdout, action.output_format)?;
     check_heard(output, action, until, stream)
 }
 
@@ -53,13 +53,13 @@ fn agentcli(stdout: &[u8]) -> Output {
     }
 }
 
-/// Reads bytes as the action says they are to be read.
-pub(crate) fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallError> {
+/// Reads bytes as an action says they are to be read.
+pub(crate) fn by_format(stdout: &[u8], format: Option<OutputFormat>) -> Result<Output, CallError> {
     let text = || {
         let bad = |_| CallError::new(Kind::BadOutput, "the answer is no UTF-8 text");
         std::str::from_utf8(stdout).map_err(bad)
     };
-    match action.output_format {
+    match format {
         Some(OutputFormat::Json) => {
             let read = strict::tree(text()?).map_err(|fault| fault.in_answer("the answer"))?;
             Ok(Output::Json(read.to_value()))

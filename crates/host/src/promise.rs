@@ -64,8 +64,15 @@ pub(crate) fn check_heard(
     Ok(output)
 }
 
+/// Why something of another format than the declared one is no answer.
+pub(crate) fn not_declared(came: &str, format: OutputFormat) -> CallError {
+    let declared = format.name();
+    CallError::new(Kind::BadOutput, format!("the answer is {came}, and `{declared}` is declared"))
+        .with("declared", declared)
+}
+
 /// Bytes, as people are told of them.
-fn bytes_in_words(bytes: &[u8], media_type: Option<&str>) -> String {
+pub(crate) fn bytes_in_words(bytes: &[u8], media_type: Option<&str>) -> String {
     let of = media_type.map(|kind| format!(" of {kind}")).unwrap_or_default();
     match bytes.len() {
         1 => format!("1 byte{of}"),

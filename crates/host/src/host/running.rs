@@ -24,7 +24,7 @@ use crate::plan::{Plan, Way};
 use crate::promise::check_promise;
 use crate::records::Records;
 use crate::run::leash::Leash;
-use crate::run::mcp::Terms;
+use crate::run::mcp::{Declared, Terms};
 use crate::run::worker::{self, Warmth};
 use crate::run::{engine, process};
 use crate::stream::Stream;
@@ -252,9 +252,10 @@ impl Host {
             Way::Mcp(one) => {
                 // Only there the author says what a tool of a server answers with.
                 let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
+                let declared = Declared { format, standard_errors: action.standard_errors };
                 let is_walled = !one.is_remote();
                 let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
-                let terms = Terms { warmth, until, format, progress, redactor };
+                let terms = Terms { warmth, until, declared, progress, redactor };
                 let (mut one, mut told) = (one.clone(), Vec::new());
                 let asked = self.ask_signed(&plan.package, &mut one, &terms, &mut told);
                 let answered = Box::pin(asked).await;

@@ -222,7 +222,7 @@ fn read(
         Some(OutputFormat::Binary) if said.is_some() => {
             Output::binary(response.body, said.as_deref())
         }
-        _ => output::by_format(&response.body, action)?,
+        _ => output::by_format(&response.body, action.output_format)?,
     };
     check_heard(output, action, until, stream)
 }

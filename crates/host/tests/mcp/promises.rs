@@ -1,6 +1,7 @@
 //! Answers held against what was declared of them, whichever kind they are.
 
 use host::{Kind, Output};
+use manifest::model::OutputFormat;
 use serde_json::{Value, json};
 
 use crate::hostile::BEGIN;
@@ -42,4 +43,37 @@ async fn an_answer_of_any_kind_has_to_fit_the_schema() {
     assert!(matches!(bench.call("act", picture()).await, Ok(Output::Binary { .. })));
     let nothing = bench.call("act", json!({ "content": [] })).await.unwrap();
     assert_eq!(nothing, Output::Nothing);
+}
+
+#[tokio::test]
+async fn an_answer_has_to_be_of_the_declared_format() {
+    let bench = bench().promising(Some(OutputFormat::Text), None);
+    let error = bench.call("act", picture()).await.unwrap_err();
+    let told = "the answer is 8 bytes of image/png, and `text` is declared";
+    assert_eq!((error.kind, &*error.message), (Kind::BadOutput, told));
+    assert_eq!(error.details["declared"], "text");
+    let record = json!({ "type": "object", "required": ["i"] });
+    let bench = bench.promising(Some(OutputFormat::NdjsonStream), Some(&record));
+    let told = bench.call("act", words("{\"i\":1}\n{\"i\":2}")).await.unwrap();
+    assert_eq!(told, Output::Records(vec![json!({ "i": 1 }), json!({ "i": 2 })]));
+    for answer in ["just words", "{\"i\":1}\n{\"j\":2}"] {
+        let error = bench.call("act", words(answer)).await.unwrap_err();
+        assert_eq!(error.kind, Kind::BadOutput, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_in_the_standard_shape_is_the_same_however_it_is_reported() {
+    let mut bench = bench().promising(Some(OutputFormat::Json), None);
+    bench.tool.package.actions[0].standard_errors = true;
+    let said =
+        json!({ "error": { "code": "QUOTA", "message": "used up", "details": { "left": 0 } } });
+    for is_error in [true, false] {
+        let mut answer = words(&said.to_string());
+        answer["isError"] = is_error.into();
+        let error = bench.call("act", answer).await.unwrap_err();
+        assert_eq!((error.kind, &*error.message), (Kind::Failed, "used up"), "{is_error}");
+        assert_eq!(error.details["code"], "QUOTA");
+        assert_eq!(error.details["details"], json!({ "left": 0 }));
+    }
 }
