@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::clip;
 use crate::error::{CallError, Kind};
 use crate::judge::{DEADLINE, Mismatch, PATIENCE, TooLong, mismatches};
+use crate::strict;
 
 /// The longest input.
 const LONGEST: usize = 8 << 20;
@@ -78,33 +79,20 @@ fn object<'t>(
     dialect: Dialect,
     numbers: &mut Vec<&'t str>,
 ) -> Result<Value, CallError> {
-    let parsed = json::parse(text);
-    if let Some(fault) = parsed.faults.first() {
-        let json::Place { line, column } = json::Places::new(text).of(fault.span);
-        // A text of which a value could be made is JSON, and still says two things at once.
-        let what = if parsed.root.is_some() { "cannot be used" } else { "is no JSON" };
-        let message = format!("the input {what}: {} (line {line}, column {column})", fault.message);
-        let error = CallError::new(Kind::BadInput, message);
-        return Err(error.with("line", line).with("column", column));
+    let node = strict::tree(text).map_err(|fault| fault.told(Kind::BadInput, "the input"))?;
+    if !node.is_object() {
+        let found = match node.type_name() {
+            "null" => "null".to_owned(),
+            "array" => "an array".to_owned(),
+            other => format!("a {other}"),
+        };
+        let message = format!("the input must be a JSON object, not {found}");
+        return Err(CallError::new(Kind::BadInput, message));
     }
-    match parsed.root {
-        Some(node) if node.is_object() => {
-            if dialect == Dialect::Agentcli {
-                odd_numbers(&node, text, numbers);
-            }
-            Ok(node.to_value())
-        }
-        Some(node) => {
-            let found = match node.type_name() {
-                "null" => "null".to_owned(),
-                "array" => "an array".to_owned(),
-                other => format!("a {other}"),
-            };
-            let message = format!("the input must be a JSON object, not {found}");
-            Err(CallError::new(Kind::BadInput, message))
-        }
-        None => Err(CallError::new(Kind::BadInput, "the input is no JSON")),
+    if dialect == Dialect::Agentcli {
+        odd_numbers(&node, text, numbers);
     }
+    Ok(node.to_value())
 }
 
 fn odd_numbers<'t>(node: &Node<'_>, text: &'t str, into: &mut Vec<&'t str>) {
@@ -209,15 +197,32 @@ fn complete(value: &mut Value, schema: &Node<'_>, depth: usize) {
     }
 }
 
-/// Holds an answer against the schema it was promised by, until the time of the call is over and a little longer: an answer in
-/// the last moment is an answer.
-pub(crate) fn check_output(value: &Value, schema: &str, until: Instant) -> Result<(), CallError> {
-    let until = until + DEADLINE;
-    match mismatches(schema, &value.to_string(), Unknowns::AsTheSchemaSays, until) {
-        Ok(found) if found.is_empty() => Ok(()),
-        Ok(found) => Err(refused("the answer does not fit its schema", Kind::BadOutput, &found)),
-        Err(TooLong) => Err(too_long(Kind::BadOutput)),
+/// Holds what an answer is said to be against the schema it was promised by.
+pub(crate) fn check_output(
+    said: &str,
+    value: &Value,
+    schema: &str,
+    until: Instant,
+) -> Result<(), CallError> {
+    match unfit(value, schema, until)?.as_slice() {
+        [] => Ok(()),
+        found => {
+            let message = format!("{said} does not fit its schema");
+            Err(refused(&message, Kind::BadOutput, found))
+        }
     }
+}
+
+/// What of an answer does not fit, until the time of the call is over and a little longer: an answer in the
+/// last moment is an answer.
+pub(crate) fn unfit(
+    value: &Value,
+    schema: &str,
+    until: Instant,
+) -> Result<Vec<Mismatch>, CallError> {
+    let until = until + DEADLINE;
+    mismatches(schema, &value.to_string(), Unknowns::AsTheSchemaSays, until)
+        .map_err(|TooLong| too_long(Kind::BadOutput))
 }
 
 fn refused(message: &str, kind: Kind, found: &[Mismatch]) -> CallError {

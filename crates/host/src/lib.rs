@@ -44,12 +44,14 @@ mod limit;
 pub mod login;
 mod output;
 pub mod plan;
+mod promise;
 pub mod records;
 mod request;
 mod run;
 pub mod secrets;
 mod spending;
 mod stream;
+mod strict;
 mod template;
 mod weight;
 

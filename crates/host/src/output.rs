@@ -3,16 +3,16 @@
 use std::time::Instant;
 
 use manifest::dialect::Dialect;
-use manifest::json;
 use manifest::model::{Action, OutputFormat};
 use sandbox::{Exit, Finished};
 use serde_json::{Value, json};
 
 use crate::call::Output;
 use crate::error::{CallError, Kind};
-use crate::input::check_output;
 use crate::limit::{Limit, TIMED_OUT_OF_AGENTCLI, too_late};
+use crate::promise::check_heard;
 use crate::stream::Stream;
+use crate::strict::{self, strict};
 
 /// With this code programs say that the same may well succeed later (`EX_TEMPFAIL` of `sysexits.h`).
 const TRY_AGAIN: i32 = 75;
@@ -37,41 +37,8 @@ pub(crate) fn read(
     if dialect == Dialect::Agentcli {
         return Ok(agentcli(stdout));
     }
-    let output = by_format(stdout, action)?;
+    let output = by_format(stdout, action.output_format)?;
     check_heard(output, action, until, stream)
-}
-
-/// Holds a result against what the action promised.
-pub(crate) fn check_promise(output: Output, action: &Action) -> Result<Output, CallError> {
-    check_heard(output, action, Instant::now(), None)
-}
-
-/// The same until the time of the call ends. What a stream has heard it has looked at.
-pub(crate) fn check_heard(
-    output: Output,
-    action: &Action,
-    until: Instant,
-    stream: Option<&Stream>,
-) -> Result<Output, CallError> {
-    if action.standard_errors
-        && let Output::Json(value) = &output
-        && let Some(error) = envelope(value)
-    {
-        return Err(error);
-    }
-    if let Some(schema) = &action.output {
-        match &output {
-            Output::Json(value) => check_output(value, schema.text(), until)?,
-            Output::Records(records) => match stream {
-                Some(stream) => stream.verdict()?,
-                None => records
-                    .iter()
-                    .try_for_each(|record| check_output(record, schema.text(), until))?,
-            },
-            Output::Text(_) | Output::Binary { .. } | Output::Nothing => {}
-        }
-    }
-    Ok(output)
 }
 
 /// One JSON value on a line; nothing is an empty object; anything else is passed on as text.
@@ -86,16 +53,16 @@ fn agentcli(stdout: &[u8]) -> Output {
     }
 }
 
-/// Reads bytes as the action says they are to be read.
-pub(crate) fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallError> {
-    let bad = |message: &str| CallError::new(Kind::BadOutput, message);
-    let text = || std::str::from_utf8(stdout).map_err(|_| bad("the answer is no UTF-8 text"));
-    match action.output_format {
+/// Reads bytes as an action says they are to be read.
+pub(crate) fn by_format(stdout: &[u8], format: Option<OutputFormat>) -> Result<Output, CallError> {
+    let text = || {
+        let bad = |_| CallError::new(Kind::BadOutput, "the answer is no UTF-8 text");
+        std::str::from_utf8(stdout).map_err(bad)
+    };
+    match format {
         Some(OutputFormat::Json) => {
-            let text = text()?;
-            let value =
-                strict(text).ok_or_else(|| bad("the answer is no JSON").with("answer", text))?;
-            Ok(Output::Json(value))
+            let read = strict::tree(text()?).map_err(|fault| fault.in_answer("the answer"))?;
+            Ok(Output::Json(read.to_value()))
         }
         Some(OutputFormat::Text) => Ok(Output::Text(text()?.to_owned())),
         Some(OutputFormat::Binary) => {
@@ -103,10 +70,12 @@ pub(crate) fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallEr
             Ok(Output::Binary { bytes: stdout.to_vec(), media_type })
         }
         Some(OutputFormat::NdjsonStream) => {
-            let lines = text()?.lines().filter(|line| !line.trim().is_empty());
-            let record = |line: &str| {
-                strict(line)
-                    .ok_or_else(|| bad("a line of the answer is no JSON").with("answer", line))
+            let lines = (0..).zip(text()?.lines()).filter(|(_, line)| !line.trim().is_empty());
+            let record = |(lines_before, line)| match strict::tree(line) {
+                Ok(node) => Ok(node.to_value()),
+                Err(fault) => {
+                    Err(fault.after_lines(lines_before).in_answer("a line of the answer"))
+                }
             };
             lines.map(record).collect::<Result<_, _>>().map(Output::Records)
         }
@@ -120,12 +89,6 @@ pub(crate) fn by_format(stdout: &[u8], action: &Action) -> Result<Output, CallEr
             })
         }
     }
-}
-
-/// A JSON value, without twins among its members.
-pub(crate) fn strict(text: &str) -> Option<Value> {
-    let parsed = json::parse(text);
-    parsed.root.filter(|_| parsed.faults.is_empty()).map(|node| node.to_value())
 }
 
 /// A process that said itself that it failed.
@@ -290,6 +253,25 @@ mod tests {
         assert_eq!(ok(None, "seven"), Output::Text("seven".into()));
         let Output::Binary { bytes, media_type } = ok(Some(Binary), "%PDF-1.7") else { panic!() };
         assert_eq!((&*bytes, media_type.as_deref()), (&b"%PDF-1.7"[..], Some("application/pdf")));
+    }
+
+    #[test]
+    fn what_is_wrong_with_json_is_told_with_its_place() {
+        use OutputFormat::{Json, NdjsonStream};
+        let bad = |format, text| ask(Some(format), Exit::Code(0), text, "").unwrap_err();
+        let twin = bad(Json, "{\"a\":1,\n \"a\":2}");
+        let words =
+            "the answer cannot be used: the key `a` appears twice in one object (line 2, column 2)";
+        assert_eq!(twin.message, words);
+        assert_eq!(twin.details, json!({ "line": 2, "column": 2 }));
+        let broken = bad(Json, "{\"a\":");
+        assert!(broken.message.starts_with("the answer is no JSON: "), "{broken}");
+        assert_eq!(broken.details, json!({ "line": 1, "column": 6, "answer": "{\"a\":" }));
+        // Empty lines are counted too.
+        let record = bad(NdjsonStream, "{\"a\":1}\n\n[1e400]\n");
+        let words = "a line of the answer cannot be used: ";
+        assert!(record.message.starts_with(words), "{record}");
+        assert!(record.message.ends_with(" (line 3, column 2)"), "{record}");
     }
 
     #[test]

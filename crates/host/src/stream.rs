@@ -11,7 +11,7 @@ use vault::Redactor;
 use crate::call::Progress;
 use crate::error::{CallError, Kind};
 use crate::input::check_output;
-use crate::output::strict;
+use crate::strict::strict;
 
 /// Cuts what a tool writes into records and tells each to whoever waits for them, without secrets. The first
 /// that is none, or breaks the tool's promise, is the last: the call fails with it in the end. Clones are
@@ -100,7 +100,9 @@ impl Stream {
                 .with("answer", String::from_utf8_lossy(line))
         })?;
         match &self.schema {
-            Some(schema) => check_output(&record, schema, self.until).map(|()| record),
+            Some(schema) => {
+                check_output("the answer", &record, schema, self.until).map(|()| record)
+            }
             None => Ok(record),
         }
     }

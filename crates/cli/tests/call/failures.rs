@@ -149,11 +149,15 @@ fn an_answer_that_is_none_is_shown_as_far_as_it_helps() {
     let desk = Desk::new();
     let tool = |script: &str| desk.install_manifest(script, "json", &json!([]));
     let ran = desk.call(&[&tool("printf '<html>\\n\\033[2J'")]);
-    let words = "error: the answer is no JSON; it begins with \"<html>\\n\\u{1b}[2J\"\n";
+    let words = "error: the answer is no JSON: expected a value, found `<` (line 1, column 1); it begins with \"<html>\\n\\u{1b}[2J\"\n";
     assert_eq!((ran.code, &*ran.stderr), (1, words));
     assert_eq!(desk.call(&[&tool("true")]).stderr, "error: the answer is no JSON: it is empty\n");
     let ran = desk.call(&[&tool("head -c 9000 /dev/zero | tr '\\0' x")]);
-    assert!(ran.stderr.len() < 300 && ran.stderr.contains(&"x".repeat(200)), "{}", ran.stderr);
+    assert!(ran.stderr.len() < 400 && ran.stderr.contains(&"x".repeat(200)), "{}", ran.stderr);
+    // This is JSON, and still no answer.
+    let ran = desk.call(&[&tool("printf '{\"id\":1,\"id\":2}'")]);
+    let words = "error: the answer cannot be used: the key `id` appears twice in one object (line 1, column 9)\n";
+    assert_eq!((ran.code, &*ran.stderr), (1, words));
 }
 
 #[test]

@@ -21,9 +21,10 @@ use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
 use crate::plan::{Plan, Way};
+use crate::promise::check_promise;
 use crate::records::Records;
 use crate::run::leash::Leash;
-use crate::run::mcp::Terms;
+use crate::run::mcp::{Declared, Terms};
 use crate::run::worker::{self, Warmth};
 use crate::run::{engine, process};
 use crate::stream::Stream;
@@ -243,7 +244,7 @@ impl Host {
                     let (workers, launcher) = (&host.workers, &host.launcher);
                     let answered = workers.ask(launcher, &one, &redactor, warmth, until, leash);
                     let output = answered.answer.map(Output::Json);
-                    let output = output.and_then(|output| output::check_promise(output, &action));
+                    let output = output.and_then(|output| check_promise(output, &action));
                     Ran::of(output, answered.blocked)
                 })
                 .await
@@ -251,14 +252,15 @@ impl Host {
             Way::Mcp(one) => {
                 // Only there the author says what a tool of a server answers with.
                 let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
+                let declared = Declared { format, standard_errors: action.standard_errors };
                 let is_walled = !one.is_remote();
                 let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
-                let terms = Terms { warmth, until, format, progress, redactor };
+                let terms = Terms { warmth, until, declared, progress, redactor };
                 let (mut one, mut told) = (one.clone(), Vec::new());
                 let asked = self.ask_signed(&plan.package, &mut one, &terms, &mut told);
                 let answered = Box::pin(asked).await;
                 let output = answered.answer;
-                let output = output.and_then(|output| output::check_promise(output, action));
+                let output = output.and_then(|output| check_promise(output, action));
                 let mut ran = Ran { is_walled, ..Ran::of(output, answered.blocked) };
                 ran.redact(&tokens(&told));
                 ran

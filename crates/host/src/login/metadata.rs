@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::address::{canonical, covers, safe};
 use super::error::LoginError;
-use crate::output::strict;
+use crate::strict::strict;
 
 /// How many things of one kind are read from a document.
 const MOST: usize = 64;

@@ -9,8 +9,8 @@ use super::address::{check_safe, shown};
 use super::error::LoginError;
 use super::form::{basic, encoded, form};
 use super::register::{self, Known};
-use crate::output::strict;
 use crate::run::place_of;
+use crate::strict::strict;
 
 /// The longest answer.
 const MOST: u64 = 256 << 10;

@@ -17,8 +17,10 @@ use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
+use crate::promise::check_heard;
 use crate::request::{Http, put_bearer};
 use crate::stream::Stream;
+use crate::strict::strict;
 
 /// The longest wait a server may ask for, in seconds.
 const LONGEST_WAIT: u32 = 10;
@@ -220,9 +222,9 @@ fn read(
         Some(OutputFormat::Binary) if said.is_some() => {
             Output::binary(response.body, said.as_deref())
         }
-        _ => output::by_format(&response.body, action)?,
+        _ => output::by_format(&response.body, action.output_format)?,
     };
-    output::check_heard(output, action, until, stream)
+    check_heard(output, action, until, stream)
 }
 
 /// A server that said itself that it failed.
@@ -230,7 +232,7 @@ fn failed(response: &Response, action: &Action) -> CallError {
     let error = answered(response.status, &response.headers, &response.body);
     let told = std::str::from_utf8(&response.body).ok();
     if action.standard_errors
-        && let Some(said) = told.and_then(output::strict).as_ref().and_then(output::envelope)
+        && let Some(said) = told.and_then(strict).as_ref().and_then(output::envelope)
     {
         let said = said.with("status", response.status.as_u16());
         return CallError { passes_after: error.passes_after, ..said };

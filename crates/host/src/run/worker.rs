@@ -22,8 +22,9 @@ use super::tidying::{IDLE, Tidying};
 use super::{Network, not_started};
 use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
-use crate::output::{ended_by, strict};
+use crate::output::ended_by;
 use crate::plan::Worker;
+use crate::strict::strict;
 
 /// How many workers that have nothing to do are kept, of all tools together.
 const MOST_IDLE: usize = 32;

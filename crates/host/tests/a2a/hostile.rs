@@ -57,6 +57,29 @@ async fn what_is_no_answer_is_told_as_such() {
 }
 
 #[tokio::test]
+async fn what_is_not_promised_is_no_answer() {
+    let site = Site::answering(|asked| {
+        let part = match asked["params"]["message"]["parts"][0]["text"].as_str().unwrap() {
+            "file" => json!({ "raw": "iVBORw0KGgo=", "mediaType": "image/png" }),
+            text => json!({ "text": text }),
+        };
+        result(asked, &json!({ "message": { "parts": [part] } }))
+    });
+    let outputs = json!({ "type": "object", "required": ["words"] });
+    let interfaces = json!({ "inputs": { "type": "object" }, "outputs": outputs });
+    let tool = site.tool(json!({ "interfaces": interfaces }));
+    for (says, told) in
+        [("file", "the answer is 8 bytes of image/png, "), ("hello", "the answer is a text, ")]
+    {
+        let error = site.call(&tool, &json!({ "text": says })).await.unwrap_err();
+        assert_eq!(error.kind, Kind::BadOutput);
+        assert!(error.message.starts_with(told), "{error}");
+    }
+    let said = site.call(&tool, &json!({ "text": "{\"words\":2}" })).await.unwrap();
+    assert_eq!(said, Output::Json(json!({ "words": 2 })));
+}
+
+#[tokio::test]
 async fn who_calls_a_call_off_does_not_wait_for_a_card() {
     let site = Site::silent();
     let began = Instant::now();

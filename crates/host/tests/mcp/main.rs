@@ -10,6 +10,7 @@ mod kept;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod memory;
+mod promises;
 mod python;
 mod remote;
 mod support;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use host::{Era, Kind, Output};
 use manifest::document::{Options, read};
+use manifest::model::OutputFormat;
 use policy::{Grant, GrantKind, Grants};
 use serde_json::{Value, json};
 
@@ -157,6 +158,13 @@ async fn a_registry_leads_to_the_server_that_has_the_tool() {
         let echoed = bench.call("trial.echo", json!({ "message": "x" })).await;
         assert_eq!(echoed.unwrap(), Output::Text("Echo: x".into()), "{registry_url} {server_id:?}");
     }
+    // Of a capability the schema alone says what comes.
+    let object = json!({ "type": "object" });
+    let bench = of_registry(&site.url("/mcp"), None, &[site.port]);
+    let bench = bench.promising(Some(OutputFormat::Json), Some(&object));
+    let error = bench.call("trial.echo", json!({ "message": "x" })).await.unwrap_err();
+    assert_eq!(error.kind, Kind::BadOutput);
+    assert!(error.message.starts_with("the answer is a text, which does not fit"), "{error}");
     let away = self::site("    def do_GET(self):\n        self.send_error(503)\n");
     let bench = of_registry(&away.url(""), None, &[away.port]);
     let error = bench.call("trial.echo", json!({ "message": "x" })).await.unwrap_err();

@@ -9,7 +9,7 @@ use host::{
     Blocked, Call, CallError, Era, Eras, Host, Output, Progress, Records, Settings, Tool, Warmth,
 };
 use manifest::document::{Options, read};
-use manifest::model::{Invocation, Trust};
+use manifest::model::{Invocation, Json, OutputFormat, Trust};
 use policy::{Consent, Grants, Policy, Surface};
 use sandbox::Launcher;
 use serde_json::{Value, json};
@@ -167,6 +167,21 @@ impl Bench {
         action.output_format = None;
         action.timeout_ms = None;
         self.tool.package.actions.push(action);
+        self
+    }
+
+    /// What the first of its tools is said to answer with.
+    pub(crate) fn promising(
+        mut self,
+        format: Option<OutputFormat>,
+        schema: Option<&Value>,
+    ) -> Self {
+        let action = &mut self.tool.package.actions[0];
+        action.output_format = format;
+        action.output = schema.map(|schema| {
+            let text = schema.to_string();
+            Json::of(&manifest::json::parse(&text).root.unwrap(), &text)
+        });
         self
     }
 

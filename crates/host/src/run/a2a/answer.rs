@@ -7,7 +7,7 @@ use super::part::Part;
 use super::task::{Artifact, State, Task};
 use crate::call::Output;
 use crate::error::{CallError, Kind};
-use crate::output::{check_promise, strict};
+use crate::promise::check_promise;
 
 /// Reads a task that goes on no further by itself.
 pub(super) fn of_task(task: Task, action: &Action) -> Result<Output, CallError> {
@@ -19,7 +19,7 @@ pub(super) fn of_task(task: Task, action: &Action) -> Result<Output, CallError> 
     artifacts.retain(|artifact| !artifact.parts.is_empty());
     if artifacts.len() > 1 {
         let all: Vec<_> = artifacts.iter().map(to_value).collect();
-        return promised(Output::Json(Value::Array(all)), action);
+        return check_promise(Output::Json(Value::Array(all)), action);
     }
     // What the agent says about its work is the answer only where there is nothing else.
     of_parts(artifacts.pop().map_or(words, |artifact| artifact.parts), action)
@@ -39,19 +39,7 @@ pub(super) fn of_parts(mut parts: Vec<Part>, action: &Action) -> Result<Output, 
         }
         (_, None) => Output::Nothing,
     };
-    promised(output, action)
-}
-
-/// Holds the answer against what the action promised. Many agents have only text, so text may keep the
-/// promise by itself, or as the JSON it holds.
-fn promised(output: Output, action: &Action) -> Result<Output, CallError> {
-    let Output::Text(text) = output else { return check_promise(output, action) };
-    let as_text = check_promise(Output::Json(Value::String(text.clone())), action);
-    match (as_text, strict(&text)) {
-        (Ok(_), _) => Ok(Output::Text(text)),
-        (Err(_), Some(value)) => check_promise(Output::Json(value), action),
-        (Err(error), None) => Err(error),
-    }
+    check_promise(output, action)
 }
 
 fn to_value(artifact: &Artifact) -> Value {
@@ -154,18 +142,22 @@ mod tests {
     }
 
     #[test]
-    fn text_keeps_a_promise_by_itself_or_as_the_json_it_holds() {
-        let said =
-            |text: &str, outputs: Value| of_parts(vec![Part::Text(text.into())], &action(&outputs));
-        let text = Output::Text("{\"n\":1}".into());
-        assert_eq!(said("{\"n\":1}", json!({ "type": "string" })).unwrap(), text);
-        assert_eq!(
-            said("{\"n\":1}", json!({ "type": "object" })).unwrap(),
-            Output::Json(json!({ "n": 1 }))
-        );
-        for text in ["hello", "[1]", "{\"n\":1,\"n\":2}"] {
-            let error = said(text, json!({ "type": "object" })).unwrap_err();
-            assert_eq!(error.kind, Kind::BadOutput, "{text}");
+    fn whatever_the_agent_made_has_to_be_what_is_promised() {
+        let words = action(&json!({ "type": "object", "required": ["words"] }));
+        let made = |parts: &[Part]| of_task(task(State::Completed, &[], &[parts]), &words);
+        let text = Part::Text("{\"words\":2}".into());
+        assert_eq!(made(&[text]).unwrap(), Output::Json(json!({ "words": 2 })));
+        let file =
+            Part::File { bytes: b"hi".into(), media_type: Some("image/png".into()), name: None };
+        for (parts, what) in [
+            (&[file][..], "is 2 bytes of image/png, which does not fit"),
+            (&[Part::Text("two words".into())], "is a text, which does not fit"),
+            (&[Part::Data(json!({ "n": 1 }))], "does not fit its schema: \"words\" is a required"),
+            (&[], "is empty, which does not fit"),
+        ] {
+            let error = made(parts).unwrap_err();
+            assert_eq!(error.kind, Kind::BadOutput);
+            assert!(error.message.starts_with(&format!("the answer {what}")), "{error}");
         }
     }
 

@@ -9,8 +9,8 @@ use vault::Secret;
 use super::part::Takes;
 use super::version::Version;
 use crate::error::{CallError, Kind};
-use crate::output::strict;
 use crate::run::http::not_sent;
+use crate::strict::strict;
 
 /// Where the card of an agent lies.
 const PLACE: &str = "/.well-known/agent-card.json";

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::version::Version;
 use crate::error::{CallError, Kind};
-use crate::output::strict;
 use crate::run::http::not_sent;
+use crate::strict::strict;
 
 /// JSON-RPC: there is no such method.
 const NO_METHOD: i64 = -32601;

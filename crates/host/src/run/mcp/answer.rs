@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::session::{AskError, WantsLogin};
 use crate::call::Output;
 use crate::error::{CallError, Kind};
-use crate::output::strict;
+use crate::output::{by_format, envelope};
+use crate::promise::{bytes_in_words, not_declared};
+use crate::strict::strict;
 
 /// JSON-RPC: there is no such method.
 const NO_METHOD: i32 = -32601;
@@ -16,8 +18,17 @@ const NO_METHOD: i32 = -32601;
 /// JSON-RPC: the parameters are not what the method takes.
 const BAD_PARAMETERS: i32 = -32602;
 
+/// How the author of a manifest says that a tool answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Declared {
+    /// In this format.
+    pub(crate) format: Option<OutputFormat>,
+    /// Whether failures have the standard shape.
+    pub(crate) standard_errors: bool,
+}
+
 /// Reads the answer to a call.
-pub(super) fn read(mut answer: Value, format: Option<OutputFormat>) -> Result<Output, CallError> {
+pub(super) fn read(mut answer: Value, declared: Declared) -> Result<Output, CallError> {
     if answer.get("resultType").and_then(Value::as_str) == Some("input_required") {
         return Err(wants_input(&answer));
     }
@@ -33,58 +44,82 @@ pub(super) fn read(mut answer: Value, format: Option<OutputFormat>) -> Result<Ou
         Some(_) | None => return Err(odd("its answer has no content")),
     };
     if answer.get("isError") == Some(&Value::Bool(true)) {
-        return Err(failed(&contents, structured));
+        return Err(failed(&contents, structured, declared));
     }
-    let text_wanted = format == Some(OutputFormat::Text);
-    let output = match structured {
-        Some(structured) if !text_wanted || contents.is_empty() => Output::Json(structured),
-        _ => of_contents(contents, format)?,
-    };
-    match (format, &output) {
+    match (declared.format, structured) {
         (Some(OutputFormat::None), _) => Ok(Output::Nothing),
-        (Some(OutputFormat::Json), Output::Text(_) | Output::Nothing) => {
-            let text = if let Output::Text(text) = &output { text } else { "" };
-            Err(CallError::new(Kind::BadOutput, "the answer is no JSON").with("answer", text))
+        (None | Some(OutputFormat::Json), Some(structured)) => Ok(Output::Json(structured)),
+        (Some(OutputFormat::NdjsonStream), Some(record)) => Ok(Output::Records(vec![record])),
+        // Only here there is another way to say the same, and it was asked for.
+        (format @ Some(OutputFormat::Text | OutputFormat::Binary), Some(structured))
+            if contents.is_empty() =>
+        {
+            by_format(structured.to_string().as_bytes(), format)
         }
-        _ => Ok(output),
+        (None, None) => of_contents(contents),
+        (Some(format), _) => in_format(contents, format),
     }
 }
 
-fn of_contents(
-    mut contents: Vec<Value>,
-    format: Option<OutputFormat>,
-) -> Result<Output, CallError> {
+/// Contents in a format: texts are read as the output of a program is.
+fn in_format(contents: Vec<Value>, format: OutputFormat) -> Result<Output, CallError> {
+    let texts: Option<Vec<_>> = contents.iter().map(text_within).collect();
+    match (format, texts.map(|texts| texts.join("\n")), contents.as_slice()) {
+        (OutputFormat::Json, _, [_, _, ..]) => of_contents(contents),
+        (_, Some(text), _) => by_format(text.as_bytes(), Some(format)),
+        (OutputFormat::Binary, None, [only]) if only.pointer("/resource/blob").is_some() => {
+            bytes(&only["resource"], "blob")
+        }
+        _ => match of_contents(contents)? {
+            picture @ Output::Binary { .. } if format == OutputFormat::Binary => Ok(picture),
+            Output::Binary { bytes, media_type } => {
+                Err(not_declared(&bytes_in_words(&bytes, media_type.as_deref()), format))
+            }
+            _ => Err(not_declared("a list of contents", format)),
+        },
+    }
+}
+
+/// Contents as they are.
+fn of_contents(mut contents: Vec<Value>) -> Result<Output, CallError> {
     if contents.len() > 1 {
-        let texts: Option<Vec<_>> = contents.iter().map(text).collect();
-        return Ok(match texts {
-            Some(texts) if format == Some(OutputFormat::Text) => Output::Text(texts.join("\n")),
-            _ => Output::Json(Value::Array(contents)),
-        });
+        return Ok(Output::Json(Value::Array(contents)));
     }
     let Some(only) = contents.pop() else { return Ok(Output::Nothing) };
     if let Some(text) = text(&only) {
-        return Ok(match strict(text) {
-            Some(value) if format != Some(OutputFormat::Text) => Output::Json(value),
-            _ => Output::Text(text.to_owned()),
-        });
+        let value = strict(text);
+        return Ok(value.map_or_else(|| Output::Text(text.to_owned()), Output::Json));
     }
     match only.get("type").and_then(Value::as_str) {
-        Some("image" | "audio") => {
-            let data = only.get("data").and_then(Value::as_str).unwrap_or_default();
-            let bytes = STANDARD.decode(data).map_err(|_| odd("its bytes are no base64"))?;
-            Ok(Output::binary(bytes, only.get("mimeType").and_then(Value::as_str)))
-        }
+        Some("image" | "audio") => bytes(&only, "data"),
         _ => Ok(Output::Json(Value::Array(vec![only]))),
     }
+}
+
+fn bytes(content: &Value, key: &str) -> Result<Output, CallError> {
+    let data = content.get(key).and_then(Value::as_str).unwrap_or_default();
+    let bytes = STANDARD.decode(data).map_err(|_| odd("its bytes are no base64"))?;
+    Ok(Output::binary(bytes, content.get("mimeType").and_then(Value::as_str)))
 }
 
 fn text(content: &Value) -> Option<&str> {
     (content.get("type")? == "text").then(|| content.get("text")?.as_str())?
 }
 
+/// The text of a content, or of the resource that it holds.
+fn text_within(content: &Value) -> Option<&str> {
+    text(content).or_else(|| content.pointer("/resource/text")?.as_str())
+}
+
 /// The tool said itself that it failed.
-fn failed(contents: &[Value], structured: Option<Value>) -> CallError {
+fn failed(contents: &[Value], structured: Option<Value>, declared: Declared) -> CallError {
     let texts: Vec<_> = contents.iter().filter_map(text).map(str::trim).collect();
+    if declared.standard_errors {
+        let said = texts.iter().filter_map(|text| strict(text));
+        if let Some(error) = structured.iter().cloned().chain(said).find_map(|one| envelope(&one)) {
+            return error;
+        }
+    }
     let message = match texts.join("\n") {
         said if said.is_empty() => "the tool failed, and did not say why".to_owned(),
         said => said,
@@ -174,8 +209,16 @@ pub(super) fn odd(how: &str) -> CallError {
 mod tests {
     use super::*;
 
+    fn read_any(answer: Value) -> Result<Output, CallError> {
+        read(answer, Declared::default())
+    }
+
+    fn read_as(answer: &Value, format: OutputFormat) -> Result<Output, CallError> {
+        read(answer.clone(), Declared { format: Some(format), standard_errors: false })
+    }
+
     fn ok(answer: Value) -> Output {
-        read(answer, None).unwrap()
+        read_any(answer).unwrap()
     }
 
     #[test]
@@ -187,22 +230,14 @@ mod tests {
         );
         assert_eq!(ok(json!({ "content": content })), Output::Json(json!({ "a": 1 })));
         let words = json!({ "content": [{ "type": "text", "text": "hello" }] });
-        assert_eq!(ok(words.clone()), Output::Text("hello".into()));
+        assert_eq!(ok(words), Output::Text("hello".into()));
         assert_eq!(ok(json!({ "content": [] })), Output::Nothing);
-        assert_eq!(
-            read(json!({ "content": content }), Some(OutputFormat::Text)).unwrap(),
-            Output::Text("{\"a\":1}".into())
-        );
-        let error = read(words, Some(OutputFormat::Json)).unwrap_err();
-        assert_eq!(error.kind, Kind::BadOutput);
     }
 
     #[test]
     fn several_contents_and_links_are_kept_and_bytes_are_bytes() {
         let several = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
         assert_eq!(ok(json!({ "content": several })), Output::Json(several.clone()));
-        let joined = read(json!({ "content": several }), Some(OutputFormat::Text)).unwrap();
-        assert_eq!(joined, Output::Text("a\nb".into()));
         let link = json!([{ "type": "resource_link", "uri": "demo://1", "name": "one" }]);
         assert_eq!(ok(json!({ "content": link })), Output::Json(link));
         let picture = json!([{ "type": "image", "data": "aGk=", "mimeType": "image/png" }]);
@@ -211,23 +246,121 @@ mod tests {
             Output::Binary { bytes: b"hi".into(), media_type: Some("image/png".into()) }
         );
         let broken = json!({ "content": [{ "type": "audio", "data": "???" }] });
-        assert_eq!(read(broken, None).unwrap_err().kind, Kind::BadOutput);
+        assert_eq!(read_any(broken).unwrap_err().kind, Kind::BadOutput);
+    }
+
+    #[test]
+    fn a_declared_format_is_what_comes_or_a_refusal_that_says_what_came() {
+        use OutputFormat::{Binary, Json, NdjsonStream, None as Nothing, Text};
+        let answer = |contents: Value| json!({ "content": contents });
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        let (one, two) = (text("{\"a\":1}"), text("{\"a\":2}"));
+        let picture = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
+        let said = json!({ "type": "resource", "resource": { "uri": "a:b", "text": "hi" } });
+        let kept = json!({ "type": "resource", "resource": { "uri": "a:b", "blob": "aGk=" } });
+        let records = vec![json!({ "a": 1 }), json!({ "a": 2 })];
+        let hi = |media_type: Option<&str>| Output::binary(b"hi".into(), media_type);
+        for (contents, format, output) in [
+            (json!([one]), Json, Output::Json(json!({ "a": 1 }))),
+            (json!([one, two]), Json, Output::Json(json!([one, two]))),
+            (json!([one]), Text, Output::Text("{\"a\":1}".into())),
+            (json!([text("a"), text("b")]), Text, Output::Text("a\nb".into())),
+            (json!([said]), Text, Output::Text("hi".into())),
+            (json!([]), Text, Output::Text(String::new())),
+            (json!([one, two]), NdjsonStream, Output::Records(records.clone())),
+            (json!([text("{\"a\":1}\n{\"a\":2}\n")]), NdjsonStream, Output::Records(records)),
+            (json!([picture]), Binary, hi(Some("image/png"))),
+            (json!([kept]), Binary, hi(None)),
+            (json!([text("hi")]), Binary, hi(None)),
+            (json!([picture]), Nothing, Output::Nothing),
+        ] {
+            assert_eq!(read_as(&answer(contents), format).unwrap(), output);
+        }
+        let words = json!([text("words")]);
+        for (contents, format, told) in [
+            (json!([picture]), Json, "the answer is 2 bytes of image/png, and `json` is declared"),
+            (json!([picture]), Text, "the answer is 2 bytes of image/png, and `text` is declared"),
+            (
+                json!([one, picture]),
+                Text,
+                "the answer is a list of contents, and `text` is declared",
+            ),
+            (
+                json!([one, picture]),
+                Binary,
+                "the answer is a list of contents, and `binary` is declared",
+            ),
+            (
+                words.clone(),
+                Json,
+                "the answer is no JSON: expected a value, found `w` (line 1, column 1)",
+            ),
+            (json!([]), Json, "the answer is no JSON"),
+            (
+                words,
+                NdjsonStream,
+                "a line of the answer is no JSON: expected a value, found `w` (line 1, column 1)",
+            ),
+            (
+                json!([text("{\"a\":1,\"a\":2}")]),
+                Json,
+                "the answer cannot be used: the key `a` appears twice in one object (line 1, column 8)",
+            ),
+        ] {
+            let error = read_as(&answer(contents), format).unwrap_err();
+            assert_eq!((error.kind, &*error.message), (Kind::BadOutput, told));
+        }
+    }
+
+    #[test]
+    fn what_is_structured_is_given_in_the_declared_format() {
+        use OutputFormat::{Binary, Json, NdjsonStream, Text};
+        let value = json!({ "a": 1 });
+        let alone = json!({ "structuredContent": value });
+        assert_eq!(read_as(&alone, Json).unwrap(), Output::Json(value.clone()));
+        assert_eq!(read_as(&alone, NdjsonStream).unwrap(), Output::Records(vec![value.clone()]));
+        assert_eq!(read_as(&alone, Text).unwrap(), Output::Text("{\"a\":1}".into()));
+        let bytes = Output::Binary { bytes: b"{\"a\":1}".into(), media_type: None };
+        assert_eq!(read_as(&alone, Binary).unwrap(), bytes);
+        let words = json!([{ "type": "text", "text": "words" }]);
+        let both = json!({ "structuredContent": value, "content": words });
+        assert_eq!(read_as(&both, Text).unwrap(), Output::Text("words".into()));
+    }
+
+    #[test]
+    fn the_standard_shape_of_a_failure_is_understood_where_it_is_declared() {
+        let said =
+            json!({ "error": { "code": "QUOTA", "message": "used up", "details": { "left": 0 } } });
+        let text = json!([{ "type": "text", "text": said.to_string() }]);
+        let standard = Declared { format: None, standard_errors: true };
+        for answer in [
+            json!({ "isError": true, "content": text }),
+            json!({ "isError": true, "content": [], "structuredContent": said }),
+        ] {
+            let error = read(answer, standard).unwrap_err();
+            assert_eq!((error.kind, &*error.message), (Kind::Failed, "used up"));
+            assert_eq!(error.details, json!({ "code": "QUOTA", "details": { "left": 0 } }));
+        }
+        let raw = read_any(json!({ "isError": true, "content": text })).unwrap_err();
+        assert_eq!(raw.message, said.to_string());
+        let plain = json!({ "isError": true, "content": [{ "type": "text", "text": "no room" }] });
+        assert_eq!(read(plain, standard).unwrap_err().message, "no room");
     }
 
     #[test]
     fn a_tool_that_failed_and_one_that_asks_are_told() {
         let answer = json!({ "isError": true, "content": [{ "type": "text", "text": "no room" }] });
-        let error = read(answer, None).unwrap_err();
+        let error = read_any(answer).unwrap_err();
         assert_eq!((error.kind, &*error.message), (Kind::Failed, "no room"));
         let answer = json!({
             "resultType": "input_required",
             "inputRequests": { "q": { "method": "elicitation/create", "params": { "message": "Who?" } } },
         });
-        let error = read(answer, None).unwrap_err();
+        let error = read_any(answer).unwrap_err();
         assert_eq!(error.kind, Kind::Failed);
         assert!(error.message.ends_with("Who?"), "{error}");
         assert!(error.details["inputRequests"]["q"].is_object());
-        assert_eq!(read(json!({ "odd": 1 }), None).unwrap_err().kind, Kind::BadOutput);
+        assert_eq!(read_any(json!({ "odd": 1 })).unwrap_err().kind, Kind::BadOutput);
     }
 
     #[test]

@@ -23,13 +23,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::http::{HeaderMap, HeaderName, Url};
-use manifest::model::{Action, OutputFormat};
+use manifest::model::Action;
 use sandbox::Launcher;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 use vault::{Redactor, Secret};
 
+pub(crate) use self::answer::Declared;
 use self::era::Eras;
 use self::process::Order;
 use self::quiet::Quiet;
@@ -75,7 +76,7 @@ pub(crate) struct Answered<T> {
 pub(crate) struct Terms {
     pub(crate) warmth: Warmth,
     pub(crate) until: Instant,
-    pub(crate) format: Option<OutputFormat>,
+    pub(crate) declared: Declared,
     pub(crate) progress: Option<Arc<dyn Progress>>,
     /// Knows the secrets that the server is given.
     pub(crate) redactor: Redactor,
@@ -95,7 +96,7 @@ impl Servers {
         plan: &Mcp,
         terms: Terms,
     ) -> Answered<Output> {
-        let Terms { warmth, until, format, progress, redactor } = terms;
+        let Terms { warmth, until, declared, progress, redactor } = terms;
         let found = async {
             let turn = self.turn(plan, warmth, until).await?;
             let server = self.server(launcher, plan, &redactor, warmth, until).await?;
@@ -112,7 +113,7 @@ impl Servers {
             Arc::new(Quiet { told, redactors: [tokens(plan), redactor] })
         });
         let (tool, arguments) = (plan.tool.clone(), plan.arguments.clone());
-        let answer = server.call(Request { tool, arguments, format, progress }, until).await;
+        let answer = server.call(Request { tool, arguments, declared, progress }, until).await;
         let mut blocked = answer.as_ref().err().map(Blocked::of).unwrap_or_default();
         blocked.extend(server.take_blocked());
         Answered { answer, blocked }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::remote::{Line, Way};
 use crate::error::{CallError, Kind};
-use crate::output::strict;
 use crate::run::place_of;
+use crate::strict::strict;
 
 /// The longest answer of a registry.
 const LONGEST: u64 = 8 << 20;

@@ -4,13 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use manifest::model::OutputFormat;
 use sandbox::Launcher;
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
-use super::answer;
+use super::answer::{self, Declared};
 use super::era::{Era, Eras};
 use super::process::{Order, Process};
 use super::remote::Line;
@@ -69,7 +68,7 @@ enum Body {
 pub(super) struct Request {
     pub(super) tool: String,
     pub(super) arguments: Map<String, Value>,
-    pub(super) format: Option<OutputFormat>,
+    pub(super) declared: Declared,
     pub(super) progress: Option<Arc<dyn Progress>>,
 }
 
@@ -176,9 +175,9 @@ impl Server {
 
     /// Calls a tool.
     pub(super) async fn call(&self, request: Request, until: Instant) -> Result<Output, CallError> {
-        let Request { tool, arguments, format, progress } = request;
+        let Request { tool, arguments, declared, progress } = request;
         let asking = self.session.call(&tool, arguments, progress);
-        self.within(asking, |answer| answer::read(answer, format), &tool, until).await
+        self.within(asking, |answer| answer::read(answer, declared), &tool, until).await
     }
 
     /// Its tools, page by page.
