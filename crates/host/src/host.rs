@@ -437,7 +437,7 @@ impl Host {
             is_hidden: &|path| forbidden.hides(path, &self.settings),
             surface: &call.surface,
             arguments: &prepared.input.arguments,
-            wants_approval: considered.wants_approval,
+            wants_approval: considered.wants_approval.as_ref(),
             is_signed_in: known.is_signed_in,
         };
         let mut decision = decide(&asked, &self.settings.policy, &known.grants, &known.memory);

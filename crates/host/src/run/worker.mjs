@@ -115,14 +115,13 @@ const asked = async (value, input) => (typeof value === "function" ? value.call(
 
 // What a tool says of a call before it is made. One that cannot say wants the owner asked.
 async function consider(input) {
-  const answer = { requiresApproval: false, requiredSecrets: [], message: null };
+  const answer = { requiresApproval: false, failed: null, requiredSecrets: [], message: null };
   try {
     const wanted = await asked(tool.requiresApproval, input);
     answer.requiresApproval = Boolean(wanted ?? false);
     if (typeof (wanted ?? false) !== "boolean") throw new TypeError("it said neither true nor false");
   } catch (error) {
-    answer.requiresApproval = true;
-    answer.message = `Its requiresApproval failed: ${fail(error).error.message}`;
+    answer.failed = fail(error).error.message;
   }
   const secrets = (await asked(tool.requiredSecrets, input)) ?? [];
   if (!Array.isArray(secrets) || secrets.some((name) => typeof name !== "string")) {
@@ -131,7 +130,7 @@ async function consider(input) {
   answer.requiredSecrets = secrets;
   try {
     const message = await tool.getApprovalMessage?.(input);
-    if (typeof message === "string") answer.message = [message, answer.message].filter(Boolean).join(" ");
+    if (typeof message === "string") answer.message = message;
   } catch {
     // The owner sees the input itself.
   }

@@ -80,7 +80,11 @@ fn login_words(error: &CallError, from: &Path) -> Option<String> {
 pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
     let said = error.details.get("stderr").or_else(|| error.details.get("body"));
     let said = said.and_then(Value::as_str).unwrap_or_default().trim();
-    let (message, details) = words(&error.message, said);
+    let (message, mut details) = words(&error.message, said);
+    if let (Kind::NeedsApproval(_), Some(said)) = (&error.kind, error.details.get("message")) {
+        let said = said.as_str().unwrap_or_default();
+        details.push(format!("the tool itself says: \"{}\"", shown(said)));
+    }
     let mut failure = Failure::new(exit_of(&error.kind), line(message)).details(details);
     let id = tool.package.canonical_id();
     let package = shell::word(&id);
@@ -194,11 +198,15 @@ fn end_of(said: &str) -> Vec<String> {
     let all: Vec<_> = said.lines().collect();
     let hidden = all.len().saturating_sub(MOST_LINES);
     let note = (hidden > 0).then(|| format!("… ({hidden} lines before these; --json has more)"));
-    let shown = all[hidden..].iter().map(|text| match text.char_indices().nth(MOST_LETTERS) {
+    note.into_iter().chain(all[hidden..].iter().map(|text| shown(text))).collect()
+}
+
+/// The beginning of a stranger's text, on one line.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(MOST_LETTERS) {
         Some((end, _)) => line(&text[..end]) + "…",
         None => line(text),
-    });
-    note.into_iter().chain(shown).collect()
+    }
 }
 
 /// What an action takes, where it was given something else.
