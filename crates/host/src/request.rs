@@ -390,6 +390,5 @@ mod tests {
             assert_eq!(error.kind, Kind::MissingInput);
             assert_eq!(error.details["missing"][0]["name"], name);
         }
-        assert_eq!(ask(&auth(AuthKind::Bearer, &[])).unwrap_err().kind, Kind::Unavailable);
     }
 }

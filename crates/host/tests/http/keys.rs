@@ -26,6 +26,12 @@ fn keys_are_sent_as_the_package_wants_them_and_nothing_else_is() {
     assert_eq!(header("api_key", &["DEMO_KEY"], "x-api-key"), "[secret DEMO_KEY]");
     assert_eq!(header("oauth2", &["DEMO_KEY"], "authorization"), "Bearer [secret DEMO_KEY]");
     assert_eq!(header("none", &["DEMO_KEY"], "authorization"), json!(null));
+    let unnamed = site.mcpkg("GET", "/echo", json!({ "auth": { "type": "bearer" } }));
+    let owner = Owner::Package(unnamed.package.canonical_id());
+    let place = Place::new(owner, "API_KEY").unwrap();
+    site.vault.set(&place, &Secret::new("kept-for-it".to_owned()).unwrap()).unwrap();
+    let sent = site.json(&unnamed, json!({}))["headers"]["authorization"].clone();
+    assert_eq!(sent, "Bearer [secret API_KEY]");
     // What was not granted is not sent, whatever the package lists.
     for (kind, name) in [("bearer", "UNSET"), ("api_key", "SECRET_OF_THE_OWNER")] {
         let error = site.error(&site.mcpkg("GET", "/echo", auth(kind, &[name])), json!({}));
