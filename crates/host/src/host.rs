@@ -229,7 +229,9 @@ impl Host {
         self.check_place(tool, &known)?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         check_verdict(&open, tool)?;
-        endpoint::check(&tool.package, prepared.implementation, &open.allowance)?;
+        let Prepared { action, implementation, .. } = prepared;
+        endpoint::check_secrecy(&tool.package, implementation, action)?;
+        endpoint::check(&tool.package, implementation, &open.allowance)?;
         let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
         let hooks = self.asked(tool, call, &prepared, open, &[]);
         let (considered, mut decision) = match question(&hooks)? {

@@ -206,6 +206,33 @@ fn a_secret_that_would_be_told_in_plain_is_explained_as_a_refusal() {
 }
 
 #[test]
+fn a_grant_that_would_not_help_is_not_offered() {
+    let desk = Desk::new();
+    let secret = |name: &str, value: &str| {
+        let set = ["secret", "set", "mcpkg:demo.account", name];
+        assert_eq!(desk.run_with(&set, Some(value.as_bytes())).code, 0);
+    };
+    let plain = |tool: &str| {
+        let words = "a secret is not sent to `10.1.2.3` over plain `http`, only over `https`";
+        let told = plan(&desk, &[tool]);
+        assert_eq!((&told["because"], &told["hints"]), (&json!(words), &json!([])), "{told}");
+        let ran = desk.call(&[tool]);
+        assert_eq!((ran.code, ran.stderr), (4, format!("error: {words}\n")));
+    };
+    // Of a token endpoint that is known to be there.
+    let tool = with_account(&desk);
+    secret("A_TOKEN_URL", "http://10.1.2.3:8080/token");
+    secret("A_CLIENT_ID", "somebody");
+    secret("A_CLIENT_SECRET", "s3cret-word");
+    plain(&tool);
+    // Of the endpoint itself.
+    let text = std::fs::read_to_string(&tool).unwrap();
+    let own = text.replace("https://example.com/", "http://10.1.2.3:8080/");
+    assert_ne!(own, text);
+    plain(&desk.write("account/manifest.json", &own));
+}
+
+#[test]
 fn a_key_without_a_name_is_kept_under_one_of_ours() {
     let desk = Desk::new();
     let manifest = with_account(&desk);

@@ -31,13 +31,13 @@ impl Host {
         let budget = self.records.left(tool, &self.settings.policy).await?;
         let Sketch { mut plan, missing, no_secrets } =
             self.sketch(tool, call, &prepared, &known, decision).await?;
-        let (decision, entry) = (&plan.decision, &prepared.implementation.entry);
+        let Prepared { action, implementation, .. } = prepared;
+        let decision = &plan.decision;
         let refused = self
             .check_place(tool, &known)
             .and_then(|()| check_verdict(decision, tool))
-            .and_then(|()| {
-                endpoint::check(&tool.package, prepared.implementation, &decision.allowance)
-            })
+            .and_then(|()| endpoint::check_secrecy(&tool.package, implementation, action))
+            .and_then(|()| endpoint::check(&tool.package, implementation, &decision.allowance))
             .and_then(|()| budget.refusal.clone().map_or(Ok(()), Err))
             .and_then(|()| plan.check_told())
             .err();
@@ -47,7 +47,7 @@ impl Host {
             refused,
             missing,
             no_secrets,
-            has_hooks: matches!(entry, Entry::NodeModule { .. }),
+            has_hooks: matches!(implementation.entry, Entry::NodeModule { .. }),
             no_image: no_image(&plan).await,
         });
         Ok(plan)

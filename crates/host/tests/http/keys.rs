@@ -50,7 +50,8 @@ fn a_key_is_not_sent_in_plain_to_another_machine() {
         more["endpoint"] = endpoint;
         site.error(&site.mcpkg("GET", "/", more), json!({}))
     };
-    for url in ["http://api.example.invalid/x", "http://api.example.invalid:8080/x"] {
+    // A private one is not first refused for want of a grant, which would not help.
+    for url in ["http://api.example.invalid/x", "http://10.1.2.3:8080/x"] {
         let error = at(url, auth("bearer", &["DEMO_KEY"]));
         assert_eq!(error.kind, Kind::Denied);
         assert!(error.message.contains("over plain `http`"), "{error}");
@@ -66,6 +67,15 @@ fn a_key_is_not_sent_in_plain_to_another_machine() {
     };
     "http://api.example.invalid".clone_into(url);
     let error = site.error(&action, json!({}));
+    assert!(error.message.contains("over plain `http`"), "{error}");
+    let mut needed = action;
+    needed.package.inputs[0].required = true;
+    let manifest::model::Entry::McpHttp { url } = &mut needed.package.implementations[0].entry
+    else {
+        panic!("another kind of entry")
+    };
+    "http://10.1.2.3:8080".clone_into(url);
+    let error = site.error(&needed, json!({}));
     assert!(error.message.contains("over plain `http`"), "{error}");
 }
 
