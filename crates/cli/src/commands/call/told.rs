@@ -119,7 +119,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         )),
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(
-            "`[trust] allow` in policy.toml says who is trusted enough; `[package.{}] allow = true` lets this one",
+            "`allow` below `[trust]` in policy.toml says who is trusted enough; `allow = true` below `[package.{}]` lets this one",
             // Quoted as TOML quotes too.
             line(&Value::from(id.as_str()).to_string())
         )),
