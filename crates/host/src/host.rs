@@ -45,7 +45,7 @@ use crate::run::mcp::era::Eras;
 use crate::run::signed::Signer;
 use crate::run::turns::Turns;
 use crate::run::worker::{self, Warmth, Workers};
-use crate::secrets::{Collector, Elsewhere};
+use crate::secrets::{Collected, Collector, Elsewhere};
 use crate::template::Variable;
 
 /// What a host is told of the world once; it reads nothing of it by itself.
@@ -278,7 +278,7 @@ impl Host {
             () = call.called_off.cancelled() => Err(CallError::called_off()),
         };
         *waited += self.vault.waited().saturating_sub(asked);
-        let planned = collected.and_then(|variables| {
+        let planned = collected.and_then(Collected::whole).and_then(|variables| {
             plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
         });
         let plan = match planned {

@@ -97,7 +97,7 @@ fn gate(
         return Some(Denial::Login);
     }
     let refused = asked.action.environment.iter().find(|name| !may_be_passed(name, policy));
-    refused.map(|name| Denial::Environment(name.clone()))
+    refused.map(|name| Denial::environment(name, policy))
 }
 
 /// Whether the owner has to be asked, and what they said.

@@ -275,7 +275,9 @@ fn variables_that_steer_programs_are_refused_unless_the_policy_names_them() {
         .chain(["BASH_ENV", "GIT_SSH_COMMAND", "HTTPS_PROXY", "ALL_PROXY"])
     {
         let case = Case::of(silent(&format!("[\"{name}\"]")));
-        let denied = Verdict::Denied(Denial::Environment(name.into()));
+        let case = case.policy("[environment]\nallow = [\"RUBYLIB\"]");
+        let allowed = vec!["RUBYLIB".to_owned()];
+        let denied = Verdict::Denied(Denial::Environment { name: name.into(), allowed });
         assert_eq!(case.verdict(), denied, "{name}");
         let allowed = case.policy(&format!("[environment]\nallow = [\"{name}\"]"));
         assert_eq!(allowed.verdict(), Verdict::Allowed, "{name}");

@@ -99,18 +99,14 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                 "`haft ungrant {package} --{kind} {}` takes it back; grant what is there now, if you want that",
                 shell::word(path)
             )),
-            _ => match (text("refused"), text("variable")) {
-                (Some("package"), _) => failure.hint(
+            _ => match text("refused") {
+                Some("package") => failure.hint(
                     "`haft policy show` shows your policy; `allow` of this package in it says so",
                 ),
-                (Some(_), _) => failure.hint(
+                Some(_) => failure.hint(
                     "`haft policy show` shows your policy; the same call with --explain says which rule of it refuses",
                 ),
-                (None, Some(name)) => failure.hint(format!(
-                    "`allow = [{}]` below `[environment]` in policy.toml lets it be passed on to every tool that asks for it",
-                    line(&Value::from(name).to_string())
-                )),
-                (None, None) => failure,
+                None => failure,
             },
         },
         Kind::NeedsApproval(question) if question.is_first => failure.hint(format!(
