@@ -122,7 +122,7 @@ impl<'n> Missing<'n> {
             let of_list = |other: &&Value| {
                 ["table", "list"].iter().all(|key| one.get(key).is_some() && other[key] == one[key])
             };
-            let names = told.iter().filter(of_list).flat_map(|other| other["names"].as_array());
+            let names = told.iter().filter(of_list).filter_map(|other| other["names"].as_array());
             let mut joined: Vec<Value> = Vec::new();
             for name in names.flatten() {
                 if !joined.contains(name) {
