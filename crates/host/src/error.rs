@@ -18,6 +18,10 @@ const MOST_TOLD: usize = 16 << 10;
 /// How many bytes are told of an answer that is none.
 const MOST_OF_AN_ANSWER: usize = 200;
 
+/// How many values are told with all that a list of the policy lacks: each is told with the whole list, and a stranger
+/// says how many there are.
+const MOST_JOINED: usize = 50;
+
 /// Why a call gave no result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallError {
@@ -117,6 +121,9 @@ impl<'n> Missing<'n> {
     /// What programs are told of them. Where a list of the policy would have to name several, it is told with all.
     pub(crate) fn to_values(all: &[Self]) -> Vec<Value> {
         let mut told: Vec<_> = all.iter().map(Self::to_value).collect();
+        if told.len() > MOST_JOINED {
+            return told;
+        }
         for at in 0..told.len() {
             let one = &told[at];
             let of_list = |other: &&Value| {
@@ -285,3 +292,30 @@ impl fmt::Display for CallError {
 }
 
 impl std::error::Error for CallError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_told_with_all_that_it_lacks_unless_a_stranger_makes_that_too_much() {
+        let lists = |count: usize| {
+            let names: Vec<_> = (0..count).map(|number| format!("N{number}")).collect();
+            let refused = |name: &String| {
+                let error = CallError::new(Kind::Denied, "no");
+                error.unlisted(("secrets", "environment"), &["KNOWN".to_owned()], name)
+            };
+            let all: Vec<_> = names
+                .iter()
+                .map(|name| Missing { refused: Some(refused(name)), ..Missing::secret(name) })
+                .collect();
+            let error = CallError::missing(&all);
+            assert_eq!(error.kind, Kind::Denied);
+            let told = error.details["missing"].as_array().unwrap().clone();
+            told.into_iter().map(|one| one["names"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(lists(2), vec![json!(["KNOWN", "N0", "N1"]); 2]);
+        let many = lists(MOST_JOINED + 1);
+        assert_eq!(many[1], json!(["KNOWN", "N1"]));
+    }
+}
