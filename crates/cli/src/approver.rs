@@ -62,6 +62,6 @@ fn words(matter: &Matter) -> String {
         line(&matter.package),
         line(&matter.input),
         quoted.unwrap_or_default(),
-        matter.question.why.words(),
+        line(&matter.question.why.words()),
     )
 }

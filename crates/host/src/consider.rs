@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use manifest::model::{Entry, Input};
-use policy::Allowance;
+use policy::{Allowance, Why};
 use sandbox::Launcher;
 use serde_json::Value;
 use vault::Redactor;
@@ -23,11 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most letters of a tool's own words that anybody is shown.
 const LONGEST_MESSAGE: usize = 2_000;
 
+/// The same, of what stands in the middle of a sentence of ours.
+const LONGEST_FAILURE: usize = 200;
+
 /// What a tool says of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Considered {
-    /// Whether it wants the owner asked.
-    pub(crate) wants_approval: bool,
+    /// Why it wants the owner asked, if it does.
+    pub(crate) wants_approval: Option<Why>,
     /// What it would have the owner told. A stranger's words.
     pub(crate) message: Option<String>,
     /// Secrets it needs that its manifest may not have named.
@@ -68,8 +71,11 @@ pub(crate) fn consider(
     })?;
     let names = said["requiredSecrets"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(Considered {
-        wants_approval: said["requiresApproval"] != false,
-        message: said["message"].as_str().map(quotable),
+        wants_approval: match (said["failed"].as_str(), &said["requiresApproval"]) {
+            (Some(words), _) => Some(Why::Failed(quotable(words, LONGEST_FAILURE))),
+            (None, wanted) => (*wanted != false).then_some(Why::Declared),
+        },
+        message: said["message"].as_str().map(|words| quotable(words, LONGEST_MESSAGE)),
         secrets: names.map(Input::secret).collect(),
     })
 }
@@ -82,8 +88,8 @@ fn too_slow() -> String {
 }
 
 /// A stranger's words, in short. Each face escapes them for whoever reads them there.
-fn quotable(said: &str) -> String {
-    match said.char_indices().nth(LONGEST_MESSAGE) {
+fn quotable(said: &str, longest: usize) -> String {
+    match said.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", &said[..end]),
         None => said.to_owned(),
     }
@@ -104,10 +110,10 @@ mod tests {
 
     #[test]
     fn a_tool_is_quoted_in_short_and_in_its_own_words() {
-        assert_eq!(quotable("send 3 letters"), "send 3 letters");
-        assert_eq!(quotable("a\nb\u{1b}[2J"), "a\nb\u{1b}[2J");
-        let quoted = quotable(&"x".repeat(5_000));
-        assert_eq!(quoted.chars().count(), LONGEST_MESSAGE + 1);
+        assert_eq!(quotable("send 3 letters", 20), "send 3 letters");
+        assert_eq!(quotable("a\nb\u{1b}[2J", 20), "a\nb\u{1b}[2J");
+        let quoted = quotable(&"x".repeat(5_000), 20);
+        assert_eq!(quoted.chars().count(), 21);
         assert!(quoted.ends_with("x…"));
     }
 }

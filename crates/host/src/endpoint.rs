@@ -2,11 +2,12 @@
 
 use egress::Rules;
 use egress::http::{Url, allowed};
-use manifest::model::{Entry, Implementation, Package};
+use manifest::model::{Action, Entry, Implementation, Package};
 use policy::{Allowance, denies_network};
 
 use crate::confine;
 use crate::error::{CallError, Kind};
+use crate::request::{check_private, needs_secret};
 use crate::run::place_of;
 
 /// Hosts of its own endpoints.
@@ -32,6 +33,23 @@ pub(crate) fn check(
     }
     let Some(url) = address(entry).and_then(|url| Url::parse(url).ok()) else { return Ok(()) };
     check_url(&url, &confine::rules(allowance)?)
+}
+
+/// Refuses an action that cannot do without telling a secret, to everybody on the way. No grant changes that, so this
+/// comes before one is asked for.
+pub(crate) fn check_secrecy(
+    package: &Package,
+    implementation: &Implementation,
+    action: &Action,
+) -> Result<(), CallError> {
+    let entry = &implementation.entry;
+    let tells_secret = match entry {
+        Entry::Http { .. } | Entry::McpHttp { .. } => needs_secret(package, action),
+        Entry::A2a { .. } => package.inputs.iter().any(|input| input.secret && input.required),
+        _ => false,
+    };
+    let url = address(entry).filter(|_| tells_secret).and_then(|url| Url::parse(url).ok());
+    url.as_ref().map_or(Ok(()), check_private)
 }
 
 /// Refuses an address that may not be reached.

@@ -18,6 +18,10 @@ const MOST_TOLD: usize = 16 << 10;
 /// How many bytes are told of an answer that is none.
 const MOST_OF_AN_ANSWER: usize = 200;
 
+/// How many values are told with all that a list of the policy lacks: each is told with the whole list, and a stranger
+/// says how many there are.
+const MOST_JOINED: usize = 50;
+
 /// Why a call gave no result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallError {
@@ -98,27 +102,58 @@ impl Kind {
     }
 }
 
-/// A value that nobody keeps.
+/// A value that nobody keeps, or that is not given.
 pub(crate) struct Missing<'n> {
     pub(crate) name: &'n str,
     pub(crate) is_secret: bool,
     /// Where it was looked for, where that is not in the vault under its own name: the key of a detail, and its value.
     pub(crate) sought: Option<(&'static str, String)>,
+    /// Why it is not given, where it may be there.
+    pub(crate) refused: Option<CallError>,
 }
 
 impl<'n> Missing<'n> {
     /// A secret that the vault would keep under its own name.
     pub(crate) fn secret(name: &'n str) -> Self {
-        Self { name, is_secret: true, sought: None }
+        Self { name, is_secret: true, sought: None, refused: None }
     }
 
-    /// What programs are told of it.
-    pub(crate) fn to_value(&self) -> Value {
-        let mut told = json!({ "name": self.name, "secret": self.is_secret });
-        if let Some((key, place)) = &self.sought {
-            told[*key] = json!(place);
+    /// What programs are told of them. Where a list of the policy would have to name several, it is told with all.
+    pub(crate) fn to_values(all: &[Self]) -> Vec<Value> {
+        let mut told: Vec<_> = all.iter().map(Self::to_value).collect();
+        if told.len() > MOST_JOINED {
+            return told;
+        }
+        for at in 0..told.len() {
+            let one = &told[at];
+            let of_list = |other: &&Value| {
+                ["table", "list"].iter().all(|key| one.get(key).is_some() && other[key] == one[key])
+            };
+            let names = told.iter().filter(of_list).filter_map(|other| other["names"].as_array());
+            let mut joined: Vec<Value> = Vec::new();
+            for name in names.flatten() {
+                if !joined.contains(name) {
+                    joined.push(name.clone());
+                }
+            }
+            if !joined.is_empty() {
+                told[at]["names"] = joined.into();
+            }
         }
         told
+    }
+
+    fn to_value(&self) -> Value {
+        let mut told = match &self.refused {
+            Some(error) => {
+                error.clone().with("code", error.kind.code()).with("why", &*error.message)
+            }
+            None => CallError::new(Kind::MissingInput, ""),
+        };
+        if let Some((key, place)) = &self.sought {
+            told = told.with(key, place.as_str());
+        }
+        told.with("name", self.name).with("secret", self.is_secret).details
     }
 }
 
@@ -141,7 +176,9 @@ impl CallError {
         match denial {
             Denial::Package => error.with("refused", "package"),
             Denial::Action(_) => error.with("refused", "action"),
-            Denial::Environment(name) => error.with("variable", name.as_str()),
+            Denial::Environment { name, allowed } => {
+                error.unlisted(("environment", "allow"), allowed, name)
+            }
             _ => error,
         }
     }
@@ -158,17 +195,32 @@ impl CallError {
         Self::blocked(message, Blocked::host(place, refusal))
     }
 
-    /// Values that nobody keeps.
+    /// The same, of what a list of the policy would have to name, beside those that it names.
+    #[must_use]
+    pub(crate) fn unlisted(self, list: (&str, &str), known: &[String], name: &str) -> Self {
+        let names: Vec<_> = known.iter().map(String::as_str).chain([name]).collect();
+        self.with("table", list.0).with("list", list.1).with("value", name).with("names", names)
+    }
+
+    /// Values that nobody keeps, or that are not given: all in one error, which is their own where there is but one.
     pub(crate) fn missing(all: &[Missing<'_>]) -> Self {
+        if let [Missing { refused: Some(error), .. }] = all {
+            return error.clone();
+        }
+        let refused = || all.iter().filter_map(|one| one.refused.as_ref());
         let of = |is_secret: bool, what: &str| {
-            let named = all.iter().filter(|one| one.is_secret == is_secret).map(|one| one.name);
-            let named: Vec<_> = named.collect();
+            let is_kept = |one: &&Missing<'_>| one.refused.is_none() && one.is_secret == is_secret;
+            let named: Vec<_> = all.iter().filter(is_kept).map(|one| one.name).collect();
             (!named.is_empty()).then(|| format!("{what}: {}", named.join(", ")))
         };
         let words = [of(true, "Missing required secret"), of(false, "missing variable")];
-        let words: Vec<_> = words.into_iter().flatten().collect();
-        let told = all.iter().map(Missing::to_value);
-        Self::new(Kind::MissingInput, words.join("; ")).with("missing", told.collect::<Value>())
+        let words = words.into_iter().flatten().chain(refused().map(|error| error.message.clone()));
+        let words: Vec<_> = words.collect();
+        // Whoever is refused something has to be told that first.
+        let kinds = [Kind::Denied, Kind::Unavailable, Kind::BadInput];
+        let kind = kinds.into_iter().find(|kind| refused().any(|error| error.kind == *kind));
+        Self::new(kind.unwrap_or(Kind::MissingInput), words.join("; "))
+            .with("missing", Missing::to_values(all))
     }
 
     /// The same, after a process had reached for this in vain.
@@ -240,3 +292,30 @@ impl fmt::Display for CallError {
 }
 
 impl std::error::Error for CallError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_told_with_all_that_it_lacks_unless_a_stranger_makes_that_too_much() {
+        let lists = |count: usize| {
+            let names: Vec<_> = (0..count).map(|number| format!("N{number}")).collect();
+            let refused = |name: &String| {
+                let error = CallError::new(Kind::Denied, "no");
+                error.unlisted(("secrets", "environment"), &["KNOWN".to_owned()], name)
+            };
+            let all: Vec<_> = names
+                .iter()
+                .map(|name| Missing { refused: Some(refused(name)), ..Missing::secret(name) })
+                .collect();
+            let error = CallError::missing(&all);
+            assert_eq!(error.kind, Kind::Denied);
+            let told = error.details["missing"].as_array().unwrap().clone();
+            told.into_iter().map(|one| one["names"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(lists(2), vec![json!(["KNOWN", "N0", "N1"]); 2]);
+        let many = lists(MOST_JOINED + 1);
+        assert_eq!(many[1], json!(["KNOWN", "N1"]));
+    }
+}

@@ -45,7 +45,7 @@ use crate::run::mcp::era::Eras;
 use crate::run::signed::Signer;
 use crate::run::turns::Turns;
 use crate::run::worker::{self, Warmth, Workers};
-use crate::secrets::{Collector, Elsewhere};
+use crate::secrets::{Collected, Collector, Elsewhere};
 use crate::template::Variable;
 
 /// What a host is told of the world once; it reads nothing of it by itself.
@@ -230,7 +230,9 @@ impl Host {
         self.check_place(tool, &known)?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         check_verdict(&open, tool)?;
-        endpoint::check(&tool.package, prepared.implementation, &open.allowance)?;
+        let Prepared { action, implementation, .. } = prepared;
+        endpoint::check_secrecy(&tool.package, implementation, action)?;
+        endpoint::check(&tool.package, implementation, &open.allowance)?;
         let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
         let hooks = self.asked(tool, call, &prepared, open, &[]);
         let (considered, mut decision) = match question(&hooks)? {
@@ -277,7 +279,7 @@ impl Host {
             () = call.called_off.cancelled() => Err(CallError::called_off()),
         };
         *waited += self.vault.waited().saturating_sub(asked);
-        let planned = collected.and_then(|variables| {
+        let planned = collected.and_then(Collected::whole).and_then(|variables| {
             plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
         });
         let plan = match planned {
@@ -438,7 +440,7 @@ impl Host {
             is_hidden: &|path| forbidden.hides(path, &self.settings),
             surface: &call.surface,
             arguments: &prepared.input.arguments,
-            wants_approval: considered.wants_approval,
+            wants_approval: considered.wants_approval.as_ref(),
             is_signed_in: known.is_signed_in,
         };
         let mut decision = decide(&asked, &self.settings.policy, &known.grants, &known.memory);

@@ -218,8 +218,13 @@ impl Asked<'_> {
                 self.worker("python3", PYTHON, load).map(|one| Way::Worker(Arc::new(one)))
             }
             Entry::NodeModule { main, export } => {
-                let main = self.beneath(main)?;
-                let load = json!({ "main": main, "export": export, "toolName": package.name });
+                let (root, main) = (&self.tool.root, self.beneath(main)?);
+                let load = json!({
+                    "root": root,
+                    "main": main.strip_prefix(root).unwrap_or(&main),
+                    "export": export,
+                    "toolName": package.name,
+                });
                 let mut worker = self.worker("node", NODE, load)?;
                 worker.request["env"] = self.context();
                 Ok(Way::Worker(Arc::new(worker)))

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use egress::Rules;
 use egress::http::{HeaderMap, HeaderName, HeaderValue, Method, Url};
 use manifest::dialect::install_manifest::{Piece, Reference, pieces};
-use manifest::model::{Auth, AuthKind, OutputFormat};
+use manifest::model::{Action, Auth, AuthKind, Invocation, OutputFormat, Package};
 use serde_json::{Map, Value};
 
 use crate::endpoint;
@@ -84,9 +84,8 @@ pub(crate) fn make(of: Sources<'_>) -> Result<Http, CallError> {
         None => None,
     };
     let templates = of.headers.iter().map(|(_, template)| template.as_str()).chain([of.path]);
-    let signs_in = of.auth.is_some_and(|auth| auth.kind != AuthKind::None);
-    let tells_secret =
-        signs_in || templates.into_iter().any(|template| holds_secret(template, &of.values));
+    let tells_secret = of.auth.is_some_and(signs_in)
+        || templates.into_iter().any(|template| holds_secret(template, &of.values));
     let (rules, most) = (of.rules, of.most);
     Ok(Http { method, url, shown, headers, body, account, tells_secret, rules, most })
 }
@@ -97,9 +96,28 @@ impl Http {
     pub(crate) fn check_told(&self) -> Result<(), CallError> {
         let asked = self.tells_secret.then_some(&self.url);
         let signed_in = self.account.as_ref().map(|account| &account.token_url);
-        signed_in.map_or(Ok(()), |url| endpoint::check_url(url, &self.rules))?;
-        asked.into_iter().chain(signed_in).try_for_each(check_private)
+        asked.into_iter().chain(signed_in).try_for_each(check_private)?;
+        signed_in.map_or(Ok(()), |url| endpoint::check_url(url, &self.rules))
     }
+}
+
+/// Whether every request of an action tells a secret, whatever else it is made with.
+pub(crate) fn needs_secret(package: &Package, action: &Action) -> bool {
+    let is_needed = |name: &str| {
+        package.inputs.iter().any(|input| input.secret && input.required && input.name == name)
+    };
+    let is_told = match &action.invocation {
+        Invocation::Http { path, headers, .. } => {
+            let mut templates = headers.iter().map(|(_, template)| template).chain([path]);
+            templates.any(|template| variables_of(template).any(is_needed))
+        }
+        _ => false,
+    };
+    is_told || package.auth.as_ref().is_some_and(signs_in)
+}
+
+fn signs_in(auth: &Auth) -> bool {
+    auth.kind != AuthKind::None
 }
 
 fn base(text: &str) -> Result<Url, CallError> {
@@ -200,18 +218,20 @@ fn accepted(format: Option<OutputFormat>) -> &'static str {
 
 /// Whether a header holds a variable: those are for the one server they were meant for.
 fn is_secret(template: &str) -> bool {
-    pieces(template)
-        .iter()
-        .any(|piece| matches!(piece, Piece::Reference(Reference::Env(_) | Reference::Bare(_))))
+    variables_of(template).next().is_some()
 }
 
 /// Whether a template is filled in with what is secret, where that is set.
 fn holds_secret(template: &str, values: &Values<'_>) -> bool {
-    pieces(template).iter().any(|piece| match piece {
-        Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => {
-            values.variables.iter().any(|(known, one)| known == name && one.is_secret)
-        }
-        _ => false,
+    variables_of(template)
+        .any(|name| values.variables.iter().any(|(known, one)| known == name && one.is_secret))
+}
+
+/// The variables that a template is filled in with.
+fn variables_of(template: &str) -> impl Iterator<Item = &str> {
+    pieces(template).into_iter().filter_map(|piece| match piece {
+        Piece::Reference(Reference::Env(name) | Reference::Bare(name)) => Some(name),
+        _ => None,
     })
 }
 
@@ -390,6 +410,5 @@ mod tests {
             assert_eq!(error.kind, Kind::MissingInput);
             assert_eq!(error.details["missing"][0]["name"], name);
         }
-        assert_eq!(ask(&auth(AuthKind::Bearer, &[])).unwrap_err().kind, Kind::Unavailable);
     }
 }

@@ -13,7 +13,6 @@ use std::str::FromStr;
 use manifest::dialect::Dialect;
 use manifest::model::{Input, InputSource, Package};
 use policy::{Allowance, Denial, GrantKind, Grants, may_be_passed};
-use serde_json::Value;
 use vault::outside::{self, OutsideError};
 use vault::{FileVault, Owner, Place, Redactor, Reference, Secret};
 
@@ -45,65 +44,124 @@ pub(crate) enum Elsewhere {
     Left,
 }
 
+/// What was collected for a call.
+#[derive(Default)]
+pub(crate) struct Collected<'i> {
+    /// What it is given; where nothing is run, also what stands for the rest.
+    pub(crate) variables: Variables,
+    /// What it needs and is not given.
+    pub(crate) missing: Vec<Missing<'i>>,
+}
+
+impl<'i> Collected<'i> {
+    /// The values, if all that are needed are there.
+    pub(crate) fn whole(self) -> Result<Variables, CallError> {
+        if self.missing.is_empty() {
+            Ok(self.variables)
+        } else {
+            Err(CallError::missing(&self.missing))
+        }
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        value: Option<String>,
+        is_secret: bool,
+        missing: Option<Missing<'i>>,
+    ) {
+        let variable = value.map(|value| (name.to_owned(), Variable { value, is_secret }));
+        self.variables.extend(variable);
+        self.missing.extend(missing);
+    }
+
+    /// Whether it is known what becomes of a value. A tool may say again when it runs what its manifest says.
+    fn knows(&self, name: &str) -> bool {
+        self.variables.iter().any(|(known, _)| known == name)
+            || self.missing.iter().any(|one| one.name == name)
+    }
+}
+
+/// Why a value cannot be had.
+enum NotHad {
+    /// It is about this one.
+    This(CallError),
+    /// Whoever keeps it does not answer, or not us: nobody waits for that again.
+    Any(CallError),
+}
+
+impl From<CallError> for NotHad {
+    fn from(error: CallError) -> Self {
+        Self::This(error)
+    }
+}
+
 impl Collector<'_> {
     /// What the tool declares, what the call turned out to need, and the variables that were granted.
-    pub(crate) async fn collect(
-        &self,
+    pub(crate) async fn collect<'i>(
+        &'i self,
         allowance: &Allowance,
-        more: &[Input],
-    ) -> Result<Variables, CallError> {
-        let (mut variables, mut missing) = (Variables::new(), Vec::new());
+        more: &'i [Input],
+    ) -> Result<Collected<'i>, CallError> {
+        let (mut collected, inputs) = (Collected::default(), &self.tool.package.inputs);
         for name in &allowance.environment {
-            if let Some(value) = self.settings.variable(name) {
-                let inputs = &self.tool.package.inputs;
-                if let Some(input) = inputs.iter().find(|input| input.name == *name) {
-                    check_fits(input, value).map_err(|error| error.with("variable", &**name))?;
+            let Some(value) = self.settings.variable(name) else { continue };
+            let input = inputs.iter().find(|input| input.name == *name);
+            let unfit = input.and_then(|input| Some((input, check_fits(input, value).err()?)));
+            let (value, missing) = match unfit {
+                Some((input, error)) => {
+                    let error = error.with("variable", &**name);
+                    (self.stand_in(input), Some(refusal::withheld(input, error)))
                 }
-                let is_secret = inputs.iter().any(|input| input.secret && input.name == *name);
-                let variable = Variable { value: value.to_owned(), is_secret };
-                variables.push((name.clone(), variable));
-            }
+                None => (Some(value.to_owned()), None),
+            };
+            collected.add(name, value, input.is_some_and(|input| input.secret), missing);
         }
         for input in more {
             self.check_declared(&input.name)?;
         }
-        for input in self.tool.package.inputs.iter().chain(more) {
-            let is_there = variables.iter().any(|(name, _)| *name == input.name);
-            if is_there || input.source == InputSource::Caller {
+        for input in inputs.iter().chain(more) {
+            if collected.knows(&input.name) || input.source == InputSource::Caller {
                 continue;
             }
-            match self.value(input).await? {
-                Some(value) => {
-                    self.check_passed(&input.name)?;
-                    check_fits(input, &value).map_err(|error| refusal::looked_for(error, input))?;
-                    let variable = Variable { value, is_secret: input.secret };
-                    variables.push((input.name.clone(), variable));
+            let (value, missing) = match self.value(input).await {
+                Ok(value) => {
+                    let is_missing = value.is_none() && input.required && !self.leaves(input);
+                    (value, is_missing.then(|| refusal::missing(input)))
                 }
-                // Nothing is run, so a name stands for what is not there.
-                None if self.elsewhere == Elsewhere::Left && (input.secret || input.required) => {
-                    let value = stand_in(&input.name);
-                    variables
-                        .push((input.name.clone(), Variable { value, is_secret: input.secret }));
-                }
-                // A tool may say again when it runs what its manifest says.
-                None if missing.iter().any(|one: &Missing<'_>| one.name == input.name) => {}
-                None if input.required => missing.push(refusal::missing(input)),
-                None => {}
-            }
+                Err(NotHad::This(error)) => (None, Some(refusal::withheld(input, error))),
+                Err(NotHad::Any(error)) => return Err(error),
+            };
+            let value = value.or_else(|| self.stand_in(input));
+            collected.add(&input.name, value, input.secret, missing);
         }
-        if missing.is_empty() { Ok(variables) } else { Err(CallError::missing(&missing)) }
+        Ok(collected)
     }
 
-    async fn value(&self, input: &Input) -> Result<Option<String>, CallError> {
+    /// The value of an input, as it may be given.
+    async fn value(&self, input: &Input) -> Result<Option<String>, NotHad> {
         let kept = match &input.reference {
             Some(reference) => self.refer(reference).await?,
             None => self.keep(&place(&self.tool.package, &input.name)?)?,
         };
-        if let Some(secret) = kept {
-            return Ok(Some(secret.expose().to_owned()));
-        }
         // Nothing is taken from wherever a variable of its name happens to be set, unless that was granted.
-        Ok(input.default.clone())
+        let value = kept.map(|secret| secret.expose().to_owned()).or_else(|| input.default.clone());
+        if let Some(value) = &value {
+            self.check_passed(&input.name)?;
+            check_fits(input, value).map_err(|error| refusal::looked_for(error, input))?;
+        }
+        Ok(value)
+    }
+
+    /// What stands for a value that is not there, where nothing is run.
+    fn stand_in(&self, input: &Input) -> Option<String> {
+        let is_wanted = self.elsewhere == Elsewhere::Left && (input.secret || input.required);
+        is_wanted.then(|| stand_in(&input.name))
+    }
+
+    /// Whether it is not known if a value is there, because whoever keeps it is left alone.
+    fn leaves(&self, input: &Input) -> bool {
+        self.elsewhere == Elsewhere::Left && is_elsewhere(input)
     }
 
     /// Refuses a shared secret that a tool names only when it runs: the owner could not know who gets it.
@@ -123,18 +181,19 @@ impl Collector<'_> {
     fn check_passed(&self, name: &str) -> Result<(), CallError> {
         let is_variable = !matches!(self.tool.package.dialect, Dialect::Jumith | Dialect::Mcpb);
         if is_variable && !may_be_passed(name, &self.settings.policy) {
-            return Err(CallError::denied(&Denial::Environment(name.to_owned())));
+            return Err(CallError::denied(&Denial::environment(name, &self.settings.policy)));
         }
         Ok(())
     }
 
-    fn keep(&self, place: &Place) -> Result<Option<Secret>, CallError> {
-        self.vault.get(place).map_err(|error| refusal::by_vault(place.name(), &error))
+    fn keep(&self, place: &Place) -> Result<Option<Secret>, NotHad> {
+        let kept = self.vault.get(place);
+        kept.map_err(|error| NotHad::Any(refusal::by_vault(place.name(), &error)))
     }
 
     /// What a reference leads to. A manifest can name anything, so what lies outside our own vault
     /// is given only where the owner said so.
-    async fn refer(&self, reference: &str) -> Result<Option<Secret>, CallError> {
+    async fn refer(&self, reference: &str) -> Result<Option<Secret>, NotHad> {
         let parsed = Reference::from_str(reference)
             .map_err(|error| CallError::new(Kind::Unavailable, error.to_string()))?;
         match &parsed {
@@ -142,14 +201,10 @@ impl Collector<'_> {
             Reference::Environment { name } => {
                 let allowed = &self.settings.policy.secrets.environment;
                 if !allowed.contains(name) {
-                    return Err(refusal::unnamed(reference, "environment", name));
+                    return Err(refusal::unnamed(reference, "environment", allowed, name).into());
                 }
-                match self.settings.variable(name) {
-                    Some(value) => Secret::new(value.to_owned())
-                        .map(Some)
-                        .map_err(|error| refusal::unavailable(name, &error)),
-                    None => Ok(None),
-                }
+                let value = self.settings.variable(name).map(|value| Secret::new(value.to_owned()));
+                Ok(value.transpose().map_err(|error| refusal::unavailable(name, &error))?)
             }
             Reference::File { path } => {
                 // By where it really lies, before it is opened and after: a tool may have put a link there.
@@ -158,15 +213,17 @@ impl Collector<'_> {
                 let failed = |error: OutsideError| refusal::by_file(reference, &error);
                 let opened = outside::Opened::file(&real).map_err(failed)?;
                 self.check_file(reference, &opened.place().map_err(failed)?)?;
-                opened.read().map(Some).map_err(failed)
+                Ok(opened.read().map(Some).map_err(failed)?)
             }
             Reference::Vault { .. } | Reference::Keyring { .. } => {
-                if !self.settings.policy.secrets.references.iter().any(|one| one == reference) {
-                    return Err(refusal::unnamed(reference, "references", reference));
+                let allowed = &self.settings.policy.secrets.references;
+                if !allowed.iter().any(|one| one == reference) {
+                    let error = refusal::unnamed(reference, "references", allowed, reference);
+                    return Err(error.into());
                 }
                 self.ask(&parsed).await.map_err(|mut error| {
                     error.message = format!("`{reference}` is not to be had: {error}");
-                    error
+                    NotHad::Any(error)
                 })
             }
         }
@@ -283,13 +340,4 @@ pub(crate) fn without_unset(package: &Package, variables: &[(String, Variable)])
         is_stand_in(name, one) && input.is_some_and(|input| !input.required && !is_elsewhere(input))
     };
     variables.iter().filter(|one| !is_unset(one)).cloned().collect()
-}
-
-/// What a tool needs and nobody keeps, as it is told. What others keep is not asked for here.
-pub(crate) fn missing_of(package: &Package, variables: &[(String, Variable)]) -> Vec<Value> {
-    let needed = package.inputs.iter().filter(|input| input.required && !is_elsewhere(input));
-    let is_missing = |input: &&Input| {
-        variables.iter().any(|(name, one)| *name == input.name && is_stand_in(name, one))
-    };
-    needed.filter(is_missing).map(|input| refusal::missing(input).to_value()).collect()
 }

@@ -247,7 +247,7 @@ fn missing(template: &str, values: &Values<'_>) -> CallError {
         _ => None,
     });
     let unset = unset.filter(|name| values.variable(name).is_none());
-    let unset = unset.map(|name| Missing { name, is_secret: false, sought: None });
+    let unset = unset.map(|name| Missing { is_secret: false, ..Missing::secret(name) });
     CallError::missing(&unset.collect::<Vec<_>>())
 }
 

@@ -75,11 +75,12 @@ fn logged(home: &Path) -> Vec<audit::Record> {
 #[tokio::test]
 async fn a_hook_that_throws_means_that_the_owner_is_asked() {
     let folder = node_tool(
-        "{ requiresApproval() { throw new Error('x'); }, async execute() { return 1; } }",
+        "{ requiresApproval() { throw new Error('x\\ny'); }, async execute() { return 1; } }",
     );
     let asked = error(&host().await, &folder.tool("tool.json"), json!({})).await;
     assert!(matches!(asked.kind, Kind::NeedsApproval(_)), "{asked}");
-    assert_eq!(asked.details["message"], "Its requiresApproval failed: x");
+    let words = "the owner has to be asked, because its `requiresApproval` failed: \"x\\ny\"";
+    assert_eq!((asked.message.as_str(), asked.details.get("message")), (words, None));
 }
 
 #[tokio::test]
@@ -89,8 +90,8 @@ async fn what_a_hook_says_has_to_be_what_was_asked() {
         let text = format!("{{ requiresApproval: () => ({said}), execute: () => 1 }}");
         let asked = error(&host, &node_tool(&text).tool("tool.json"), json!({})).await;
         assert!(matches!(asked.kind, Kind::NeedsApproval(_)), "{asked}");
-        let words = "Its requiresApproval failed: it said neither true nor false";
-        assert_eq!(asked.details["message"], words);
+        let words = "its `requiresApproval` failed: \"it said neither true nor false\"";
+        assert_eq!(asked.message, format!("the owner has to be asked, because {words}"));
     }
     for said in ["'token'", "[1]", "{ token: true }"] {
         let text = format!("{{ requiredSecrets: () => ({said}), execute: () => 1 }}");

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use host::{Kind, Warmth};
 use kit::{call, error, host, node_module, node_tool, python_tool, result};
+use manifest::model::Entry;
 use serde_json::json;
 
 #[tokio::test]
@@ -218,7 +219,46 @@ async fn node_tools_load_as_es_modules_and_as_commonjs() {
     }
     let none = node_module("dist/index.mjs", "export const other = 1;");
     let failed = error(&host, &none.tool("tool.json"), json!({})).await;
-    assert!(failed.message.contains("with `execute`"), "{failed}");
+    let words = "it cannot be loaded: `dist/index.mjs` has no export `tool` or `default` that is a tool with `execute`";
+    assert_eq!(failed.message, words);
+}
+
+#[tokio::test]
+async fn the_export_that_is_named_is_run_or_none() {
+    let host = host().await;
+    let says = |name: &str| format!("{{ execute: () => '{name}' }}");
+    let (tool, send, whole) = (says("tool"), says("send"), says("default"));
+    let both = format!("export const tool = {tool}; export default {whole};");
+    let all = format!("export const send = {send}; {both}");
+    let plain = format!("exports.tool = {tool}; exports.default = {whole};");
+    // Nobody can tell the names of this one before it is run.
+    let hidden = format!("module.exports = Object.assign({whole}, {{ ['to' + 'ol']: {tool} }});");
+    for (main, text, export, ran) in [
+        ("index.mjs", &all, Some("send"), Some("send")),
+        ("index.mjs", &all, Some("default"), Some("default")),
+        ("index.mjs", &all, None, Some("tool")),
+        ("index.mjs", &both, Some("send"), None),
+        ("index.cjs", &plain, Some("send"), None),
+        ("index.cjs", &plain, Some("default"), Some("default")),
+        ("index.cjs", &hidden, Some("send"), None),
+        ("index.cjs", &hidden, Some("tool"), Some("tool")),
+        ("index.cjs", &hidden, Some("default"), Some("default")),
+        ("index.cjs", &hidden, None, Some("tool")),
+    ] {
+        let folder = node_module(main, text);
+        let mut loaded = folder.tool("tool.json");
+        let entry = &mut loaded.package.implementations[0].entry;
+        let Entry::NodeModule { export: named, .. } = entry else { panic!("{entry:?}") };
+        *named = export.map(str::to_owned);
+        match ran {
+            Some(ran) => assert_eq!(result(&host, &loaded, json!({})).await, json!(ran), "{text}"),
+            None => {
+                let failed = error(&host, &loaded, json!({})).await;
+                let words = format!("`{main}` has no export `send` that is a tool with `execute`");
+                assert_eq!(failed.message, format!("it cannot be loaded: {words}"), "{text}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Questions to the owner, and answers that are remembered.
 
+use std::borrow::Cow;
+
 use crate::arguments::{Arguments, Pattern};
 
 /// Where a call comes from.
@@ -46,10 +48,12 @@ pub struct Question {
 }
 
 /// Why the owner is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The package demands it.
     Declared,
+    /// The package was asked whether it demands it, and failed with these words.
+    Failed(String),
     /// The action cannot be undone.
     Destructive,
     /// The policy demands it.
@@ -62,16 +66,20 @@ pub enum Why {
 
 impl Why {
     /// In words, after "because".
-    pub fn words(self) -> &'static str {
-        match self {
+    pub fn words(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::Declared => "the package asks for it",
+            // A stranger's words: quoted, so that they cannot pass for ours.
+            Self::Failed(words) => {
+                return format!("its `requiresApproval` failed: {words:?}").into();
+            }
             Self::Destructive => "the action is destructive",
             Self::Policy => "your policy asks for it",
             Self::PolicyFirst => "your policy asks for it the first time",
             Self::FirstCall => {
                 "the action does not say what it changes and is called here for the first time"
             }
-        }
+        })
     }
 }
 

@@ -39,8 +39,8 @@ pub struct Asked<'a> {
     pub surface: &'a Surface,
     /// What it is called with.
     pub arguments: &'a Arguments,
-    /// Whether the tool itself wants the owner asked about these arguments.
-    pub wants_approval: bool,
+    /// Why the tool itself wants the owner asked about these arguments, if it does.
+    pub wants_approval: Option<&'a Why>,
     /// Whether the owner is signed in, where that is needed.
     pub is_signed_in: bool,
 }
@@ -97,7 +97,7 @@ fn gate(
         return Some(Denial::Login);
     }
     let refused = asked.action.environment.iter().find(|name| !may_be_passed(name, policy));
-    refused.map(|name| Denial::Environment(name.clone()))
+    refused.map(|name| Denial::environment(name, policy))
 }
 
 /// Whether the owner has to be asked, and what they said.
@@ -150,7 +150,11 @@ fn rule_for(
     rules: Option<&PackageRules>,
     reasons: &mut Vec<Reason>,
 ) -> (Rule, Why) {
-    let wants_asking = asked.wants_approval || asked.action.requires_approval == Some(true);
+    let declared = (asked.action.requires_approval == Some(true)).then_some(&Why::Declared);
+    let wanted = asked.wants_approval.or(declared);
+    if let Some(why @ Why::Failed(_)) = wanted {
+        say(reasons, "approval", why.words());
+    }
     let name = &asked.action.name;
     let of_action =
         rules.and_then(|rules| Some((*rules.actions.get(name)?, format!("actions.{name}"))));
@@ -158,7 +162,7 @@ fn rule_for(
     if let Some((rule, key)) = of_action.or_else(of_package) {
         let says = format!("{}, by `{key}` of this package in policy.toml", rule.name());
         say(reasons, "approval", says);
-        if wants_asking && rule < Rule::Ask {
+        if wanted.is_some() && rule < Rule::Ask {
             say(reasons, "approval", "the package wants the owner asked, but your policy names it");
         }
         return (rule, by_policy(rule));
@@ -187,11 +191,13 @@ fn rule_for(
             }
         },
     };
-    if wants_asking && by_effects.0 < Rule::Ask {
-        say(reasons, "approval", "the package wants the owner asked");
-        return (Rule::Ask, Why::Declared);
+    match wanted {
+        Some(why) if by_effects.0 < Rule::Ask => {
+            say(reasons, "approval", "the package wants the owner asked");
+            (Rule::Ask, why.clone())
+        }
+        _ => by_effects,
     }
-    by_effects
 }
 
 /// Why the owner is asked where their own rule says so.

@@ -5,7 +5,7 @@ use std::fmt;
 use manifest::model::Trust;
 
 use crate::approval::Question;
-use crate::policy::Level;
+use crate::policy::{Level, Policy};
 
 /// What was decided about a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,11 +43,23 @@ pub enum Denial {
     /// The owner must sign in first.
     Login,
     /// It wants a variable of the caller that changes what programs do.
-    Environment(String),
+    Environment {
+        /// Which.
+        name: String,
+        /// Those that the policy lets be passed on.
+        allowed: Vec<String>,
+    },
     /// The owner said no.
     Refused,
     /// An approval was for other arguments.
     OtherArguments,
+}
+
+impl Denial {
+    /// The policy does not let a variable be passed on.
+    pub fn environment(name: &str, policy: &Policy) -> Self {
+        Self::Environment { name: name.to_owned(), allowed: policy.environment.allow.clone() }
+    }
 }
 
 impl fmt::Display for Denial {
@@ -59,7 +71,7 @@ impl fmt::Display for Denial {
             }
             Self::Package => out.write_str("your policy refuses this package"),
             Self::Action(action) => write!(out, "your policy refuses the action `{action}`"),
-            Self::Environment(name) => write!(
+            Self::Environment { name, .. } => write!(
                 out,
                 "`{name}` changes what programs execute, and your policy does not let it be passed on"
             ),

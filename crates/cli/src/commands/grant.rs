@@ -127,7 +127,7 @@ impl What {
             if !policy::may_be_passed(name, policy) {
                 let message = format!("`{name}` steers programs, and is not passed on");
                 return Err(Failure::new(Exit::Denied, message)
-                    .hint("`[environment] allow` in policy.toml can name it"));
+                    .hint("`allow` below `[environment]` in policy.toml can name it"));
             }
             things.push((GrantKind::Env, name.clone()));
         }

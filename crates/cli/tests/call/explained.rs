@@ -206,6 +206,75 @@ fn a_secret_that_would_be_told_in_plain_is_explained_as_a_refusal() {
 }
 
 #[test]
+fn a_grant_that_would_not_help_is_not_offered() {
+    let desk = Desk::new();
+    let secret = |name: &str, value: &str| {
+        let set = ["secret", "set", "mcpkg:demo.account", name];
+        assert_eq!(desk.run_with(&set, Some(value.as_bytes())).code, 0);
+    };
+    let plain = |tool: &str| {
+        let words = "a secret is not sent to `10.1.2.3` over plain `http`, only over `https`";
+        let told = plan(&desk, &[tool]);
+        assert_eq!((&told["because"], &told["hints"]), (&json!(words), &json!([])), "{told}");
+        let ran = desk.call(&[tool]);
+        assert_eq!((ran.code, ran.stderr), (4, format!("error: {words}\n")));
+    };
+    // Of a token endpoint that is known to be there.
+    let tool = with_account(&desk);
+    secret("A_TOKEN_URL", "http://10.1.2.3:8080/token");
+    secret("A_CLIENT_ID", "somebody");
+    secret("A_CLIENT_SECRET", "s3cret-word");
+    plain(&tool);
+    // Of the endpoint itself.
+    let text = std::fs::read_to_string(&tool).unwrap();
+    let own = text.replace("https://example.com/", "http://10.1.2.3:8080/");
+    assert_ne!(own, text);
+    plain(&desk.write("account/manifest.json", &own));
+}
+
+#[test]
+fn a_key_without_a_name_is_kept_under_one_of_ours() {
+    let desk = Desk::new();
+    let manifest = with_account(&desk);
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    for (kind, names) in [
+        ("bearer", &["API_KEY"][..]),
+        ("api_key", &["API_KEY"]),
+        ("oauth2", &["TOKEN_URL", "CLIENT_ID", "CLIENT_SECRET"]),
+    ] {
+        let mut own: Value = serde_json::from_str(&text).unwrap();
+        own["toolId"] = json!(format!("demo.{kind}"));
+        own["auth"] = json!({"type": kind});
+        let tool = desk.write("unnamed/manifest.json", &own.to_string());
+        let package = format!("mcpkg:demo.{kind}");
+        let hints = names.iter().map(|name| format!("`haft secret set {package} {name}` keeps it"));
+        let hints: Vec<_> = hints.collect();
+        let told = plan(&desk, &[&tool]);
+        let missing = told["missing"].as_array().unwrap().iter();
+        assert_eq!(missing.map(|one| one["hint"].clone()).collect::<Vec<_>>(), hints, "{told}");
+        let ran = desk.call(&[&tool]);
+        let error = format!("error: Missing required secret: {}\n", names.join(", "));
+        assert!(ran.code == 2 && ran.stderr.starts_with(&error), "{}", ran.stderr);
+        for hint in &hints {
+            assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+        }
+        let values = ["https://example.com/token", "somebody", "s3cret-word"];
+        for (name, value) in names.iter().zip(values) {
+            let set = ["secret", "set", &package, name];
+            assert_eq!(desk.run_with(&set, Some(value.as_bytes())).code, 0);
+        }
+        let told = plan(&desk, &[&tool]);
+        assert_eq!(
+            (&told["decision"], &told["missing"]),
+            (&json!("allowed"), &json!([])),
+            "{told}"
+        );
+        let header = if kind == "api_key" { "x-api-key" } else { "authorization" };
+        assert!(texts(&told["headers"]).contains(&header), "{told}");
+    }
+}
+
+#[test]
 fn a_token_endpoint_that_may_not_be_reached_is_a_refusal_before_and_in_the_call() {
     let desk = Desk::new();
     desk.write("home/policy.toml", "[budget]\ncalls_per_day = 1\n");

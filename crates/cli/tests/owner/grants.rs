@@ -127,7 +127,7 @@ fn no_grant_is_offered_for_what_the_policy_refuses() {
 fn what_was_done_is_told_with_what_it_means() {
     let desk = Desk::new();
     for (arguments, code, words) in [
-        (vec!["grant", PACKAGE, "--env", "LD_PRELOAD"], 4, "[environment] allow"),
+        (vec!["grant", PACKAGE, "--env", "LD_PRELOAD"], 4, "`allow` below `[environment]`"),
         (vec!["grant", PACKAGE, "--device", "/dev/nope"], 0, "`/dev/nope` is not there"),
         (vec!["grant", PACKAGE, "--host", "https://x.example/v1"], 2, "write `x.example`"),
         (vec!["grant", PACKAGE, "--host", "a..b"], 2, "hosts are written"),

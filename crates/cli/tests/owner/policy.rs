@@ -108,13 +108,20 @@ fn a_policy_that_would_fail_later_is_refused_by_every_command() {
 }
 
 #[test]
-fn a_package_that_is_trusted_too_little_is_told_with_the_key_that_decides() {
+fn a_package_that_is_trusted_too_little_is_told_with_lines_that_can_be_pasted() {
     let desk = Desk::new();
     let manifest = desk.capability("echo '{}'", &closed(), &json!([]));
-    desk.write("home/policy.toml", "[trust]\nallow = [\"verified\"]\n");
+    let policy = "[trust]\nallow = [\"verified\"]\n";
+    desk.write("home/policy.toml", policy);
     let ran = desk.call(&manifest);
     assert_eq!(ran.code, 4, "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: `[trust] allow` in policy.toml"), "{}", ran.stderr);
+    let hint = "hint: `allow` below `[trust]` in policy.toml says who is trusted enough; ";
+    let own = ran.stderr.lines().last().and_then(|line| line.strip_prefix(hint)).unwrap();
+    let quoted: Vec<_> = own.split('`').collect();
+    assert_eq!(quoted[1..4], ["allow = true", " below ", &format!("[package.\"{PACKAGE}\"]")]);
+    desk.write("home/policy.toml", &format!("{policy}{}\n{}\n", quoted[3], quoted[1]));
+    let ran = desk.call(&manifest);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
 #[test]

@@ -125,11 +125,12 @@ fn a_call_that_fails_is_told_with_the_hints_that_people_see() {
     let manifest = desk.capability("echo '{}'", &closed(), &steering);
     std::fs::remove_file(desk.home().join("policy.toml")).unwrap();
     assert_eq!(desk.run(&["secret", "set", PACKAGE, "X"], Some(b"value")).code, 0);
+    desk.write("home/policy.toml", "[environment]\nallow = [\"RUBYLIB\"]\n");
     let refused = call(&manifest);
     assert_eq!(
         refused["hints"],
         json!([
-            "`allow = [\"LD_PRELOAD\"]` below `[environment]` in policy.toml lets it be passed on to every tool that asks for it"
+            "`allow = [\"RUBYLIB\", \"LD_PRELOAD\"]` below `[environment]` in policy.toml lets it be given to every tool that names it"
         ])
     );
     let policy = "[approval]\nowner_presence = \"passphrase\"\n[package.\"demo.tool\"]\napproval = \"ask\"\n";

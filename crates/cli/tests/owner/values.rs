@@ -71,6 +71,61 @@ fn a_reference_that_is_refused_is_told_with_what_would_allow_it() {
 }
 
 #[test]
+fn all_that_is_not_given_is_told_at_once_with_the_lists_as_they_have_to_be() {
+    let desk = Desk::new();
+    let policy = "[secrets]\nenvironment = [\"OTHER\"]\nreferences = [\"keyring://x/y\"]\n";
+    desk.write("home/policy.toml", policy);
+    let named = |name: &str, reference: &str| json!({"name": name, "ref": reference});
+    let secrets = json!([
+        named("A", "secret://A"),
+        named("B", "env://HOME"),
+        named("C", "keyring://a/b"),
+        named("D", "env://PATH"),
+    ]);
+    let manifest = desk.capability("echo '{}'", &closed(), &secrets);
+    let list = |list: &str, names: &str| {
+        format!(
+            "`{list} = [{names}]` below `[secrets]` in policy.toml lets it be given to every tool that names it"
+        )
+    };
+    let keep = format!("`haft secret set {PACKAGE} A` keeps it");
+    let environment = list("environment", r#""OTHER", "HOME", "PATH""#);
+    let references = list("references", r#""keyring://x/y", "keyring://a/b""#);
+    let unnamed = |reference: &str, list: &str| {
+        format!("`{reference}` is not given: your policy does not name it in [secrets] {list}")
+    };
+    let (home, path) = (unnamed("env://HOME", "environment"), unnamed("env://PATH", "environment"));
+    let keyring = unnamed("keyring://a/b", "references");
+    let error = format!(
+        "error: Missing required secret: A; {home}; {keyring}; {path}\n\
+         hint: {keep}\nhint: {environment}\nhint: {references}\n"
+    );
+    let ran = desk.call(&manifest);
+    assert_eq!((ran.code, ran.stderr), (4, error));
+    let explained =
+        desk.done(&["call", "--from", &manifest, "demo.tool", "{}", "--explain"]).stdout;
+    let missing = format!(
+        "missing:\n  - A ({keep})\n  - B: {home} ({environment})\n  \
+         - C: {keyring} ({references})\n  - D: {path} ({environment})\n"
+    );
+    assert!(explained.contains(&missing), "{explained}");
+    let told = desk.run(&["--json", "call", "--from", &manifest, "demo.tool", "{}"], None).json();
+    let details = &told["error"]["details"]["missing"];
+    let codes: Vec<_> = details.as_array().unwrap().iter().map(|one| &one["code"]).collect();
+    assert_eq!(codes, [&json!(null), &json!("denied"), &json!("denied"), &json!("denied")]);
+    assert_eq!(details[3]["value"], "PATH");
+    // What is hinted at is enough.
+    let secrets =
+        json!([named("A", "secret://A"), named("B", "env://HOME"), named("D", "env://PATH")]);
+    let manifest = desk.capability("echo '{}'", &closed(), &secrets);
+    assert_eq!(desk.run(&["secret", "set", PACKAGE, "A"], Some(b"value")).code, 0);
+    let line = environment.split('`').nth(1).unwrap();
+    desk.write("home/policy.toml", &format!("[secrets]\n{line}\n"));
+    let ran = desk.call(&manifest);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
 fn a_vault_that_is_open_to_others_is_refused_by_every_verb_with_the_same_words() {
     let desk = Desk::new();
     let set = ["secret", "set", PACKAGE, "KEPT"];

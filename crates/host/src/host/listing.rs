@@ -138,7 +138,8 @@ impl Host {
         let prepared = Prepared { action: &action, implementation, input };
         let decision = self.decide(tool, listing, &prepared, known, &Considered::default());
         check_verdict(&decision, tool)?;
-        let variables = self.collector(tool, known).collect(&decision.allowance, &[]).await?;
+        let collector = self.collector(tool, known);
+        let variables = collector.collect(&decision.allowance, &[]).await?.whole()?;
         let plan = plan::make(&self.asked(tool, listing, &prepared, decision, &variables))?;
         Ok((implementation, plan))
     }

@@ -10,12 +10,12 @@ use super::{Host, Known, Prepared, check_verdict};
 use crate::call::{Call, Tool};
 use crate::consider::Considered;
 use crate::endpoint;
-use crate::error::CallError;
+use crate::error::{CallError, Missing};
 use crate::plan::outlook::Outlook;
 use crate::plan::{self, Plan, Way};
 use crate::run::engine::check_image;
 use crate::run::leash::Leash;
-use crate::secrets::{self, Collector, Elsewhere};
+use crate::secrets::{self, Collected, Collector, Elsewhere};
 use crate::template::Variable;
 
 /// How long an engine may take to say whether it has an image, where nothing is run.
@@ -31,13 +31,13 @@ impl Host {
         let budget = self.records.left(tool, &self.settings.policy).await?;
         let Sketch { mut plan, missing, no_secrets } =
             self.sketch(tool, call, &prepared, &known, decision).await?;
-        let (decision, entry) = (&plan.decision, &prepared.implementation.entry);
+        let Prepared { action, implementation, .. } = prepared;
+        let decision = &plan.decision;
         let refused = self
             .check_place(tool, &known)
             .and_then(|()| check_verdict(decision, tool))
-            .and_then(|()| {
-                endpoint::check(&tool.package, prepared.implementation, &decision.allowance)
-            })
+            .and_then(|()| endpoint::check_secrecy(&tool.package, implementation, action))
+            .and_then(|()| endpoint::check(&tool.package, implementation, &decision.allowance))
             .and_then(|()| budget.refusal.clone().map_or(Ok(()), Err))
             .and_then(|()| plan.check_told())
             .err();
@@ -47,7 +47,7 @@ impl Host {
             refused,
             missing,
             no_secrets,
-            has_hooks: matches!(entry, Entry::NodeModule { .. }),
+            has_hooks: matches!(implementation.entry, Entry::NodeModule { .. }),
             no_image: no_image(&plan).await,
         });
         Ok(plan)
@@ -63,9 +63,13 @@ impl Host {
         decision: Decision,
     ) -> Result<Sketch, CallError> {
         let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, known) };
-        let (variables, no_secrets) = match collector.collect(&decision.allowance, &[]).await {
-            Ok(variables) => (variables, None),
-            Err(error) => (secrets::stand_ins(&tool.package), Some(error)),
+        let collected = collector.collect(&decision.allowance, &[]).await;
+        let (Collected { variables, missing }, no_secrets) = match collected {
+            Ok(collected) => (collected, None),
+            Err(error) => {
+                let variables = secrets::stand_ins(&tool.package);
+                (Collected { variables, missing: Vec::new() }, Some(error))
+            }
         };
         let asked = self.asked(tool, call, prepared, decision, &variables);
         let given = secrets::without_unset(&tool.package, &variables);
@@ -82,7 +86,7 @@ impl Host {
                 (plan, Some(error))
             }
         };
-        let missing = if no_secrets.is_none() { missing(&asked) } else { Vec::new() };
+        let missing = if no_secrets.is_none() { all_missing(&asked, &missing) } else { Vec::new() };
         Ok(Sketch { plan, missing, no_secrets })
     }
 }
@@ -96,9 +100,9 @@ pub(super) struct Sketch {
     no_secrets: Option<CallError>,
 }
 
-/// What a call needs and nobody keeps, as it is told: what the package requires, and what the plan is not made without.
-fn missing(asked: &plan::Asked<'_>) -> Vec<Value> {
-    let mut missing = secrets::missing_of(&asked.tool.package, asked.variables);
+/// What a call needs and is not given, as it is told: what was missed, and what the plan is not made without.
+fn all_missing(asked: &plan::Asked<'_>, missing: &[Missing<'_>]) -> Vec<Value> {
+    let mut missing = Missing::to_values(missing);
     let is_there = |(name, one): &&(String, Variable)| !secrets::is_stand_in(name, one);
     let variables: Vec<_> = asked.variables.iter().filter(is_there).cloned().collect();
     if variables.len() < asked.variables.len()

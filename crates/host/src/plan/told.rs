@@ -39,7 +39,7 @@ impl Plan {
         let (verdict, why) = match (self.refusal(), &self.decision.verdict) {
             (Some(error), _) => ("denied", Some(error.message.clone())),
             (None, Verdict::Allowed) => ("allowed", None),
-            (None, Verdict::Ask(question)) => ("ask", Some(question.why.words().to_owned())),
+            (None, Verdict::Ask(question)) => ("ask", Some(question.why.words().into_owned())),
             (None, Verdict::Denied(denial)) => ("denied", Some(denial.to_string())),
         };
         // The walls of an engine are its own.

@@ -40,10 +40,12 @@ async function* lines(stream) {
 let tool;
 let load;
 
+const path = () => resolve(load.root, load.main);
+
 // The first line of the tool's own files on the way to an error. What the tool threw may be anything.
 function place(error) {
   try {
-    const folder = load.main.slice(0, load.main.lastIndexOf("/") + 1);
+    const folder = `${dirname(path())}/`;
     for (const line of String(error.stack).split("\n")) {
       const found = /(\/[^()]*?):(\d+)(?::\d+)?\)?$/.exec(line.replace("file://", ""));
       // These lines here are none of its files, though they seem to lie beside them.
@@ -59,7 +61,7 @@ function place(error) {
 // it; the files that it names are looked at in turn.
 function misspelt(error) {
   const most = 20;
-  const files = error instanceof SyntaxError && !place(error) ? [load.main] : [];
+  const files = error instanceof SyntaxError && !place(error) ? [path()] : [];
   for (const file of files) {
     const ways = { encoding: "utf8", stdio: ["ignore", "ignore", "pipe"], timeout: 5000 };
     const [first] = String(spawnSync(process.execPath, ["--check", file], ways).stderr).split("\n");
@@ -95,12 +97,17 @@ const fail = (error) => ({
 
 async function begin(line) {
   load = JSON.parse(line);
-  const loaded = await import(pathToFileURL(load.main).href);
-  const names = [load.export, "tool", "default"].filter(Boolean);
-  const places = [loaded, loaded.default].filter((one) => one && typeof one === "object");
-  const found = places.flatMap((place) => names.map((name) => place[name]));
-  tool = [...found, loaded.default].find((one) => typeof one?.execute === "function");
-  if (!tool) throw new Error(`no export of \`${load.main}\` is a tool with \`execute\``);
+  const loaded = await import(pathToFileURL(path()).href);
+  // The one that is named, and no other in its place.
+  const names = load.export ? [load.export] : ["tool", "default"];
+  // What a CommonJS module exports is the default of what is imported, and not all of it has a name there.
+  const places = [loaded, loaded.default].filter((one) => one && /^(object|function)$/.test(typeof one));
+  const found = names.flatMap((name) => places.map((place) => place[name]));
+  tool = found.find((one) => typeof one?.execute === "function");
+  if (!tool) {
+    const wanted = names.map((name) => `\`${name}\``).join(" or ");
+    throw new Error(`\`${load.main}\` has no export ${wanted} that is a tool with \`execute\``);
+  }
   return JSON.stringify({ ready: true });
 }
 
@@ -108,14 +115,13 @@ const asked = async (value, input) => (typeof value === "function" ? value.call(
 
 // What a tool says of a call before it is made. One that cannot say wants the owner asked.
 async function consider(input) {
-  const answer = { requiresApproval: false, requiredSecrets: [], message: null };
+  const answer = { requiresApproval: false, failed: null, requiredSecrets: [], message: null };
   try {
     const wanted = await asked(tool.requiresApproval, input);
     answer.requiresApproval = Boolean(wanted ?? false);
     if (typeof (wanted ?? false) !== "boolean") throw new TypeError("it said neither true nor false");
   } catch (error) {
-    answer.requiresApproval = true;
-    answer.message = `Its requiresApproval failed: ${fail(error).error.message}`;
+    answer.failed = fail(error).error.message;
   }
   const secrets = (await asked(tool.requiredSecrets, input)) ?? [];
   if (!Array.isArray(secrets) || secrets.some((name) => typeof name !== "string")) {
@@ -124,7 +130,7 @@ async function consider(input) {
   answer.requiredSecrets = secrets;
   try {
     const message = await tool.getApprovalMessage?.(input);
-    if (typeof message === "string") answer.message = [message, answer.message].filter(Boolean).join(" ");
+    if (typeof message === "string") answer.message = message;
   } catch {
     // The owner sees the input itself.
   }

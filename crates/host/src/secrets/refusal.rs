@@ -14,7 +14,12 @@ use crate::error::{CallError, Kind, Missing};
 /// Nobody keeps what a tool cannot do without.
 pub(super) fn missing(input: &Input) -> Missing<'_> {
     let sought = sought(input).filter(|(_, place)| *place != input.name);
-    Missing { name: &input.name, is_secret: input.secret, sought }
+    Missing { name: &input.name, is_secret: input.secret, sought, refused: None }
+}
+
+/// A value is not given, though it may be there.
+pub(super) fn withheld(input: &Input, error: CallError) -> Missing<'_> {
+    Missing { refused: Some(error), sought: None, ..missing(input) }
 }
 
 /// A value that is there is none that the input takes.
@@ -95,11 +100,13 @@ pub(super) fn refused(reference: &str, how: &str) -> CallError {
     CallError::new(Kind::Denied, format!("`{reference}` is not given: {how}"))
 }
 
-/// The same, of a list of the policy that would have to name it.
-pub(super) fn unnamed(reference: &str, list: &str, value: &str) -> CallError {
-    refused(reference, &format!("your policy does not name it in [secrets] {list}"))
-        .with("list", list)
-        .with("value", value)
+/// The same, of a list of the policy that names others.
+pub(super) fn unnamed(reference: &str, list: &str, known: &[String], value: &str) -> CallError {
+    refused(reference, &format!("your policy does not name it in [secrets] {list}")).unlisted(
+        ("secrets", list),
+        known,
+        value,
+    )
 }
 
 /// Nobody said where the Vault server is.

@@ -26,6 +26,12 @@ fn keys_are_sent_as_the_package_wants_them_and_nothing_else_is() {
     assert_eq!(header("api_key", &["DEMO_KEY"], "x-api-key"), "[secret DEMO_KEY]");
     assert_eq!(header("oauth2", &["DEMO_KEY"], "authorization"), "Bearer [secret DEMO_KEY]");
     assert_eq!(header("none", &["DEMO_KEY"], "authorization"), json!(null));
+    let unnamed = site.mcpkg("GET", "/echo", json!({ "auth": { "type": "bearer" } }));
+    let owner = Owner::Package(unnamed.package.canonical_id());
+    let place = Place::new(owner, "API_KEY").unwrap();
+    site.vault.set(&place, &Secret::new("kept-for-it".to_owned()).unwrap()).unwrap();
+    let sent = site.json(&unnamed, json!({}))["headers"]["authorization"].clone();
+    assert_eq!(sent, "Bearer [secret API_KEY]");
     // What was not granted is not sent, whatever the package lists.
     for (kind, name) in [("bearer", "UNSET"), ("api_key", "SECRET_OF_THE_OWNER")] {
         let error = site.error(&site.mcpkg("GET", "/echo", auth(kind, &[name])), json!({}));
@@ -44,7 +50,8 @@ fn a_key_is_not_sent_in_plain_to_another_machine() {
         more["endpoint"] = endpoint;
         site.error(&site.mcpkg("GET", "/", more), json!({}))
     };
-    for url in ["http://api.example.invalid/x", "http://api.example.invalid:8080/x"] {
+    // A private one is not first refused for want of a grant, which would not help.
+    for url in ["http://api.example.invalid/x", "http://10.1.2.3:8080/x"] {
         let error = at(url, auth("bearer", &["DEMO_KEY"]));
         assert_eq!(error.kind, Kind::Denied);
         assert!(error.message.contains("over plain `http`"), "{error}");
@@ -60,6 +67,15 @@ fn a_key_is_not_sent_in_plain_to_another_machine() {
     };
     "http://api.example.invalid".clone_into(url);
     let error = site.error(&action, json!({}));
+    assert!(error.message.contains("over plain `http`"), "{error}");
+    let mut needed = action;
+    needed.package.inputs[0].required = true;
+    let manifest::model::Entry::McpHttp { url } = &mut needed.package.implementations[0].entry
+    else {
+        panic!("another kind of entry")
+    };
+    "http://10.1.2.3:8080".clone_into(url);
+    let error = site.error(&needed, json!({}));
     assert!(error.message.contains("over plain `http`"), "{error}");
 }
 

@@ -277,10 +277,10 @@ fn invocation(package: &Package, action: &Action) -> Option<Value> {
     }
 }
 
-/// The header that authenticates a request, filled in from the first variable that may hold it.
+/// The header that authenticates a request, filled in from the first variable that may hold the credential.
 fn auth_headers(package: &Package) -> Option<Value> {
     let auth = package.auth.as_ref()?;
-    let name = auth.env.iter().find(|name| (patterns::ENV_NAME.matches)(name))?;
+    let name = auth.credentials().find(|name| (patterns::ENV_NAME.matches)(name))?;
     match auth.kind {
         AuthKind::Bearer | AuthKind::Oauth2 => {
             Some(json!({"Authorization": format!("Bearer ${{env.{name}}}")}))

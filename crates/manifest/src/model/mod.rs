@@ -3,11 +3,13 @@
 //! *Undeclared* is a value of its own everywhere: an absent option means that
 //! the author said nothing, never that something is harmless.
 
+mod auth;
 mod json;
 mod run;
 
+pub use auth::{AccountPart, Auth, AuthKind};
 pub use json::Json;
-pub use run::{Acquire, Auth, AuthKind, Chain, Entry, Implementation, Invocation, Step};
+pub use run::{Acquire, Chain, Entry, Implementation, Invocation, Step};
 
 use crate::dialect::Dialect;
 

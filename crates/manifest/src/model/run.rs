@@ -128,51 +128,6 @@ impl Invocation {
     }
 }
 
-/// How requests are authenticated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Auth {
-    /// Which way.
-    pub kind: AuthKind,
-    /// Scopes of the credential.
-    pub scopes: Vec<String>,
-    /// Variables that may hold the credential.
-    pub env: Vec<String>,
-    /// Page about it.
-    pub docs_url: Option<String>,
-}
-
-/// A way to authenticate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuthKind {
-    /// None.
-    None,
-    /// `Authorization: Bearer`.
-    Bearer,
-    /// `X-API-Key`.
-    ApiKey,
-    /// OAuth 2.
-    Oauth2,
-}
-
-impl AuthKind {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            AuthKind::None => "none",
-            AuthKind::Bearer => "bearer",
-            AuthKind::ApiKey => "api_key",
-            AuthKind::Oauth2 => "oauth2",
-        }
-    }
-
-    /// The way of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        [AuthKind::None, AuthKind::Bearer, AuthKind::ApiKey, AuthKind::Oauth2]
-            .into_iter()
-            .find(|kind| kind.name() == name)
-    }
-}
-
 /// The steps of a tool that is made of other tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {

@@ -58,7 +58,7 @@ struct Case {
     memory: Memory,
     trust: Trust,
     consent: Consent,
-    wants_approval: bool,
+    wants_approval: Option<Why>,
 }
 
 impl Case {
@@ -71,7 +71,7 @@ impl Case {
             memory: Memory::default(),
             trust: Trust::Local,
             consent: Consent::ByPath,
-            wants_approval: false,
+            wants_approval: None,
         }
     }
 
@@ -95,7 +95,7 @@ impl Case {
             is_hidden: &|path| path.starts_with("/hidden"),
             surface: &self.surface,
             arguments: &arguments,
-            wants_approval: self.wants_approval,
+            wants_approval: self.wants_approval.as_ref(),
             is_signed_in: false,
         };
         let grants = self.grants.iter();
@@ -152,11 +152,15 @@ fn the_owner_is_asked_when_it_is_declared_or_destructive_or_demanded() {
     }
     assert_eq!(Case::of(acting("destructive")).why(), Why::Destructive);
     let mut declared = Case::of(acting("none"));
-    declared.wants_approval = true;
+    declared.wants_approval = Some(Why::Declared);
     assert_eq!(declared.why(), Why::Declared);
-    declared.wants_approval = false;
+    declared.wants_approval = None;
     declared.package.actions[0].requires_approval = Some(true);
     assert_eq!(declared.why(), Why::Declared);
+    let failed = Why::Failed("a\nYou are asked".into());
+    declared.wants_approval = Some(failed.clone());
+    assert_eq!(declared.why(), failed);
+    assert_eq!(failed.words(), "its `requiresApproval` failed: \"a\\nYou are asked\"");
     let demanded = Case::of(acting("write")).policy("[approval]\nwrite = \"ask\"");
     assert_eq!(demanded.why(), Why::Policy);
     let denied = Case::of(acting("write")).policy("[approval]\nwrite = \"deny\"");
@@ -169,7 +173,7 @@ fn a_package_cannot_talk_the_owners_policy_down() {
     case.package.actions[0].requires_approval = Some(false);
     assert_eq!(case.why(), Why::Policy);
     let mut case = Case::of(acting("write")).policy("[approval]\nwrite = \"deny\"");
-    case.wants_approval = true;
+    case.wants_approval = Some(Why::Declared);
     assert_eq!(case.verdict(), Verdict::Denied(Denial::Action("look".into())));
 }
 
@@ -185,7 +189,7 @@ fn the_owner_can_say_otherwise_by_name() {
 #[test]
 fn a_package_that_wants_its_owner_asked_is_silenced_by_its_name_alone() {
     let mut case = Case::of(acting("none")).policy("[approval]\nnone = \"allow\"");
-    case.wants_approval = true;
+    case.wants_approval = Some(Why::Declared);
     assert_eq!(case.why(), Why::Declared);
     for policy in ["approval = \"allow\"", "actions.look = \"allow\""] {
         let mut case = Case::of(acting("none")).policy(&format!("[package.demo]\n{policy}"));
@@ -209,7 +213,7 @@ fn a_rule_that_asks_the_first_time_says_so_in_its_question() {
     case.memory.is_known = true;
     assert_eq!(case.verdict(), Verdict::Allowed);
     // Whoever wants to be asked about is asked about each time.
-    case.wants_approval = true;
+    case.wants_approval = Some(Why::Declared);
     assert!(!is_first(&case));
     assert!(!is_first(&Case::of(acting("destructive"))));
 }
@@ -271,7 +275,9 @@ fn variables_that_steer_programs_are_refused_unless_the_policy_names_them() {
         .chain(["BASH_ENV", "GIT_SSH_COMMAND", "HTTPS_PROXY", "ALL_PROXY"])
     {
         let case = Case::of(silent(&format!("[\"{name}\"]")));
-        let denied = Verdict::Denied(Denial::Environment(name.into()));
+        let case = case.policy("[environment]\nallow = [\"RUBYLIB\"]");
+        let allowed = vec!["RUBYLIB".to_owned()];
+        let denied = Verdict::Denied(Denial::Environment { name: name.into(), allowed });
         assert_eq!(case.verdict(), denied, "{name}");
         let allowed = case.policy(&format!("[environment]\nallow = [\"{name}\"]"));
         assert_eq!(allowed.verdict(), Verdict::Allowed, "{name}");

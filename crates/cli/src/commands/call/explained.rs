@@ -113,12 +113,16 @@ fn write_lines(value: &Value, at: &Path, text: &mut String) {
     }
 }
 
-/// One of several things; of what is missing, what would give it.
+/// One of several things; of what is missing, why, and what would give it.
 fn words_of(item: &Value) -> String {
     let text = |name: &str| item.get(name).and_then(Value::as_str);
-    match (item.as_str(), text("name"), text("hint")) {
-        (Some(words), ..) => words.to_owned(),
-        (None, Some(name), Some(hint)) => format!("{name} ({hint})"),
-        _ => item.to_string(),
+    match (item.as_str(), text("name")) {
+        (Some(words), _) => words.to_owned(),
+        (None, Some(name)) => {
+            let why = text("why").map(|why| format!(": {why}")).unwrap_or_default();
+            let hint = text("hint").map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!("{name}{why}{hint}")
+        }
+        (None, None) => item.to_string(),
     }
 }

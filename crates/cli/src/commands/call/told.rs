@@ -80,7 +80,11 @@ fn login_words(error: &CallError, from: &Path) -> Option<String> {
 pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
     let said = error.details.get("stderr").or_else(|| error.details.get("body"));
     let said = said.and_then(Value::as_str).unwrap_or_default().trim();
-    let (message, details) = words(&error.message, said);
+    let (message, mut details) = words(&error.message, said);
+    if let (Kind::NeedsApproval(_), Some(said)) = (&error.kind, error.details.get("message")) {
+        let said = said.as_str().unwrap_or_default();
+        details.push(format!("the tool itself says: \"{}\"", shown(said)));
+    }
     let mut failure = Failure::new(exit_of(&error.kind), line(message)).details(details);
     let id = tool.package.canonical_id();
     let package = shell::word(&id);
@@ -95,18 +99,14 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                 "`haft ungrant {package} --{kind} {}` takes it back; grant what is there now, if you want that",
                 shell::word(path)
             )),
-            _ => match (text("refused"), text("variable")) {
-                (Some("package"), _) => failure.hint(
+            _ => match text("refused") {
+                Some("package") => failure.hint(
                     "`haft policy show` shows your policy; `allow` of this package in it says so",
                 ),
-                (Some(_), _) => failure.hint(
+                Some(_) => failure.hint(
                     "`haft policy show` shows your policy; the same call with --explain says which rule of it refuses",
                 ),
-                (None, Some(name)) => failure.hint(format!(
-                    "`allow = [{}]` below `[environment]` in policy.toml lets it be passed on to every tool that asks for it",
-                    line(&Value::from(name).to_string())
-                )),
-                (None, None) => failure,
+                None => failure,
             },
         },
         Kind::NeedsApproval(question) if question.is_first => failure.hint(format!(
@@ -115,7 +115,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         )),
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(
-            "`[trust] allow` in policy.toml says who is trusted enough; `[package.{}] allow = true` lets this one",
+            "`allow` below `[trust]` in policy.toml says who is trusted enough; `allow = true` below `[package.{}]` lets this one",
             // Quoted as TOML quotes too.
             line(&Value::from(id.as_str()).to_string())
         )),
@@ -194,11 +194,15 @@ fn end_of(said: &str) -> Vec<String> {
     let all: Vec<_> = said.lines().collect();
     let hidden = all.len().saturating_sub(MOST_LINES);
     let note = (hidden > 0).then(|| format!("… ({hidden} lines before these; --json has more)"));
-    let shown = all[hidden..].iter().map(|text| match text.char_indices().nth(MOST_LETTERS) {
+    note.into_iter().chain(all[hidden..].iter().map(|text| shown(text))).collect()
+}
+
+/// The beginning of a stranger's text, on one line.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(MOST_LETTERS) {
         Some((end, _)) => line(&text[..end]) + "…",
         None => line(text),
-    });
-    note.into_iter().chain(shown).collect()
+    }
 }
 
 /// What an action takes, where it was given something else.

@@ -1,6 +1,8 @@
 //! How to go on where a value that a call needs is not given.
 
-use host::{CallError, Kind};
+use std::collections::HashSet;
+
+use host::CallError;
 use serde_json::Value;
 
 use crate::ask::AT_TERMINAL;
@@ -8,23 +10,34 @@ use crate::owner;
 use crate::printer::line;
 use crate::shell;
 
-/// What would give a call of this package what it lacks, if its error is about that.
+/// What would give a call of this package what it lacks, if its error is about that. What would give several is said once.
 pub(super) fn hints(error: &CallError, package: &str) -> Vec<String> {
-    let hint = match error.kind {
-        Kind::MissingInput => match error.details.get("missing").and_then(Value::as_array) {
-            Some(all) => return all.iter().filter_map(|one| missing(one, package)).collect(),
-            None => missing(&error.details, package),
-        },
-        Kind::BadInput => unfit(error, package),
-        Kind::Denied | Kind::Unavailable => refused(error, package),
-        _ => None,
-    };
-    hint.into_iter().collect()
+    if let Some(all) = error.details.get("missing").and_then(Value::as_array) {
+        let mut hints: Vec<_> = all.iter().filter_map(|one| missing(one, package)).collect();
+        let mut known = HashSet::new();
+        hints.retain(|hint| known.insert(hint.clone()));
+        return hints;
+    }
+    of_code(error.kind.code(), &error.details, package).into_iter().collect()
 }
 
-/// What would give one value.
+/// What would give one value, by what is told of it.
 pub(super) fn missing(value: &Value, package: &str) -> Option<String> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    of_code(text(value, "code").unwrap_or("missing_input"), value, package)
+}
+
+fn of_code(code: &str, told: &Value, package: &str) -> Option<String> {
+    match code {
+        "missing_input" => unkept(told, package),
+        "bad_input" => unfit(told, package),
+        "denied" | "unavailable" => refused(told, package),
+        _ => None,
+    }
+}
+
+/// What would give a value that nobody keeps.
+fn unkept(value: &Value, package: &str) -> Option<String> {
+    let text = |name: &str| text(value, name);
     if let Some(name) = text("variable") {
         return Some(format!(
             "set the variable `{}` of your environment: it is read from there",
@@ -45,24 +58,26 @@ pub(super) fn missing(value: &Value, package: &str) -> Option<String> {
 }
 
 /// Where a value that does not fit was found is where another has its place.
-fn unfit(error: &CallError, package: &str) -> Option<String> {
+fn unfit(told: &Value, package: &str) -> Option<String> {
     let kept_as = || {
-        let (package, name) = (shell::word(package), shell::word(text(error, "kept_as")?));
+        let (package, name) = (shell::word(package), shell::word(text(told, "kept_as")?));
         Some(format!("`haft secret set {package} {name}` keeps another"))
     };
-    let variable = text(error, "variable");
+    let variable = text(told, "variable");
     variable.map(|name| format!("it is your variable `{}`", line(name))).or_else(kept_as)
 }
 
-fn refused(error: &CallError, package: &str) -> Option<String> {
-    if let Some((list, value)) = text(error, "list").zip(text(error, "value")) {
+fn refused(told: &Value, package: &str) -> Option<String> {
+    if let Some((table, list)) = text(told, "table").zip(text(told, "list")) {
         // Quoted as TOML quotes too.
-        let value = line(&Value::from(value).to_string());
+        let names = told.get("names").and_then(Value::as_array).into_iter().flatten();
+        let names: Vec<_> = names.map(Value::to_string).collect();
+        let names = line(&names.join(", "));
         return Some(format!(
-            "`{list} = [{value}]` below `[secrets]` in policy.toml lets it be given to every tool that names it"
+            "`{list} = [{names}]` below `[{table}]` in policy.toml lets it be given to every tool that names it"
         ));
     }
-    if let Some(path) = text(error, "read") {
+    if let Some(path) = text(told, "read") {
         let (package, path) = (shell::word(package), shell::word(path));
         return Some(format!("`haft grant {package} --read {path}` lets it be given"));
     }
@@ -72,11 +87,11 @@ fn refused(error: &CallError, package: &str) -> Option<String> {
         ("open_to_others", owner::without_others),
         ("of_another", owner::as_own),
     ];
-    let known = of_vault.into_iter().find_map(|(name, hint)| Some(hint(text(error, name)?)));
-    let is_unasked = text(error, "passphrase") == Some("missing");
+    let known = of_vault.into_iter().find_map(|(name, hint)| Some(hint(text(told, name)?)));
+    let is_unasked = text(told, "passphrase") == Some("missing");
     known.or_else(|| is_unasked.then(|| AT_TERMINAL.to_owned()))
 }
 
-fn text<'e>(error: &'e CallError, name: &str) -> Option<&'e str> {
-    error.details.get(name).and_then(Value::as_str)
+fn text<'t>(told: &'t Value, name: &str) -> Option<&'t str> {
+    told.get(name).and_then(Value::as_str)
 }

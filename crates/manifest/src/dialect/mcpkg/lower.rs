@@ -35,7 +35,7 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
         });
     }
     package.acquire = Acquire::Bundle;
-    package.auth = document.get("auth").map(auth);
+    package.auth = document.get("auth").map(|node| auth(node).named());
     if let Some(auth) = package.auth.as_ref().filter(|auth| auth.kind != AuthKind::None) {
         package.inputs =
             auth.env.iter().map(|name| Input { required: false, ..Input::secret(name) }).collect();
