@@ -58,7 +58,7 @@ fn registries_are_named_listed_and_forgotten() {
     desk.refused(&["registry", "add", "x", "ftp://x.example"], 2, "no address");
     desk.refused(&["registry", "add", "x", "https://u:p@x.example"], 2, "no address");
     desk.refused(&["registry", "add", "x", "./nowhere", "--kind", "folder"], 3, "failed to find");
-    let nowhere = desk.run(&["registry", "add", "x", "./nowhere"]);
+    let nowhere = desk.haft(&["registry", "add", "x", "./nowhere"]);
     let told = "error: `./nowhere` is no address of a registry\nhint: an address begins with https://, or http:// for this machine\n";
     assert_eq!((nowhere.code, nowhere.stderr.as_str()), (2, told));
     for version in ["0.1", "latest"] {
