@@ -101,30 +101,33 @@ impl Complaint {
         (is_missing || is_refused).then_some(Self { said, is_missing, is_read_only, is_refused })
     }
 
-    /// Paths of the input that a tool misses and that are not whole: it looks for them where it runs, not where its
-    /// caller is.
+    /// Paths of the input that a tool misses and that are not whole, where it does not look for them where its caller is:
+    /// it runs elsewhere, and none knows what a tilde is.
     pub(crate) fn relative(&self, scene: &Scene<'_>) -> Vec<String> {
-        let mut given = Vec::new();
+        let input = serde_json::from_str(scene.input).unwrap_or_default();
         let is_elsewhere = scene.walls.folder != scene.caller;
+        let given = self.not_whole(&input).into_iter().map(|(_, text)| text);
+        let given = given.filter(|text| is_elsewhere || text.starts_with('~'));
+        given.take(MOST_PATHS).map(str::to_owned).collect()
+    }
+
+    /// Paths of the input that a tool misses and that are not whole, each with the name of the member it is in.
+    fn not_whole<'v>(&self, input: &'v Value) -> Vec<(&'v str, &'v str)> {
+        let mut given = Vec::new();
         let says_which =
             self.said.iter().any(|text| text.contains(QUOTES) || !paths(text).is_empty());
-        if let (true, Ok(input)) =
-            (self.is_missing && is_elsewhere, serde_json::from_str(scene.input))
-        {
-            texts(&input, "", &mut |name, text| {
-                let is_path = text.contains(['/', '.']) && !text.starts_with('/');
-                let is_plain = !text.contains("://") && !text.contains(char::is_control);
-                // Who does not say what is missing misses what is called a path.
-                let is_meant = || {
-                    self.said.iter().any(|said| said.contains(text))
-                        || (!says_which && has_word(name, &[&OF_PATHS]))
-                };
-                if is_path && is_plain && text.len() <= LONGEST_PATH && is_meant() {
-                    given.push(text.to_owned());
-                }
-            });
-        }
-        given.truncate(MOST_PATHS);
+        texts(input, "", &mut |name, text| {
+            let is_path = text.contains(['/', '.']) && !text.starts_with('/');
+            let is_plain = !text.contains("://") && !text.contains(char::is_control);
+            // Who does not say what is missing misses what is called a path.
+            let is_meant = || {
+                self.said.iter().any(|said| said.contains(text))
+                    || (!says_which && has_word(name, &[&OF_PATHS]))
+            };
+            if self.is_missing && is_path && is_plain && text.len() <= LONGEST_PATH && is_meant() {
+                given.push((name, text));
+            }
+        });
         given
     }
 
@@ -141,9 +144,18 @@ impl Complaint {
         // What is given, and whether it is by a name of what is written.
         let mut given = BTreeMap::new();
         if let Ok(input) = serde_json::from_str(scene.input) {
+            let is_written = |name: &str| has_word(name, &[&WRITING, &WRITTEN]);
             texts(&input, "", &mut |name, text| {
-                given.extend(path(text).map(|path| (path, has_word(name, &[&WRITING, &WRITTEN]))));
+                given.extend(path(text).map(|path| (path, is_written(name))));
             });
+            // It looks for the others where its caller is, where it runs there.
+            let others = self.not_whole(&input).into_iter();
+            let others = others.filter(|_| scene.walls.folder == scene.caller);
+            given.extend(
+                others.filter_map(|(name, text)| {
+                    Some((below(scene.caller, text)?, is_written(name)))
+                }),
+            );
         }
         let mut found: BTreeSet<PathBuf> = given.keys().cloned().collect();
         found.extend(self.said.iter().flat_map(|text| paths(text)));
@@ -304,6 +316,20 @@ fn parts_of_word(word: &str) -> impl Iterator<Item = &str> {
     let ends = starts.clone().chain([word.len()]);
     let parts = std::iter::once(0).chain(starts).zip(ends);
     std::iter::once(word).chain(parts.map(|(start, end)| &word[start..end]))
+}
+
+/// Where a path that is not whole leads from a folder.
+fn below(folder: &Path, text: &str) -> Option<PathBuf> {
+    let mut whole = folder.to_owned();
+    for part in Path::new(text).components() {
+        match part {
+            Component::Normal(name) if name != "~" => whole.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => _ = whole.pop(),
+            _ => return None,
+        }
+    }
+    Some(whole)
 }
 
 /// A text that is a path and nothing else.

@@ -262,6 +262,23 @@ fn a_tools_json_has_what_is_beneath_its_tools_and_is_told_of_the_rest() {
     desk.done(&grant.split(' ').skip(1).collect::<Vec<_>>());
     assert_eq!(desk.call(&[&from, "t"]).json(), json!({"n": 1}));
     assert_eq!(desk.done(&["--json", "grant", "--learn", "agentcli:proj"]).json(), json!([]));
+    // Where it runs where its caller is, a path that is not whole leads there.
+    let whole = desk.write("notes.txt", "{}");
+    let manifest = r#"{"tools":[{"name":"t","command":["./tools/bin/t"],"parameters":{"type":"object","properties":{"path":{"type":"string"}}}}]}"#;
+    desk.write("proj/tools.json", manifest);
+    let script = "#!/usr/bin/env python3\nimport json, sys\nprint(open(json.load(sys.stdin)['path']).read())\n";
+    set_mode(desk.write("proj/tools/bin/t", script).as_ref(), 0o755);
+    let grant = format!("`haft grant agentcli:proj --read {whole}` allows it");
+    for (path, hint) in [
+        ("notes.txt", grant.as_str()),
+        ("./proj/../notes.txt", &grant),
+        ("~/notes.txt", "no tool knows where your home is: if you mean `/"),
+    ] {
+        let input = json!({ "path": path }).to_string();
+        let arguments = ["--home", "home", "call", "--from", "proj", "t", &input];
+        let ran = super::common::run_in(&desk.path(""), &arguments, None);
+        assert!(ran.stderr.contains(hint), "{path}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -75,9 +75,12 @@ pub(super) fn relative_words(error: &CallError) -> Vec<String> {
             None => std::env::current_dir().ok()?.join(text.trim_start_matches("./")),
         };
         let (text, whole) = (line(text), line(&whole.display().to_string()));
-        Some(format!(
-            "a tool runs in a folder of its own: if you mean `{whole}`, write that instead of `{text}`"
-        ))
+        let why = if text.starts_with('~') {
+            "no tool knows where your home is"
+        } else {
+            "a tool runs in a folder of its own"
+        };
+        Some(format!("{why}: if you mean `{whole}`, write that instead of `{text}`"))
     };
     given.filter_map(words).collect()
 }
