@@ -139,6 +139,8 @@ impl Plan {
                 "folder": confinement.folder.display().to_string(),
                 "timeout_ms": self.decision.allowance.timeout_ms,
                 "memory": self.decision.allowance.memory,
+                // As manifests write it: 1 is one processor. None means all there are.
+                "cpu": self.decision.allowance.cpu_share.map(|share| f64::from(share) / 100.0),
                 "processes": self.decision.allowance.processes,
                 "scratch": self.decision.allowance.scratch,
                 "output": self.decision.allowance.output,
