@@ -108,6 +108,16 @@ fn a_server_that_was_not_asked_is_said_to_be_unasked() {
 }
 
 #[test]
+fn a_plan_names_every_limit_of_the_walls() {
+    let desk = Desk::new();
+    let tool = desk.capability(&shell("echo {}"), "none", &json!([]));
+    let walls = plan(&desk, &[&tool, "demo.tool"])["walls"].clone();
+    let limits = ["timeout_ms", "memory", "cpu", "processes", "scratch", "output"];
+    assert_eq!(walls["cpu"], json!(1.0), "{walls}");
+    assert!(limits.iter().all(|name| walls[name].is_number()), "{walls}");
+}
+
+#[test]
 fn a_plan_names_what_a_worker_loads() {
     let desk = Desk::new();
     let told = plan(&desk, &["examples/jumith/dice.bundle.json"]);
