@@ -333,10 +333,9 @@ fn hosts(
         }
         for host in &asked.package.permissions.hosts {
             add(host, false, "declared by the package you named", reasons);
-            // In this dialect a host stands for those below it too.
             let is_name = host.rsplit('.').next().is_some_and(|label| !is_number(label));
             let is_name = is_name && host.contains('.') && !host.starts_with("*.");
-            if asked.package.dialect == Dialect::Capability && is_name {
+            if is_name && asked.package.permissions.domains.contains(host) {
                 add(&format!("*.{host}"), false, "below a declared host", reasons);
             }
         }

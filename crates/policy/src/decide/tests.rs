@@ -315,6 +315,30 @@ fn hosts_come_from_the_endpoint_the_declaration_the_policy_and_grants() {
 }
 
 #[test]
+fn a_host_of_a_companion_stands_for_those_below_it_and_one_of_an_endpoint_does_not() {
+    let mut case = Case::of(silent("[]"));
+    case.package.permissions.hosts = vec!["endpoint.example".into()];
+    let mut companion = manifest::companion::Companion::default();
+    companion.permissions.hosts =
+        ["a.example", "a.example:8443", "*.b.example", "10.0.0.1"].map(str::to_owned).into();
+    companion.permissions.domains = companion.permissions.hosts.clone();
+    manifest::companion::apply(&companion, &mut case.package);
+    let decision = case.decide();
+    let hosts: Vec<_> = decision.allowance.hosts.iter().map(|one| &*one.rule).collect();
+    let expected = [
+        "api.example.com",
+        "*.b.example",
+        "10.0.0.1",
+        "a.example",
+        "*.a.example",
+        "a.example:8443",
+        "*.a.example:8443",
+        "endpoint.example",
+    ];
+    assert_eq!(hosts, expected);
+}
+
+#[test]
 fn what_a_capability_denies_itself_stays_denied() {
     let mut case = Case::of(capability(&[])).policy("[folders]\nread = [\"/srv\"]");
     case.grants = vec![
