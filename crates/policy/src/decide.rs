@@ -94,7 +94,9 @@ fn gate(
         }
     }
     if asked.package.requires_oauth && !asked.is_signed_in {
-        return Some(Denial::Login);
+        let mut ways = asked.package.implementations.iter();
+        let can_sign_in = ways.any(|one| one.entry.is_server_elsewhere());
+        return Some(if can_sign_in { Denial::Login } else { Denial::NoLogin });
     }
     let refused = asked.action.environment.iter().find(|name| !may_be_passed(name, policy));
     refused.map(|name| Denial::environment(name, policy))

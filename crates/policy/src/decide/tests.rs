@@ -139,10 +139,22 @@ fn a_package_that_is_off_or_trusted_too_little_is_denied_in_the_fixed_words() {
     }
     let refused = Case::of(capability(&[])).policy("[package.\"demo.greet\"]\nallow = false");
     assert_eq!(refused.verdict(), Verdict::Denied(Denial::Package));
-    let mut oauth = capability(&[]);
-    oauth.requires_oauth = true;
-    assert_eq!(Case::of(oauth).verdict(), Verdict::Denied(Denial::Login));
     assert_eq!(Denial::Login.to_string(), "capability requires oauth onboarding");
+}
+
+#[test]
+fn who_must_sign_in_is_told_whether_that_can_be_done() {
+    let server = json!({
+        "kind": "mcp_tool", "mcp": {"registry_url": "https://r.example/", "tool_name": "x"},
+    });
+    let agent = json!({"kind": "a2a_rpc", "a2a": {"endpoint": "https://a.example/"}});
+    let command = json!({"kind": "command", "command": {"argv": ["true"]}});
+    let cases = [(server, Denial::Login), (agent, Denial::NoLogin), (command, Denial::NoLogin)];
+    for (implementation, denial) in cases {
+        let mut package = capability(&[("/implementation", implementation)]);
+        package.requires_oauth = true;
+        assert_eq!(Case::of(package).verdict(), Verdict::Denied(denial));
+    }
 }
 
 #[test]
