@@ -97,8 +97,8 @@ fn why_not(one: &Implementation, machine: &Machine<'_>) -> Option<String> {
         Entry::Undeclared => return Some("does not say how it is run".to_owned()),
         _ => None,
     };
-    // A path is looked at when it is started, from the folder it is meant in.
-    let program = program.filter(|program| !program.contains('/'))?;
+    // A path is looked at when it is started, from the folder it is meant in, and a template when it is filled in.
+    let program = program.filter(|program| !program.contains('/') && !program.contains("${"))?;
     (!(machine.has_program)(OsStr::new(program)))
         .then(|| format!("needs `{program}`, which is not here"))
 }

@@ -176,6 +176,7 @@ impl CallError {
         match denial {
             Denial::Package => error.with("refused", "package"),
             Denial::Action(_) => error.with("refused", "action"),
+            Denial::NoLogin => error.with("login", "impossible"),
             Denial::Environment { name, allowed } => {
                 error.unlisted(("environment", "allow"), allowed, name)
             }

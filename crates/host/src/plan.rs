@@ -309,10 +309,12 @@ impl Asked<'_> {
 
     fn process(&self, argv: &[String], cwd: Option<&str>) -> Result<Process, CallError> {
         let dialect = self.tool.package.dialect;
-        let name = argv.first().ok_or_else(|| unavailable("its command is empty"))?;
+        let start = self.start(argv)?;
+        let (name, rest) =
+            start.split_first().ok_or_else(|| unavailable("its command is empty"))?;
         let program = self.program(name)?;
-        let mut arguments: Vec<String> = argv[1..].to_vec();
-        let mut shown = arguments.clone();
+        let mut arguments = rest.to_vec();
+        let mut shown = argv.to_vec();
         let stdin = match &self.action.invocation {
             Invocation::Subcommand { argv_template } => {
                 let filled = template::arguments(argv_template, &self.values())?;
@@ -359,8 +361,16 @@ impl Asked<'_> {
         let walls = self.walls(&program, folder)?;
         let mut whole = vec![program.path.clone().into_os_string()];
         whole.extend(arguments.into_iter().map(OsString::from));
-        shown.insert(0, name.clone());
         Ok(Process { argv: whole, shown, stdin, walls })
+    }
+
+    /// What starts the tool, filled in where its dialect has templates there. A server outlives a call, so
+    /// there is no input for any of them.
+    fn start(&self, argv: &[String]) -> Result<Vec<String>, CallError> {
+        if self.tool.package.dialect != Dialect::InstallManifest {
+            return Ok(argv.to_vec());
+        }
+        template::command(argv, &Values { input: &Value::Null, ..self.values() })
     }
 
     /// The input as the dialect wants it on standard input.

@@ -86,6 +86,17 @@ pub(crate) fn arguments(
     Ok(filled.into_iter().map(|(text, _)| text).collect())
 }
 
+/// Fills in what starts a tool. It is never without its program: what that is filled from cannot be absent.
+pub(crate) fn command(templates: &[String], values: &Values<'_>) -> Result<Vec<String>, CallError> {
+    let Some((program, rest)) = templates.split_first() else { return Ok(Vec::new()) };
+    let mut filled = arguments(std::slice::from_ref(program), values)?;
+    if filled.is_empty() {
+        return Err(missing(program, values));
+    }
+    filled.extend(arguments(rest, values)?);
+    Ok(filled)
+}
+
 #[derive(PartialEq)]
 enum Origin {
     Template,
@@ -233,7 +244,7 @@ pub(crate) fn inputs(template: &str) -> BTreeSet<&str> {
     places.collect()
 }
 
-/// What a path cannot do without: of the input, else of the variables.
+/// What a path or a program cannot do without: of the input, else of the variables.
 fn missing(template: &str, values: &Values<'_>) -> CallError {
     let lacking = inputs(template).into_iter().filter(|path| look_up(values.input, path).is_none());
     let lacking: Vec<_> = lacking.map(|path| format!("`{path}`")).collect();
@@ -337,6 +348,20 @@ mod tests {
         assert_eq!(argv(&["${env.KEY}"], &input).unwrap_err().kind, Kind::Denied);
         assert_eq!(argv(&["${KEY}"], &input).unwrap_err().kind, Kind::Denied);
         assert!(argv(&["${input.text}"], &json!({"text": "a\0b"})).is_err());
+    }
+
+    #[test]
+    fn a_command_is_filled_in_as_arguments_are_and_never_without_its_program() {
+        let start = |templates: &[&str]| {
+            let templates: Vec<String> = templates.iter().map(|one| (*one).to_owned()).collect();
+            with(&json!({}), |values| command(&templates, values))
+        };
+        let filled = start(&["run", "--in=${env.REGION}", "--level", "${env.NONE}", "x"]);
+        assert_eq!(filled.unwrap(), ["run", "--in=${input.text}", "x"]);
+        assert_eq!(start(&["${env.REGION}", "x"]).unwrap(), ["${input.text}", "x"]);
+        let error = start(&["${env.NONE}", "x"]).unwrap_err();
+        assert_eq!((error.kind, &*error.message), (Kind::MissingInput, "missing variable: NONE"));
+        assert_eq!(start(&["run", "--key=${env.KEY}"]).unwrap_err().kind, Kind::Denied);
     }
 
     #[test]

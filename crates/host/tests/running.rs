@@ -13,6 +13,11 @@ use serde_json::{Value, json};
 
 /// An action of a shell script, with more said about it.
 fn script(text: &str, more: Value) -> (Folder, Tool) {
+    started_by(&["sh", "run"], text, more)
+}
+
+/// The same, started by this command.
+fn started_by(command: &[&str], text: &str, more: Value) -> (Folder, Tool) {
     let mut action = json!({
         "name": "do", "summary": "Does it.",
         "invocation": { "kind": "subcommand", "argv_template": ["go"] },
@@ -34,9 +39,13 @@ fn script(text: &str, more: Value) -> (Folder, Tool) {
             "install": {
                 "method": "url", "url": "https://example.com/run", "sha256": "5f".repeat(32),
             },
-            "entrypoint": { "command": ["sh", "run"] },
+            "entrypoint": { "command": command },
         },
-        "env": [{ "name": "DEMO_KEY", "required": false, "secret": true, "prompt": "The key." }],
+        "env": [
+            { "name": "DEMO_KEY", "required": false, "secret": true, "prompt": "The key." },
+            { "name": "DEMO_LANG", "required": false, "secret": false, "prompt": "Language.", "default": "en us" },
+            { "name": "DEMO_LEVEL", "required": false, "secret": false, "prompt": "Level." },
+        ],
         "actions": [action],
         "smoke": { "kind": "http", "url": "https://example.com/", "success": { "http_status": 200 } },
         "kill_switch": { "kind": "manual", "instructions_url": "https://example.com/" },
@@ -44,6 +53,33 @@ fn script(text: &str, more: Value) -> (Folder, Tool) {
     let folder = Folder::with(&[("agent.json", &manifest.to_string()), ("run", text)]);
     let tool = folder.tool("agent.json");
     (folder, tool)
+}
+
+#[tokio::test]
+async fn what_starts_a_tool_is_filled_in_as_its_arguments_are() {
+    let command =
+        ["sh", "run", "--in=${env.DEMO_LANG}", "--level", "${env.DEMO_LEVEL}", "${DEMO_LANG}"];
+    let text = "#!/bin/sh\nprintf '[%s' $#\nprintf ',\"%s\"' \"$@\"\necho ]\n";
+    for (invocation, seen) in [
+        (json!({ "kind": "stdin-json" }), json!([2, "--in=en us", "en us"])),
+        (
+            json!({ "kind": "subcommand", "argv_template": ["go"] }),
+            json!([3, "--in=en us", "en us", "go"]),
+        ),
+    ] {
+        let (_folder, tool) = started_by(&command, text, json!({ "invocation": invocation }));
+        let call = call_of(&tool, &json!({}));
+        let reply = host().await.call(&tool, &call, Warmth::Warm).await.reply.unwrap();
+        assert_eq!(reply, Output::Json(seen));
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_nobody_named_is_a_missing_variable() {
+    let (_folder, tool) = started_by(&["${env.DEMO_LEVEL}", "run"], "", json!({}));
+    let made = host().await.call(&tool, &call_of(&tool, &json!({})), Warmth::Warm).await;
+    let error = made.reply.unwrap_err();
+    assert_eq!((error.kind, &*error.message), (Kind::MissingInput, "missing variable: DEMO_LEVEL"));
 }
 
 /// Remembers what it is told, and when.

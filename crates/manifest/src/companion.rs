@@ -94,6 +94,7 @@ pub fn read(document: &Node<'_>) -> Companion {
         permissions: Permissions {
             declared: needs.is_some(),
             hosts: named("network"),
+            domains: named("network"),
             read: named("read"),
             write: named("write"),
             devices: named("devices"),

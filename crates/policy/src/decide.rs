@@ -94,7 +94,9 @@ fn gate(
         }
     }
     if asked.package.requires_oauth && !asked.is_signed_in {
-        return Some(Denial::Login);
+        let mut ways = asked.package.implementations.iter();
+        let can_sign_in = ways.any(|one| one.entry.is_server_elsewhere());
+        return Some(if can_sign_in { Denial::Login } else { Denial::NoLogin });
     }
     let refused = asked.action.environment.iter().find(|name| !may_be_passed(name, policy));
     refused.map(|name| Denial::environment(name, policy))
@@ -333,10 +335,9 @@ fn hosts(
         }
         for host in &asked.package.permissions.hosts {
             add(host, false, "declared by the package you named", reasons);
-            // In this dialect a host stands for those below it too.
             let is_name = host.rsplit('.').next().is_some_and(|label| !is_number(label));
             let is_name = is_name && host.contains('.') && !host.starts_with("*.");
-            if asked.package.dialect == Dialect::Capability && is_name {
+            if is_name && asked.package.permissions.domains.contains(host) {
                 add(&format!("*.{host}"), false, "below a declared host", reasons);
             }
         }

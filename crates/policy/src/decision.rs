@@ -42,6 +42,8 @@ pub enum Denial {
     Action(String),
     /// The owner must sign in first.
     Login,
+    /// The owner would have to sign in to what nobody can sign in to.
+    NoLogin,
     /// It wants a variable of the caller that changes what programs do.
     Environment {
         /// Which.
@@ -76,6 +78,9 @@ impl fmt::Display for Denial {
                 "`{name}` changes what programs execute, and your policy does not let it be passed on"
             ),
             Self::Login => out.write_str("capability requires oauth onboarding"),
+            Self::NoLogin => out.write_str(
+                "capability requires oauth onboarding, and haft signs in to MCP servers on the network alone: this is none",
+            ),
             Self::Refused => out.write_str("the owner said no"),
             Self::OtherArguments => out.write_str("the approval was for other arguments"),
         }

@@ -306,6 +306,37 @@ fn a_registry_leads_to_the_server_that_is_signed_in_for() {
 }
 
 #[test]
+fn nobody_is_sent_to_sign_in_to_what_is_no_server() {
+    let desk = Site::honest_but(json!({}), json!({})).desk();
+    let capability = json!({
+        "id": "trial.echo", "type": "tool", "version": "1.0.0", "description": "Says it again.",
+        "origin": { "source": "local", "digest": "0".repeat(64) },
+        "interfaces": { "inputs": { "type": "object" }, "outputs": {} },
+        "permissions": { "network": "deny", "filesystem": "none", "devices": [] },
+        "runtime": { "sandbox": "process", "resources": { "cpu": "1", "memory": "256Mi" } },
+        "trust_level": "local", "requires_oauth": true,
+        "implementation": { "kind": "command", "command": { "argv": ["true"] } },
+    });
+    let path = desk.write("capability/manifest.json", &capability.to_string());
+    let hint = "hint: only its author can change that";
+    let refusal = "haft signs in to MCP servers on the network alone: this is none";
+    let call: &[&str] = &["call", "--from", &path, "trial.echo", "{}"];
+    let login: &[&str] = &["login", "--from", &path];
+    for (arguments, code, words) in [(call, 4, refusal), (login, 2, "it is no MCP server")] {
+        let ran = desk.run(arguments);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(ran.stderr.contains(words) && ran.stderr.contains(hint), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("haft login"), "{}", ran.stderr);
+    }
+    for more in ["--json", "--explain"] {
+        let ran = desk.run(&[call, &[more]].concat());
+        let told = ran.stdout + &ran.stderr;
+        assert!(told.contains(refusal) && told.contains("only its author"), "{more}: {told}");
+        assert!(!told.contains("haft login"), "{more}: {told}");
+    }
+}
+
+#[test]
 fn metadata_that_is_not_there_is_told_with_where_it_was_looked_for() {
     let wants = "wants you to sign in, and has no metadata that says how\n";
     let hint = "hint: whoever runs it can put its metadata there";

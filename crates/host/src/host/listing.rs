@@ -101,10 +101,10 @@ impl Host {
     pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
         let no_server = || {
             let message = "it is no MCP server on the network, so nobody signs in for it";
-            CallError::new(Kind::BadInput, message)
+            CallError::new(Kind::BadInput, message).with("login", "impossible")
         };
-        let mut entries = tool.package.implementations.iter().map(|one| &one.entry);
-        if !entries.any(|one| matches!(one, Entry::McpHttp { .. } | Entry::McpTool { .. })) {
+        let mut ways = tool.package.implementations.iter();
+        if !ways.any(|one| one.entry.is_server_elsewhere()) {
             return Err(no_server());
         }
         let listing = listing(tool);

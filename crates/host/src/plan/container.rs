@@ -238,6 +238,8 @@ impl Asked<'_> {
             return Err(unavailable("neither the manifest nor the image says what is started"));
         }
         let shown = [start.as_slice(), &added.shown].concat();
+        // What an image says of itself is no template.
+        let start = if argv.is_empty() { start } else { self.start(argv)? };
         Ok(Command { argv: [start, added.argv].concat(), shown, stdin: added.stdin })
     }
 

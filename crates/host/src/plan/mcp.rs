@@ -107,9 +107,11 @@ impl Asked<'_> {
         cwd: Option<&str>,
         env: &[(String, String)],
     ) -> Result<Mcp, CallError> {
-        let name = argv.first().ok_or_else(|| unavailable("its command is empty"))?;
+        let start = self.start(argv)?;
+        let (name, rest) =
+            start.split_first().ok_or_else(|| unavailable("its command is empty"))?;
         let mut shown = vec![self.filled(name, Sink::Argument)?.concat()];
-        for argument in &argv[1..] {
+        for argument in rest {
             shown.extend(self.filled(argument, Sink::Argument)?);
         }
         let program = self.program(&shown[0])?;
@@ -182,7 +184,7 @@ impl Asked<'_> {
     }
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it
-    /// stands alone. Other dialects have none.
+    /// stands alone. Other dialects have none of this kind.
     fn filled(&self, template: &str, sink: Sink) -> Result<Vec<String>, CallError> {
         if self.tool.package.dialect != Dialect::Mcpb {
             return Ok(vec![template.to_owned()]);

@@ -93,7 +93,10 @@ pub(crate) fn manifest(kind: &str, image: &str, invocation: &Value) -> Value {
             "timeout_seconds": 10, "success": {"no_error_field": true}
         },
         "kill_switch": {"kind": "manual", "instructions_url": "https://example.com/revoke"},
-        "env": [{"name": "TOKEN", "secret": true, "required": false, "prompt": "A token"}],
+        "env": [
+            {"name": "TOKEN", "secret": true, "required": false, "prompt": "A token"},
+            {"name": "SPACE", "secret": false, "required": false, "prompt": "A space", "default": "main"}
+        ],
         "actions": [{
             "name": "run", "summary": "Runs.", "side_effects": "none", "invocation": invocation,
             "input": {"type": "object", "properties": {"text": {"type": "string"}}},

@@ -83,6 +83,16 @@ async fn what_the_image_starts_counts_where_the_manifest_says_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_manifest_starts_is_filled_in_and_what_the_image_starts_is_not() {
+    let image = Image::new(&["--config.entrypoint", "echo", "--config.cmd", "${env.SPACE}"]);
+    let host = host().await;
+    let tool = image.tool(Some(&["echo", "${env.SPACE}"]), &json!({"kind": "stdin-json"}));
+    assert_eq!(said(&host, &tool, "x").await, "main\n");
+    let tool = image.tool(None, &json!({"kind": "stdin-json"}));
+    assert_eq!(said(&host, &tool, "x").await, "${env.SPACE}\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_from_an_image_is_called() {
     let image = Image::new(&[]);
     let invocation = json!({"kind": "mcp-tool", "tool_name": "hello"});

@@ -77,3 +77,15 @@ async fn a_failure_in_the_standard_shape_is_the_same_however_it_is_reported() {
         assert_eq!(error.details["details"], json!({ "left": 0 }));
     }
 }
+
+#[tokio::test]
+async fn the_command_of_a_server_is_filled_in() {
+    let text =
+        "def act(id, arguments, request):\n    say(id, ' '.join(sys.argv[1:]))\nserve(act)\n";
+    let text = format!("{BEGIN}{text}");
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let command = ["python3", "-c", &text, "--space=${env.TRIAL_SPACE}"];
+    let bench = Bench::command(folder.path(), &command).declaring("act");
+    let said = bench.call("act", json!({})).await.unwrap();
+    assert_eq!(said, Output::Text("--space=main".into()));
+}

@@ -84,7 +84,10 @@ pub(crate) fn tool(root: &Path, runtime: &Value) -> Tool {
             "tags": ["trial"],
         },
         "runtime": runtime,
-        "env": [],
+        "env": [{
+            "name": "TRIAL_SPACE", "prompt": "Which space?", "secret": false, "required": false,
+            "default": "main",
+        }],
         "smoke": {
             "kind": "mcp-tool-call",
             "tool_name": "none",

@@ -73,7 +73,7 @@ fn by_resource(scopes: &[Scope]) -> BTreeMap<&str, Access<'_>> {
 
 /// Compares what the tool may touch; any growth is put before the owner.
 pub(super) fn permissions(changes: &mut Changes, old: &Permissions, new: &Permissions) {
-    let Permissions { declared, hosts, read, write, devices, filesystem } = old;
+    let Permissions { declared, hosts, domains, read, write, devices, filesystem } = old;
     match (*declared, new.declared) {
         (true, false) => changes.about("permissions").tell(
             Class::NeedsReview,
@@ -90,8 +90,14 @@ pub(super) fn permissions(changes: &mut Changes, old: &Permissions, new: &Permis
     let lower = |hosts: &[String]| -> Vec<String> {
         hosts.iter().map(|host| host.to_ascii_lowercase()).collect()
     };
+    // A host that comes or goes is told once.
+    let stays = |host: &String| lower(hosts).contains(host) && lower(&new.hosts).contains(host);
+    let staying = |domains: &[String]| -> Vec<String> {
+        lower(domains).into_iter().filter(|host| stays(host)).collect()
+    };
     for (noun, was, is) in [
         ("host", &lower(hosts), &lower(&new.hosts)),
+        ("domain", &staying(domains), &staying(&new.domains)),
         ("readable folder", read, &new.read),
         ("writable folder", write, &new.write),
         ("device", devices, &new.devices),

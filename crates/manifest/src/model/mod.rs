@@ -246,6 +246,8 @@ pub struct Permissions {
     pub declared: bool,
     /// Hosts it may reach.
     pub hosts: Vec<String>,
+    /// Those of them that stand for every host below them too; the host of an endpoint does not.
+    pub domains: Vec<String>,
     /// Folders it reads.
     pub read: Vec<String>,
     /// Folders it writes.

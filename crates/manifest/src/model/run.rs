@@ -82,6 +82,11 @@ impl Entry {
                 | Entry::McpStdio { .. }
         )
     }
+
+    /// Whether it is an MCP server on the network, or a registry leads to one: what an owner can sign in to.
+    pub fn is_server_elsewhere(&self) -> bool {
+        matches!(self, Entry::McpHttp { .. } | Entry::McpTool { .. })
+    }
 }
 
 /// How an action is called.

@@ -139,10 +139,22 @@ fn a_package_that_is_off_or_trusted_too_little_is_denied_in_the_fixed_words() {
     }
     let refused = Case::of(capability(&[])).policy("[package.\"demo.greet\"]\nallow = false");
     assert_eq!(refused.verdict(), Verdict::Denied(Denial::Package));
-    let mut oauth = capability(&[]);
-    oauth.requires_oauth = true;
-    assert_eq!(Case::of(oauth).verdict(), Verdict::Denied(Denial::Login));
     assert_eq!(Denial::Login.to_string(), "capability requires oauth onboarding");
+}
+
+#[test]
+fn who_must_sign_in_is_told_whether_that_can_be_done() {
+    let server = json!({
+        "kind": "mcp_tool", "mcp": {"registry_url": "https://r.example/", "tool_name": "x"},
+    });
+    let agent = json!({"kind": "a2a_rpc", "a2a": {"endpoint": "https://a.example/"}});
+    let command = json!({"kind": "command", "command": {"argv": ["true"]}});
+    let cases = [(server, Denial::Login), (agent, Denial::NoLogin), (command, Denial::NoLogin)];
+    for (implementation, denial) in cases {
+        let mut package = capability(&[("/implementation", implementation)]);
+        package.requires_oauth = true;
+        assert_eq!(Case::of(package).verdict(), Verdict::Denied(denial));
+    }
 }
 
 #[test]
@@ -312,6 +324,30 @@ fn hosts_come_from_the_endpoint_the_declaration_the_policy_and_grants() {
     case.consent = Consent::ByCard;
     let rules: Vec<_> = case.decide().allowance.hosts.into_iter().map(|one| one.rule).collect();
     assert_eq!(rules, ["p.example", "10.0.0.7:80", "declared.example"]);
+}
+
+#[test]
+fn a_host_of_a_companion_stands_for_those_below_it_and_one_of_an_endpoint_does_not() {
+    let mut case = Case::of(silent("[]"));
+    case.package.permissions.hosts = vec!["endpoint.example".into()];
+    let mut companion = manifest::companion::Companion::default();
+    companion.permissions.hosts =
+        ["a.example", "a.example:8443", "*.b.example", "10.0.0.1"].map(str::to_owned).into();
+    companion.permissions.domains = companion.permissions.hosts.clone();
+    manifest::companion::apply(&companion, &mut case.package);
+    let decision = case.decide();
+    let hosts: Vec<_> = decision.allowance.hosts.iter().map(|one| &*one.rule).collect();
+    let expected = [
+        "api.example.com",
+        "*.b.example",
+        "10.0.0.1",
+        "a.example",
+        "*.a.example",
+        "a.example:8443",
+        "*.a.example:8443",
+        "endpoint.example",
+    ];
+    assert_eq!(hosts, expected);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use host::{Blocked, CallError, Kind, Made, Output, Tool};
 use ledger::Time;
+use manifest::model::Package;
 use serde_json::{Value, json};
 
 use super::blocked::{
@@ -76,6 +77,21 @@ fn login_words(error: &CallError, from: &Path) -> Option<String> {
     Some(format!("`haft login --from {from}{scopes}` signs in"))
 }
 
+/// What can be done about a tool that nobody can sign in to.
+fn no_login_words(package: &Package) -> String {
+    let id = package.canonical_id();
+    let secret = package.inputs.iter().find(|input| input.secret);
+    let name = secret.map_or("NAME".to_owned(), |input| shell::word(&input.name));
+    let keeps = format!("`haft secret set {} {name}` keeps", shell::word(&id));
+    match (package.requires_oauth, secret) {
+        (true, _) => format!(
+            "only its author can change that: without `requires_oauth` it can be called, and {keeps} a key that it takes as a secret"
+        ),
+        (false, Some(_)) => format!("{keeps} a key that it takes"),
+        (false, None) => "it asks for no key either: it is called without".to_owned(),
+    }
+}
+
 /// Why there is no result, as the person sees it.
 pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
     let said = error.details.get("stderr").or_else(|| error.details.get("body"));
@@ -131,6 +147,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let damaged = text("damaged").map(owner::without_state);
     let others = [
         taken_words(error),
+        text("login").map(|_| no_login_words(&tool.package)),
         damaged,
         limit_words(error),
         setting_words(error),

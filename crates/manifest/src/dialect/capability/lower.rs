@@ -32,9 +32,11 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
     };
     if let Some(permissions) = manifest.get("permissions") {
         let allows = permissions.text_at("network") == Some("allowlist");
+        let hosts = if allows { texts(permissions, "network_allowlist") } else { Vec::new() };
         package.permissions = Permissions {
             declared: true,
-            hosts: if allows { texts(permissions, "network_allowlist") } else { Vec::new() },
+            domains: hosts.clone(),
+            hosts,
             read: Vec::new(),
             write: Vec::new(),
             devices: texts(permissions, "devices"),

@@ -40,6 +40,7 @@ pub(crate) fn check_rules(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge
             judge.push(Finding::new(Code::UnknownDigest, pointer, digest.span, message));
         }
     }
+    check_oauth(manifest, path, judge);
     if let Some(implementation) = manifest.get("implementation") {
         check_implementation(implementation, path.key("implementation"), judge);
     }
@@ -77,6 +78,24 @@ fn check_network(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
             );
         }
         _ => {}
+    }
+}
+
+/// Whether the owner would have to sign in to what is no MCP server on the network.
+fn check_oauth(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
+    let kind = manifest.at(&["implementation", "kind"]).and_then(Node::as_text);
+    if let Some(oauth) = manifest.get("requires_oauth")
+        && oauth.as_bool() == Some(true)
+        && let Some(kind @ ("command" | "python" | "a2a_rpc")) = kind
+    {
+        let pointer = path.key("requires_oauth").pointer();
+        let message = format!(
+            "nobody can sign in to an implementation of kind `{kind}`; a call would be refused"
+        );
+        judge.push(
+            Finding::new(Code::OauthUnavailable, pointer, oauth.span, message)
+                .help("the owner can sign in to an `mcp_tool`; a key can be one of the `secrets`"),
+        );
     }
 }
 

@@ -55,7 +55,8 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
     package.data_boundary = json(document, "data_boundary", source);
     package.verify = json(document, "verify", source);
     package.support = json(document, "support", source);
-    package.permissions.hosts = hosts(document);
+    package.permissions.domains = recipients(document);
+    package.permissions.hosts = hosts(document, &package.permissions.domains);
     package
 }
 
@@ -198,15 +199,18 @@ fn invocation(node: &Node<'_>) -> Invocation {
 }
 
 /// The hosts a manifest names: its endpoint and the recipients of its data.
-fn hosts(document: &Node<'_>) -> Vec<String> {
+fn hosts(document: &Node<'_>, recipients: &[String]) -> Vec<String> {
     let endpoint =
         document.at(&["runtime", "endpoint_url"]).and_then(Node::as_text).and_then(host_of);
-    let transmits =
-        document.at(&["data_boundary", "transmits"]).map(Node::items).unwrap_or_default();
-    let recipients = transmits.iter().filter_map(|entry| text(entry, "to"));
-    let mut hosts: Vec<String> = endpoint.into_iter().chain(recipients).collect();
+    let mut hosts: Vec<String> = endpoint.into_iter().chain(recipients.iter().cloned()).collect();
     hosts.dedup();
     hosts
+}
+
+fn recipients(document: &Node<'_>) -> Vec<String> {
+    let transmits =
+        document.at(&["data_boundary", "transmits"]).map(Node::items).unwrap_or_default();
+    transmits.iter().filter_map(|entry| text(entry, "to")).collect()
 }
 
 /// The host of a URL.

@@ -140,3 +140,24 @@ fn ways_to_run_in_another_order_are_cosmetic() {
     let turned = json!([way("b"), way("a")]);
     check_rows(&old, &new, vec![("/implementations", Set(turned), Cosmetic, "implementations")]);
 }
+
+#[test]
+fn a_host_that_comes_to_stand_for_those_below_it_is_put_before_the_owner() {
+    let (old, mut new) =
+        (super::read(&sample("1.0.0")).remove(0), super::read(&sample("1.1.0")).remove(0));
+    let hosts = vec!["A.test".to_owned(), "b.test".to_owned()];
+    let companion = crate::companion::Companion {
+        permissions: crate::model::Permissions {
+            domains: hosts.clone(),
+            hosts,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    crate::companion::apply(&companion, &mut new);
+    let changes = crate::diff::diff(&old, &new);
+    let told: Vec<_> = changes.iter().map(|it| (it.class, it.subject.as_str())).collect();
+    let expected =
+        [(NeedsReview, "domain a.test"), (NeedsReview, "host b.test"), (Cosmetic, "version")];
+    assert_eq!(told, expected);
+}
