@@ -291,11 +291,10 @@ impl Host {
             plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
         });
         let plan = match planned {
-            Err(error) if error.kind == Kind::MissingInput => {
-                self.check_told(tool, call, &prepared, &known, decision).await?;
-                return Err(error);
+            Ok(plan) => plan,
+            Err(error) => {
+                return Err(self.lacking(tool, call, &prepared, &known, decision, error).await);
             }
-            planned => planned?,
         };
         self.records.reserve(tool, policy).await?;
         let plan = prepare_image(plan, &call.called_off).await?;

@@ -70,25 +70,34 @@ impl Host {
         let collected = collector.collect(&decision.allowance, &[]).await;
         match collected.and_then(Collected::whole) {
             Err(error) if error.kind == Kind::MissingInput => {
-                self.check_told(tool, call, prepared, known, decision.clone()).await?;
-                Err(error)
+                Err(self.lacking(tool, call, prepared, known, decision.clone(), error).await)
             }
             // What else is wrong with a value is told where it would be given.
             _ => Ok(()),
         }
     }
 
-    /// Refuses what would be refused with every value, too: nobody is to keep one for it first.
-    pub(super) async fn check_told(
+    /// Why a call is not made whose values are not all given, with what its manifest says of them.
+    pub(super) async fn lacking(
         &self,
         tool: &Tool,
         call: &Call,
         prepared: &Prepared<'_>,
         known: &Known,
         decision: Decision,
-    ) -> Result<(), CallError> {
-        let sketched = self.sketch(tool, call, prepared, known, decision).await;
-        sketched.map_or(Ok(()), |sketch| sketch.plan.check_told())
+        mut error: CallError,
+    ) -> CallError {
+        // Who would be refused with a secret is not asked to keep it first.
+        if error.kind == Kind::MissingInput
+            && let Ok(sketch) = self.sketch(tool, call, prepared, known, decision).await
+            && let Err(refusal) = sketch.plan.check_told()
+        {
+            return refusal;
+        }
+        if let Some(Value::Array(missing)) = error.details.get_mut("missing") {
+            secrets::describe(missing, &tool.package, &known.grants);
+        }
+        error
     }
 
     /// Plans a call with what of its values is at hand; a name stands for every other.
@@ -124,7 +133,9 @@ impl Host {
                 (plan, Some(error))
             }
         };
-        let missing = if no_secrets.is_none() { all_missing(&asked, &missing) } else { Vec::new() };
+        let mut missing =
+            if no_secrets.is_none() { all_missing(&asked, &missing) } else { Vec::new() };
+        secrets::describe(&mut missing, &tool.package, &known.grants);
         Ok(Sketch { plan, missing, no_secrets })
     }
 }
