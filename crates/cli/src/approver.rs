@@ -50,6 +50,10 @@ impl Approver for Owner {
         }
         Ok(Some(said))
     }
+
+    fn is_there(&self) -> bool {
+        self.given.is_some() || self.ask.is_possible()
+    }
 }
 
 /// Our own words with all that the tool gets; the tool's own are quoted beneath.

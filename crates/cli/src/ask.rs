@@ -115,6 +115,11 @@ impl Ask {
         Ok(line)
     }
 
+    /// Whether anybody can be asked.
+    pub(crate) fn is_possible(self) -> bool {
+        self.terminal().is_some()
+    }
+
     /// Asks about a call. Nobody says anything where nobody can be asked.
     pub(crate) fn choose(self, question: &str, offer: Offer) -> Option<Said> {
         let choices = match offer {

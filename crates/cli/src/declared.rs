@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use host::secrets::Described;
 use ledger::State;
 use ledger::state::grants::GrantKind;
 use manifest::model::{Entry, Input, InputSource, Package};
@@ -34,6 +35,16 @@ impl Declared {
         let said = granted.into_iter().filter(|one| one.kind == GrantKind::From);
         let last = runtime.block_on(state.last_place(id)).unwrap_or_default();
         Self(said.map(|one| one.value).chain(last).find_map(|place| at(&place)))
+    }
+
+    /// What the package says of a secret, for whoever is asked for it.
+    pub(crate) fn says_of(&self, name: &str) -> Vec<String> {
+        let Some((package, input)) = self.0.as_ref().zip(self.input(name)) else {
+            return Vec::new();
+        };
+        let Described { prompt, obtain_url } = Described::of(package, &input.name);
+        let prompt = prompt.map(|words| asked_for(&words));
+        prompt.into_iter().chain(obtain_url.map(|page| to_be_had(&page))).collect()
     }
 
     /// What to say of a secret that the package is never given.
@@ -126,6 +137,16 @@ impl Declared {
         })?;
         Some(format!("no call fits this: `{}` {wrong}", line(&action.name)))
     }
+}
+
+/// What a manifest asks for, in a stranger's words.
+pub(crate) fn asked_for(prompt: &str) -> String {
+    format!("the manifest asks for: {}", line(prompt))
+}
+
+/// Where a manifest says that a value is to be had.
+pub(crate) fn to_be_had(page: &str) -> String {
+    format!("the manifest says where it is to be had: {}", line(page))
 }
 
 /// The types that a schema allows, in words, where a value is of none of them.

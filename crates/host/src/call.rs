@@ -87,6 +87,9 @@ pub trait Approver: fmt::Debug + Send + Sync {
     /// What the owner says, `None` where nobody can be asked, or why their word does not count. It may take as
     /// long as a person takes.
     fn ask(&self, matter: &Matter) -> Result<Option<Said>, CallError>;
+
+    /// Whether anybody can be asked now. A tool need not be heard where nobody can.
+    fn is_there(&self) -> bool;
 }
 
 /// What the owner is asked about.

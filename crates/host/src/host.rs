@@ -235,19 +235,28 @@ impl Host {
         endpoint::check(&tool.package, implementation, &open.allowance)?;
         let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
         let hooks = self.asked(tool, call, &prepared, open, &[]);
+        let policy = &self.settings.policy;
         let (considered, mut decision) = match question(&hooks)? {
             Some(question) => {
                 let allowance = &hooks.decision.allowance;
-                // They are the tool's own code: with them the call begins.
-                self.records.reserve(tool, &self.settings.policy).await?;
+                // They are the tool's own code: they run only where nothing else refuses the call, and with them it
+                // begins. What it costs is taken once it is known that it goes on.
+                self.records.check_left(tool, policy).await?;
+                Self::check_askable(&hooks.decision, call)?;
+                self.check_declared(tool, call, &prepared, &known, &hooks.decision).await?;
                 record.sandbox = self.level().to_string();
                 *begun = Some(self.records.begin(record)?);
                 let began = Instant::now();
                 let considered = self.consider(question, warmth, began + allowed, call);
-                let considered = Box::pin(considered).await.map_err(|mut error| {
-                    limit::tell(&mut error, allowance, tool.package.dialect);
-                    error
-                })?;
+                let considered = match Box::pin(considered).await {
+                    Ok(considered) => considered,
+                    Err(mut error) => {
+                        // Nobody refused it: it ran, and failed.
+                        self.records.reserve(tool, policy).await?;
+                        limit::tell(&mut error, allowance, tool.package.dialect);
+                        return Err(error);
+                    }
+                };
                 allowed = allowed.saturating_sub(began.elapsed());
                 let decision = self.decide(tool, call, &prepared, &known, &considered);
                 (considered, decision)
@@ -267,8 +276,7 @@ impl Host {
         self.note_place(tool, &known).await?;
         if begun.is_none() {
             // Nobody is asked for secrets of a call that nothing is left for.
-            let left = self.records.left(tool, &self.settings.policy).await?;
-            left.refusal.map_or(Ok(()), Err)?;
+            self.records.check_left(tool, policy).await?;
         }
         let (collector, asked) = (self.collector(tool, &known), self.vault.waited());
         let collected = collector.collect(&decision.allowance, &considered.secrets);
@@ -283,17 +291,12 @@ impl Host {
             plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
         });
         let plan = match planned {
-            Err(error) if error.kind == Kind::MissingInput => {
-                // Who would be refused with a secret is not asked to keep it first.
-                let sketched = self.sketch(tool, call, &prepared, &known, decision).await;
-                sketched.map_or(Ok(()), |sketch| sketch.plan.check_told())?;
-                return Err(error);
+            Ok(plan) => plan,
+            Err(error) => {
+                return Err(self.lacking(tool, call, &prepared, &known, decision, error).await);
             }
-            planned => planned?,
         };
-        if begun.is_none() {
-            self.records.reserve(tool, &self.settings.policy).await?;
-        }
+        self.records.reserve(tool, policy).await?;
         let plan = prepare_image(plan, &call.called_off).await?;
         self.note_plan(record, &plan);
         if call.called_off.is_cancelled() {

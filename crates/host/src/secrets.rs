@@ -1,10 +1,13 @@
 //! The values a call is given: variables, and secrets from where the owner keeps them.
 
+mod described;
 mod desktop;
 mod fitting;
 pub(crate) mod refusal;
 pub mod server;
 
+pub use described::Described;
+pub(crate) use described::describe;
 pub use fitting::misfit;
 
 use std::path::Path;

@@ -16,14 +16,34 @@ use crate::records::{Records, broken, now};
 pub(crate) struct Left {
     /// Each limit, and what is left of it.
     pub(crate) limits: Vec<String>,
-    /// Why a call would be refused now, where it would be.
+    /// Why a call would be refused now, where it would be: by the limit that is free last.
     pub(crate) refusal: Option<CallError>,
+}
+
+/// Why a limit refuses a call.
+struct Refusal {
+    error: CallError,
+    /// When it would not, unless it always does.
+    free_at: Option<Time>,
+}
+
+impl Refusal {
+    /// The one that stands for longer; the first where both end at once.
+    fn last(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+        let until = |one: &Self| (one.free_at.is_none(), one.free_at);
+        match (first, second) {
+            (Some(first), Some(second)) if until(&second) > until(&first) => Some(second),
+            (first, second) => first.or(second),
+        }
+    }
 }
 
 impl Records {
     /// Counts a call against what may be spent, where there is a limit.
     pub(crate) async fn reserve(&self, tool: &Tool, policy: &Policy) -> Result<(), CallError> {
         let (id, now) = (tool.package.canonical_id(), now());
+        // Who is refused by one limit has used up nothing of another.
+        self.check_left(tool, policy).await?;
         let scopes = budgets(policy, tool);
         for (scope, budget) in scopes {
             let Some(most) = budget.calls_per_minute else { continue };
@@ -32,7 +52,7 @@ impl Records {
                 None => Ok(Paced::Wait(Duration::ZERO)),
             };
             if let Paced::Wait(time) = wait.map_err(|error| broken(&error))? {
-                return Err(too_soon(scope, most, time, now));
+                return Err(too_soon(scope, most, time, now).error);
             }
         }
         let [package, overall] = scopes.map(|(_, one)| of_a_day(one));
@@ -41,23 +61,25 @@ impl Records {
         }
         let price = price(policy, tool);
         let reserved = self.state.reserve(now.day(), &id, price, package, overall).await;
-        let (Reserved::NoCalls(scope) | Reserved::NoCents(scope)) =
-            reserved.map_err(|error| broken(&error))?
-        else {
-            return Ok(());
-        };
-        let budget = if scope == Scope::Package { package } else { overall };
-        let spent = self.spent(scope, &id, now).await?;
-        Err(too_much(scope, budget, spent, price, now).unwrap_or_else(|| {
-            let why = "what your policy allows for today was just used up by another call";
-            CallError::new(Kind::Denied, why)
-        }))
+        match reserved.map_err(|error| broken(&error))? {
+            Reserved::Yes => Ok(()),
+            Reserved::NoCalls(_) | Reserved::NoCents(_) => {
+                self.check_left(tool, policy).await?;
+                let why = "what your policy allows for today was just used up by another call";
+                Err(CallError::new(Kind::Denied, why))
+            }
+        }
+    }
+
+    /// Refuses a call that nothing is left for. Nothing is counted.
+    pub(crate) async fn check_left(&self, tool: &Tool, policy: &Policy) -> Result<(), CallError> {
+        self.left(tool, policy).await?.refusal.map_or(Ok(()), Err)
     }
 
     /// What is left to spend by a package.
     pub(crate) async fn left(&self, tool: &Tool, policy: &Policy) -> Result<Left, CallError> {
         let (id, now) = (tool.package.canonical_id(), now());
-        let (price, mut left) = (price(policy, tool), Left::default());
+        let (price, mut left, mut refusal) = (price(policy, tool), Left::default(), None);
         for (scope, budget) in budgets(policy, tool) {
             let a_day = of_a_day(budget);
             // Whoever has no limit need not be counted.
@@ -71,7 +93,7 @@ impl Records {
                 let Some(most) = most else { continue };
                 left.limits.push(limit.left(scope, most, most.saturating_sub(spent)));
             }
-            left.refusal = left.refusal.or_else(|| too_much(scope, a_day, spent, price, now));
+            refusal = Refusal::last(refusal, too_much(scope, a_day, spent, price, now));
             let Some(most) = budget.calls_per_minute else { continue };
             let (rest, wait) = match rate(most) {
                 Some(rate) => {
@@ -82,9 +104,10 @@ impl Records {
             };
             left.limits.push(CALLS_A_MINUTE.left(scope, most, rest.into()));
             if rest == 0 {
-                left.refusal = left.refusal.or_else(|| Some(too_soon(scope, most, wait, now)));
+                refusal = Refusal::last(refusal, Some(too_soon(scope, most, wait, now)));
             }
         }
+        left.refusal = refusal.map(|refusal| refusal.error);
         Ok(left)
     }
 
@@ -128,15 +151,14 @@ impl Limit {
     }
 
     /// Why a call is refused by it, and when it would not be, unless it always is.
-    fn refusal(self, scope: Scope, most: u64, why: &str, free_at: Option<Time>) -> CallError {
+    fn refusal(self, scope: Scope, most: u64, why: &str, free_at: Option<Time>) -> Refusal {
         let (words, set_by) = (self.words(most), self.set_by(scope));
         let message = format!("your policy allows {words}{why} ({set_by})");
         let reason = Reason { rule: "budget", says: message.clone() };
-        let free_at = free_at.map(|time| time.to_string());
-        CallError::new(Kind::Denied, message).with("reasons", vec![reason.to_string()]).with(
-            "limit",
-            json!({ "name": self.key, "allowed": most, "words": words, "set_by": set_by, "free_at": free_at }),
-        )
+        let free = free_at.map(|time| time.to_string());
+        let error = CallError::new(Kind::Denied, message).with("reasons", vec![reason.to_string()]);
+        let limit = json!({ "name": self.key, "allowed": most, "words": words, "set_by": set_by, "free_at": free });
+        Refusal { error: error.with("limit", limit), free_at }
     }
 }
 
@@ -169,37 +191,33 @@ fn bucket(scope: Scope, id: &str) -> &str {
 }
 
 /// Why a call comes too soon.
-fn too_soon(scope: Scope, most: u64, wait: Duration, now: Time) -> CallError {
+fn too_soon(scope: Scope, most: u64, wait: Duration, now: Time) -> Refusal {
     let limit = CALLS_A_MINUTE;
     if most == 0 {
         return limit.refusal(scope, most, "", None);
     }
     let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-    let mut error = limit.refusal(scope, most, "", Some(now.plus(wait)));
+    let Refusal { mut error, free_at } = limit.refusal(scope, most, "", Some(now.plus(wait)));
     error.message += &format!("; try again in {} s", wait.as_secs() + 1);
-    error.with("retry_after_ms", wait_ms)
+    Refusal { error: error.with("retry_after_ms", wait_ms), free_at }
 }
 
 /// Why a call is too much for a day, where it is.
-fn too_much(
-    scope: Scope,
-    budget: Budget,
-    spent: Spent,
-    price: u64,
-    now: Time,
-) -> Option<CallError> {
+fn too_much(scope: Scope, budget: Budget, spent: Spent, price: u64, now: Time) -> Option<Refusal> {
     let tomorrow = |most: u64, price: u64| (price <= most).then(|| now.next_day());
-    if let Some(most) = budget.calls.filter(|most| spent.calls >= *most) {
-        let free_at = tomorrow(most, 1);
-        return Some(CALLS_A_DAY.refusal(scope, most, ", and none is left", free_at));
-    }
-    let most = budget.cents.filter(|most| spent.cents.saturating_add(price) > *most)?;
-    let left = match most.saturating_sub(spent.cents) {
-        0 => ", and none is left".to_owned(),
-        1 => format!(", of which 1 is left, and the call costs {price}"),
-        left => format!(", of which {left} are left, and the call costs {price}"),
-    };
-    Some(CENTS_A_DAY.refusal(scope, most, &left, tomorrow(most, price)))
+    let calls = budget
+        .calls
+        .filter(|most| spent.calls >= *most)
+        .map(|most| CALLS_A_DAY.refusal(scope, most, ", and none is left", tomorrow(most, 1)));
+    let cents = budget.cents.filter(|most| spent.cents.saturating_add(price) > *most).map(|most| {
+        let left = match most.saturating_sub(spent.cents) {
+            0 => ", and none is left".to_owned(),
+            1 => format!(", of which 1 is left, and the call costs {price}"),
+            left => format!(", of which {left} are left, and the call costs {price}"),
+        };
+        CENTS_A_DAY.refusal(scope, most, &left, tomorrow(most, price))
+    });
+    Refusal::last(calls, cents)
 }
 
 #[cfg(test)]
@@ -210,7 +228,7 @@ mod tests {
 
     fn refusal(calls: u64, cents: u64, price: u64) -> Option<CallError> {
         let now = Time::parse("2026-02-28T12:00:00.000Z").unwrap();
-        too_much(Scope::Overall, BUDGET, Spent { calls, cents }, price, now)
+        Some(too_much(Scope::Overall, BUDGET, Spent { calls, cents }, price, now)?.error)
     }
 
     #[test]
@@ -226,6 +244,9 @@ mod tests {
             "your policy allows 5 cents a day, of which 1 is left, and the call costs 2"
         );
         assert_eq!(told(0, 5, 1).unwrap(), "your policy allows 5 cents a day, and none is left");
+        // Of both, what is free last: more calls come tomorrow, so many cents never.
+        let never = "your policy allows 5 cents a day, of which 5 are left, and the call costs 6";
+        assert_eq!(told(1, 0, 6).unwrap(), never);
         // A free call is free where nothing is left.
         assert_eq!(told(0, 5, 0), None);
     }
@@ -241,10 +262,10 @@ mod tests {
         assert_eq!(limit(0, 4, 2)["limit"]["free_at"], "2026-03-01T00:00:00.000Z");
         assert_eq!(limit(0, 0, 6)["limit"]["free_at"], json!(null), "it costs too much on any day");
         let now = Time::default();
-        let paced = too_soon(Scope::Package, 30, Duration::from_millis(1_500), now);
+        let paced = too_soon(Scope::Package, 30, Duration::from_millis(1_500), now).error;
         assert_eq!(paced.details["limit"]["free_at"], "1970-01-01T00:00:01.500Z");
         assert_eq!(paced.details["retry_after_ms"], 1_500);
-        let never = too_soon(Scope::Package, 0, Duration::ZERO, now);
+        let never = too_soon(Scope::Package, 0, Duration::ZERO, now).error;
         assert_eq!(never.details["limit"]["free_at"], json!(null));
         let words = "your policy allows 0 calls a minute (`budget.calls_per_minute` of this package in policy.toml)";
         assert_eq!(never.message, words);

@@ -54,6 +54,10 @@ impl Approver for Owner {
         self.1.lock().unwrap().push(matter.clone());
         Ok(self.0)
     }
+
+    fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 /// A call from the terminal of an owner who says this.

@@ -140,12 +140,16 @@ pub(crate) fn run(
                     line(named.name)
                 ));
             }
+            let known = known(named, home)?;
+            if std::io::stdin().is_terminal() {
+                known.1.says_of(named.name).iter().for_each(|words| printer.note(words));
+            }
             let value = value(named.name, ask)?;
             warn_of_missing(&vault, printer)?;
             output::make_private_folder(home.path())?;
             vault.set(&place, &value).map_err(failed)?;
             done.note(format!("Kept {}", line(&place.to_string())));
-            done.doubt(doubts(named, &value, home)?);
+            done.doubt(doubts(named, &value, &known));
             json!({ "kept": find(&place)?.as_ref().map(entry) })
         }
         What::List => {
@@ -260,16 +264,21 @@ fn entry(one: &Listed) -> Value {
     json!({ "package": package, "name": one.place.name(), "changed": told(one.changed) })
 }
 
-/// What may not be meant by the names of a secret, or by its value.
-fn doubts(named: &Meant<'_>, value: &Secret, home: &Home) -> Result<Vec<String>, Failure> {
+/// The packages that are known here, and what the one that is meant says of itself.
+fn known(named: &Meant<'_>, home: &Home) -> Result<(Seen, Declared), Failure> {
     let runtime = owner::runtime()?;
-    let (seen, declared) = match owner::records_there(home, &runtime)? {
+    Ok(match owner::records_there(home, &runtime)? {
         Some(records) => (
             Seen::of(&records.state, &runtime)?,
             Declared::of(&named.package, &records.state, &runtime),
         ),
         None => (Seen::default(), Declared::default()),
-    };
+    })
+}
+
+/// What may not be meant by the names of a secret, or by its value.
+fn doubts(named: &Meant<'_>, value: &Secret, known: &(Seen, Declared)) -> Vec<String> {
+    let (seen, declared) = known;
     let doubts = [
         // What we keep for ourselves is of no package.
         seen.doubt(&named.package).filter(|_| named.package != TOKEN_OWNER),
@@ -277,7 +286,7 @@ fn doubts(named: &Meant<'_>, value: &Secret, home: &Home) -> Result<Vec<String>,
         declared.doubt_value(named.name, value),
         declared.doubt_length(named.name, value),
     ];
-    Ok(doubts.into_iter().flatten().chain(doubt_characters(value.expose())).collect())
+    doubts.into_iter().flatten().chain(doubt_characters(value.expose())).collect()
 }
 
 /// What to say of characters that came along with a value, perhaps from a file or an editor.

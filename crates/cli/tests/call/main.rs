@@ -13,3 +13,4 @@ mod failures;
 mod input;
 mod peers;
 mod plan;
+mod spending;

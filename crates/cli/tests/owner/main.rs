@@ -9,6 +9,7 @@ mod desk;
 mod approvals;
 mod audit;
 mod beginnings;
+mod described;
 mod grants;
 mod homes;
 mod policy;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ledger::Time;
 use ledger::state::approvals::{Asked, Shown, Taken, TicketId};
 use ledger::state::rules::Lasts;
-use policy::{Answer, Pattern, Question, Surface};
+use policy::{Answer, Decision, Pattern, Question, Surface, Verdict};
 use serde_json::{Value, json};
 
 use super::{Host, Prepared, broken_off};
@@ -83,6 +83,17 @@ impl Host {
             Taken::OtherCall => refused("this approval is for another call"),
             Taken::Unknown => refused("there is no such approval"),
         }
+    }
+
+    /// Refuses a call that the owner has to be asked about whatever the tool says, where nobody can be asked and
+    /// nothing can be left for them.
+    pub(super) fn check_askable(decision: &Decision, call: &Call) -> Result<(), CallError> {
+        let Verdict::Ask(question) = &decision.verdict else { return Ok(()) };
+        let is_askable = match &call.approver {
+            Some(approver) => approver.is_there(),
+            None => matches!(call.surface, Surface::Agent { .. }),
+        };
+        if is_askable { Ok(()) } else { Err(needed(question, None)) }
     }
 
     /// Asks the owner, who is there, and remembers what is to be remembered.

@@ -10,7 +10,7 @@ use super::{Host, Known, Prepared, check_verdict};
 use crate::call::{Call, Tool};
 use crate::consider::Considered;
 use crate::endpoint;
-use crate::error::{CallError, Missing};
+use crate::error::{CallError, Kind, Missing};
 use crate::plan::outlook::Outlook;
 use crate::plan::{self, Plan, Way};
 use crate::run::engine::check_image;
@@ -53,8 +53,55 @@ impl Host {
         Ok(plan)
     }
 
+    /// Refuses a call that lacks a value which its manifest names, as far as that can be told without a passphrase.
+    pub(super) async fn check_declared(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        prepared: &Prepared<'_>,
+        known: &Known,
+        decision: &Decision,
+    ) -> Result<(), CallError> {
+        // The owner types it for a call that they have agreed to.
+        if self.vault.is_sealed().unwrap_or(true) {
+            return Ok(());
+        }
+        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, known) };
+        let collected = collector.collect(&decision.allowance, &[]).await;
+        match collected.and_then(Collected::whole) {
+            Err(error) if error.kind == Kind::MissingInput => {
+                Err(self.lacking(tool, call, prepared, known, decision.clone(), error).await)
+            }
+            // What else is wrong with a value is told where it would be given.
+            _ => Ok(()),
+        }
+    }
+
+    /// Why a call is not made whose values are not all given, with what its manifest says of them.
+    pub(super) async fn lacking(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        prepared: &Prepared<'_>,
+        known: &Known,
+        decision: Decision,
+        mut error: CallError,
+    ) -> CallError {
+        // Who would be refused with a secret is not asked to keep it first.
+        if error.kind == Kind::MissingInput
+            && let Ok(sketch) = self.sketch(tool, call, prepared, known, decision).await
+            && let Err(refusal) = sketch.plan.check_told()
+        {
+            return refusal;
+        }
+        if let Some(Value::Array(missing)) = error.details.get_mut("missing") {
+            secrets::describe(missing, &tool.package, &known.grants);
+        }
+        error
+    }
+
     /// Plans a call with what of its values is at hand; a name stands for every other.
-    pub(super) async fn sketch(
+    async fn sketch(
         &self,
         tool: &Tool,
         call: &Call,
@@ -86,14 +133,16 @@ impl Host {
                 (plan, Some(error))
             }
         };
-        let missing = if no_secrets.is_none() { all_missing(&asked, &missing) } else { Vec::new() };
+        let mut missing =
+            if no_secrets.is_none() { all_missing(&asked, &missing) } else { Vec::new() };
+        secrets::describe(&mut missing, &tool.package, &known.grants);
         Ok(Sketch { plan, missing, no_secrets })
     }
 }
 
 /// A call that was only planned, as far as its values are at hand.
-pub(super) struct Sketch {
-    pub(super) plan: Plan,
+struct Sketch {
+    plan: Plan,
     /// What it needs and nobody keeps, as it is told.
     missing: Vec<Value>,
     /// Why it cannot be told what of its secrets is there.

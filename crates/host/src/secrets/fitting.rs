@@ -7,11 +7,9 @@ use manifest::model::{Input, InputKind};
 use manifest::schema::Unknowns;
 use serde_json::json;
 
+use super::described::MOST_TOLD;
 use crate::clip;
 use crate::judge::{PATIENCE, TooLong, mismatches};
-
-/// How much is told of what the manifest says; a stranger wrote it.
-const MOST_TOLD: usize = 400;
 
 /// What is wrong with a value, in words that follow on "its value" and repeat nothing of it. What the manifest
 /// itself gives is not doubted here.

@@ -72,7 +72,7 @@ pub enum Paced {
 
 impl State {
     /// Counts a call and its price against the package's budget and that of all together: both, or
-    /// neither.
+    /// neither. What has no limit is not counted, so that a limit which is set later begins with nothing.
     pub async fn reserve(
         &self,
         day: Day,
@@ -94,29 +94,13 @@ impl State {
                 return Ok(Reserved::NoCents(scope));
             }
         }
-        for (_, row, _) in budgets {
-            add(&mut alone, day, row, 1, stored(cents)).await.map_err(failed)?;
+        for (_, row, budget) in budgets.into_iter().filter(|one| one.2 != Budget::default()) {
+            let calls = i64::from(budget.calls.is_some());
+            let cents = budget.cents.map_or(0, |_| stored(cents));
+            add(&mut alone, day, row, calls, cents).await.map_err(failed)?;
         }
         alone.commit().await.map_err(failed)?;
         Ok(Reserved::Yes)
-    }
-
-    /// Puts right what was reserved once the price is known, upwards or downwards.
-    pub async fn settle(
-        &self,
-        day: Day,
-        package: &str,
-        reserved: u64,
-        price: u64,
-    ) -> Result<(), StateError> {
-        let failed = |error| self.failed("settle a price", error);
-        let mut connection = self.connection().await;
-        let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
-        for row in [package, OVERALL] {
-            let more = stored(price) - stored(reserved);
-            add(&mut alone, day, row, 0, more).await.map_err(failed)?;
-        }
-        alone.commit().await.map_err(failed)
     }
 
     /// What a package used in a day; all together when none is named.

@@ -67,9 +67,9 @@ async fn spend(state: &State) -> i32 {
 
 /// Writes until it is killed, or for long enough: each reservation is one call and three cents in two rows.
 async fn write(state: &State) -> i32 {
-    let none = Budget::default();
+    let plenty = Budget { calls: Some(u64::MAX), cents: Some(u64::MAX) };
     for _ in 0..100_000 {
-        state.reserve(at(0).day(), "demo", 3, none, none).await.unwrap();
+        state.reserve(at(0).day(), "demo", 3, plenty, plenty).await.unwrap();
         state.count_call("demo", "a", Went::Well, Duration::ZERO, at(0)).await.unwrap();
     }
     0

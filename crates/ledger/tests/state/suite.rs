@@ -232,14 +232,16 @@ fn a_budget_is_counted_for_both_or_for_neither() {
         assert_eq!(reserve("a", 5, calls(2), cents(10)).await, Reserved::Yes);
         assert_eq!(reserve("b", 5, none, cents(10)).await, Reserved::Yes);
         assert_eq!(reserve("b", 1, none, cents(10)).await, Reserved::NoCents(Scope::Overall));
-        assert_eq!(reserve("b", 1, cents(5), none).await, Reserved::NoCents(Scope::Package));
+        assert_eq!(reserve("b", 6, cents(5), none).await, Reserved::NoCents(Scope::Package));
         assert_eq!(reserve("a", 0, calls(1), none).await, Reserved::NoCalls(Scope::Package));
-        assert_eq!(reserve("c", 0, none, calls(2)).await, Reserved::NoCalls(Scope::Overall));
-        assert_eq!(state.spent(day, None).await.unwrap(), Spent { calls: 2, cents: 10 });
-        assert_eq!(state.spent(day, Some("c")).await.unwrap(), Spent::default());
-        state.settle(day, "a", 5, 2).await.unwrap();
-        assert_eq!(state.spent(day, Some("a")).await.unwrap(), Spent { calls: 1, cents: 2 });
-        assert_eq!(reserve("b", 3, none, cents(10)).await, Reserved::Yes);
+        let spent = async |package| state.spent(day, package).await.unwrap();
+        // Only what has a limit is counted.
+        assert_eq!(spent(None).await, Spent { calls: 0, cents: 10 });
+        assert_eq!(spent(Some("a")).await, Spent { calls: 1, cents: 0 });
+        assert_eq!(spent(Some("b")).await, Spent::default());
+        assert_eq!(reserve("c", 1, none, calls(1)).await, Reserved::Yes);
+        assert_eq!(reserve("c", 1, none, calls(1)).await, Reserved::NoCalls(Scope::Overall));
+        assert_eq!(spent(None).await, Spent { calls: 1, cents: 10 });
         let tomorrow = at(86_400_000).day();
         assert_eq!(state.spent(tomorrow, None).await.unwrap(), Spent::default());
     });

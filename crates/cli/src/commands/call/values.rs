@@ -6,6 +6,7 @@ use host::CallError;
 use serde_json::Value;
 
 use crate::ask::AT_TERMINAL;
+use crate::declared;
 use crate::owner;
 use crate::printer::line;
 use crate::shell;
@@ -28,7 +29,7 @@ pub(super) fn missing(value: &Value, package: &str) -> Option<String> {
 
 fn of_code(code: &str, told: &Value, package: &str) -> Option<String> {
     match code {
-        "missing_input" => unkept(told, package),
+        "missing_input" => Some(unkept(told, package)? + &said(told)),
         "bad_input" => unfit(told, package),
         "denied" | "unavailable" => refused(told, package),
         _ => None,
@@ -55,6 +56,13 @@ fn unkept(value: &Value, package: &str) -> Option<String> {
         ),
         _ => keep,
     })
+}
+
+/// What the manifest says of a value, after what would give it.
+fn said(told: &Value) -> String {
+    let prompt = text(told, "prompt").map(|words| format!("; {}", declared::asked_for(words)));
+    let page = text(told, "obtain_url").map(|page| format!("; {}", declared::to_be_had(page)));
+    prompt.into_iter().chain(page).collect()
 }
 
 /// Where a value that does not fit was found is where another has its place.
