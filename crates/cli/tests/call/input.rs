@@ -185,7 +185,7 @@ fn nobody_signs_in_for_what_is_no_server_on_the_network() {
         &["examples/", "mcpkg:demo.echo"],
     ] {
         let ran = desk.run(&[&["login", "--from"], from].concat());
-        let words = "error: it is no MCP server on the network, so nobody signs in for it\n";
+        let words = "error: it is no MCP server on the network, so nobody signs in for it\nhint: it asks for no key either: it is called without\n";
         assert_eq!((ran.code, &*ran.stderr), (2, words), "{from:?}");
     }
     // Where it is is known only once it is installed.
