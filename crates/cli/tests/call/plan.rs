@@ -76,10 +76,12 @@ fn a_plan_names_the_secrets_that_are_missing_and_how_to_keep_them() {
     let status = ["examples/mcpkg/http-status", r#"{"service":"x"}"#, "--explain"];
     let text = desk.call(&status).stdout;
     let command = "haft secret set mcpkg:demo.http.status STATUS_TOKEN";
-    assert!(text.contains(&format!("  - STATUS_TOKEN (`{command}` keeps it)\n")), "{text}");
+    let page = "https://example.com/haft/status/tokens";
+    let hint = format!("`{command}` keeps it; the manifest says where it is to be had: {page}");
+    assert!(text.contains(&format!("  - STATUS_TOKEN ({hint})\n")), "{text}");
     let plan = desk.result(&[&status[..], &["--json"]].concat());
     let missing =
-        json!([{"name": "STATUS_TOKEN", "secret": true, "hint": format!("`{command}` keeps it")}]);
+        json!([{"name": "STATUS_TOKEN", "secret": true, "obtain_url": page, "hint": hint}]);
     assert_eq!(plan["missing"], missing);
     let words: Vec<_> = command.split(' ').skip(1).collect();
     assert_eq!(desk.run_with(&words, Some(b"value-of-it")).code, 0);
