@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use vault::FileVault;
 
 use self::places::check_unmoved;
+use self::planning::Case;
 use self::running::{Ran, Running};
 
 use crate::blocked::Blocked;
@@ -243,7 +244,8 @@ impl Host {
                 // begins. What it costs is taken once it is known that it goes on.
                 self.records.check_left(tool, policy).await?;
                 Self::check_askable(&hooks.decision, call)?;
-                self.check_declared(tool, call, &prepared, &known, &hooks.decision).await?;
+                let case = Case { tool, call, prepared: &prepared, known: &known };
+                self.check_declared(case, &hooks.decision).await?;
                 record.sandbox = self.level().to_string();
                 *begun = Some(self.records.begin(record)?);
                 let began = Instant::now();
@@ -293,7 +295,8 @@ impl Host {
         let plan = match planned {
             Ok(plan) => plan,
             Err(error) => {
-                return Err(self.lacking(tool, call, &prepared, &known, decision, error).await);
+                let case = Case { tool, call, prepared: &prepared, known: &known };
+                return Err(self.lacking(case, decision, error).await);
             }
         };
         self.records.reserve(tool, policy).await?;

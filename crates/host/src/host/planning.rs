@@ -29,8 +29,8 @@ impl Host {
         let prepared = self.prepare(tool, call)?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
         let budget = self.records.left(tool, &self.settings.policy).await?;
-        let Sketch { mut plan, missing, no_secrets } =
-            self.sketch(tool, call, &prepared, &known, decision).await?;
+        let case = Case { tool, call, prepared: &prepared, known: &known };
+        let Sketch { mut plan, missing, no_secrets } = self.sketch(case, decision).await?;
         let Prepared { action, implementation, .. } = prepared;
         let decision = &plan.decision;
         let refused = self
@@ -56,21 +56,19 @@ impl Host {
     /// Refuses a call that lacks a value which its manifest names, as far as that can be told without a passphrase.
     pub(super) async fn check_declared(
         &self,
-        tool: &Tool,
-        call: &Call,
-        prepared: &Prepared<'_>,
-        known: &Known,
+        case: Case<'_>,
         decision: &Decision,
     ) -> Result<(), CallError> {
         // The owner types it for a call that they have agreed to.
         if self.vault.is_sealed().unwrap_or(true) {
             return Ok(());
         }
-        let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, known) };
+        let collector =
+            Collector { elsewhere: Elsewhere::Left, ..self.collector(case.tool, case.known) };
         let collected = collector.collect(&decision.allowance, &[]).await;
         match collected.and_then(Collected::whole) {
             Err(error) if error.kind == Kind::MissingInput => {
-                Err(self.lacking(tool, call, prepared, known, decision.clone(), error).await)
+                Err(self.lacking(case, decision.clone(), error).await)
             }
             // What else is wrong with a value is told where it would be given.
             _ => Ok(()),
@@ -80,35 +78,26 @@ impl Host {
     /// Why a call is not made whose values are not all given, with what its manifest says of them.
     pub(super) async fn lacking(
         &self,
-        tool: &Tool,
-        call: &Call,
-        prepared: &Prepared<'_>,
-        known: &Known,
+        case: Case<'_>,
         decision: Decision,
         mut error: CallError,
     ) -> CallError {
         // Who would be refused with a secret is not asked to keep it first.
         if error.kind == Kind::MissingInput
-            && let Ok(sketch) = self.sketch(tool, call, prepared, known, decision).await
+            && let Ok(sketch) = self.sketch(case, decision).await
             && let Err(refusal) = sketch.plan.check_told()
         {
             return refusal;
         }
         if let Some(Value::Array(missing)) = error.details.get_mut("missing") {
-            secrets::describe(missing, &tool.package, &known.grants);
+            secrets::describe(missing, &case.tool.package, &case.known.grants);
         }
         error
     }
 
     /// Plans a call with what of its values is at hand; a name stands for every other.
-    async fn sketch(
-        &self,
-        tool: &Tool,
-        call: &Call,
-        prepared: &Prepared<'_>,
-        known: &Known,
-        decision: Decision,
-    ) -> Result<Sketch, CallError> {
+    async fn sketch(&self, case: Case<'_>, decision: Decision) -> Result<Sketch, CallError> {
+        let Case { tool, call, prepared, known } = case;
         let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, known) };
         let collected = collector.collect(&decision.allowance, &[]).await;
         let (Collected { variables, missing }, no_secrets) = match collected {
@@ -138,6 +127,15 @@ impl Host {
         secrets::describe(&mut missing, &tool.package, &known.grants);
         Ok(Sketch { plan, missing, no_secrets })
     }
+}
+
+/// A call that is looked at before it is made, and what is known of it.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'c> {
+    pub(super) tool: &'c Tool,
+    pub(super) call: &'c Call,
+    pub(super) prepared: &'c Prepared<'c>,
+    pub(super) known: &'c Known,
 }
 
 /// A call that was only planned, as far as its values are at hand.
