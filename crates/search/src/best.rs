@@ -65,8 +65,8 @@ impl<'s> Best<'s> {
         found
     }
 
-    /// Drops what is not among the best.
-    fn cut(&mut self) {
+    /// Drops what is not among the best, and sets the bar.
+    pub(crate) fn cut(&mut self) {
         if self.most == 0 || self.found.len() < self.most {
             return;
         }

@@ -97,6 +97,8 @@ impl Hits<'_, '_> {
         if self.best.wanted() > MOST_WANTED {
             return self.all_of(&words, allowed, scratch);
         }
+        // Counted first: that goes through what is looked up later, so that it is at hand.
+        let total = count(&words, self.part.segment.len(), allowed, &mut scratch.found);
         words.sort_by_key(|word| Reverse(word.most));
         let mut rest: u32 = words.iter().map(|word| word.most).sum();
         let mut least = self.least();
@@ -115,7 +117,8 @@ impl Hits<'_, '_> {
             }
             if word.steps > self.part.segment.len() / MANY {
                 scratch.met.clear();
-                return self.all_of(left, allowed, scratch);
+                self.all_of(left, allowed, scratch);
+                return total;
             }
             word.meet(scratch);
             rest -= word.most;
@@ -125,15 +128,7 @@ impl Hits<'_, '_> {
         for document in scratch.met.drain(..) {
             scratch.scores[usize::from(document)] = 0;
         }
-        let found = &mut scratch.found;
-        found.clear(self.part.segment.len());
-        for (_, list) in words.iter().flat_map(|word| &word.lists) {
-            list.add_to(found);
-        }
-        match allowed {
-            Some(allowed) => found.count_both(allowed),
-            None => found.count(),
-        }
+        total
     }
 
     /// Those that were met, with what the other words add.
@@ -198,6 +193,23 @@ impl Hits<'_, '_> {
             return least;
         }
         least.max(*sorted.select_nth_unstable_by(wanted - 1, |one, other| other.cmp(one)).1)
+    }
+}
+
+/// How many of all documents have any of the words and are allowed.
+fn count(
+    words: &[Adding<'_>],
+    all: usize,
+    allowed: Option<&Documents>,
+    found: &mut Documents,
+) -> usize {
+    found.clear(all);
+    for (_, list) in words.iter().flat_map(|word| &word.lists) {
+        list.add_to(found);
+    }
+    match allowed {
+        Some(allowed) => found.count_both(allowed),
+        None => found.count(),
     }
 }
 

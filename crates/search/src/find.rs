@@ -24,21 +24,23 @@ pub(crate) fn find(snapshot: &Snapshot, query: &Query) -> Page {
     let mut scratch = snapshot.pool.take();
     for (at, part) in snapshot.parts.iter().enumerate() {
         let mut hits = Hits { part, at: u32::try_from(at).unwrap_or(u32::MAX), best: &mut best };
-        if query.filters.is_empty()
+        total += if query.filters.is_empty()
             && let [word] = &plan.words[..]
             && let [only] = &word.spellings[..]
         {
-            total += only.places[at].map_or(0, |word| hits.of_word(only.weight, word as usize));
-            continue;
-        }
-        total += match (plan.is_empty, allowed(part, query)) {
-            (true, None) => hits.all((0..=u16::MAX).take(part.segment.len())),
-            (true, Some(allowed)) => hits.all(allowed.iter()),
-            (false, Some(allowed)) if is_cheaper_by_document(&plan, part, at, &allowed) => {
-                hits.by_document(&plan.words, &allowed)
+            only.places[at].map_or(0, |word| hits.of_word(only.weight, word as usize))
+        } else {
+            match (plan.is_empty, allowed(part, query)) {
+                (true, None) => hits.all((0..=u16::MAX).take(part.segment.len())),
+                (true, Some(allowed)) => hits.all(allowed.iter()),
+                (false, Some(allowed)) if is_cheaper_by_document(&plan, part, at, &allowed) => {
+                    hits.by_document(&plan.words, &allowed)
+                }
+                (false, allowed) => hits.by_word(&plan.words, allowed.as_ref(), &mut scratch),
             }
-            (false, allowed) => hits.by_word(&plan.words, allowed.as_ref(), &mut scratch),
         };
+        // So that the next part knows what it has to be better than.
+        best.cut();
     }
     snapshot.pool.give(scratch);
     let hit = |found: Found| Hit {
