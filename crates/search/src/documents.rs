@@ -1,5 +1,7 @@
 //! A set of documents of one segment.
 
+use crate::bits;
+
 /// A set of documents: a bit for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Documents {
@@ -56,13 +58,12 @@ impl Documents {
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.bits.iter().map(|bits| bits.count_ones() as usize).sum()
+        bits::count(self.bits.iter().copied())
     }
 
     /// How many are in both.
     pub(crate) fn count_both(&self, other: &Documents) -> usize {
-        let both = self.bits.iter().zip(&other.bits).map(|(bits, more)| bits & more);
-        both.map(|bits| bits.count_ones() as usize).sum()
+        bits::count(self.bits.iter().zip(&other.bits).map(|(bits, more)| bits & more))
     }
 
     /// Those that are in it, in order.

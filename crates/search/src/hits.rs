@@ -112,7 +112,15 @@ impl Hits<'_, '_> {
 
     /// What a score has to be at least.
     pub(crate) fn least(&self) -> u32 {
-        self.bar().least
+        self.best.bar().map_or(1, |last| self.as_good_as(&last))
+    }
+
+    /// The score that a document must have here, whatever its rank, to be as good.
+    fn as_good_as(&self, other: &Found) -> u32 {
+        let exact = other.score / ranked(1, self.part.segment.best_rank);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+        let least = (exact * (1.0 - 1e-9)).ceil() as u32;
+        least.max(1)
     }
 
     /// Sets the bar anew where it has become higher.
@@ -125,17 +133,19 @@ impl Hits<'_, '_> {
     fn bar(&self) -> Bar {
         let (segment, cuts) = (&self.part.segment, self.best.cuts());
         let Some(last) = self.best.bar() else { return Bar { least: 1, from: 0, more: 1, cuts } };
-        // Whatever the rank of a document here, it must have this score.
-        let exact = last.score / ranked(1, segment.best_rank);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-        let [least, same] = [(exact * (1.0 - 1e-9)).ceil() as u32, exact.round() as u32];
-        let least = least.max(1);
+        let least = self.as_good_as(&last);
         #[expect(clippy::float_cmp, reason = "it is the same number, or nothing follows from it")]
         if last.rank != segment.best_rank {
             return Bar { least, from: 0, more: least, cuts };
         }
         // None has a better rank, so of equal ones those come first whose keys do.
-        let from = segment.keys.first_from(self.best.key(&last));
+        let from = if last.part == self.at {
+            usize::from(last.document)
+        } else {
+            segment.keys.first_from(self.best.key(&last))
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+        let same = (last.score / ranked(1, segment.best_rank)).round() as u32;
         Bar { least, from, more: same.saturating_add(1), cuts }
     }
 

@@ -16,6 +16,7 @@
 //! Nothing here touches the disk, the network, the clock or the environment, and there are no threads.
 
 mod best;
+mod bits;
 mod builder;
 pub mod bytes;
 mod contenders;

@@ -1,5 +1,6 @@
 //! Which documents have a word, and what it is worth in each.
 
+use crate::bits::Ranked;
 use crate::documents::Documents;
 use crate::ranking::{factors, impact, shares};
 use crate::rows::{Rows, Word, lengths};
@@ -36,7 +37,7 @@ struct Place {
 pub(crate) struct List<'p> {
     pub(crate) held: Held<'p>,
     /// Which they are, where there are many.
-    marks: Option<Marks<'p>>,
+    marks: Option<Ranked<'p>>,
     /// Its best impact in any.
     pub(crate) most: u8,
 }
@@ -50,24 +51,11 @@ pub(crate) enum Held<'p> {
     Table(&'p [u8]),
 }
 
-/// A bit for each document, and how many are set before each 64.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Marks<'p> {
-    pub(crate) bits: &'p [u64],
-    before: &'p [u16],
-}
-
-impl Marks<'_> {
-    /// What a word is worth in a document, of what it is worth in those that have it; zero where it is not. There is
-    /// no branch, because not even the processor can tell before.
-    #[inline]
-    fn impact(self, document: u16, impacts: &[u8]) -> u8 {
-        let (at, bit) = (usize::from(document) / 64, document % 64);
-        let bits = self.bits[at];
-        let before = (bits & ((1 << bit) - 1)).count_ones() as usize;
-        let place = (usize::from(self.before[at]) + before).min(impacts.len() - 1);
-        impacts[place] * u8::from(bits & (1 << bit) != 0)
-    }
+/// What a word is worth in a document, of what it is worth in those that have it; zero where it is not. There is no
+/// branch, because not even the processor can tell before.
+#[inline]
+fn marked((has_it, before): (bool, usize), impacts: &[u8]) -> u8 {
+    impacts[before.min(impacts.len() - 1)] * u8::from(has_it)
 }
 
 impl Postings {
@@ -155,7 +143,7 @@ impl Postings {
         let start = start as usize;
         let marks = is_marked(count, self.all).then(|| {
             let range = bits as usize..bits as usize + self.all.div_ceil(64);
-            Marks { bits: &self.bits[range.clone()], before: &self.before[range] }
+            Ranked { bits: &self.bits[range.clone()], before: &self.before[range] }
         });
         let held = if is_table(count, self.all) {
             Held::Table(&self.tables[start..start + self.all])
@@ -180,7 +168,7 @@ impl List<'_> {
     /// What the word is worth in one document; zero where it is not.
     pub(crate) fn impact(self, document: u16) -> u8 {
         match (self.held, self.marks) {
-            (Held::Some(_, impacts), Some(marks)) => marks.impact(document, impacts),
+            (Held::Some(_, impacts), Some(marks)) => marked(marks.rank(document), impacts),
             (Held::Some(documents, impacts), None) => {
                 documents.binary_search(&document).map_or(0, |at| impacts[at])
             }
@@ -193,9 +181,9 @@ impl List<'_> {
     pub(crate) fn look_up(self, documents: &[u16], mut each: impl FnMut(u16, u8)) {
         match (self.held, self.marks) {
             (Held::Some(_, impacts), Some(marks)) => {
-                for document in documents {
-                    each(*document, marks.impact(*document, impacts));
-                }
+                marks.ranks(documents, |document, has_it, before| {
+                    each(document, marked((has_it, before), impacts));
+                });
             }
             (Held::Table(impacts), _) => {
                 for document in documents {
