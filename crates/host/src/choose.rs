@@ -78,8 +78,11 @@ fn why_not_yet(package: &Package, one: &Implementation) -> Option<String> {
     let is_open = || package.inputs.iter().any(|input| input.required);
     match &one.entry {
         Entry::McpStdio { .. } => Some("has to be fetched, and a call fetches nothing".to_owned()),
-        Entry::McpHttp { url } if url.contains('{') || is_open() => {
+        Entry::McpHttp { url, .. } if url.contains('{') || is_open() => {
             Some("wants values that are asked for when it is installed".to_owned())
+        }
+        Entry::McpHttp { headers, .. } if headers.iter().any(|(_, value)| !value.contains('{')) => {
+            Some("wants headers that are set when it is installed".to_owned())
         }
         _ => None,
     }

@@ -64,7 +64,7 @@ pub(crate) fn check_url(url: &Url, rules: &Rules) -> Result<(), CallError> {
 fn address(entry: &Entry) -> Option<&str> {
     match entry {
         Entry::Http { base: url, .. }
-        | Entry::McpHttp { url }
+        | Entry::McpHttp { url, .. }
         | Entry::A2a { endpoint: url }
         | Entry::McpTool { registry_url: url, .. } => Some(url),
         _ => None,

@@ -238,7 +238,7 @@ impl Asked<'_> {
             | Entry::McpTool { .. }
             | Entry::KnownServer { .. }
             | Entry::A2a { .. } => match (&self.implementation.entry, &self.action.invocation) {
-                (Entry::McpHttp { url }, Invocation::McpTool { .. }) => {
+                (Entry::McpHttp { url, .. }, Invocation::McpTool { .. }) => {
                     Ok(Way::Mcp(Box::new(self.mcp_url(url)?)))
                 }
                 (Entry::McpTool { registry_url, server_id, .. }, _) => {
@@ -258,7 +258,7 @@ impl Asked<'_> {
             match (&self.implementation.entry, &self.action.invocation) {
                 (Entry::Http { base, method: Some(method) }, _) => (base, method, "", &nothing),
                 (
-                    Entry::Http { base, .. } | Entry::McpHttp { url: base },
+                    Entry::Http { base, .. } | Entry::McpHttp { url: base, .. },
                     Invocation::Http { method, path, headers },
                 ) => (base, method, path.as_str(), headers),
                 _ => return Err(unavailable("this kind of tool cannot be called yet")),

@@ -115,7 +115,7 @@ fn written(package: &Package, name: &str) -> Value {
         .implementations
         .iter()
         .filter_map(|way| match &way.entry {
-            Entry::McpHttp { url } if is_plain_address(url) => {
+            Entry::McpHttp { url, .. } if is_plain_address(url) => {
                 Some(json!({"type": "streamable-http", "url": url}))
             }
             _ => None,

@@ -47,8 +47,10 @@ pub struct HubForm {
 pub enum FormError {
     /// These are missing or empty.
     Missing(Vec<&'static str>),
-    /// Nothing of the name can stand in an id.
+    /// Nothing of the name can stand in an id, or only behind a dot.
     Name,
+    /// The name has a letter that no id has. Without it two names could become one.
+    Letter(char),
     /// This is too long.
     Long(&'static str),
     /// The file has a name that none in a package may have.
@@ -66,6 +68,10 @@ impl fmt::Display for FormError {
                 write!(out, "Missing required fields: {}", fields.join(", "))
             }
             FormError::Name => out.write_str("Tool name produced an invalid id"),
+            FormError::Letter(letter) => write!(
+                out,
+                "`{letter}` has no place in an id: write the name with letters from a to z and digits"
+            ),
             FormError::Long(field) => write!(out, "`{field}` is too long"),
             FormError::FileName(name) => write!(out, "`{name}` is no name a file may have"),
             FormError::Kind => out.write_str("Tool file must be a .py, .js, .mjs or .cjs file"),
@@ -92,13 +98,15 @@ impl HubForm {
         if !missing.is_empty() {
             return Err(FormError::Missing(missing));
         }
-        let words: Vec<&str> = self.name.split_whitespace().collect();
-        let joined = words.join(".").to_lowercase();
-        let slug: String = joined
-            .chars()
-            .filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(*c))
-            .collect();
-        if slug.is_empty() || slug.chars().all(|c| c == '.') {
+        let name = self.name.to_lowercase();
+        if let Some(letter) = name.chars().find(|c| c.is_alphanumeric() && !c.is_ascii()) {
+            return Err(FormError::Letter(letter));
+        }
+        let is_kept = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
+        let words = name.split_whitespace().map(|word| word.chars().filter(is_kept).collect());
+        let words: Vec<String> = words.filter(|word: &String| !word.is_empty()).collect();
+        let slug = words.join(".");
+        if slug.is_empty() || slug.starts_with('.') {
             return Err(FormError::Name);
         }
         Ok(format!("{PREFIX}{slug}"))
@@ -205,6 +213,11 @@ mod tests {
         assert_eq!(form("e-mail_send").id().ok().as_deref(), Some("tool:e-mail_send"));
         assert!(matches!(form("!!!").id(), Err(FormError::Name)));
         assert!(matches!(form("..").id(), Err(FormError::Name)));
+        assert!(matches!(form(".hidden").id(), Err(FormError::Name)));
+        assert_eq!(form("!!! add & two").id().ok().as_deref(), Some("tool:add.two"));
+        for name in ["Größe", "日本語 tool", "٣ tools"] {
+            assert!(matches!(form(name).id(), Err(FormError::Letter(_))), "{name}");
+        }
         let empty = HubForm::default().id();
         assert!(matches!(empty, Err(FormError::Missing(fields)) if fields.len() == 3));
     }

@@ -61,7 +61,7 @@ fn a_key_is_not_sent_in_plain_to_another_machine() {
     let invocation =
         json!({ "method": "GET", "path": "/x", "headers": { "X-Key": "${env.DEMO_KEY}" } });
     let mut action = site.manifest(&invocation, json!({}));
-    let manifest::model::Entry::McpHttp { url } = &mut action.package.implementations[0].entry
+    let manifest::model::Entry::McpHttp { url, .. } = &mut action.package.implementations[0].entry
     else {
         panic!("another kind of entry")
     };
@@ -70,7 +70,7 @@ fn a_key_is_not_sent_in_plain_to_another_machine() {
     assert!(error.message.contains("over plain `http`"), "{error}");
     let mut needed = action;
     needed.package.inputs[0].required = true;
-    let manifest::model::Entry::McpHttp { url } = &mut needed.package.implementations[0].entry
+    let manifest::model::Entry::McpHttp { url, .. } = &mut needed.package.implementations[0].entry
     else {
         panic!("another kind of entry")
     };

@@ -134,7 +134,7 @@ fn write_runtime(package: &Package, draft: &mut Draft) {
             draft.put("/runtime/entrypoint/command", shared);
             draft.put_some("/runtime/entrypoint/cwd", cwd.clone());
         }
-        Some(Entry::Http { base, .. } | Entry::McpHttp { url: base }) => {
+        Some(Entry::Http { base, .. } | Entry::McpHttp { url: base, .. }) => {
             draft.put("/runtime/endpoint_url", base.as_str());
         }
         Some(Entry::McpStdio { argv, .. }) if is_plain(argv) => {

@@ -160,7 +160,13 @@ fn entry_words(entry: &Entry) -> String {
             let set = listed(set.iter().map(String::as_str));
             format!("the MCP server {}{with}{set}", command(argv, cwd))
         }
-        Entry::McpHttp { url } => format!("the MCP server at {}", quoted(url)),
+        Entry::McpHttp { url, headers } => {
+            let set: Vec<_> =
+                headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            let with = if set.is_empty() { "" } else { " with " };
+            let set = listed(set.iter().map(String::as_str));
+            format!("the MCP server at {}{with}{set}", quoted(url))
+        }
         Entry::Http { base, method: None } => format!("requests to {}", quoted(base)),
         Entry::Http { base, method: Some(method) } => {
             format!("{} requests to {}", quoted(method), quoted(base))

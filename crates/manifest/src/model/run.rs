@@ -53,8 +53,8 @@ pub enum Entry {
     Argv { argv: Vec<String>, cwd: Option<String>, runtime: Option<String> },
     /// An MCP server as a process, with the variables that are set for it.
     McpStdio { argv: Vec<String>, cwd: Option<String>, env: Vec<(String, String)> },
-    /// An MCP server on the network.
-    McpHttp { url: String },
+    /// An MCP server on the network, with the headers of every request; what the owner is asked for stands in braces.
+    McpHttp { url: String, headers: Vec<(String, String)> },
     /// An HTTP API.
     Http { base: String, method: Option<String> },
     /// A Node module.

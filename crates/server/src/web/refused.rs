@@ -217,9 +217,11 @@ impl From<FormError> for Refused {
                 Refused::invalid(FormError::Missing(fields.clone()).to_string())
                     .detail("fields", fields)
             }
-            FormError::Name | FormError::Long(_) | FormError::FileName(_) | FormError::Kind => {
-                Refused::invalid(error.to_string())
-            }
+            FormError::Name
+            | FormError::Letter(_)
+            | FormError::Long(_)
+            | FormError::FileName(_)
+            | FormError::Kind => Refused::invalid(error.to_string()),
         }
     }
 }

@@ -97,7 +97,7 @@ fn implementation(runtime: &Node<'_>) -> Implementation {
     let server = runtime.at(&["install", "locator"]).and_then(|locator| text(locator, "server_id"));
     let entry = match (kind, argv, url, server) {
         ("mcp-stdio", Some(argv), ..) => Entry::McpStdio { argv, cwd, env: Vec::new() },
-        ("mcp-http", _, Some(url), _) => Entry::McpHttp { url },
+        ("mcp-http", _, Some(url), _) => Entry::McpHttp { url, headers: Vec::new() },
         (_, Some(argv), ..) => Entry::Argv { argv, cwd, runtime: Some(kind.to_owned()) },
         (_, None, Some(base), _) => Entry::Http { base, method: None },
         (_, None, None, Some(server_id)) => Entry::KnownServer { server_id },

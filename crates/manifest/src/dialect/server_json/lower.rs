@@ -38,7 +38,8 @@ pub(crate) fn lower(document: &Node<'_>, source: &str) -> Package {
         }
     }
     for (index, remote) in document.list_at("remotes").iter().enumerate() {
-        let entry = Entry::McpHttp { url: text(remote, "url").unwrap_or_default() };
+        let headers = remote.list_at("headers").iter().filter_map(header).collect();
+        let entry = Entry::McpHttp { url: text(remote, "url").unwrap_or_default(), headers };
         package.implementations.push(way(format!("remote-{index}"), remote, entry, source));
         take_variables(remote, &mut package.inputs);
         for header in remote.list_at("headers") {
@@ -124,6 +125,13 @@ fn local(package: &Node<'_>) -> Entry {
         .iter()
         .filter_map(|variable| Some((text(variable, "name")?, text(variable, "value")?)));
     Entry::McpStdio { argv, cwd: None, env: set.collect() }
+}
+
+/// A header, and its value; what the owner is asked for stands in braces.
+fn header(header: &Node<'_>) -> Option<(String, String)> {
+    let name = text(header, "name")?;
+    let value = text(header, "value").unwrap_or_else(|| format!("{{{name}}}"));
+    Some((name, value))
 }
 
 /// The words an argument stands for; what the owner is asked for stands in braces.
@@ -239,7 +247,10 @@ mod tests {
                 &Entry::McpStdio { argv: docker.to_vec(), cwd: None, env: Vec::new() },
                 &Entry::Undeclared,
                 &Entry::Undeclared,
-                &Entry::McpHttp { url: "https://{region}.a.example/mcp".to_owned() },
+                &Entry::McpHttp {
+                    url: "https://{region}.a.example/mcp".to_owned(),
+                    headers: vec![("Authorization".to_owned(), "Bearer {token}".to_owned())],
+                },
             ]
         );
         assert_eq!(package.acquire, Acquire::Container { image: "acme/b:1".to_owned() });

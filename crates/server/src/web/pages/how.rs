@@ -113,7 +113,8 @@ fn is_word(text: &str) -> bool {
 
 /// What an MCP server is started or reached by.
 enum Server {
-    Url(String),
+    /// An address, and the headers of every request.
+    Url(String, Vec<(String, String)>),
     /// A program, the variables it is given, and what is to be done before.
     Command(Vec<String>, Vec<(String, String)>, String),
 }
@@ -169,7 +170,7 @@ fn clients(package: Option<&Package>, id: &str) -> Vec<Way> {
 impl Server {
     fn says(&self) -> String {
         match self {
-            Server::Url(_) => String::new(),
+            Server::Url(..) => String::new(),
             Server::Command(_, _, before) => {
                 let first =
                     if before.is_empty() { String::new() } else { format!(" First: {before}") };
@@ -181,7 +182,7 @@ impl Server {
     /// What is typed or written, client by client.
     fn texts(&self, name: &str) -> [String; 4] {
         match self {
-            Server::Url(url) => for_address(name, url),
+            Server::Url(url, headers) => for_address(name, url, headers),
             Server::Command(argv, env, _) => for_command(name, argv, env),
         }
     }
@@ -194,9 +195,12 @@ const NO_SERVER: &str = "It is no MCP server, so {client} cannot start it. \
 fn server(package: &Package, entry: &Entry) -> Result<Server, &'static str> {
     const UNSEEN: &str = "What it is started by cannot be shown as a command for {client}.";
     match entry {
-        Entry::McpHttp { url } => {
+        Entry::McpHttp { url, headers } => {
             let reached = link::outside(url).filter(|url| !url.starts_with("mailto:"));
-            reached.map(|url| Server::Url(filled(url, &package.inputs))).ok_or(UNSEEN)
+            let url = filled(reached.ok_or(UNSEEN)?, &package.inputs);
+            let headers = sent(headers, &package.inputs);
+            let is_fit = headers.iter().all(|(name, value)| is_seen(name) && is_seen(value));
+            if is_fit { Ok(Server::Url(url, headers)) } else { Err(UNSEEN) }
         }
         Entry::McpStdio { argv, env, .. } => {
             let before = prepare(package).ok_or(
@@ -205,8 +209,6 @@ fn server(package: &Package, entry: &Entry) -> Result<Server, &'static str> {
             )?;
             let argv: Vec<_> = argv.iter().map(|part| filled(part, &package.inputs)).collect();
             let env = given(env, &package.inputs);
-            let is_seen =
-                |part: &String| !part.contains(['\n', '\t']) && !part.chars().any(inert::is_hidden);
             let is_fit = !argv.is_empty() && argv.iter().chain([&before]).all(is_seen);
             if is_fit && env.iter().all(|(name, value)| is_seen(name) && is_seen(value)) {
                 Ok(Server::Command(argv, env, before))
@@ -216,6 +218,11 @@ fn server(package: &Package, entry: &Entry) -> Result<Server, &'static str> {
         }
         _ => Err(NO_SERVER),
     }
+}
+
+/// Whether people see what they paste.
+fn is_seen(part: &String) -> bool {
+    !part.contains(['\n', '\t']) && !part.chars().any(inert::is_hidden)
 }
 
 /// How many values are named that somebody has to fill in.
@@ -250,14 +257,50 @@ fn given(env: &[(String, String)], inputs: &[Input]) -> Vec<(String, String)> {
     given
 }
 
+/// The headers of a server, with what somebody has to fill in by its name in brackets. One that may be left out is.
+fn sent(headers: &[(String, String)], inputs: &[Input]) -> Vec<(String, String)> {
+    let known = inputs.iter().filter(|input| is_asked(input));
+    let known: Vec<_> = known.map(|input| format!("{{{}}}", input.name)).collect();
+    let open = |value: String| {
+        let asked = |text: String, one: &String| {
+            text.replace(one.as_str(), &format!("<{}>", &one[1..one.len() - 1]))
+        };
+        known.iter().fold(value, asked)
+    };
+    let sent = headers.iter().map(|(name, value)| (name.clone(), open(filled(value, inputs))));
+    sent.filter(|(_, value)| !value.contains('{')).collect()
+}
+
 /// What is typed or written for a server on the network, client by client.
-fn for_address(name: &str, url: &str) -> [String; 4] {
+fn for_address(name: &str, url: &str, headers: &[(String, String)]) -> [String; 4] {
+    let given = headers.iter().map(|(name, value)| quoted(&format!("{name}: {value}")));
+    let given: String = given.map(|header| format!(" \\\n  --header {header}")).collect();
+    let mut one = json!({"url": url});
+    let mut codex = format!("[mcp_servers.{name}]\nurl = {}", one["url"]);
+    if !headers.is_empty() {
+        codex.push_str(&format!("\nhttp_headers = {{ {} }}", pairs(headers)));
+        one["headers"] = members(headers);
+    }
+    let mut typed = one.clone();
+    typed["type"] = "http".into();
     [
-        format!("claude mcp add --transport http {} {}", quoted(name), quoted(url)),
-        format!("[mcp_servers.{name}]\nurl = {}", Value::from(url)),
-        written(&json!({"mcpServers": { name: {"url": url} }})),
-        written(&json!({"servers": { name: {"type": "http", "url": url} }})),
+        format!("claude mcp add --transport http {} {}{given}", quoted(name), quoted(url)),
+        codex,
+        written(&json!({"mcpServers": { name: one }})),
+        written(&json!({"servers": { name: typed }})),
     ]
+}
+
+/// Names and values for TOML: a text in JSON is one there too.
+fn pairs(pairs: &[(String, String)]) -> String {
+    let text = |text: &String| Value::from(text.as_str());
+    let pairs = pairs.iter().map(|(name, value)| format!("{} = {}", text(name), text(value)));
+    pairs.collect::<Vec<_>>().join(", ")
+}
+
+/// Names and values for JSON.
+fn members(pairs: &[(String, String)]) -> Value {
+    pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect()
 }
 
 /// What is typed or written for a server that is a program.
@@ -266,15 +309,11 @@ fn for_command(name: &str, argv: &[String], env: &[(String, String)]) -> [String
     let given = env.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
     let given: String = given.map(|pair| format!(" --env {pair}")).collect();
     let mut one = json!({"command": argv[0], "args": argv[1..]});
-    // A text in JSON is one in TOML too.
     let mut codex =
         format!("[mcp_servers.{name}]\ncommand = {}\nargs = {}", one["command"], one["args"]);
     if !env.is_empty() {
-        let text = |text: &str| Value::from(text);
-        let pairs = env.iter().map(|(name, value)| format!("{} = {}", text(name), text(value)));
-        codex.push_str(&format!("\nenv = {{ {} }}", pairs.collect::<Vec<_>>().join(", ")));
-        let variables = env.iter().map(|(name, value)| (name.clone(), text(value)));
-        one["env"] = Value::Object(variables.collect());
+        codex.push_str(&format!("\nenv = {{ {} }}", pairs(env)));
+        one["env"] = members(env);
     }
     let mut typed = one.clone();
     typed["type"] = "stdio".into();
@@ -365,6 +404,31 @@ mod tests {
         let pairs = [("AT", "Bern"), ("KEY", "<KEY>")];
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(given(&set, &inputs), pairs);
+    }
+
+    #[test]
+    fn headers_that_a_server_wants_are_for_every_client() {
+        let inputs = [
+            Input { required: true, ..Input::secret("token") },
+            Input { required: false, ..Input::secret("X-Trace") },
+        ];
+        let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = [
+            text("Authorization", "Bearer {token}"),
+            text("X-Trace", "{X-Trace}"),
+            text("X-Kind", "a"),
+        ];
+        let headers = sent(&headers, &inputs);
+        assert_eq!(headers, [text("Authorization", "Bearer <token>"), text("X-Kind", "a")]);
+        let [claude, codex, cursor, code] = for_address("a", "https://a.test/", &headers[..1]);
+        let expected = "claude mcp add --transport http a https://a.test/ \\\n  --header 'Authorization: Bearer <token>'";
+        assert_eq!(claude, expected);
+        assert!(codex.ends_with("\nhttp_headers = { \"Authorization\" = \"Bearer <token>\" }"));
+        let cursor: Value = serde_json::from_str(&cursor).unwrap();
+        assert_eq!(cursor["mcpServers"]["a"]["headers"]["Authorization"], "Bearer <token>");
+        let code: Value = serde_json::from_str(&code).unwrap();
+        assert_eq!(code["servers"]["a"]["headers"]["Authorization"], "Bearer <token>");
+        assert_eq!(code["servers"]["a"]["type"], "http");
     }
 
     #[test]
