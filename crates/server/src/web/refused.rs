@@ -265,23 +265,12 @@ impl Refused {
 
 impl From<PublishError> for Refused {
     fn from(error: PublishError) -> Self {
-        let conflict = |message| Self::new(StatusCode::CONFLICT, ErrorCode::Conflict, message);
+        let conflict = Self::new(StatusCode::CONFLICT, ErrorCode::Conflict, error.to_string());
         match error {
-            PublishError::OtherBytes(digest) => conflict(
-                "the version is published with other bytes; changes need a new version".to_owned(),
-            )
-            .detail("sha256", digest),
-            PublishError::OtherDialect(dialect) => {
-                conflict(format!("the tool is published in the dialect `{dialect}`"))
-                    .detail("dialect", dialect)
-            }
-            PublishError::OtherName(name) => {
-                conflict(format!("the tool has the name `{}`", clip(&name))).detail("name", name)
-            }
-            PublishError::Taken(id) => {
-                conflict(format!("the id or the name looks like that of `{}`", clip(&id)))
-                    .detail("id", id)
-            }
+            PublishError::OtherBytes(digest) => conflict.detail("sha256", digest),
+            PublishError::OtherDialect(dialect) => conflict.detail("dialect", dialect),
+            PublishError::OtherName(name) => conflict.detail("name", name),
+            PublishError::Taken(id) => conflict.detail("id", id),
             PublishError::FileGone | PublishError::FileUnderway => Self::unavailable(BUSY),
             PublishError::Store(error) => error.into(),
         }

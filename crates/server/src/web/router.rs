@@ -36,6 +36,7 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/tools/search", get(find::search))
         .route("/v1/tools", get(find::list).post(change::publish))
         .route("/v1/tools/upload", axum::routing::post(change::publish))
+        .route("/v1/foresee", axum::routing::post(change::foresee))
         .route("/v1/tags", get(find::tags))
         .route("/v1/providers", get(find::providers))
         .route("/v1/catalog.json", get(listings::catalog))
