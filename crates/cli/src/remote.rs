@@ -220,6 +220,11 @@ impl<'h> Known<'h> {
         Ok(Source::Catalog(Box::new(Catalog::new(&listed.name, place))))
     }
 
+    /// A registry that is shown this token and no other.
+    pub(crate) fn showing(&self, listed: &Listed, token: &Token) -> Result<Remote, Failure> {
+        Ok(Remote::new(&listed.name, self.fetcher(listed, Some(token))?))
+    }
+
     fn remote(&self, listed: &Listed, how: Environment) -> Result<Remote, Failure> {
         let token = self.token(listed, how)?;
         Ok(Remote::new(&listed.name, self.fetcher(listed, token.as_ref())?))

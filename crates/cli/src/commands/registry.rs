@@ -8,6 +8,7 @@ mod review;
 mod token;
 
 pub(super) use review::channel;
+pub(super) use token::{shown as token_shown, until as token_until};
 
 use std::net::SocketAddr;
 use std::sync::Arc;
