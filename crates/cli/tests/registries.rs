@@ -156,6 +156,19 @@ fn a_folder_is_tested_signed_and_published_in_one_go() {
     desk.refused(&["publish", "got.mcpkg", "--no-test"], 2, "about a folder");
     desk.done(&["publish", "got.mcpkg"]);
 
+    // What is there stays in its channel; whoever wants it in another is told how.
+    let beta = ["publish", "got.mcpkg", "--channel", "beta", "--registry", "team"];
+    let stays = desk.done(&beta);
+    let approve = "registry review approve demo.text.stats@1.0.0 --channel beta --registry team";
+    let told = format!(
+        "It is offered in stable, not in beta, and publishing it again does not move it; `haft {approve}` does"
+    );
+    assert!(stays.stderr.contains(&told), "{}", stays.stderr);
+    desk.done(&approve.split(' ').collect::<Vec<_>>());
+    let moved = desk.done(&beta).stderr;
+    assert!(!moved.contains("It is offered in"), "{moved}");
+    desk.done(&["registry", "review", "approve", "demo.text.stats@1.0.0"]);
+
     // A test that fails stops it.
     let test = desk.path("text-stats/tests/stats.test.json");
     let text = std::fs::read_to_string(&test).unwrap();
