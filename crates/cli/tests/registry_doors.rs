@@ -188,6 +188,13 @@ fn one_registry_is_imported_into_another_through_its_mcp_door() {
         list.as_array().unwrap().iter().map(|entry| entry["server"].clone()).collect()
     };
     assert_eq!(servers(&whole), servers(&there));
+    // What is no MCP server does not come with them, and that is told.
+    let third = Opened::start(&desk, "third", &[]);
+    let echo = repository().join("examples/mcpkg/echo").display().to_string();
+    assert_eq!(third.import(&desk, &echo, &[]).code, 0);
+    let none = second.import(&desk, third.url(), &[]);
+    let words = "it has 1 tool, and as an MCP registry it tells of 0: the others were not imported";
+    assert!(none.stderr.contains(words), "{}", none.stderr);
 }
 
 #[test]

@@ -93,7 +93,8 @@ impl Refused {
 
     pub(super) fn too_often(wait: std::time::Duration) -> Self {
         let seconds = wait.as_secs() + 1;
-        let message = format!("too many requests; wait {seconds} seconds");
+        let ending = if seconds == 1 { "" } else { "s" };
+        let message = format!("too many requests; wait {seconds} second{ending}");
         Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::TooManyRequests, message)
             .detail("retryAfter", seconds)
             .header(header::RETRY_AFTER, HeaderValue::from(seconds))

@@ -16,6 +16,7 @@ use registry::import::{Deleted, Item, NoPackage, folder, servers};
 use registry::{Channel, Describe, Outcome as Became, Published, Yank};
 use serde_json::{Value, json};
 
+use super::super::count;
 use crate::ask::Ask;
 use crate::bar::Bar;
 use crate::exit::{Exit, Failure, Outcome};
@@ -177,6 +178,9 @@ impl Import<'_> {
                 let (bytes, next) = read.map_err(|error| broken_off(source, &error))?;
                 let mut items = Vec::new();
                 folder::of_document(source, None, bytes, &mut |item| items.push(item));
+                if next.is_none() {
+                    self.bar.of(self.bar.done() + items.len() as u64);
+                }
                 items.into_iter().try_for_each(|item| self.take(item))?;
                 match next {
                     None => return Ok(()),
@@ -227,19 +231,26 @@ impl Import<'_> {
         let servers = self.listed.len() as u64;
         if all > servers {
             self.printer.warn(&format!(
-                "it has {all} tools, and as an MCP registry it tells of {servers}: the others were not imported; `haft registry get` fetches a package, `haft publish` publishes it"
+                "it has {}, and as an MCP registry it tells of {servers}: the others were not imported; `haft registry get` fetches a package, `haft publish` publishes it",
+                count(all, "tool")
             ));
         }
     }
 
     fn path(&mut self) -> Result<(), Failure> {
         let path = Path::new(&self.args.source);
-        let mut failed = None;
-        let read = folder::read(path, &mut |item| {
-            if failed.is_none() {
-                failed = self.take(item).err();
-            }
+        let (mut failed, mut items) = (None, Vec::new());
+        let is_file = path.is_file();
+        let read = folder::read(path, &mut |item| match &failed {
+            // What one file holds is in memory at once, and so it is known how much it is.
+            None if is_file => items.push(item),
+            None => failed = self.take(item).err(),
+            Some(_) => {}
         });
+        if is_file {
+            self.bar.of(items.len() as u64);
+            items.into_iter().try_for_each(|item| self.take(item))?;
+        }
         if let Some(failure) = failed {
             return Err(failure);
         }
