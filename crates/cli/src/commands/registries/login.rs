@@ -73,7 +73,7 @@ pub(in super::super) fn login(
 /// What is known of a token before it is kept.
 enum Looked {
     /// The registry knows it.
-    Known(registry::Token),
+    Known(Box<registry::Token>),
     /// It could not be asked, for this reason.
     Unchecked(String),
     /// Nobody can be asked.
@@ -86,12 +86,12 @@ fn look(known: &Known<'_>, listed: &Listed, token: &Token, text: &str) -> Result
     let remote = known.showing(listed, token)?;
     let asked = remote.ask::<registry::Token>(Errand::new(Method::GET, &["token"]));
     let error = match owner::runtime()?.block_on(asked) {
-        Ok(told) => return Ok(Looked::Known(told)),
+        Ok(told) => return Ok(Looked::Known(Box::new(told))),
         Err(error) => error,
     };
     let name = line(&listed.name);
     match &error {
-        FetchError::Refused { status: 401 | 403, .. } => {
+        FetchError::Refused { status: 401, .. } => {
             let message = format!("`{name}` does not know the token, so it is not kept");
             Err(Failure::new(Exit::Denied, message).cause(error).hint(
                 "it may be cut short, have ended, be revoked or be for another registry; `haft registry token new` makes one, where the registry runs",
