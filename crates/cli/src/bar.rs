@@ -19,6 +19,8 @@ const MEASURED: &str = "{msg} [{bar:30}] {bytes} of {total_bytes}";
 const TURNING: &str = "{spinner} {msg} ({elapsed})";
 /// Work on things of which nobody knows how many there are.
 const COUNTED: &str = "{spinner} {msg}: {human_pos} ({elapsed})";
+/// The same where it is known.
+const COUNTED_OF: &str = "{spinner} {msg}: {human_pos} of {human_len} ({elapsed})";
 
 /// How far something is. It is gone when this is dropped.
 pub(crate) struct Bar(ProgressBar);
@@ -52,10 +54,7 @@ impl Bar {
         let target =
             if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(length, target).with_message(doing.to_owned());
-        // One that cannot be read would be drawn in the library's own way.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> ").tick_chars("|/-\\ "));
-        }
+        draw_as(&bar, template);
         if is_shown {
             bar.tick();
             bar.enable_steady_tick(TURN);
@@ -76,9 +75,24 @@ impl Bar {
         })
     }
 
-    /// One thing more is done.
+    /// So many things there are.
+    pub(crate) fn of(&self, total: u64) {
+        self.0.set_length(total);
+        draw_as(&self.0, COUNTED_OF);
+    }
+
+    /// One thing more is done, which may be one more than was known.
     pub(crate) fn done_one(&self) {
         self.0.inc(1);
+        let done = self.0.position();
+        if self.0.length().is_some_and(|known| known < done) {
+            self.0.set_length(done);
+        }
+    }
+
+    /// How many things are done.
+    pub(crate) fn done(&self) -> u64 {
+        self.0.position()
     }
 
     /// Says something beside it: it steps aside meanwhile.
@@ -96,13 +110,20 @@ impl Drop for Bar {
     }
 }
 
+fn draw_as(bar: &ProgressBar, template: &str) {
+    // One that cannot be read would be drawn in the library's own way.
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> ").tick_chars("|/-\\ "));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn all_ways_to_draw_can_be_read() {
-        for template in [MEASURED, TURNING, COUNTED] {
+        for template in [MEASURED, TURNING, COUNTED, COUNTED_OF] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

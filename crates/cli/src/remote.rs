@@ -45,6 +45,13 @@ impl Which {
         Self { registry: Some(text) }
     }
 
+    /// What was typed to name it, for a command that is to be typed next.
+    pub(crate) fn typed(&self) -> String {
+        self.registry
+            .as_deref()
+            .map_or_else(String::new, |registry| format!(" --registry {}", shell::word(registry)))
+    }
+
     /// The one that the environment names, if it does.
     pub(crate) fn by_environment() -> Option<Self> {
         named_by_environment().map(Self::named)
@@ -218,6 +225,11 @@ impl<'h> Known<'h> {
             Kind::Folder => Place::Folder(listed.url.clone().into()),
         };
         Ok(Source::Catalog(Box::new(Catalog::new(&listed.name, place))))
+    }
+
+    /// A registry that is shown this token and no other.
+    pub(crate) fn showing(&self, listed: &Listed, token: &Token) -> Result<Remote, Failure> {
+        Ok(Remote::new(&listed.name, self.fetcher(listed, Some(token))?))
     }
 
     fn remote(&self, listed: &Listed, how: Environment) -> Result<Remote, Failure> {

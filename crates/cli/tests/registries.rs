@@ -81,9 +81,13 @@ fn a_token_is_kept_for_its_address_alone() {
     let desk = Desk::new();
     desk.done(&["registry", "add", "acme", "https://tools.acme.example"]);
     let login = |name: &str, token: &str| desk.haft_with(&["registry", "login", name], Some(token));
-    assert_eq!(login("acme", "haft_secret_token\n").code, 0);
+    // The registry is not there to be asked: what can be a token of it is kept all the same.
+    let token = format!("haft_{}", "0a".repeat(32));
+    let kept = login("acme", &format!("{token}\n"));
+    assert!(kept.stderr.contains("nobody knows yet whether the token is good"), "{}", kept.stderr);
     let listed = desk.done(&["registry", "list"]).stdout;
-    assert!(listed.contains("(token kept)") && !listed.contains("haft_secret_token"), "{listed}");
+    assert!(listed.contains("(token kept)") && !listed.contains(&token), "{listed}");
+    fails(&login("acme", &token[1..]), 2, "no token of a registry of ours");
     fails(&login("nobody", "x"), 3, "there is no registry");
     fails(&login("acme", "two words"), 2, "a token has");
     desk.done(&["registry", "add", "plain", "http://tools.example"]);
@@ -93,9 +97,34 @@ fn a_token_is_kept_for_its_address_alone() {
     assert!(!desk.done(&["secret", "list"]).stdout.contains("acme"));
     desk.done(&["registry", "add", "acme", "https://evil.example"]);
     assert!(!desk.done(&["registry", "list"]).stdout.contains("token kept"));
-    assert_eq!(login("acme", "x").code, 0);
+    assert_eq!(login("acme", &token).code, 0);
     desk.done(&["registry", "logout", "acme"]);
     desk.refused(&["registry", "logout", "acme"], 3, "no token is kept");
+}
+
+#[test]
+fn a_token_is_kept_where_its_registry_knows_it() {
+    let desk = Desk::new();
+    let served = Served::at(&desk.path("served"), &[]);
+    desk.done(&["registry", "add", "team", &served.url]);
+    let login = |token: &str, more: &[&str]| {
+        desk.haft_with(&[&["registry", "login", "team"], more].concat(), Some(token))
+    };
+    let unknown = format!("haft_{}", "0a".repeat(32));
+    for wrong in ["hello", "haft_of_nobody", &unknown] {
+        fails(&login(wrong, &[]), 4, "does not know the token, so it is not kept");
+        assert!(!desk.done(&["registry", "list"]).stdout.contains("token kept"));
+    }
+    let token = token_of(&desk, "served");
+    let kept = login(&token, &[]);
+    assert_eq!(kept.code, 0, "{}", kept.stderr);
+    let words = "Kept the token for team: publish of all names, good until it is revoked";
+    assert!(kept.stderr.contains(words), "{}", kept.stderr);
+    let told = login(&token, &["--json"]).json();
+    assert_eq!((&told["checked"], &told["role"]), (&true.into(), &"publish".into()), "{told}");
+    // One that is not good changes nothing of what is kept.
+    fails(&login(&unknown, &[]), 4, "not kept");
+    assert!(desk.done(&["registry", "list"]).stdout.contains("token kept"));
 }
 
 #[test]
@@ -126,6 +155,19 @@ fn a_folder_is_tested_signed_and_published_in_one_go() {
     assert!(report["ranBy"].as_str().unwrap().starts_with("haft "), "{report}");
     desk.refused(&["publish", "got.mcpkg", "--no-test"], 2, "about a folder");
     desk.done(&["publish", "got.mcpkg"]);
+
+    // What is there stays in its channel; whoever wants it in another is told how.
+    let beta = ["publish", "got.mcpkg", "--channel", "beta", "--registry", "team"];
+    let stays = desk.done(&beta);
+    let approve = "registry review approve demo.text.stats@1.0.0 --channel beta --registry team";
+    let told = format!(
+        "It is offered in stable, not in beta, and publishing it again does not move it; `haft {approve}` does"
+    );
+    assert!(stays.stderr.contains(&told), "{}", stays.stderr);
+    desk.done(&approve.split(' ').collect::<Vec<_>>());
+    let moved = desk.done(&beta).stderr;
+    assert!(!moved.contains("It is offered in"), "{moved}");
+    desk.done(&["registry", "review", "approve", "demo.text.stats@1.0.0"]);
 
     // A test that fails stops it.
     let test = desk.path("text-stats/tests/stats.test.json");
@@ -438,7 +480,10 @@ fn the_token_of_the_environment_is_for_the_registry_that_is_named() {
     let ((one, told_one), (two, told_two)) = (watching_registry(), watching_registry());
     desk.done(&["registry", "add", "one", &one]);
     desk.done(&["registry", "add", "two", &two]);
-    assert_eq!(desk.haft_with(&["registry", "login", "two"], Some("haft_of_two")).code, 0);
+    // It answers what a registry of ours does not, so it may have tokens of its own.
+    let kept = desk.haft_with(&["registry", "login", "two"], Some("haft_of_two"));
+    assert!(kept.stderr.contains("`two` is a registry that cannot be asked"), "{}", kept.stderr);
+    assert_eq!(told_two.recv().unwrap(), Some("Bearer haft_of_two".to_owned()));
     let search = |more: &[&str], base: Option<&str>| {
         let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
         command.current_dir(desk.0.path()).arg("--home").arg(desk.path("home"));

@@ -113,8 +113,37 @@ fn a_dump_is_imported_once_and_what_is_bad_in_it_stops_nothing() {
         assert_eq!(counts(&ran.json()), [1, 0, 1, 0], "{}", ran.stdout);
         assert!(ran.stdout.contains("other bytes"), "{}", ran.stdout);
     }
+    // A name that looks like another's, of what is there already and of what comes before it.
+    let path = write_below(
+        desk.0.path(),
+        "alike.json",
+        &json!([
+            weather("ONE", "1.0.0"),
+            weather("four", "1.0.0"),
+            weather("Four", "1.0.0"),
+            weather("four", "1.0.0")
+        ])
+        .to_string(),
+    );
+    let [tried, done] = [&["--dry-run", "--json"][..], &["--json"]].map(|dry| {
+        let ran = served.import(&desk, &path, dry);
+        assert_eq!(counts(&ran.json()), [1, 1, 2, 0], "{}", ran.stdout);
+        assert!(
+            ran.stdout.contains("looks like that of `tool:com.example/four`"),
+            "{}",
+            ran.stdout
+        );
+        ran.json()
+    });
+    for key in ["imported", "unchanged", "refused"] {
+        assert_eq!(tried[key], done[key], "the verdicts are the same");
+    }
     let token =
         haft(&desk, "home", None, &["registry", "token", "new", "--namespace", "acme", "--quiet"]);
+    let arguments = ["registry", "import", &path, "--registry", served.url(), "--dry-run"];
+    let foreign = haft(&desk, "home", Some(token.stdout.trim()), &arguments);
+    assert_eq!(foreign.code, 2, "all would be refused: {}", foreign.stdout);
+    assert!(foreign.stdout.contains("namespace `com.example`"), "{}", foreign.stdout);
     let arguments = ["registry", "import", &path, "--registry", served.url()];
     let foreign = haft(&desk, "home", Some(token.stdout.trim()), &arguments);
     assert_eq!(foreign.code, 2, "all were refused: {}", foreign.stdout);
@@ -159,6 +188,13 @@ fn one_registry_is_imported_into_another_through_its_mcp_door() {
         list.as_array().unwrap().iter().map(|entry| entry["server"].clone()).collect()
     };
     assert_eq!(servers(&whole), servers(&there));
+    // What is no MCP server does not come with them, and that is told.
+    let third = Opened::start(&desk, "third", &[]);
+    let echo = repository().join("examples/mcpkg/echo").display().to_string();
+    assert_eq!(third.import(&desk, &echo, &[]).code, 0);
+    let none = second.import(&desk, third.url(), &[]);
+    let words = "it has 1 tool, and as an MCP registry it tells of 0: the others were not imported";
+    assert!(none.stderr.contains(words), "{}", none.stderr);
 }
 
 #[test]

@@ -75,6 +75,12 @@ pub struct Token {
     pub provenance: Option<Provenance>,
 }
 
+impl Checked for Token {
+    fn check(&self) -> Result<(), Fault> {
+        if self.role.is_empty() { Err(Fault::Empty("role")) } else { check_scope(&self.namespace) }
+    }
+}
+
 /// A token that was made; it is told once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Given {

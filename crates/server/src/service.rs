@@ -5,9 +5,11 @@
 //! | `settings` | all that the operator may set |
 //! | `error` | why something is refused |
 //! | `publish` | from what was sent to a version that is offered |
+//! | `rehearsal` | what several packages would come to, one after the other |
 
 mod error;
 mod publish;
+mod rehearsal;
 mod settings;
 
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore};
 
 pub use error::{ChangeError, MakeTokenError, OpenError};
 pub use publish::Sent;
+pub use rehearsal::Rehearsal;
 pub use settings::{Log, Settings};
 
 use crate::blobs::{BlobError, Blobs};

@@ -160,6 +160,10 @@ pub(super) fn gc(args: &GcArgs, home: &Home, json_wanted: bool, printer: Printer
         let store = open_existing(&args.stores.database, home).await?;
         let blobs = open_existing_blobs(&args.stores.blobs, home)?;
         let bar = Bar::count("Looking for unused files", json_wanted, printer);
+        // Those that no version has come on top, which are few.
+        if let Ok(files) = store.file_count().await {
+            bar.of(files);
+        }
         let tell = |step: Step| {
             let Step::Goes(digest, size) = step else { return bar.done_one() };
             if json_wanted {

@@ -1,5 +1,9 @@
 //! `haft registry add|list|rm|login|logout|get`: the registries of others.
 
+mod login;
+
+pub(super) use login::login;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -7,10 +11,9 @@ use clap::Args;
 use registry::Yank;
 use registry::client::list::Kind;
 use registry::client::many::Place;
-use registry::client::{FindError, Listed, Registries, Token};
+use registry::client::{FindError, Listed, Registries};
 use serde_json::{Value, json};
 
-use super::secret;
 use crate::ask::Ask;
 use crate::bar::Bar;
 use crate::exit::{Exit, Failure, Outcome};
@@ -170,37 +173,6 @@ pub(super) fn remove(
         printer.json(&json!(listed))?;
     } else {
         printer.note(&format!("Forgot {}", line(&listed.name)));
-    }
-    Ok(Exit::Done)
-}
-
-pub(super) fn login(
-    args: &NamedArgs,
-    home: &Home,
-    ask: Ask,
-    json_wanted: bool,
-    printer: Printer,
-) -> Outcome {
-    let listed = listed(args, home)?;
-    if !listed.has_address() {
-        let message = format!("`{}` is on this machine and needs no token", listed.name);
-        return Err(Failure::invalid(message));
-    }
-    if !remote::address(&listed.url)?.is_private_talk() {
-        let message = format!("everybody on the way to `{}` could read the token", listed.url);
-        return Err(Failure::new(Exit::Denied, message).hint("use https://"));
-    }
-    let place = remote::place(&listed.url)?;
-    owner::check_presence(home, ask)?;
-    let value = secret::value(&format!("token for {}", line(&listed.name)), ask)?;
-    Token::parse(value.expose()).map_err(|error| Failure::of(Exit::Invalid, &error))?;
-    let vault = owner::vault(home, ask)?;
-    vault.set(&place, &value).map_err(|error| owner::vault_failure(&error))?;
-    if json_wanted {
-        printer.json(&json!({"name": listed.name, "url": listed.url, "token": true}))?;
-    } else {
-        let (name, url) = (line(&listed.name), line(&listed.url));
-        printer.note(&format!("Kept the token for {name}; it is shown to {url} alone"));
     }
     Ok(Exit::Done)
 }

@@ -1,5 +1,6 @@
 //! `haft registry`: a registry of one's own. Those of others are in [`registries`].
 
+mod company;
 mod import;
 mod owner;
 mod place;
@@ -8,6 +9,7 @@ mod review;
 mod token;
 
 pub(super) use review::channel;
+pub(super) use token::{shown as token_shown, until as token_until};
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ use server::traces::Traces;
 use server::{Registry, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+
+use company::Company;
 
 use super::care;
 use super::collector;
@@ -216,6 +220,9 @@ async fn listen(flag: &str, at: SocketAddr) -> Result<(TcpListener, SocketAddr),
     Ok((listener, address))
 }
 
+/// What is told to whoever serves what is served already.
+const BESIDE: &str = "Another server serves this registry too: what is changed at one is found at all within a second; each has its own flags, such as --private, and counts by itself how often somebody asks";
+
 /// Tells a collector where the time of requests goes, if the environment names one.
 fn traces(printer: Printer) -> Result<Option<Traces>, Failure> {
     let Some(collector) = collector::named()? else { return Ok(None) };
@@ -237,6 +244,10 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
     interrupt::end_first_within(patience, move || stop.notify_one());
     runtime.block_on(async {
         let store = open(&args.stores.database, home).await?;
+        let company = args.stores.database.file(home)?.and_then(|file| Company::join(&file));
+        if company.as_ref().is_some_and(|company| company.has_others) {
+            printer.note(BESIDE);
+        }
         let traces = traces(printer)?;
         let settings = Settings {
             log: args.log.log(),
@@ -303,6 +314,7 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         }
         following.abort();
         registry.store.close().await;
+        drop(company);
         if let Some(traces) = traces {
             traces.close().await;
         }

@@ -65,7 +65,8 @@ pub(crate) fn run(
         }))?;
     } else {
         printer.note(&format!(
-            "Signed {files} files of {} as {}",
+            "Signed {} of {} as {}",
+            super::count(files, "file"),
             escaped(&args.file.display().to_string()),
             args.key
         ));

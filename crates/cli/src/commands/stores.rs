@@ -74,7 +74,7 @@ impl DatabaseArgs {
     }
 
     /// The file that is meant; none where the database is no file.
-    fn file(&self, home: &Home) -> Result<Option<PathBuf>, Failure> {
+    pub(super) fn file(&self, home: &Home) -> Result<Option<PathBuf>, Failure> {
         let Some(address) = self.address()? else {
             return Ok(Some(home.path().join("registry").join("registry.db")));
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use package::digest::Digest;
 
@@ -71,6 +71,76 @@ fn nothing_that_was_acknowledged_is_lost_when_it_is_killed() {
         (Some(0), Some(0)),
         "{checked}"
     );
+}
+
+#[test]
+fn two_servers_of_one_home_know_of_each_other_and_lose_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let verb = |words: &[&str]| verb(home.path(), words);
+    let made = done(&mut verb(&["registry", "token", "new", "--namespace", "acme"]));
+    let token = made["token"].as_str().unwrap();
+    let start = |name: &str| {
+        let said = home.path().join(name);
+        let mut command = serve(home.path());
+        command.stderr(std::fs::File::create(&said).unwrap());
+        let served = Served::start(command);
+        let is_told = std::fs::read_to_string(said).unwrap().contains("Another server serves");
+        (served, is_told)
+    };
+    let ((mut first, is_told), (second, is_told_too)) = (start("one"), start("two"));
+    assert_eq!((is_told, is_told_too), (false, true));
+    let addresses = [first.address.clone(), second.address.clone()];
+    // Both are published in at once, also the same version with other bytes, while what is unused is removed.
+    let is_over = AtomicBool::new(false);
+    let taken = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                done(&mut verb(&["registry", "gc", "--grace", "1ms"]));
+            }
+        });
+        let publishers = addresses.each_ref().map(|address| {
+            scope.spawn(move || {
+                (0..30)
+                    .map(|number| {
+                        let own = package(
+                            &format!("acme.of-{}", &address[10..]),
+                            &format!("1.0.{number}"),
+                            "",
+                        )
+                        .0;
+                        assert_eq!(
+                            ask(address, "POST", "/v1/tools", token, &own).unwrap().status,
+                            201
+                        );
+                        let same = package("acme.both", &format!("1.0.{number}"), address).0;
+                        ask(address, "POST", "/v1/tools", token, &same).unwrap().status
+                    })
+                    .collect::<Vec<_>>()
+            })
+        });
+        let taken = publishers.map(|publisher| publisher.join().unwrap());
+        is_over.store(true, Ordering::Release);
+        taken
+    });
+    for (one, other) in taken[0].iter().zip(&taken[1]) {
+        assert!([(201, 409), (409, 201)].contains(&(*one, *other)), "one of both: {taken:?}");
+    }
+    for address in &addresses {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let found = || get(address, "/v1/tools/search?q=pdf").unwrap().json()["total"].as_u64();
+        while found() != Some(3) {
+            assert!(Instant::now() < deadline, "what is published at one is found at both");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    let checked = done(&mut verb(&["registry", "check"]));
+    assert_eq!((&checked["damaged"], &checked["versions"]), (&0.into(), &90.into()), "{checked}");
+    // Whoever was killed is not there any more.
+    first.kill();
+    let (third, is_told) = start("three");
+    assert!(is_told, "the second is");
+    drop((second, third));
+    assert!(!start("four").1);
 }
 
 #[test]

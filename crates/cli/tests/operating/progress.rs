@@ -28,11 +28,11 @@ fn long_work_is_shown_at_a_terminal_and_nowhere_else() {
     for (shown, words) in [
         ("Publishing [=", "publish FILE --registry URL"),
         ("Checking [", "registry check"),
-        ("Looking for unused files: 1 (", "registry gc"),
+        ("Looking for unused files: 1 of 1 (", "registry gc"),
         ("Keeping [", "registry backup NEW"),
         ("Restoring [", "registry restore BACKUP --home NEW"),
         ("Downloading [", "registry get acme.pdf --registry URL --output NEW --home CACHE"),
-        ("Importing tools: 1 (", "registry import FILE --registry URL"),
+        ("Importing tools: 1 of 1 (", "registry import FILE --registry URL"),
     ] {
         let typed = |number: u8, more: Option<&str>| -> Vec<String> {
             let word = |word: &str| match word {

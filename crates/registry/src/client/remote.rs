@@ -252,10 +252,30 @@ impl Remote {
         channel: Channel,
         report: Option<&TestReport>,
     ) -> Result<Published, FetchError> {
+        self.send_package(self.url(&["tools"]), bytes, id, channel, report).await
+    }
+
+    /// Asks what publishing a package would come to. Nothing is published.
+    pub async fn foresee(
+        &self,
+        bytes: Vec<u8>,
+        id: Option<&str>,
+        channel: Channel,
+    ) -> Result<Published, FetchError> {
+        self.send_package(self.url(&["foresee"]), bytes, id, channel, None).await
+    }
+
+    async fn send_package(
+        &self,
+        mut url: Url,
+        bytes: Vec<u8>,
+        id: Option<&str>,
+        channel: Channel,
+        report: Option<&TestReport>,
+    ) -> Result<Published, FetchError> {
         self.check_token()?;
         let is_archive = bytes.starts_with(b"PK");
         let digest = Digest::of(&bytes).to_string();
-        let mut url = self.url(&["tools"]);
         if let Some(id) = id {
             url.query_pairs_mut().append_pair("id", id);
         }

@@ -68,6 +68,15 @@ pub enum ChangeError {
     Busy,
 }
 
+impl ChangeError {
+    pub(super) fn conflict(error: PublishError) -> Self {
+        match error {
+            PublishError::Store(error) => ChangeError::Store(error),
+            conflict => ChangeError::Conflict(conflict),
+        }
+    }
+}
+
 /// Why there is no token.
 #[derive(Debug)]
 pub enum MakeTokenError {

@@ -53,14 +53,36 @@ impl Registry {
         channel: Channel,
         room: impl Send + 'static,
     ) -> Result<Published, ChangeError> {
+        let (upload, _room) = self.look_at(sent, room).await?;
+        self.publish_read(token, upload, channel).await
+    }
+
+    /// What publishing a package would come to: the same judges say it, and nothing is changed.
+    pub async fn foresee(
+        &self,
+        token: &Token,
+        sent: Sent,
+        channel: Channel,
+        room: impl Send + 'static,
+    ) -> Result<Published, ChangeError> {
+        let (mut upload, _room) = self.look_at(sent, room).await?;
+        let new = self.admit(token, &mut upload, channel).await?;
+        let foreseen = self.store.foresee(&new).await.map_err(ChangeError::conflict)?;
+        Ok(told(new, foreseen, upload))
+    }
+
+    /// Reads what was sent. That goes on when whoever sent it hangs up, and so the room is taken until it is done.
+    async fn look_at<R: Send + 'static>(
+        &self,
+        sent: Sent,
+        room: R,
+    ) -> Result<(Upload, R), ChangeError> {
         let limits = self.settings.limits;
-        // Work goes on when whoever sent it hangs up, and so the room is taken until it is done.
         let work = move || (sent.read(&limits), room);
-        let looking = part(Place::Here, LOOK);
-        let (read, _room) =
+        let _looking = part(Place::Here, LOOK);
+        let (read, room) =
             tokio::task::spawn_blocking(work).await.map_err(|_| ChangeError::BrokenOff)?;
-        drop(looking);
-        self.publish_read(token, read.map_err(ChangeError::Upload)?, channel).await
+        Ok((read.map_err(ChangeError::Upload)?, room))
     }
 
     /// Publishes the next version of a tool from the form of a hub. Two at once get a version each.
@@ -103,29 +125,31 @@ impl Registry {
         mut upload: Upload,
         channel: Channel,
     ) -> Result<Published, ChangeError> {
-        let names = upload.namespaces.iter().map(String::as_str);
-        self.check(token, Action::Publish, &upload.describe.id, names).await?;
-        upload.describe.provenance.clone_from(&token.provenance);
+        let new = self.admit(token, &mut upload, channel).await?;
         let bytes = Bytes::from(std::mem::take(&mut upload.bytes));
-        let is_held = self.settings.quarantine.holds(&upload.namespaces[0]);
-        let state = if is_held { State::Quarantine } else { channel.into() };
-        let new = new_version(&upload, token, state);
         let size = bytes.len() as u64;
-        let (outcome, channel) = self.put_and_publish(&upload, &new, bytes).await?;
-        self.metrics.published(outcome, size);
-        if outcome == Outcome::Published {
+        let became = self.put_and_publish(&upload, &new, bytes).await?;
+        self.metrics.published(became.0, size);
+        if became.0 == Outcome::Published {
             // It is found here at once. If that fails, it is found at the next tick.
             self.take_in().await;
         }
-        Ok(Published {
-            id: new.id,
-            name: new.name,
-            version: new.version,
-            sha256: new.digest,
-            outcome,
-            channel,
-            warnings: upload.warnings,
-        })
+        Ok(told(new, became, upload))
+    }
+
+    /// The version that would be published, where the token is for that.
+    async fn admit(
+        &self,
+        token: &Token,
+        upload: &mut Upload,
+        channel: Channel,
+    ) -> Result<NewVersion, ChangeError> {
+        let names = upload.namespaces.iter().map(String::as_str);
+        self.check(token, Action::Publish, &upload.describe.id, names).await?;
+        upload.describe.provenance.clone_from(&token.provenance);
+        let is_held = self.settings.quarantine.holds(&upload.namespaces[0]);
+        let state = if is_held { State::Quarantine } else { channel.into() };
+        Ok(new_version(upload, token, state))
     }
 
     /// Both steps; again, when somebody removed the file between them because no version had it yet.
@@ -145,15 +169,26 @@ impl Registry {
                     tokio::time::sleep(POLL).await;
                     continue;
                 }
-                Err(PublishError::Store(error)) => Err(ChangeError::Store(error)),
-                Err(conflict) => Err(ChangeError::Conflict(conflict)),
+                Err(error) => Err(ChangeError::conflict(error)),
             };
         }
         Err(ChangeError::Busy)
     }
 }
 
-fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
+fn told(new: NewVersion, (outcome, channel): (Outcome, State), upload: Upload) -> Published {
+    Published {
+        id: new.id,
+        name: new.name,
+        version: new.version,
+        sha256: new.digest,
+        outcome,
+        channel,
+        warnings: upload.warnings,
+    }
+}
+
+pub(super) fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
     let describe = &upload.describe;
     let json = "a wire type has texts as keys alone";
     NewVersion {

@@ -37,6 +37,16 @@ impl Store {
         Ok(read(sum))
     }
 
+    /// How many package files the versions have.
+    pub async fn file_count(&self) -> Result<u64, StoreError> {
+        let asked = "SELECT CAST(COUNT(DISTINCT digest) AS BIGINT) FROM versions";
+        let count: i64 = sqlx::query_scalar(asked)
+            .fetch_one(&self.pool)
+            .await
+            .map_err(StoreError::query(LOOK))?;
+        Ok(read(count))
+    }
+
     /// The names of some versions, in order, after the one of these names.
     pub async fn named_after(&self, last: &Named) -> Result<Read<Named>, StoreError> {
         let asked = sqlx::query(

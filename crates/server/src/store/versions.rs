@@ -1,5 +1,7 @@
 //! Publishing, and what is known of a version.
 
+use std::fmt;
+
 use bytes::Bytes;
 use registry::{Channel, Outcome, State, Version, Versions, Yank, identity};
 use sqlx::{AnyConnection, Row};
@@ -74,6 +76,26 @@ pub enum PublishError {
     Store(StoreError),
 }
 
+impl fmt::Display for PublishError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PublishError::OtherBytes(_) => out
+                .write_str("the version is published with other bytes; changes need a new version"),
+            PublishError::OtherDialect(dialect) => {
+                write!(out, "the tool is published in the dialect `{dialect}`")
+            }
+            PublishError::Taken(id) => {
+                write!(out, "the id or the name looks like that of `{id}`")
+            }
+            PublishError::OtherName(name) => write!(out, "the tool has the name `{name}`"),
+            PublishError::FileGone | PublishError::FileUnderway => {
+                out.write_str("its file is being removed; come again")
+            }
+            PublishError::Store(error) => error.fmt(out),
+        }
+    }
+}
+
 impl From<StoreError> for PublishError {
     fn from(error: StoreError) -> Self {
         PublishError::Store(error)
@@ -130,6 +152,7 @@ pub enum Which<'w> {
 }
 
 const PUBLISH: &str = "publish a version";
+const FORESEE: &str = "look whether a version may be published";
 const FIND: &str = "look for a version";
 
 impl Store {
@@ -139,21 +162,9 @@ impl Store {
         let mut change = self.change(PUBLISH).await?;
         let connection = &mut *change.transaction;
         let number = next(connection, PUBLISH).await?;
-        check_package(connection, new).await?;
-        let there =
-            sqlx::query("SELECT digest, channel FROM versions WHERE package = $1 AND version = $2")
-                .bind(&new.id)
-                .bind(&new.version)
-                .fetch_optional(&mut *connection)
-                .await
-                .map_err(StoreError::query(PUBLISH))?;
-        if let Some(row) = there {
-            let digest: String = row.try_get(0).map_err(StoreError::query(PUBLISH))?;
-            if digest != new.digest {
-                return Err(PublishError::OtherBytes(digest));
-            }
-            let state = state(&row, 1).map_err(StoreError::query(PUBLISH))?;
-            return Ok((Outcome::Unchanged, state));
+        let foreseen = judge(connection, new).await?;
+        if foreseen.0 == Outcome::Unchanged {
+            return Ok(foreseen);
         }
         match removals::look(connection, &new.digest, new.published_at, PUBLISH).await? {
             Note::None => {}
@@ -211,7 +222,14 @@ impl Store {
         .map_err(StoreError::query(PUBLISH))?;
         settle(connection, &new.id, number, PUBLISH).await?;
         commit(change, PUBLISH).await?;
-        Ok((Outcome::Published, new.channel))
+        Ok(foreseen)
+    }
+
+    /// What would become of a version if it were published now. Nothing is changed.
+    pub async fn foresee(&self, new: &NewVersion) -> Result<(Outcome, State), PublishError> {
+        let _asking = asking(FORESEE);
+        let connection = self.pool.acquire().await;
+        judge(&mut *connection.map_err(StoreError::query(FORESEE))?, new).await
     }
 
     /// The id and the namespace of the package that is meant by an id, with or without the prefix, or by a name.
@@ -350,6 +368,27 @@ fn state(row: &sqlx::any::AnyRow, column: usize) -> Result<State, sqlx::Error> {
     let name: String = row.try_get(column)?;
     // What cannot be understood is shown to nobody.
     Ok(State::named(&name).unwrap_or(State::Rejected))
+}
+
+/// What becomes of a version, whoever asks: it is new, or there with the same bytes and stands where it stands.
+async fn judge(
+    connection: &mut AnyConnection,
+    new: &NewVersion,
+) -> Result<(Outcome, State), PublishError> {
+    check_package(connection, new).await?;
+    let there =
+        sqlx::query("SELECT digest, channel FROM versions WHERE package = $1 AND version = $2")
+            .bind(&new.id)
+            .bind(&new.version)
+            .fetch_optional(connection)
+            .await
+            .map_err(StoreError::query(PUBLISH))?;
+    let Some(row) = there else { return Ok((Outcome::Published, new.channel)) };
+    let digest: String = row.try_get(0).map_err(StoreError::query(PUBLISH))?;
+    if digest != new.digest {
+        return Err(PublishError::OtherBytes(digest));
+    }
+    Ok((Outcome::Unchanged, state(&row, 1).map_err(StoreError::query(PUBLISH))?))
 }
 
 /// Whether the package may have this version: its dialect and its name are what they were, and nobody

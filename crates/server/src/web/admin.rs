@@ -22,6 +22,11 @@ use crate::token::{Role, Scope, Secret};
 /// The longest life of a token that can be asked for.
 const LONGEST_LIFE: Duration = Duration::from_hours(24 * 3_650);
 
+/// What is known of the token that is shown: its owner may know it.
+pub(super) async fn own_token(request: Request) -> Result<Response, Refused> {
+    Ok(told(StatusCode::OK, &registry::Token::from(&caller::required(&request)?)))
+}
+
 /// Makes a token.
 pub(super) async fn make_token(
     State(registry): State<Arc<Registry>>,

@@ -9,7 +9,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use registry::{Outcome, TestReport, Yank};
+use registry::{Channel, Outcome, TestReport, Yank};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer;
 use super::caller;
@@ -19,6 +20,7 @@ use super::text::Parameters;
 use crate::hub::HubForm;
 use crate::memory::{Memory, NoMemory, Share};
 use crate::service::{Registry, Sent};
+use crate::store::tokens::Token;
 use crate::token::Action;
 use crate::traces::{Place, part};
 use crate::upload::LONGEST_ID;
@@ -39,6 +41,49 @@ pub(super) async fn publish(
     State(registry): State<Arc<Registry>>,
     request: Request,
 ) -> Result<Response, Refused> {
+    let Arrived { token, id, channel, form, room } = receive(&registry, request).await?;
+    let published = match form {
+        Form::Package(bytes, report) => {
+            let sent = Sent { bytes, id, report: report.map(|report| *report) };
+            registry.publish(&token, sent, channel, room).await
+        }
+        Form::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel, room).await,
+    };
+    let published = published.map_err(|error| Refused::change(error, "", None))?;
+    let status = match published.outcome {
+        Outcome::Published => StatusCode::CREATED,
+        Outcome::Unchanged => StatusCode::OK,
+    };
+    Ok(answer::json(status, serde_json::to_string(&published).unwrap_or_default()))
+}
+
+/// Says what publishing a package would come to. It has a path of its own, so that a registry which does not know it
+/// publishes nothing.
+pub(super) async fn foresee(
+    State(registry): State<Arc<Registry>>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let Arrived { token, id, channel, form, room } = receive(&registry, request).await?;
+    let Form::Package(bytes, report) = form else {
+        return Err(Refused::invalid("the form holds a tool; what is foreseen is a package"));
+    };
+    let sent = Sent { bytes, id, report: report.map(|report| *report) };
+    let foreseen = registry.foresee(&token, sent, channel, room).await;
+    let foreseen = foreseen.map_err(|error| Refused::change(error, "", None))?;
+    Ok(answer::json(StatusCode::OK, serde_json::to_string(&foreseen).unwrap_or_default()))
+}
+
+/// What has arrived to be published.
+struct Arrived {
+    token: Token,
+    id: Option<String>,
+    channel: Channel,
+    form: Form,
+    /// A turn, and the memory that is taken.
+    room: (OwnedSemaphorePermit, Share),
+}
+
+async fn receive(registry: &Registry, request: Request) -> Result<Arrived, Refused> {
     // Nobody's body is read before it is known who sends it.
     let token = caller::required(&request)?;
     if !token.role.allows(Action::Publish) {
@@ -55,32 +100,19 @@ pub(super) async fn publish(
     let mut share = registry.arriving.share();
     let most = registry.settings.upload_bytes;
     let receiving = part(Place::Here, "receive the package");
-    let bytes = whole_in(&registry, body, most, &mut share).await?;
+    let bytes = whole_in(registry, body, most, &mut share).await?;
     drop(receiving);
     let turn = Arc::clone(&registry.uploading).acquire_owned();
     let turn = tokio::time::timeout(TURN, turn)
         .await
         .map_err(|_| too_much())?
         .map_err(|_| Refused::unavailable("the registry is closing"))?;
-    let room = (turn, share);
-    let sent = if is_form(&parts.headers) {
+    let form = if is_form(&parts.headers) {
         of_form(Request::from_parts(parts, Body::from(bytes))).await?
     } else {
         Form::Package(bytes, None)
     };
-    let published = match sent {
-        Form::Package(bytes, report) => {
-            let sent = Sent { bytes, id, report: report.map(|report| *report) };
-            registry.publish(&token, sent, channel, room).await
-        }
-        Form::Tool(form) => registry.publish_form(&token, Arc::new(*form), channel, room).await,
-    };
-    let published = published.map_err(|error| Refused::change(error, "", None))?;
-    let status = match published.outcome {
-        Outcome::Published => StatusCode::CREATED,
-        Outcome::Unchanged => StatusCode::OK,
-    };
-    Ok(answer::json(status, serde_json::to_string(&published).unwrap_or_default()))
+    Ok(Arrived { token, id, channel, form, room: (turn, share) })
 }
 
 /// Takes back a version (POST), or offers it again (DELETE).

@@ -29,8 +29,10 @@ const ASSETS: &str = "/assets/";
 /// What a browser is told, so that it asks for a password.
 const PASSWORD: &str = "Basic realm=\"Haft registry\", charset=\"UTF-8\"";
 /// What shows a caller the names of one namespace alone, when that is all the token is for.
-const SCOPED: [&str; 11] = [
+const SCOPED: [&str; 13] = [
     "/v1/tools",
+    "/v1/foresee",
+    "/v1/token",
     "/v1/tags",
     "/v1/providers",
     "/v1/tokens",

@@ -253,6 +253,11 @@ fn operations() -> Vec<Operation> {
         publish("/v1/tools", "publishTool"),
         publish("/v1/tools/upload", "uploadTool"),
         Operation {
+            summary: "Says what publishing a package would come to, and publishes nothing",
+            answers: |shapes| vec![shapes.json::<Published>(200)],
+            ..publish("/v1/foresee", "foreseeTool")
+        },
+        Operation {
             path: "/v1/tags",
             name: "listTags",
             summary: "All tags, most frequent first",

@@ -93,7 +93,8 @@ impl Refused {
 
     pub(super) fn too_often(wait: std::time::Duration) -> Self {
         let seconds = wait.as_secs() + 1;
-        let message = format!("too many requests; wait {seconds} seconds");
+        let ending = if seconds == 1 { "" } else { "s" };
+        let message = format!("too many requests; wait {seconds} second{ending}");
         Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::TooManyRequests, message)
             .detail("retryAfter", seconds)
             .header(header::RETRY_AFTER, HeaderValue::from(seconds))
@@ -267,23 +268,12 @@ impl Refused {
 
 impl From<PublishError> for Refused {
     fn from(error: PublishError) -> Self {
-        let conflict = |message| Self::new(StatusCode::CONFLICT, ErrorCode::Conflict, message);
+        let conflict = Self::new(StatusCode::CONFLICT, ErrorCode::Conflict, error.to_string());
         match error {
-            PublishError::OtherBytes(digest) => conflict(
-                "the version is published with other bytes; changes need a new version".to_owned(),
-            )
-            .detail("sha256", digest),
-            PublishError::OtherDialect(dialect) => {
-                conflict(format!("the tool is published in the dialect `{dialect}`"))
-                    .detail("dialect", dialect)
-            }
-            PublishError::OtherName(name) => {
-                conflict(format!("the tool has the name `{}`", clip(&name))).detail("name", name)
-            }
-            PublishError::Taken(id) => {
-                conflict(format!("the id or the name looks like that of `{}`", clip(&id)))
-                    .detail("id", id)
-            }
+            PublishError::OtherBytes(digest) => conflict.detail("sha256", digest),
+            PublishError::OtherDialect(dialect) => conflict.detail("dialect", dialect),
+            PublishError::OtherName(name) => conflict.detail("name", name),
+            PublishError::Taken(id) => conflict.detail("id", id),
             PublishError::FileGone | PublishError::FileUnderway => Self::unavailable(BUSY),
             PublishError::Store(error) => error.into(),
         }

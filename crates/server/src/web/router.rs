@@ -36,6 +36,7 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v1/tools/search", get(find::search))
         .route("/v1/tools", get(find::list).post(change::publish))
         .route("/v1/tools/upload", axum::routing::post(change::publish))
+        .route("/v1/foresee", axum::routing::post(change::foresee))
         .route("/v1/tags", get(find::tags))
         .route("/v1/providers", get(find::providers))
         .route("/v1/catalog.json", get(listings::catalog))
@@ -49,6 +50,8 @@ pub fn router(registry: Arc<Registry>) -> Router {
         .route("/v0/{*rest}", any(servers::unknown).post(servers::not_here))
         // One tool and what is beneath it: ids may have slashes, so the path is taken apart from its end.
         .route_service("/v1/tools/{*rest}", tools)
+        // For whoever has a token.
+        .route("/v1/token", get(admin::own_token))
         // For reviewers and administrators.
         .route("/v1/reviews", get(review::waiting))
         .route("/v1/tokens", get(admin::tokens).post(admin::make_token))

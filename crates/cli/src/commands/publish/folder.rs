@@ -105,7 +105,7 @@ pub(super) fn run(
     let id = (made.package.dialect == Dialect::Agentcli).then_some(made.package.id.as_str());
     let under = (id, args.channel);
     let published = send(remote, &file, under, tested.as_ref(), json_wanted, printer)?;
-    tell(&published, tested.map(|tested| tested.json()), json_wanted, printer)
+    tell(&published, args, tested.map(|tested| tested.json()), json_wanted, printer)
 }
 
 /// The key that signs: the one that was named, or the only one there is.

@@ -21,6 +21,7 @@ use crate::names;
 use crate::owner;
 use crate::printer::{Printer, line};
 use crate::remote::{self, Known, Which};
+use crate::shell;
 use tested::Tested;
 
 #[derive(Args, Debug)]
@@ -67,7 +68,7 @@ pub(crate) fn run(
     }
     let id = args.id.as_deref();
     let published = send(&remote, &args.path, (id, args.channel), None, json_wanted, printer)?;
-    tell(&published, None, json_wanted, printer)
+    tell(&published, args, None, json_wanted, printer)
 }
 
 /// Publishes a file under an id, where it has none, in a channel; and how its tests went where they were run.
@@ -114,6 +115,7 @@ fn send(
 
 fn tell(
     published: &Published,
+    args: &PublishArgs,
     tests: Option<serde_json::Value>,
     json_wanted: bool,
     printer: Printer,
@@ -140,6 +142,15 @@ fn tell(
     match published.channel {
         State::Quarantine => printer.note("It waits for a reviewer; others do not see it yet"),
         State::Rejected => printer.warn("A reviewer has refused it; publish another version"),
+        // Only a version that was there already can be elsewhere.
+        there @ (State::Stable | State::Beta) if there != args.channel.into() => {
+            let (there, wanted) = (there.name(), args.channel.name());
+            let what = shell::word(&format!("{name}@{version}"));
+            let which = args.which.typed();
+            printer.warn(&format!(
+                "It is offered in {there}, not in {wanted}, and publishing it again does not move it; `haft registry review approve {what} --channel {wanted}{which}` does"
+            ));
+        }
         State::Stable | State::Beta => {}
     }
     Ok(Exit::Done)

@@ -1,6 +1,7 @@
 //! `haft registry import`: what others hold, published in a registry of one's own.
 
 mod gone;
+mod rehearsal;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -8,15 +9,14 @@ use std::path::Path;
 
 use clap::Args;
 use package::digest::Digest;
-use package::limits::Limits;
 use registry::client::error::Kind;
 use registry::client::{FetchError, Remote};
 use registry::import::remote::{Asker, PageError, Pages, Wanted, dump};
 use registry::import::{Deleted, Item, NoPackage, folder, servers};
 use registry::{Channel, Describe, Outcome as Became, Published, Yank};
 use serde_json::{Value, json};
-use server::upload::Upload;
 
+use super::super::count;
 use crate::ask::Ask;
 use crate::bar::Bar;
 use crate::exit::{Exit, Failure, Outcome};
@@ -24,6 +24,7 @@ use crate::home::Home;
 use crate::owner;
 use crate::printer::{Printer, line};
 use crate::remote::{self, Known, Which};
+use rehearsal::Rehearsal;
 use told::Told;
 
 #[derive(Args, Debug)]
@@ -36,7 +37,7 @@ pub(super) struct ImportArgs {
     source: String,
     #[command(flatten)]
     which: Which,
-    /// Check everything and say what would be imported, but publish nothing
+    /// Say what would be imported and what refused, but publish nothing
     #[arg(long)]
     dry_run: bool,
     /// Of an MCP registry: the last version of each server alone
@@ -72,7 +73,9 @@ pub(super) fn run(
     let bar = Bar::count("Importing tools", json_wanted, printer);
     let (listed, told) = (BTreeMap::new(), Told { is_only_tried: args.dry_run, ..Told::default() });
     let is_list = true;
-    let mut import = Import { args, remote, json_wanted, printer, bar, listed, is_list, told };
+    let rehearsal = args.dry_run.then(Rehearsal::begin).transpose()?;
+    let mut import =
+        Import { args, remote, json_wanted, printer, bar, listed, is_list, rehearsal, told };
     let done = if is_address { import.address(&known) } else { import.path() };
     let done = done.and_then(|()| import.look_for_missing());
     let done = import.remember(home, done);
@@ -137,6 +140,8 @@ struct Import<'i> {
     listed: BTreeMap<String, BTreeSet<String>>,
     /// Whether the source is nothing but a list of names and versions, each of which could be read.
     is_list: bool,
+    /// Where it is tried out, unless it is meant.
+    rehearsal: Option<Rehearsal>,
     told: Told,
 }
 
@@ -173,6 +178,9 @@ impl Import<'_> {
                 let (bytes, next) = read.map_err(|error| broken_off(source, &error))?;
                 let mut items = Vec::new();
                 folder::of_document(source, None, bytes, &mut |item| items.push(item));
+                if next.is_none() {
+                    self.bar.of(self.bar.done() + items.len() as u64);
+                }
                 items.into_iter().try_for_each(|item| self.take(item))?;
                 match next {
                     None => return Ok(()),
@@ -223,19 +231,26 @@ impl Import<'_> {
         let servers = self.listed.len() as u64;
         if all > servers {
             self.printer.warn(&format!(
-                "it has {all} tools, and as an MCP registry it tells of {servers}: the others were not imported; `haft registry get` fetches a package, `haft publish` publishes it"
+                "it has {}, and as an MCP registry it tells of {servers}: the others were not imported; `haft registry get` fetches a package, `haft publish` publishes it",
+                count(all, "tool")
             ));
         }
     }
 
     fn path(&mut self) -> Result<(), Failure> {
         let path = Path::new(&self.args.source);
-        let mut failed = None;
-        let read = folder::read(path, &mut |item| {
-            if failed.is_none() {
-                failed = self.take(item).err();
-            }
+        let (mut failed, mut items) = (None, Vec::new());
+        let is_file = path.is_file();
+        let read = folder::read(path, &mut |item| match &failed {
+            // What one file holds is in memory at once, and so it is known how much it is.
+            None if is_file => items.push(item),
+            None => failed = self.take(item).err(),
+            Some(_) => {}
         });
+        if is_file {
+            self.bar.of(items.len() as u64);
+            items.into_iter().try_for_each(|item| self.take(item))?;
+        }
         if let Some(failure) = failed {
             return Err(failure);
         }
@@ -262,7 +277,6 @@ impl Import<'_> {
             Err(NoPackage::Skipped(why)) => Fate::Skipped(why),
             Err(NoPackage::Deleted(deleted)) => self.taken_back(listed.as_ref(), &deleted)?,
             Err(NoPackage::Refused(why)) => Fate::Refused(why),
-            Ok(bytes) if self.args.dry_run => self.tried(bytes, id.as_deref())?,
             Ok(bytes) => self.published(bytes, id.as_deref())?,
         };
         self.bar.done_one();
@@ -355,34 +369,28 @@ impl Import<'_> {
         self.bar.aside(|| self.printer.result(&format!("{what:<11} {}\n", line(text))))
     }
 
-    /// Publishes a package.
+    /// Publishes a package, or asks what that would come to.
     fn published(&self, bytes: Vec<u8>, id: Option<&str>) -> Result<Fate, Failure> {
-        match owner::runtime()?.block_on(self.remote.publish(bytes, id, Channel::Stable)) {
-            Ok(published) => {
-                let Published { id, name, version, sha256, .. } = &published;
-                let known = told::known(id, name, version, sha256);
-                Ok(match published.outcome {
-                    Became::Published => Fate::Imported(known),
-                    Became::Unchanged => Fate::Unchanged(known),
-                })
+        let runtime = owner::runtime()?;
+        let Some(rehearsal) = &self.rehearsal else {
+            return match runtime.block_on(self.remote.publish(bytes, id, Channel::Stable)) {
+                Ok(published) => Ok(fate(&published)),
+                Err(error) => self.refused(&error).map(Fate::Refused),
+            };
+        };
+        match runtime.block_on(self.remote.foresee(bytes.clone(), id, Channel::Stable)) {
+            Ok(foreseen) if foreseen.outcome == Became::Unchanged => Ok(fate(&foreseen)),
+            // What is imported first may stand in the way of what comes after it.
+            Ok(foreseen) => match rehearsal.publish(bytes, id)? {
+                Ok(outcome) => Ok(fate(&Published { outcome, ..foreseen })),
+                Err(why) => Ok(Fate::Refused(format!("`{}` refuses: {why}", self.remote.name()))),
+            },
+            Err(error @ FetchError::Refused { status: 404 | 405, .. }) => {
+                Err(remote::failed(self.remote.name(), &error).hint(
+                    "a registry of another kind cannot be asked beforehand; leave --dry-run out",
+                ))
             }
             Err(error) => self.refused(&error).map(Fate::Refused),
-        }
-    }
-
-    /// What would become of a package.
-    fn tried(&self, bytes: Vec<u8>, id: Option<&str>) -> Result<Fate, Failure> {
-        let upload = match Upload::read(bytes, id, &Limits::DEFAULT) {
-            Ok(upload) => upload,
-            Err(error) => return Ok(Fate::Refused(error.to_string())),
-        };
-        let Describe { id, name, version, sha256, .. } = &upload.describe;
-        let known = told::known(id, name, version, sha256.as_deref().unwrap_or_default());
-        match owner::runtime()?.block_on(self.remote.describe(id, Some(version))) {
-            Ok(there) if there.describe.sha256 == *sha256 => Ok(Fate::Unchanged(known)),
-            Ok(_) => Ok(Fate::Refused(format!("{name} {version} is published with other bytes"))),
-            Err(error) if error.kind() == Kind::NotFound => Ok(Fate::Imported(known)),
-            Err(error) => Err(remote::failed(self.remote.name(), &error)),
         }
     }
 
@@ -393,6 +401,15 @@ impl Import<'_> {
             FetchError::Refused { status: 400 | 403 | 409 | 413 | 422, .. } => Ok(why(&failure)),
             _ => Err(failure),
         }
+    }
+}
+
+fn fate(published: &Published) -> Fate {
+    let Published { id, name, version, sha256, .. } = published;
+    let known = told::known(id, name, version, sha256);
+    match published.outcome {
+        Became::Published => Fate::Imported(known),
+        Became::Unchanged => Fate::Unchanged(known),
     }
 }
 

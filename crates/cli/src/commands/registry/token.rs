@@ -254,14 +254,15 @@ fn moment(milliseconds: u64) -> String {
 }
 
 /// How long it is good, or was.
-fn until(token: &Token) -> String {
+pub(in super::super) fn until(token: &Token) -> String {
     match (token.revoked_at, token.expires_at) {
         (Some(end), _) | (None, Some(end)) => format!("until {}", moment(end)),
         (None, None) => "until it is revoked".to_owned(),
     }
 }
 
-fn shown(token: &Token) -> String {
+/// What it is for, in words.
+pub(in super::super) fn shown(token: &Token) -> String {
     let names = match token.namespace.as_str() {
         "*" => "all names".to_owned(),
         name => format!("the names of `{}`", line(name)),

@@ -2,7 +2,7 @@
 
 use registry::{
     Decision, Exchange, Given, NewPublisher, NewToken, Owners, Publisher, Publishers, Reviews,
-    Tokens, WaitingList,
+    Token, Tokens, WaitingList,
 };
 
 use super::{Operation, PLAIN, Shapes, nothing};
@@ -75,6 +75,13 @@ pub(super) fn operations() -> Vec<Operation> {
             answers: |shapes| vec![shapes.json::<Owners>(200)],
             refusals: &[400, 404, 405, 500, 503],
             ..changed
+        },
+        Operation {
+            path: "/v1/token",
+            name: "describeToken",
+            summary: "What is known of the token that is shown",
+            answers: |shapes| vec![shapes.json::<Token>(200)],
+            ..shown
         },
         Operation {
             path: "/v1/tokens",

@@ -23,6 +23,14 @@ pub(crate) async fn tokens_are_made_listed_and_revoked_over_http(world: World) {
         world.send(Method::POST, "/v1/tools", token, mcpkg("acme.pdf.read", "1.0.0", "")).await
     };
     assert_eq!(publish(token).await.status, 201);
+    // Whoever has a token may know what it is for.
+    let own = world.get_as(token, "/v1/token").await;
+    assert_eq!((own.status.as_u16(), own.header("cache-control")), (200, "no-store"));
+    let mut known = made.clone();
+    known.as_object_mut().unwrap().remove("token");
+    assert_eq!(own.json(), known);
+    world.get("/v1/token").await.refuses(401, "UNAUTHORIZED");
+    world.get_as("haft_wrong", "/v1/token").await.refuses(401, "UNAUTHORIZED");
     // Nobody gives more than they have.
     for wide in ["*", "other"] {
         make(&acme, json!({"namespace": wide, "role": "read"})).await.refuses(403, "FORBIDDEN");

@@ -8,7 +8,7 @@ use registry::Channel;
 use registry::client::{
     Address, Cache, FetchError, Fetcher, Kind, Question, Reach, Remote, Settings, Token,
 };
-use registry::{ErrorCode, Outcome, Yank};
+use registry::{ErrorCode, Outcome, State, Yank};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -36,10 +36,24 @@ pub(crate) async fn the_client_does_all_that_a_registry_offers(world: World) {
     let reader = remote(None, Reach::Online);
 
     let bytes = mcpkg("acme.pdf.read", "1.0.0", "a");
+    let foreseen = publisher.foresee(bytes.clone(), None, Channel::Beta).await.unwrap();
+    assert_eq!((foreseen.outcome, foreseen.channel), (Outcome::Published, State::Beta));
+    let nothing = reader.describe("acme.pdf.read", None).await.unwrap_err();
+    assert_eq!(nothing.code(), Some(ErrorCode::ToolNotFound), "it was only foreseen");
     let published = publisher.publish(bytes.clone(), None, Channel::Stable).await.unwrap();
     assert_eq!(published.outcome, Outcome::Published);
     let again = publisher.publish(bytes.clone(), None, Channel::Stable).await.unwrap();
     assert_eq!(again.outcome, Outcome::Unchanged);
+    let again = publisher.foresee(bytes.clone(), None, Channel::Beta).await.unwrap();
+    assert_eq!((again.outcome, again.channel), (Outcome::Unchanged, State::Stable));
+    // What is foreseen is refused in the same words as what is meant.
+    let twin = mcpkg("acme.PDF.read", "1.0.0", "a");
+    for package in [mcpkg("acme.pdf.read", "1.0.0", "b"), twin, b"PK".to_vec()] {
+        let meant = publisher.publish(package.clone(), None, Channel::Stable).await.unwrap_err();
+        let foreseen = publisher.foresee(package, None, Channel::Stable).await.unwrap_err();
+        assert_eq!(foreseen.to_string(), meant.to_string());
+        assert_eq!(foreseen.code(), meant.code());
+    }
     let other = publisher
         .publish(mcpkg("acme.pdf.read", "1.0.0", "b"), None, Channel::Stable)
         .await

@@ -177,6 +177,14 @@ pub(crate) async fn a_token_for_one_namespace_sees_no_other(world: World) {
         assert_eq!(world.get_as(&acme, path).await.status, 200, "{path}");
         world.get_as(&post, path).await.refuses(404, "TOOL_NOT_FOUND");
     }
+    // What a token is for, and what publishing would come to, it may ask of its own namespace.
+    assert_eq!(world.get_as(&post, "/v1/token").await.json()["namespace"], "post");
+    let publisher = world.token_for("acme", Role::Publish, None).await;
+    let foresee =
+        async |package| world.send(Method::POST, "/v1/foresee", &publisher, package).await;
+    assert_eq!(foresee(mcpkg("acme.pdf.sign", "1.0.0", "")).await.json()["outcome"], "published");
+    foresee(mcpkg("post.pdf", "1.0.0", "")).await.refuses(403, "FORBIDDEN");
+    assert_eq!(world.get_as(&acme, "/v1/tools").await.json()["total"], 2, "it was only foreseen");
     // What does not know of namespaces is not for them.
     world.get_as(&post, "/v1/nothing").await.refuses(403, "FORBIDDEN");
     assert_eq!(world.get_as(&world.token, "/v1/nothing").await.status, 404);

@@ -8,7 +8,7 @@ use registry::import::seen::{Gone, Seen};
 use registry::{Version, Yank, identity};
 use serde_json::Value;
 
-use super::{Fate, Import, ImportArgs, told};
+use super::{Fate, Import, ImportArgs, count, told};
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::printer::line;
@@ -84,8 +84,9 @@ impl Import<'_> {
             Gone::TooMany(gone, all) => {
                 let source = line(&self.source());
                 let message = format!(
-                    "{gone} of {all} tools that came from `{source}` are not listed there any more: so \
-                     many that the list may be cut, and nothing is taken back"
+                    "{gone} of {} that came from `{source}` are not listed there any more: so \
+                     many that the list may be cut, and nothing is taken back",
+                    count(all, "tool")
                 );
                 self.warn(&message);
                 return self.miss_all(seen);
