@@ -3,6 +3,9 @@
 use manifest::dialect::Dialect;
 use manifest::document::{Options, check};
 use manifest::finding::Severity;
+use package::archive::{Archive, Trailer};
+use package::contents::Contents;
+use package::limits::Limits;
 use serde_json::Value;
 
 use super::{Deleted, Item, NoPackage, packed};
@@ -77,6 +80,12 @@ pub fn of_server(server: &Value) -> Result<Vec<u8>, String> {
     packed(vec![(FILE, &text)])
 }
 
+/// The server that a package tells of: the same, whatever the order of its keys and whatever lies beside it.
+pub fn told_by(package: Vec<u8>) -> Option<Value> {
+    let archive = Archive::from_bytes(package, Trailer::Refused, &Limits::DEFAULT).ok()?;
+    serde_json::from_slice(&Contents::read(&archive, FILE).ok()?).ok()
+}
+
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -106,6 +115,16 @@ mod tests {
             "version": "1.0.0", "description": "Weather", "name": "com.example/weather"});
         assert_eq!(of_server(&weather()), of_server(&other));
         assert!(of_server(&weather()).is_ok());
+    }
+
+    #[test]
+    fn what_an_author_published_is_the_same_server() {
+        let text = weather().to_string();
+        let published = packed(vec![(FILE, text.as_bytes()), ("README.md", b"# Weather")]).unwrap();
+        assert_ne!(Ok(&published), of_server(&weather()).as_ref());
+        assert_eq!(told_by(published), told_by(of_server(&weather()).unwrap()));
+        let other = packed(vec![("README.md", b"# Weather")]).unwrap();
+        assert_eq!((told_by(other), told_by(b"no archive".to_vec())), (None, None));
     }
 
     #[test]

@@ -373,9 +373,10 @@ impl Import<'_> {
     fn published(&self, bytes: Vec<u8>, id: Option<&str>) -> Result<Fate, Failure> {
         let runtime = owner::runtime()?;
         let Some(rehearsal) = &self.rehearsal else {
-            return match runtime.block_on(self.remote.publish(bytes, id, Channel::Stable)) {
+            let sent = self.remote.publish(bytes.clone(), id, Channel::Stable);
+            return match runtime.block_on(sent) {
                 Ok(published) => Ok(fate(&published)),
-                Err(error) => self.refused(&error).map(Fate::Refused),
+                Err(error) => self.not_published(&error, bytes),
             };
         };
         match runtime.block_on(self.remote.foresee(bytes.clone(), id, Channel::Stable)) {
@@ -390,8 +391,26 @@ impl Import<'_> {
                     "a registry of another kind cannot be asked beforehand; leave --dry-run out",
                 ))
             }
-            Err(error) => self.refused(&error).map(Fate::Refused),
+            Err(error) => self.not_published(&error, bytes),
         }
+    }
+
+    /// Why something was not published; unless the same server is there as its author packed it.
+    fn not_published(&self, error: &FetchError, bytes: Vec<u8>) -> Result<Fate, Failure> {
+        let refused = self.refused(error)?;
+        let is_taken = matches!(error, FetchError::Refused { status: 409, .. });
+        let server = servers::told_by(bytes).filter(|_| is_taken);
+        let text = |key: &str| server.as_ref().and_then(|server| server[key].as_str());
+        if let (Some(name), Some(version)) = (text("name"), text("version"))
+            && let Ok(there) = owner::runtime()?.block_on(self.remote.package(name, Some(version)))
+        {
+            let Describe { id, name, version, .. } = there.described.describe.clone();
+            let known = told::known(&id, &name, &version, &there.digest.to_string());
+            if there.bytes().ok().and_then(servers::told_by) == server {
+                return Ok(Fate::Unchanged(known));
+            }
+        }
+        Ok(Fate::Refused(refused))
     }
 
     /// Why one thing is refused, where that says nothing about the others.

@@ -56,7 +56,8 @@ impl Import<'_> {
         let path = self.record(home);
         let mut seen = self.seen(&path);
         let before = seen.clone();
-        for one in self.told.taken() {
+        // What was there already may be of others.
+        for one in &self.told.imported {
             let text = |key: &str| one[key].as_str().unwrap_or_default();
             if self.listed.contains_key(text("name")) {
                 seen.note(text("name"), text("version"), text("sha256"));
