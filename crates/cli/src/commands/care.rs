@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use server::Store;
 use server::blobs::BlobError;
 use server::care::CareError;
 use server::care::backup::backup as make_backup;
 use server::care::check::{Finding, check as look};
 use server::care::gc::{Mode, Step, collect};
 use server::care::restore::{Others, restore as bring_back};
+use server::{Store, Trouble};
 
 use super::count;
 use super::stores::{StoreArgs, open, open_blobs, open_existing, open_existing_blobs, room};
@@ -78,9 +78,7 @@ pub(super) struct RestoreArgs {
 
 fn failed(error: &CareError) -> Failure {
     let exit = match error {
-        CareError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Exit::NotFound
-        }
+        CareError::File { trouble: Trouble::Missing, .. } => Exit::NotFound,
         CareError::Blob(BlobError::OtherRegistry | BlobError::NoRegistry) => Exit::Denied,
         CareError::Store(_) | CareError::Blob(_) | CareError::File { .. } => Exit::Unavailable,
         CareError::NoFolder(_) => Exit::NotFound,

@@ -19,6 +19,7 @@ use std::fmt;
 use crate::blobs::{BlobError, Blobs};
 use crate::store::rows::LoadError;
 use crate::store::{Store, StoreError};
+use crate::trouble::Trouble;
 
 /// Why something is not done.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub enum CareError {
         /// Which.
         path: String,
         /// Why not.
-        source: std::io::Error,
+        trouble: Trouble,
     },
     /// Something is there already.
     Exists(String),
@@ -87,7 +88,7 @@ impl std::error::Error for CareError {
         match self {
             CareError::Store(error) => error.source(),
             CareError::Blob(error) => error.source(),
-            CareError::File { source, .. } => Some(source),
+            CareError::File { trouble, .. } => Some(trouble),
             _ => None,
         }
     }
@@ -113,7 +114,7 @@ impl From<LoadError> for CareError {
                 CareError::Damaged(format!("line {number} of its rows: {why}"))
             }
             LoadError::Store(error) => CareError::Store(error),
-            LoadError::Read(source) => CareError::File { path: place::ROWS.to_owned(), source },
+            LoadError::Read(error) => place::failed(place::ROWS)(error),
         }
     }
 }

@@ -60,7 +60,7 @@ impl Head {
 
 pub(super) fn failed(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> CareError {
     let path = path.as_ref().display().to_string();
-    move |source| CareError::File { path, source }
+    move |error| CareError::File { path, trouble: error.into() }
 }
 
 fn blob_path(digest: Digest) -> String {
@@ -106,11 +106,16 @@ impl Sink {
 
     /// A file without a name, where the backup is made: that is where there is room for it.
     pub(super) fn scratch(&self) -> Result<File, CareError> {
-        let beside = match self {
+        let beside = self.beside();
+        tempfile::tempfile_in(beside).map_err(failed(beside))
+    }
+
+    /// The folder in which the backup is made.
+    pub(super) fn beside(&self) -> &Path {
+        match self {
             Sink::Tar { into, .. } => folder_of(into),
             Sink::Folder { folder, .. } => folder.path(),
-        };
-        tempfile::tempfile_in(beside).map_err(failed(beside))
+        }
     }
 
     pub(super) fn head(&mut self, head: &Head) -> Result<(), CareError> {
