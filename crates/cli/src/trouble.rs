@@ -26,6 +26,9 @@ pub(crate) fn hint(trouble: &Trouble) -> Option<&'static str> {
         Trouble::Address(_) => {
             "write postgres://USER@HOST:PORT/DATABASE, with `?sslmode=verify-full` for TLS"
         }
+        Trouble::AddressFile => {
+            "look at sslrootcert, sslcert and sslkey in the address, or at the folder of its socket"
+        }
         Trouble::UnknownHost | Trouble::NoWay => {
             "look at the host in the address, and whether this machine can reach it"
         }

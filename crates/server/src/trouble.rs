@@ -36,6 +36,8 @@ pub enum Trouble {
     Held,
     /// Its address cannot be understood: why not.
     Address(String),
+    /// A file that its address names is not there: a certificate, or a socket.
+    AddressFile,
     /// There is no host of that name.
     UnknownHost,
     /// There is no way to the host.
@@ -80,6 +82,7 @@ impl fmt::Display for Trouble {
             Trouble::Damaged => "the file is damaged",
             Trouble::Held => "another program holds it",
             Trouble::Address(why) => return write!(out, "its address cannot be understood: {why}"),
+            Trouble::AddressFile => "a file that its address names is not there",
             Trouble::UnknownHost => "there is no host of that name",
             Trouble::NoWay => "there is no way to that host from here",
             Trouble::NobodyListens => "nobody listens there",
@@ -112,6 +115,8 @@ impl From<sqlx::Error> for Trouble {
             sqlx::Error::Io(error) if error.kind() == ErrorKind::InvalidData => {
                 Trouble::Tls(error.to_string())
             }
+            // Of a database in a file nothing is opened by this way.
+            sqlx::Error::Io(error) if error.kind() == ErrorKind::NotFound => Trouble::AddressFile,
             sqlx::Error::Io(error) => error.into(),
             sqlx::Error::Tls(error) => Trouble::Tls(innermost(&*error).to_string()),
             sqlx::Error::Configuration(error) => Trouble::Address(innermost(&*error).to_string()),

@@ -109,7 +109,7 @@ fn the_database_is_reached_by_tls_and_its_password_is_shown_to_nobody() {
             address("127.0.0.1", "sslmode=perhaps"),
         ),
         (
-            "no connection by TLS",
+            "a file that its address names is not there",
             address("127.0.0.1", "sslmode=verify-full&sslrootcert=/nowhere.pem"),
         ),
         (

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use testkit::bucket::Bucket;
+use testkit::postgres::Postgres;
 
 use super::process::{Served, ask, demanded, done, get, haft, package, run};
 
@@ -234,4 +235,31 @@ fn a_registry_on_a_bucket_that_is_missing_says_so_and_is_not_ready() {
         assert!(Instant::now() < deadline, "{told}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn a_database_that_goes_away_is_logged_in_words_of_ours_and_found_again() {
+    let Some(mut postgres) = demanded("PostgreSQL", Postgres::start()) else { return };
+    let (home, log) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let mut command = haft(home.path());
+    command.args(["registry", "serve", "--listen", "127.0.0.1:0", "--json", "--log", "json"]);
+    command.env("HAFT_DATABASE_URL", postgres.database());
+    command.stderr(File::create(log.path()).unwrap());
+    let served = Served::start(command);
+    let told = || get(&served.address, "/v1/tools/acme.pdf").unwrap();
+    assert_eq!(told().status, 404);
+    postgres.stop();
+    let away = told();
+    let error = &away.json()["error"];
+    assert_eq!((away.status, error["code"].as_str()), (503, Some("UNAVAILABLE")), "{error}");
+    assert_eq!(error["message"], "the database does not answer");
+    postgres.start_again();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while told().status != 404 {
+        assert!(Instant::now() < deadline, "it is not found again");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let told = std::fs::read_to_string(log.path()).unwrap();
+    assert!(told.contains("in the registry's database: "), "{told}");
+    assert!(!INNER.iter().any(|words| told.contains(words)), "{told}");
 }
