@@ -39,6 +39,8 @@ pub enum CareError {
     Exists(String),
     /// The folder that something goes to is not there.
     NoFolder(String),
+    /// There is no such backup.
+    NotThere(String),
     /// What is given is no backup of a registry.
     NoBackup(String),
     /// A newer Haft made the backup.
@@ -70,6 +72,7 @@ impl fmt::Display for CareError {
             CareError::File { path, .. } => write!(out, "failed to read or write `{path}`"),
             CareError::Exists(path) => write!(out, "`{path}` is there already"),
             CareError::NoFolder(path) => write!(out, "there is no folder `{path}`"),
+            CareError::NotThere(path) => write!(out, "there is no backup `{path}`"),
             CareError::NoBackup(why) => write!(out, "this is no backup of a registry: {why}"),
             CareError::Newer { found, known } => write!(
                 out,
@@ -77,7 +80,7 @@ impl fmt::Display for CareError {
             ),
             CareError::Damaged(what) => write!(out, "the backup is damaged: {what}"),
             CareError::NotEmpty(table) => {
-                write!(out, "the registry is not empty: there are rows in `{table}`")
+                write!(out, "the registry is not empty: it has {table}")
             }
         }
     }
