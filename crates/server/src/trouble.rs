@@ -110,7 +110,7 @@ impl Error for Trouble {}
 impl From<sqlx::Error> for Trouble {
     fn from(error: sqlx::Error) -> Self {
         match error {
-            sqlx::Error::Database(said) => of_database(said),
+            sqlx::Error::Database(said) => of_database(&*said),
             // What TLS has against the other side comes as data that is not valid.
             sqlx::Error::Io(error) if error.kind() == ErrorKind::InvalidData => {
                 Trouble::Tls(error.to_string())
@@ -153,7 +153,7 @@ pub(crate) fn is_no_bucket(error: &Failure) -> bool {
     error.to_string().contains("<Code>NoSuchBucket</Code>")
 }
 
-fn of_database(said: Box<dyn DatabaseError>) -> Trouble {
+fn of_database(said: &dyn DatabaseError) -> Trouble {
     if let Some(said) = said.try_downcast_ref::<PgDatabaseError>() {
         let words = || said.message().to_owned();
         match said.code() {

@@ -62,9 +62,12 @@ fn files(folder: &Path) -> Vec<String> {
     let entries =
         std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     entries
-        .flat_map(|path| match path.is_dir() {
-            true => files(&path),
-            false => vec![path.file_name().unwrap().to_string_lossy().into_owned()],
+        .flat_map(|path| {
+            if path.is_dir() {
+                files(&path)
+            } else {
+                vec![path.file_name().unwrap().to_string_lossy().into_owned()]
+            }
         })
         .collect()
 }

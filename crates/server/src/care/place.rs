@@ -337,16 +337,18 @@ fn part(name: &str, size: u64, from: &mut dyn Read, room: &Path) -> Result<Part,
             Err(CareError::Damaged(format!("`{name}` ends too early")))
         }
     };
+    let unreadable =
+        |_: serde_json::Error| CareError::Damaged(format!("`{name}` cannot be understood"));
     match name {
         HEAD => {
             let bytes = whole(HEAD_BYTES, from)?;
             let head = serde_json::from_slice(&bytes);
-            head.map(Part::Head).map_err(|error| CareError::NoBackup(error.to_string()))
+            head.map(Part::Head).map_err(unreadable)
         }
         TAIL => {
             let bytes = whole(HEAD_BYTES, from)?;
             let tail = serde_json::from_slice(&bytes);
-            tail.map(Part::Tail).map_err(|error| CareError::NoBackup(error.to_string()))
+            tail.map(Part::Tail).map_err(unreadable)
         }
         ROWS => {
             let mut file = tempfile::tempfile_in(room).map_err(failed(room))?;
