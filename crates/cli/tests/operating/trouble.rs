@@ -122,7 +122,8 @@ fn a_full_disk_is_told_reads_go_on_and_so_does_all_when_there_is_room() {
     let checked = done(&mut verb(&["registry", "check"]));
     assert_eq!(checked["damaged"], 0, "{checked}");
     assert!(disk.mount("remount,size=33554432"));
-    assert_eq!(publish(number, 200_000).status, 201);
+    let told = || std::fs::read_to_string(log.path()).unwrap();
+    assert_eq!(publish(number, 200_000).status, 201, "{}", told());
     done(&mut verb(&["registry", "gc", "--grace", "1ms"]));
     let checked = done(&mut verb(&["registry", "check"]));
     assert_eq!((&checked["damaged"], &checked["noted"]), (&0.into(), &0.into()), "{checked}");

@@ -172,6 +172,11 @@ impl Store {
         let options = AnyPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(PATIENCE)
+            // `SQLite` ends a change by itself when the disk is full, and the pool goes on believing that it is under way.
+            .before_acquire(|connection, _| {
+                let is_free = !connection.is_in_transaction();
+                Box::pin(async move { Ok(is_free) })
+            })
             .after_connect(move |connection, _| {
                 Box::pin(async move {
                     match engine {
