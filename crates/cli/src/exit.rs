@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::trouble;
+
 /// What an exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -122,12 +124,15 @@ impl Failure {
         self
     }
 
-    /// An error and all it was caused by.
+    /// An error, all it was caused by, and what would help.
     pub(crate) fn of(exit: Exit, error: &(dyn std::error::Error + 'static)) -> Self {
         let mut failure = Self::new(exit, error.to_string());
         let mut source = error.source();
         while let Some(cause) = source {
             failure = failure.cause(cause);
+            if let Some(hint) = cause.downcast_ref().and_then(trouble::hint) {
+                failure = failure.hint(hint);
+            }
             source = cause.source();
         }
         failure

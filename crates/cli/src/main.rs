@@ -33,6 +33,7 @@ mod shell;
 mod terminal;
 mod time;
 mod tools;
+mod trouble;
 mod typed;
 mod walls;
 

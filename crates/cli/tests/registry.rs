@@ -337,9 +337,31 @@ fn what_is_not_there_is_told_and_not_made() {
         let into = ["--database", "restored.db", "--blobs", "restored"];
         desk.refused(&[&["registry", "restore", file], &into[..]].concat(), code, words);
     };
-    restore("nowhere.tar", 3, "`nowhere.tar`");
-    std::fs::write(desk.path("other.tar"), [0xff; 2048]).unwrap();
-    restore("other.tar", 2, "it is no whole tar file");
+    restore("nowhere.tar", 3, "error: there is no backup `nowhere.tar`\n");
+    std::fs::create_dir(desk.path("empty")).unwrap();
+    restore("empty", 2, "there is no `haft-registry-backup.json` in the folder");
+    desk.done(&["registry", "backup", "kept.tar"]);
+    let whole = std::fs::read(desk.path("kept.tar")).unwrap();
+    for (name, bytes, words) in [
+        ("other.tar", &[0xff; 2048][..], "it is no file of `haft registry backup`"),
+        ("nothing.tar", b"", "it is no file of `haft registry backup`"),
+        ("kept.tar.gz", b"\x1f\x8b\x08\0", "it is compressed; unpack it first"),
+    ] {
+        std::fs::write(desk.path(name), bytes).unwrap();
+        restore(name, 2, words);
+        restore(name, 2, "hint: `haft registry backup FILE` makes one");
+    }
+    // What is no backup leaves nothing behind, not even an empty registry.
+    assert!(!desk.path("restored.db").exists() && !desk.path("restored").exists());
+    for length in [600, 1_500, whole.len() / 2] {
+        std::fs::write(desk.path("cut.tar"), &whole[..length]).unwrap();
+        restore("cut.tar", 2, "the backup is damaged: ");
+        restore("cut.tar", 2, "hint: nothing of it was brought back");
+    }
+    desk.refused(&["registry", "backup", "kept.tar"], 5, "hint: no backup is written over");
+    let full = ["registry", "restore", "kept.tar"];
+    desk.refused(&full, 5, "the registry is not empty: it has ");
+    desk.refused(&full, 5, "hint: a backup goes into a new registry");
     let blobs = ["registry", "check", "--blobs", "typo"];
     desk.refused(&blobs, 3, "there is no folder `typo` with package files");
 }
@@ -361,8 +383,8 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
     }
     serve(&["--public-url", "registry.example"], 2, "give https://");
     std::fs::write(desk.path("garbage.db"), "no database at all").unwrap();
-    serve(&["--database", "garbage.db"], 6, "file is not a database");
-    desk.refused(&["registry", "check", "--database", "garbage.db"], 6, "file is not a database");
+    serve(&["--database", "garbage.db"], 6, "the file is no database");
+    desk.refused(&["registry", "check", "--database", "garbage.db"], 6, "the file is no database");
     desk.refused(&["registry", "add", "x", "127.0.0.1:7070"], 2, "hint: an address begins with");
     for place in ["s3://", "s3:///prefix", "ftp://host/x"] {
         serve(&["--blobs", place], 2, "is no place for packages");

@@ -62,13 +62,17 @@ pub struct Token {
     pub namespace: String,
     /// What it is for.
     pub role: String,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was made.
+    #[serde(with = "crate::moment")]
+    #[schemars(schema_with = "crate::moment::schema")]
     pub created_at: u64,
     /// When it ends.
-    #[serde(default)]
+    #[serde(default, with = "crate::moment::maybe")]
+    #[schemars(schema_with = "crate::moment::maybe::schema")]
     pub expires_at: Option<u64>,
     /// When it was revoked.
-    #[serde(default)]
+    #[serde(default, with = "crate::moment::maybe")]
+    #[schemars(schema_with = "crate::moment::maybe::schema")]
     pub revoked_at: Option<u64>,
     /// Whose identity it was given for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,7 +243,9 @@ pub struct Publisher {
     pub algorithms: Vec<String>,
     /// Whose names may be published then.
     pub namespace: String,
-    /// When it was added, in milliseconds since 1970.
+    /// When it was added.
+    #[serde(with = "crate::moment")]
+    #[schemars(schema_with = "crate::moment::schema")]
     pub created_at: u64,
 }
 

@@ -123,7 +123,9 @@ pub struct Reviewed {
     pub reason: String,
     /// The id of the token it was said with.
     pub reviewer: String,
-    /// When, in milliseconds since 1970.
+    /// When.
+    #[serde(with = "crate::moment")]
+    #[schemars(schema_with = "crate::moment::schema")]
     pub at: u64,
 }
 
@@ -141,7 +143,9 @@ pub struct Waiting {
     pub namespace: String,
     /// The id of the token it was published with.
     pub publisher: String,
-    /// When it was published, in milliseconds since 1970.
+    /// When it was published.
+    #[serde(with = "crate::moment")]
+    #[schemars(schema_with = "crate::moment::schema")]
     pub published_at: u64,
 }
 

@@ -10,6 +10,7 @@
 //! | [`describe`](mod@describe) | what is said of one version |
 //! | [`of_package`] | the same, made from a package of any dialect |
 //! | [`find`] | results of a search, the listing, tags and providers |
+//! | [`moment`] | moments, as they are told |
 //! | [`tested`] | how the tests of a version went, and who says so |
 //! | [`versions`] | the versions of a tool; what publishing and yanking answer |
 //! | [`bundle`] | a version with its files |
@@ -35,6 +36,7 @@ pub mod identity;
 pub mod import;
 mod link;
 pub mod mcp;
+pub mod moment;
 pub mod of_package;
 pub mod read;
 pub mod server_json;

@@ -31,7 +31,9 @@ pub struct Version {
     pub sha256: String,
     /// Bytes of the package file.
     pub size: u64,
-    /// When it was published, in milliseconds since 1970.
+    /// When it was published.
+    #[serde(with = "crate::moment")]
+    #[schemars(schema_with = "crate::moment::schema")]
     pub published_at: u64,
     /// Whether it was taken back.
     #[serde(default)]
@@ -39,8 +41,9 @@ pub struct Version {
     /// Why it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yank_reason: Option<String>,
-    /// When it was, in milliseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// When it was.
+    #[serde(default, with = "crate::moment::maybe", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::moment::maybe::schema")]
     pub yanked_at: Option<u64>,
     /// The id of the token it was taken back with; those are told who may publish or review it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

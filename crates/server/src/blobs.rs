@@ -23,6 +23,7 @@ use object_store::{
 use package::digest::{Digest, Hasher};
 
 use crate::traces::{self, Place};
+use crate::trouble::{Trouble, is_no_bucket};
 
 /// How long a bucket that does not answer is asked again: whoever waits for us is told before long.
 const PERSISTENCE: Duration = Duration::from_secs(10);
@@ -41,6 +42,8 @@ const READ: &str = "read a package file";
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     prefix: Key,
+    /// What it is called.
+    place: String,
     /// The folder, where it is one.
     folder: Option<PathBuf>,
     /// Is told of what is read and written.
@@ -68,8 +71,6 @@ pub enum Listed {
 pub enum BlobError {
     /// The address is none of a store we know.
     Address(String),
-    /// The store cannot be opened.
-    Open(Box<dyn std::error::Error + Send + Sync>),
     /// It is not there.
     Missing(Digest),
     /// What is there is something else.
@@ -79,7 +80,12 @@ pub enum BlobError {
     /// No registry has said yet that the files are its own.
     NoRegistry,
     /// The store refuses.
-    Store(Box<dyn std::error::Error + Send + Sync>),
+    Store {
+        /// Which: a folder, or a bucket with where it is.
+        place: String,
+        /// Why.
+        trouble: Trouble,
+    },
 }
 
 impl fmt::Display for BlobError {
@@ -88,7 +94,6 @@ impl fmt::Display for BlobError {
             BlobError::Address(address) => {
                 write!(out, "`{address}` is no place for packages; give a folder or `s3://bucket`")
             }
-            BlobError::Open(_) => out.write_str("failed to open the place of the packages"),
             BlobError::Missing(digest) => {
                 write!(out, "the package file sha256:{digest} is missing")
             }
@@ -101,7 +106,9 @@ impl fmt::Display for BlobError {
             BlobError::NoRegistry => {
                 out.write_str("no registry was ever served from these package files")
             }
-            BlobError::Store(_) => out.write_str("failed to reach the package files"),
+            BlobError::Store { place, .. } => {
+                write!(out, "failed to reach the package files in {place}")
+            }
         }
     }
 }
@@ -109,7 +116,7 @@ impl fmt::Display for BlobError {
 impl std::error::Error for BlobError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            BlobError::Open(source) | BlobError::Store(source) => Some(&**source),
+            BlobError::Store { trouble, .. } => Some(trouble),
             BlobError::Address(_)
             | BlobError::Missing(_)
             | BlobError::Damaged(_)
@@ -139,12 +146,14 @@ impl Blobs {
         // What is in there may not be for everybody on this machine.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path).map_err(|error| BlobError::Open(error.into()))?;
-        let store = LocalFileSystem::new_with_prefix(path)
-            .map_err(|error| BlobError::Open(error.into()))?;
+        let place = format!("`{}`", path.display());
+        builder.create(path).map_err(|error| refused(&place, error))?;
+        let store = LocalFileSystem::new_with_prefix(path);
+        let store = store.map_err(|error| refused(&place, error))?;
         Ok(Self {
             store: Arc::new(store.with_fsync(true)),
             prefix: Key::default(),
+            place,
             folder: Some(path.to_owned()),
             watch: Watch::default(),
         })
@@ -153,8 +162,12 @@ impl Blobs {
     fn bucket(place: &str, settings: &[(String, String)]) -> Result<Self, BlobError> {
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         let mut builder = AmazonS3Builder::new();
+        let mut place = format!("the bucket `{bucket}`");
         for (name, value) in settings {
             if let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>() {
+                if key == AmazonS3ConfigKey::Endpoint {
+                    place = format!("{place} at `{value}`");
+                }
                 builder = builder.with_config(key, value);
             }
         }
@@ -167,9 +180,9 @@ impl Blobs {
             .with_retry(RetryConfig { backoff, max_retries: 5, retry_timeout: PERSISTENCE })
             .with_bucket_name(bucket)
             .build()
-            .map_err(|error| BlobError::Open(error.into()))?;
+            .map_err(|error| refused(&place, error))?;
         let (prefix, watch) = (Key::from(prefix), Watch::default());
-        Ok(Self { store: Arc::new(store), prefix, folder: None, watch })
+        Ok(Self { store: Arc::new(store), prefix, place, folder: None, watch })
     }
 
     /// The same, which tells of the bytes that are read whole, looked through and written.
@@ -185,7 +198,7 @@ impl Blobs {
         match self.store.put_opts(&self.marker(), marker.into(), options).await {
             Ok(_) => Ok(()),
             Err(Failure::AlreadyExists { .. }) => self.check_bound(registry).await,
-            Err(error) => Err(BlobError::Store(error.into())),
+            Err(error) => Err(self.refused(error)),
         }
     }
 
@@ -193,14 +206,14 @@ impl Blobs {
     pub async fn take_over(&self, registry: &str) -> Result<(), BlobError> {
         let marker = Bytes::from(registry.to_owned());
         let put = self.store.put(&self.marker(), marker.into()).await;
-        put.map(drop).map_err(|error| BlobError::Store(error.into()))
+        put.map(drop).map_err(|error| self.refused(error))
     }
 
     /// Whether the files are bound to the registry of this id.
     pub async fn check_bound(&self, registry: &str) -> Result<(), BlobError> {
         let failed = |error| match error {
-            Failure::NotFound { .. } => BlobError::NoRegistry,
-            other => BlobError::Store(other.into()),
+            Failure::NotFound { .. } if !is_no_bucket(&error) => BlobError::NoRegistry,
+            other => self.refused(other),
         };
         let marker = self.store.get(&self.marker()).await.map_err(failed)?;
         let marker = marker.bytes().await.map_err(failed)?;
@@ -217,7 +230,7 @@ impl Blobs {
                     return Ok(());
                 }
                 Err(Failure::AlreadyExists { .. }) => {}
-                Err(error) => return Err(BlobError::Store(error.into())),
+                Err(error) => return Err(self.refused(error)),
             }
             // Somebody was here before: a publish that was cut off, or one that runs now. Where somebody else has
             // removed that meanwhile, it is put there again.
@@ -225,7 +238,7 @@ impl Blobs {
                 Err(BlobError::Missing(_)) => {}
                 Err(BlobError::Damaged(_)) if Digest::of(&bytes) == digest => {
                     let mended = self.write(digest, &bytes, PutMode::Overwrite).await;
-                    return mended.map_err(|error| BlobError::Store(error.into()));
+                    return mended.map_err(|error| self.refused(error));
                 }
                 looked => {
                     looked?;
@@ -250,15 +263,15 @@ impl Blobs {
             names.into_iter().try_for_each(|folder| std::fs::File::open(folder)?.sync_all())
         };
         let synced = tokio::task::spawn_blocking(sync).await.map_err(std::io::Error::from);
-        synced.flatten().map_err(|error| BlobError::Store(error.into()))
+        synced.flatten().map_err(|error| self.refused(error))
     }
 
     /// Reads a blob whole; what is not of its digest is refused.
     pub async fn get(&self, digest: Digest) -> Result<Bytes, BlobError> {
         let _reading = traces::part(Place::Files, READ);
         let found = self.store.get(&self.key(digest)).await;
-        let read = found.map_err(|error| failed(digest, error))?.bytes().await;
-        let bytes = read.map_err(|error| failed(digest, error))?;
+        let read = found.map_err(|error| self.failed(digest, error))?.bytes().await;
+        let bytes = read.map_err(|error| self.failed(digest, error))?;
         self.watch.passed(bytes.len() as u64);
         if Digest::of(&bytes) == digest { Ok(bytes) } else { Err(BlobError::Damaged(digest)) }
     }
@@ -273,26 +286,28 @@ impl Blobs {
         let options =
             GetOptions { range: Some(GetRange::Bounded(part.clone())), ..GetOptions::default() };
         let found = self.store.get_opts(&self.key(digest), options).await;
-        let found = found.map_err(|error| failed(digest, error))?;
+        let found = found.map_err(|error| self.failed(digest, error))?;
         if found.range != part {
             return Err(BlobError::Damaged(digest));
         }
-        Ok(found.into_stream().map(move |read| read.map_err(|error| failed(digest, error))).boxed())
+        let blobs = self.clone();
+        let failed = move |error| blobs.failed(digest, error);
+        Ok(found.into_stream().map_err(failed).boxed())
     }
 
     /// How many bytes a blob has; whether they are the right ones is not looked at.
     pub async fn size(&self, digest: Digest) -> Result<u64, BlobError> {
         let found = self.store.head(&self.key(digest)).await;
-        found.map(|found| found.size).map_err(|error| failed(digest, error))
+        found.map(|found| found.size).map_err(|error| self.failed(digest, error))
     }
 
     /// Reads a blob through, piece by piece; how many bytes it has. What is not of its digest is refused.
     pub async fn verify(&self, digest: Digest) -> Result<u64, BlobError> {
         let found = self.store.get(&self.key(digest)).await;
-        let mut pieces = found.map_err(|error| failed(digest, error))?.into_stream();
+        let mut pieces = found.map_err(|error| self.failed(digest, error))?.into_stream();
         let (mut hasher, mut size) = (Hasher::default(), 0);
         while let Some(piece) = pieces.next().await {
-            let piece = piece.map_err(|error| failed(digest, error))?;
+            let piece = piece.map_err(|error| self.failed(digest, error))?;
             hasher.update(&piece);
             size += piece.len() as u64;
             self.watch.passed(piece.len() as u64);
@@ -302,13 +317,13 @@ impl Blobs {
 
     /// Everything that lies there, as it is found.
     pub fn list(&self) -> BoxStream<'static, Result<Listed, BlobError>> {
-        let prefix = self.prefix.clone();
+        let blobs = self.clone();
         let (found, marker) = (self.store.list(Some(&self.prefix)), self.marker());
         found
             .try_filter(move |found| std::future::ready(found.location != marker))
             .map(move |found| match found {
-                Ok(found) => Ok(listed(&prefix, &found)),
-                Err(error) => Err(BlobError::Store(error.into())),
+                Ok(found) => Ok(listed(&blobs.prefix, &found)),
+                Err(error) => Err(blobs.refused(error)),
             })
             .boxed()
     }
@@ -317,7 +332,7 @@ impl Blobs {
     pub async fn remove(&self, digest: Digest) -> Result<(), BlobError> {
         match self.store.delete(&self.key(digest)).await {
             Ok(()) | Err(Failure::NotFound { .. }) => Ok(()),
-            Err(error) => Err(BlobError::Store(error.into())),
+            Err(error) => Err(self.refused(error)),
         }
     }
 
@@ -346,9 +361,22 @@ impl Blobs {
 
     /// Whether the store answers.
     pub async fn check_alive(&self) -> Result<(), BlobError> {
-        match self.store.head(&self.prefix.clone().join("alive")).await {
-            Ok(_) | Err(Failure::NotFound { .. }) => Ok(()),
-            Err(error) => Err(BlobError::Store(error.into())),
+        // Asked for without its bytes, nothing would be said of why it is not there.
+        match self.store.get(&self.marker()).await {
+            Ok(_) => Ok(()),
+            Err(error @ Failure::NotFound { .. }) if !is_no_bucket(&error) => Ok(()),
+            Err(error) => Err(self.refused(error)),
+        }
+    }
+
+    fn refused(&self, error: impl Into<Trouble>) -> BlobError {
+        refused(&self.place, error)
+    }
+
+    fn failed(&self, digest: Digest, error: Failure) -> BlobError {
+        match error {
+            Failure::NotFound { .. } if !is_no_bucket(&error) => BlobError::Missing(digest),
+            other => self.refused(other),
         }
     }
 
@@ -384,9 +412,6 @@ fn listed(prefix: &Key, found: &ObjectMeta) -> Listed {
     }
 }
 
-fn failed(digest: Digest, error: Failure) -> BlobError {
-    match error {
-        Failure::NotFound { .. } => BlobError::Missing(digest),
-        other => BlobError::Store(other.into()),
-    }
+fn refused(place: &str, error: impl Into<Trouble>) -> BlobError {
+    BlobError::Store { place: place.to_owned(), trouble: error.into() }
 }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`reach`] | the one address that a client of ours reaches |
 //! | [`traces`] | where the time of a request goes, told to a collector |
+//! | [`trouble`] | what is wrong with a place that something is kept in |
 //! | [`token`] | what somebody shows to be let in |
 //! | [`blobs`] | the files of packages, by their digest |
 //! | `stored` | the manifest of a version, read as it is kept |
@@ -47,9 +48,11 @@ pub mod store;
 mod stored;
 pub mod token;
 pub mod traces;
+pub mod trouble;
 pub mod upload;
 pub mod web;
 
 pub use blobs::Blobs;
 pub use service::{Registry, Settings};
 pub use store::{Store, StoreError};
+pub use trouble::Trouble;

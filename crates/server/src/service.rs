@@ -98,7 +98,7 @@ impl Registry {
         let bound = match tokio::time::timeout(FIRST_LOOK, blobs.bind(store.id())).await {
             Ok(Ok(())) => OnceCell::new_with(Some(())),
             // One that is away may come back: then it is looked at before anything is put there.
-            Err(_) | Ok(Err(BlobError::Store(_))) => OnceCell::new(),
+            Err(_) | Ok(Err(BlobError::Store { .. })) => OnceCell::new(),
             Ok(Err(error)) => return Err(OpenError::Blob(error)),
         };
         let uploading = Arc::new(Semaphore::new(settings.uploads));

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use server::Store;
 use server::blobs::BlobError;
 use server::care::CareError;
 use server::care::backup::backup as make_backup;
 use server::care::check::{Finding, check as look};
 use server::care::gc::{Mode, Step, collect};
-use server::care::restore::{Others, restore as bring_back};
+use server::care::restore::{Others, check_begins, restore as bring_back};
+use server::{Store, Trouble};
 
 use super::count;
 use super::stores::{StoreArgs, open, open_blobs, open_existing, open_existing_blobs, room};
@@ -78,12 +78,10 @@ pub(super) struct RestoreArgs {
 
 fn failed(error: &CareError) -> Failure {
     let exit = match error {
-        CareError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Exit::NotFound
-        }
+        CareError::File { trouble: Trouble::Missing, .. } => Exit::NotFound,
         CareError::Blob(BlobError::OtherRegistry | BlobError::NoRegistry) => Exit::Denied,
         CareError::Store(_) | CareError::Blob(_) | CareError::File { .. } => Exit::Unavailable,
-        CareError::NoFolder(_) => Exit::NotFound,
+        CareError::NoFolder(_) | CareError::NotThere(_) => Exit::NotFound,
         CareError::Exists(_) | CareError::NotEmpty(_) => Exit::Conflict,
         CareError::NoBackup(_) | CareError::Newer { .. } | CareError::Damaged(_) => Exit::Invalid,
     };
@@ -93,6 +91,17 @@ fn failed(error: &CareError) -> Failure {
         CareError::NoFolder(path) => {
             failure.hint(format!("`mkdir -p {}` makes it", shell::word(path)))
         }
+        CareError::Exists(_) => failure.hint("no backup is written over; name a new file or folder"),
+        CareError::NotEmpty(_) => failure.hint(
+            "a backup goes into a new registry: name one with --home, or with --database and --blobs",
+        ),
+        CareError::NoBackup(_) => {
+            failure.hint("`haft registry backup FILE` makes one, as a tar file or a folder")
+        }
+        CareError::Damaged(_) => {
+            failure.hint("nothing of it was brought back; take another copy, or an older backup")
+        }
+        CareError::Newer { .. } => failure.hint("restore it with the version of Haft that made it"),
         _ => failure,
     }
 }
@@ -238,6 +247,7 @@ pub(super) fn restore(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
+    check_begins(&args.from).map_err(|error| failed(&error))?;
     let restored = owner::runtime()?.block_on(async {
         let store = open(&args.stores.database, home).await?;
         let blobs = open_blobs(&args.stores.blobs, home)?;

@@ -289,9 +289,10 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         tokio::spawn(async move {
             if let Err(error) = looked_at.blobs.check_alive().await {
                 let failure = Failure::of(Exit::Unavailable, &error);
-                // Each cause repeats the ones beneath it.
-                let cause = failure.causes.last().map_or("", String::as_str);
-                printer.warn(&format!("{}: {}", failure.message, line(cause)));
+                let why = [&failure.message].into_iter().chain(&failure.causes);
+                let why = why.map(String::as_str).collect::<Vec<_>>().join(": ");
+                let told = [why].into_iter().chain(failure.hints).collect::<Vec<_>>();
+                printer.warn(&line(&told.join("; ")));
             }
         });
         let app = server::web::router(Arc::clone(&registry));

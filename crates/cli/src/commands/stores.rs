@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use server::blobs::BlobError;
-use server::{Blobs, Store, StoreError};
+use server::{Blobs, Store, StoreError, Trouble};
 
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
+use crate::trouble;
 
 /// Variables that name a database, the first before the second.
 const VARIABLES: [&str; 2] = ["HAFT_DATABASE_URL", "DATABASE_URL"];
@@ -119,21 +120,15 @@ pub(super) async fn open(args: &DatabaseArgs, home: &Home) -> Result<Store, Fail
         Some(place) => Store::open(&place).await,
         None => Store::file(&folder(home)?.join("registry.db")).await,
     };
-    let path = args.file(home)?;
     opened.map_err(|error| {
         let exit = match &error {
             // What was typed is wrong, and will not work later.
             StoreError::Address(_) => Exit::Invalid,
-            StoreError::Open(_) | StoreError::Newer { .. } | StoreError::Query { .. } => {
+            StoreError::Open { .. } | StoreError::Newer { .. } | StoreError::Query { .. } => {
                 Exit::Unavailable
             }
         };
-        let mut failure = Failure::of(exit, &error);
-        if let (StoreError::Open(_), Some(path)) = (&error, path) {
-            failure.message =
-                format!("failed to open `{}`, the registry's database", path.display());
-        }
-        failure
+        Failure::of(exit, &error)
     })
 }
 
@@ -188,7 +183,9 @@ pub(super) fn folder(home: &Home) -> Result<PathBuf, Failure> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(&folder).map_err(|error| {
         let message = format!("failed to make `{}`", folder.display());
-        Failure::new(Exit::Unavailable, message).cause(error)
+        let trouble = Trouble::from(error);
+        let failure = Failure::new(Exit::Unavailable, message).cause(&trouble);
+        trouble::hint(&trouble).into_iter().fold(failure, Failure::hint)
     })?;
     Ok(folder)
 }

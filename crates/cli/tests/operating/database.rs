@@ -83,7 +83,7 @@ fn the_database_is_reached_by_tls_and_its_password_is_shown_to_nobody() {
         |host: &str, more: &str| format!("postgres://haft:{SECRET}@{host}:{port}/secure?{more}");
     let list = |address: &str| {
         let mut command = haft(home.path());
-        command.args(["registry", "token", "list", "--json"]).env("HAFT_DATABASE_URL", address);
+        command.args(["registry", "token", "list"]).env("HAFT_DATABASE_URL", address);
         let (code, stdout, stderr) = run(&mut command);
         for secret in [SECRET, "a secret", "secret%2Fword"] {
             assert!(!stdout.contains(secret) && !stderr.contains(secret), "{stdout}{stderr}");
@@ -93,19 +93,35 @@ fn the_database_is_reached_by_tls_and_its_password_is_shown_to_nobody() {
     let good = address("127.0.0.1", &format!("sslmode=verify-full&sslrootcert={root}"));
     assert_eq!(list(&good).0, 0, "{}", list(&good).1);
     for (why, bad) in [
-        ("without TLS", address("127.0.0.1", "sslmode=disable")),
+        ("no pg_hba.conf entry", address("127.0.0.1", "sslmode=disable")),
         (
-            "a stranger",
+            "no connection by TLS: invalid peer certificate",
             address("127.0.0.1", &format!("sslmode=verify-full&sslrootcert={stranger}")),
         ),
-        ("another host", address("localhost", &format!("sslmode=verify-full&sslrootcert={root}"))),
-        ("another password", good.replace("word", "wort")),
-        ("no such mode", address("127.0.0.1", "sslmode=perhaps")),
-        ("no such file", address("127.0.0.1", "sslmode=verify-full&sslrootcert=/nowhere.pem")),
-        ("no such port", good.replace(&format!(":{port}/"), ":x/")),
+        (
+            "no connection by TLS: invalid peer certificate",
+            address("localhost", &format!("sslmode=verify-full&sslrootcert={root}")),
+        ),
+        ("password authentication failed for user", good.replace("word", "wort")),
+        ("database \"none\" does not exist", good.replace("/secure?", "/none?")),
+        (
+            "its address cannot be understood: unknown value",
+            address("127.0.0.1", "sslmode=perhaps"),
+        ),
+        (
+            "a file that its address names is not there",
+            address("127.0.0.1", "sslmode=verify-full&sslrootcert=/nowhere.pem"),
+        ),
+        (
+            "its address cannot be understood: invalid port",
+            good.replace(&format!(":{port}/"), ":x/"),
+        ),
     ] {
         let (code, stderr) = list(&bad);
         assert_eq!(code, 6, "{why}: {stderr}");
+        assert!(stderr.contains(why) && !stderr.contains(" at line "), "{why}: {stderr}");
+        assert_eq!(stderr.matches("caused by: ").count(), 1, "{stderr}");
+        assert!(stderr.contains("hint: "), "{stderr}");
     }
     // Whoever lists processes sees all arguments, so a password among them is refused.
     let mut typed = haft(home.path());
@@ -140,5 +156,13 @@ fn a_database_that_is_not_there_is_told_with_the_cause() {
     let (code, _, stderr) =
         run(command.args(["registry", "token", "list", "--database", &address]));
     assert_eq!(code, 6, "{stderr}");
-    assert!(stderr.contains("Connection refused"), "{stderr}");
+    let (_, place) = address.split_once('@').unwrap();
+    assert!(stderr.contains(&format!("failed to open `{place}`")), "{stderr}");
+    assert!(stderr.contains("caused by: nobody listens there"), "{stderr}");
+    let nowhere = "postgres://haft@nowhere.invalid/registry";
+    let mut command = haft(home.path());
+    let (code, _, stderr) = run(command.args(["registry", "token", "list", "--database", nowhere]));
+    assert_eq!(code, 6, "{stderr}");
+    assert!(stderr.contains("`nowhere.invalid:5432/registry`"), "{stderr}");
+    assert!(stderr.contains("caused by: there is no host of that name"), "{stderr}");
 }

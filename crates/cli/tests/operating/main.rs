@@ -13,3 +13,4 @@ mod progress;
 mod proxy;
 mod replicas;
 mod stopping;
+mod trouble;

@@ -32,7 +32,7 @@ fn changed(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
 fn any_bytes_are_an_answer_or_refused() {
     let describe = Packed::new(1).describe.to_string().into_bytes();
     let page = br#"{"results":[{"id":"tool:a.b","name":"a.b","version":"1.0.0","summary":"x"}],"total":1}"#;
-    let versions = br#"{"id":"tool:a.b","name":"a.b","latest":"1.0.0","versions":[{"version":"1.0.0","sha256":"0000000000000000000000000000000000000000000000000000000000000000","size":1,"publishedAt":1,"signature":"valid"}]}"#;
+    let versions = br#"{"id":"tool:a.b","name":"a.b","latest":"1.0.0","versions":[{"version":"1.0.0","sha256":"0000000000000000000000000000000000000000000000000000000000000000","size":1,"publishedAt":"2026-11-16T00:00:00.000Z","signature":"valid"}]}"#;
     let bytes = prop_oneof![
         changed(describe),
         changed(page.to_vec()),

@@ -239,7 +239,7 @@ fn an_answer_that_did_not_change_is_not_sent_again() {
 
 #[test]
 fn versions_are_of_the_tool_and_each_once() {
-    let version = |number: &str| json!({"version": number, "sha256": "0".repeat(64), "size": 1, "publishedAt": 1, "signature": "unsigned"});
+    let version = |number: &str| json!({"version": number, "sha256": "0".repeat(64), "size": 1, "publishedAt": "2026-11-16T00:00:00Z", "signature": "unsigned"});
     let answer = |id: &str, latest: &str, versions: Vec<Value>| json!({"id": id, "name": id, "latest": latest, "versions": versions});
     let good = answer("tool:demo.echo", "1.0.0", vec![version("1.0.0")]);
     for bad in [

@@ -35,7 +35,7 @@ pub async fn backup(store: &Store, blobs: &Blobs, into: &Path) -> Result<Kept, C
     check_together(store, blobs).await?;
     let mut sink = Sink::new(into)?;
     let mut kept = Kept::default();
-    let temporary = "a temporary file";
+    let beside = sink.beside().to_owned();
     let mut rows = sink.scratch()?;
     // One line for each version: several may have the same file, which is kept once.
     let mut names = sink.scratch()?;
@@ -48,18 +48,18 @@ pub async fn backup(store: &Store, blobs: &Blobs, into: &Path) -> Result<Kept, C
                 let line = format!("{row}\n");
                 hasher.update(line.as_bytes());
                 kept.rows += 1;
-                rows.write_all(line.as_bytes()).map_err(failed(temporary))?;
+                rows.write_all(line.as_bytes()).map_err(failed(&beside))?;
                 if row["table"] == "versions"
                     && let Some(digest) = row["row"]["digest"].as_str()
                 {
-                    writeln!(names, "{digest}").map_err(failed(temporary))?;
+                    writeln!(names, "{digest}").map_err(failed(&beside))?;
                 }
                 Ok::<_, CareError>(())
             })
             .await?;
         kept.damaged.extend(unread.iter().map(|unread| format!("{}: {}", unread.row, unread.why)));
-        rows.flush().map_err(failed(temporary))?;
-        names.flush().map_err(failed(temporary))?;
+        rows.flush().map_err(failed(&beside))?;
+        names.flush().map_err(failed(&beside))?;
     }
     let head = Head {
         format: Head::FORMAT,
@@ -69,14 +69,14 @@ pub async fn backup(store: &Store, blobs: &Blobs, into: &Path) -> Result<Kept, C
         rows_sha256: hasher.finish().to_string(),
     };
     sink.head(&head)?;
-    let size = rows.metadata().map_err(failed(temporary))?.len();
-    rows.rewind().map_err(failed(temporary))?;
+    let size = rows.metadata().map_err(failed(&beside))?.len();
+    rows.rewind().map_err(failed(&beside))?;
     sink.put(ROWS, size, &mut rows)?;
     let mut tail = Tail::default();
-    names.rewind().map_err(failed(temporary))?;
+    names.rewind().map_err(failed(&beside))?;
     let mut seen = HashSet::new();
     for line in BufReader::new(&mut names).lines() {
-        let line = line.map_err(failed(temporary))?;
+        let line = line.map_err(failed(&beside))?;
         let Some(digest) = Digest::parse(&line) else {
             kept.damaged.push(format!("`{line}` is no digest of a package file"));
             continue;

@@ -118,7 +118,7 @@ pub async fn collect(
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     let path = path.display().to_string();
-                    return Err(CareError::File { path, source: error });
+                    return Err(CareError::File { path, trouble: error.into() });
                 }
                 _ => {}
             }

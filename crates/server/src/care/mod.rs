@@ -19,6 +19,7 @@ use std::fmt;
 use crate::blobs::{BlobError, Blobs};
 use crate::store::rows::LoadError;
 use crate::store::{Store, StoreError};
+use crate::trouble::Trouble;
 
 /// Why something is not done.
 #[derive(Debug)]
@@ -32,12 +33,14 @@ pub enum CareError {
         /// Which.
         path: String,
         /// Why not.
-        source: std::io::Error,
+        trouble: Trouble,
     },
     /// Something is there already.
     Exists(String),
     /// The folder that something goes to is not there.
     NoFolder(String),
+    /// There is no such backup.
+    NotThere(String),
     /// What is given is no backup of a registry.
     NoBackup(String),
     /// A newer Haft made the backup.
@@ -69,6 +72,7 @@ impl fmt::Display for CareError {
             CareError::File { path, .. } => write!(out, "failed to read or write `{path}`"),
             CareError::Exists(path) => write!(out, "`{path}` is there already"),
             CareError::NoFolder(path) => write!(out, "there is no folder `{path}`"),
+            CareError::NotThere(path) => write!(out, "there is no backup `{path}`"),
             CareError::NoBackup(why) => write!(out, "this is no backup of a registry: {why}"),
             CareError::Newer { found, known } => write!(
                 out,
@@ -76,7 +80,7 @@ impl fmt::Display for CareError {
             ),
             CareError::Damaged(what) => write!(out, "the backup is damaged: {what}"),
             CareError::NotEmpty(table) => {
-                write!(out, "the registry is not empty: there are rows in `{table}`")
+                write!(out, "the registry is not empty: it has {table}")
             }
         }
     }
@@ -87,7 +91,7 @@ impl std::error::Error for CareError {
         match self {
             CareError::Store(error) => error.source(),
             CareError::Blob(error) => error.source(),
-            CareError::File { source, .. } => Some(source),
+            CareError::File { trouble, .. } => Some(trouble),
             _ => None,
         }
     }
@@ -113,7 +117,7 @@ impl From<LoadError> for CareError {
                 CareError::Damaged(format!("line {number} of its rows: {why}"))
             }
             LoadError::Store(error) => CareError::Store(error),
-            LoadError::Read(source) => CareError::File { path: place::ROWS.to_owned(), source },
+            LoadError::Read(error) => place::failed(place::ROWS)(error),
         }
     }
 }

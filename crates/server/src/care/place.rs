@@ -25,6 +25,8 @@ pub(super) const HEAD: &str = "haft-registry-backup.json";
 pub(super) const ROWS: &str = "rows.jsonl";
 /// What ends a backup.
 const TAIL: &str = "end.json";
+/// What gzip, zstd, xz, bzip2 and zip begin with.
+const PRESSED: [&[u8]; 5] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK"];
 /// The most bytes of a head and of an end, which names the files that were missing.
 const HEAD_BYTES: u64 = 64 << 20;
 /// The most bytes of a package file.
@@ -37,7 +39,8 @@ pub(super) struct Head {
     pub(super) format: u32,
     /// The form of the tables.
     pub(super) tables: i64,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was made.
+    #[serde(with = "registry::moment")]
     pub(super) made_at: u64,
     /// How many rows there are.
     pub(super) rows: u64,
@@ -60,7 +63,7 @@ impl Head {
 
 pub(super) fn failed(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> CareError {
     let path = path.as_ref().display().to_string();
-    move |source| CareError::File { path, source }
+    move |error| CareError::File { path, trouble: error.into() }
 }
 
 fn blob_path(digest: Digest) -> String {
@@ -106,11 +109,16 @@ impl Sink {
 
     /// A file without a name, where the backup is made: that is where there is room for it.
     pub(super) fn scratch(&self) -> Result<File, CareError> {
-        let beside = match self {
+        let beside = self.beside();
+        tempfile::tempfile_in(beside).map_err(failed(beside))
+    }
+
+    /// The folder in which the backup is made.
+    pub(super) fn beside(&self) -> &Path {
+        match self {
             Sink::Tar { into, .. } => folder_of(into),
             Sink::Folder { folder, .. } => folder.path(),
-        };
-        tempfile::tempfile_in(beside).map_err(failed(beside))
+        }
     }
 
     pub(super) fn head(&mut self, head: &Head) -> Result<(), CareError> {
@@ -228,9 +236,31 @@ pub(super) enum Part {
 }
 
 impl Source {
+    /// Opens what begins like a backup.
     pub(super) fn open(from: &Path) -> Result<Self, CareError> {
-        let found = std::fs::metadata(from).map_err(failed(from))?;
-        Ok(if found.is_dir() { Self::Folder(from.into()) } else { Self::Tar(from.into()) })
+        let found = match std::fs::metadata(from) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(CareError::NotThere(from.display().to_string()));
+            }
+            found => found.map_err(failed(from))?,
+        };
+        if found.is_dir() {
+            if !from.join(HEAD).is_file() {
+                return Err(CareError::NoBackup(format!("there is no `{HEAD}` in the folder")));
+            }
+            return Ok(Self::Folder(from.into()));
+        }
+        let mut beginning = Vec::new();
+        let file = File::open(from).map_err(failed(from))?;
+        file.take(HEAD.len() as u64).read_to_end(&mut beginning).map_err(failed(from))?;
+        if PRESSED.iter().any(|magic| beginning.starts_with(magic)) {
+            return Err(CareError::NoBackup("it is compressed; unpack it first".to_owned()));
+        }
+        // A tar begins with the name of its first file.
+        if beginning != HEAD.as_bytes() {
+            return Err(CareError::NoBackup("it is no file of `haft registry backup`".to_owned()));
+        }
+        Ok(Self::Tar(from.into()))
     }
 
     /// Gives each part to `take`, in order, and waits until it is taken. In the folder `room` there is room for the rows.
@@ -245,8 +275,9 @@ impl Source {
                     BufReader::with_capacity(1 << 20, File::open(path).map_err(failed(path))?);
                 let mut archive = tar::Archive::new(file);
                 // What the reader says of other files holds their bytes.
-                let broken =
-                    |_: std::io::Error| CareError::NoBackup("it is no whole tar file".to_owned());
+                let broken = |_: std::io::Error| {
+                    CareError::Damaged("it was cut off, or changed since".to_owned())
+                };
                 for entry in archive.entries().map_err(broken)? {
                     let mut entry = entry.map_err(broken)?;
                     let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
@@ -306,16 +337,18 @@ fn part(name: &str, size: u64, from: &mut dyn Read, room: &Path) -> Result<Part,
             Err(CareError::Damaged(format!("`{name}` ends too early")))
         }
     };
+    let unreadable =
+        |_: serde_json::Error| CareError::Damaged(format!("`{name}` cannot be understood"));
     match name {
         HEAD => {
             let bytes = whole(HEAD_BYTES, from)?;
             let head = serde_json::from_slice(&bytes);
-            head.map(Part::Head).map_err(|error| CareError::NoBackup(error.to_string()))
+            head.map(Part::Head).map_err(unreadable)
         }
         TAIL => {
             let bytes = whole(HEAD_BYTES, from)?;
             let tail = serde_json::from_slice(&bytes);
-            tail.map(Part::Tail).map_err(|error| CareError::NoBackup(error.to_string()))
+            tail.map(Part::Tail).map_err(unreadable)
         }
         ROWS => {
             let mut file = tempfile::tempfile_in(room).map_err(failed(room))?;

@@ -38,6 +38,11 @@ pub enum Others {
     TakeOver,
 }
 
+/// Whether this begins like a backup; looked at before a registry is made for it.
+pub fn check_begins(from: &Path) -> Result<(), CareError> {
+    Source::open(from).map(drop)
+}
+
 /// Restores a backup into a registry in which nothing is. Its rows are in the folder `room` for a while, without a name.
 pub async fn restore(
     store: &Store,

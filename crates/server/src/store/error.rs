@@ -3,13 +3,20 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::trouble::Trouble;
+
 /// Why the database refuses.
 #[derive(Debug)]
 pub enum StoreError {
     /// The address is none of a database we know.
     Address(String),
     /// It cannot be opened.
-    Open(Box<dyn Error + Send + Sync>),
+    Open {
+        /// Which: a file, or a host with its port and the name of the database.
+        place: String,
+        /// Why not.
+        trouble: Trouble,
+    },
     /// A newer Haft wrote it.
     Newer {
         /// Its version.
@@ -22,14 +29,28 @@ pub enum StoreError {
         /// What was to be done.
         doing: &'static str,
         /// Why not.
-        source: Box<dyn Error + Send + Sync>,
+        trouble: Trouble,
     },
 }
 
 impl StoreError {
+    /// What to say when it cannot be opened.
+    pub(super) fn open<E: Into<Trouble>>(place: &str) -> impl Fn(E) -> Self {
+        move |error| StoreError::Open { place: place.to_owned(), trouble: error.into() }
+    }
+
+    /// Whether there is no room left for what was to be kept.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Open { trouble: Trouble::NoRoom, .. }
+                | StoreError::Query { trouble: Trouble::NoRoom, .. }
+        )
+    }
+
     /// What to say when something did not work.
     pub(super) fn query(doing: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
-        move |error| StoreError::Query { doing, source: error.into() }
+        move |error| StoreError::Query { doing, trouble: error.into() }
     }
 }
 
@@ -39,7 +60,9 @@ impl fmt::Display for StoreError {
             StoreError::Address(scheme) => {
                 write!(out, "`{scheme}` is no database; give a file or `postgres://…`")
             }
-            StoreError::Open(_) => out.write_str("failed to open the registry's database"),
+            StoreError::Open { place, .. } => {
+                write!(out, "failed to open `{place}`, the registry's database")
+            }
             StoreError::Newer { found, known } => write!(
                 out,
                 "a newer version of Haft wrote the registry's database (its form is {found}, known is {known})"
@@ -54,7 +77,7 @@ impl fmt::Display for StoreError {
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            StoreError::Open(source) | StoreError::Query { source, .. } => Some(&**source),
+            StoreError::Open { trouble, .. } | StoreError::Query { trouble, .. } => Some(trouble),
             StoreError::Address(_) | StoreError::Newer { .. } => None,
         }
     }

@@ -52,6 +52,7 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 pub use error::StoreError;
 
 use crate::traces::{Place, Running, part};
+use crate::trouble::check_version;
 
 /// How long is waited for a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -130,7 +131,7 @@ impl Store {
     /// Opens a database by its address: `postgres://…`, or the path of a file, which is made when there is none.
     pub async fn open(address: &str) -> Result<Self, StoreError> {
         match address.split_once("://") {
-            Some(("postgres" | "postgresql", _)) => Self::connect(address, Engine::Postgres).await,
+            Some(("postgres" | "postgresql", _)) => Self::postgres(address).await,
             Some((scheme, _)) if scheme != "sqlite" => Err(StoreError::Address(scheme.to_owned())),
             Some((_, path)) => Self::file(Path::new(path)).await,
             None => Self::file(Path::new(address)).await,
@@ -139,17 +140,43 @@ impl Store {
 
     /// Opens a database in a file, which is made when there is none.
     pub async fn file(path: &Path) -> Result<Self, StoreError> {
-        make_private(path).map_err(|error| StoreError::Open(error.into()))?;
+        let place = path.display().to_string();
+        make_private(path).map_err(StoreError::open(&place))?;
         let bytes = path.as_os_str().as_encoded_bytes();
         let path = percent_encoding::percent_encode(bytes, percent_encoding::NON_ALPHANUMERIC);
-        Self::connect(&format!("sqlite://{path}?mode=rw"), Engine::Sqlite).await
+        Self::connect(&format!("sqlite://{path}?mode=rw"), Engine::Sqlite, &place, None).await
     }
 
-    async fn connect(address: &str, engine: Engine) -> Result<Self, StoreError> {
+    async fn postgres(address: &str) -> Result<Self, StoreError> {
+        let options: Result<PgConnectOptions, sqlx::Error> = address.parse();
+        let options = options.map_err(StoreError::open("postgres://…"))?;
+        // Without the user, and above all without the password.
+        let (host, port) = (options.get_host(), options.get_port());
+        let place = match options.get_socket().map(|socket| socket.display().to_string()) {
+            Some(socket) => socket,
+            None if host.starts_with('/') => host.to_owned(),
+            None => format!("{host}:{port}"),
+        };
+        let database = options.get_database().unwrap_or(options.get_username());
+        let place = format!("{place}/{database}");
+        Self::connect(address, Engine::Postgres, &place, Some(options)).await
+    }
+
+    async fn connect(
+        address: &str,
+        engine: Engine,
+        place: &str,
+        listening: Option<PgConnectOptions>,
+    ) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         let options = AnyPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(PATIENCE)
+            // `SQLite` ends a change by itself when the disk is full, and the pool goes on believing that it is under way.
+            .before_acquire(|connection, _| {
+                let is_free = !connection.is_in_transaction();
+                Box::pin(async move { Ok(is_free) })
+            })
             .after_connect(move |connection, _| {
                 Box::pin(async move {
                     match engine {
@@ -158,12 +185,6 @@ impl Store {
                     }
                 })
             });
-        let listening = match engine {
-            Engine::Sqlite => None,
-            Engine::Postgres => {
-                Some(address.parse().map_err(|error: sqlx::Error| StoreError::Open(error.into()))?)
-            }
-        };
         if engine == Engine::Sqlite {
             // A pool asks again and again what fails, and then says only that its time is over.
             let first = async {
@@ -171,14 +192,20 @@ impl Store {
                 set(&mut connection).await?;
                 connection.close().await
             };
-            first.await.map_err(|error| StoreError::Open(error.into()))?;
+            first.await.map_err(StoreError::open(place))?;
         }
         let pool = match options.connect(address).await {
             Ok(pool) => pool,
             Err(error) => {
-                return Err(StoreError::Open(why(error, listening.as_ref()).await.into()));
+                return Err(StoreError::open(place)(why(error, listening.as_ref()).await));
             }
         };
+        if engine == Engine::Postgres {
+            let asked = "SELECT current_setting('server_version_num')::bigint";
+            let version = sqlx::query_scalar::<_, i64>(asked).fetch_one(&pool).await;
+            let version = version.map_err(StoreError::open(place))?;
+            check_version(version).map_err(StoreError::open(place))?;
+        }
         schema::bring_up(&pool, engine).await?;
         let (writing, scanning) = (Mutex::new(()), Semaphore::new(SCANS));
         let (id, unread) = (schema::id(&pool).await?, AtomicU64::new(0));
@@ -266,16 +293,14 @@ fn read(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// A new file is for its owner alone; `SQLite` gives its journals the same rights.
+/// A new file is for its owner alone; `SQLite` gives its journals the same rights. Of one that is there it is seen that
+/// it can be written, because `SQLite` does not say why it cannot.
 fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map(drop),
-    }
+    options.open(path).map(drop)
 }
 
 #[cfg(test)]

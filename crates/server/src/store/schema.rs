@@ -20,6 +20,9 @@ const VERSIONS: &[Step] = &[Step {
     postgres: include_str!("version_1_postgres.sql"),
 }];
 
+/// What is done to a new database, and to an older one.
+const MAKE: &str = "make the tables";
+
 /// The version of a database that has them all.
 pub(super) const KNOWN: i64 = VERSIONS.len().cast_signed() as i64;
 
@@ -37,7 +40,7 @@ pub(super) async fn bring_up(pool: &AnyPool, engine: Engine) -> Result<(), Store
 
 async fn bring_through(pool: &AnyPool, engine: Engine, steps: &[Step]) -> Result<(), StoreError> {
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
-    let failed = |error: sqlx::Error| StoreError::Open(error.into());
+    let failed = |error| StoreError::query(MAKE)(error);
     let mut alone = pool.begin_with(engine.begin()).await.map_err(failed)?;
     if engine == Engine::Postgres {
         // Making a table that another makes at the same moment fails, even when it says `IF NOT EXISTS`.
@@ -80,14 +83,15 @@ async fn bring_through(pool: &AnyPool, engine: Engine, steps: &[Step]) -> Result
 /// What a registry is called that is made now. It is in no backup: what is restored is another registry.
 fn new_id() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Open(error.to_string().into()))?;
+    let filled = getrandom::fill(&mut bytes).map_err(std::io::Error::from);
+    filled.map_err(|error| StoreError::query(MAKE)(error.into()))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// What the registry in a database is called.
 pub(super) async fn id(pool: &AnyPool) -> Result<String, StoreError> {
     let id = sqlx::query_scalar("SELECT id FROM haft_registry").fetch_one(pool).await;
-    id.map_err(|error| StoreError::Open(error.into()))
+    id.map_err(StoreError::query("look for the tables"))
 }
 
 #[cfg(test)]

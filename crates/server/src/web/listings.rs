@@ -15,7 +15,6 @@ use super::answer::{self, Keep};
 use super::base;
 use super::caller;
 use super::refused::Refused;
-use super::servers::moment;
 use super::text::Parameters;
 use crate::service::Registry;
 use crate::store::each::Read;
@@ -61,7 +60,7 @@ pub(super) async fn index(
     let document = json!({
         "version": "1",
         "publisher": {"kind": "https", "id": host, "display_name": host},
-        "generated_at": moment(generated_at),
+        "generated_at": registry::moment::text(generated_at),
         "manifests": manifests,
     });
     let text = document.to_string();

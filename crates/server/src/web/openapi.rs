@@ -67,6 +67,8 @@ const PLAIN: Operation = Operation {
 
 /// What the door refuses: without a token that is good, with one that is for something else, and too often.
 const DOOR: [u16; 3] = [401, 403, 429];
+/// What is told to whoever changes something for which there is no room.
+const ROOM: [u16; 1] = [507];
 /// What the door does not stand before.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
@@ -452,7 +454,8 @@ fn describe() -> Value {
             answers.insert(status.to_string(), answer);
         }
         let door = DOOR.iter().filter(|_| !OPEN.contains(&operation.path));
-        for status in operation.refusals.iter().chain(door) {
+        let changes = ROOM.iter().filter(|_| operation.method != PLAIN.method);
+        for status in operation.refusals.iter().chain(door).chain(changes) {
             // What breaks unforeseen is told in the error model, wherever it breaks.
             let content = if operation.words == Words::Mcp && *status != 500 {
                 json!({"application/problem+json": {"schema": problem}})

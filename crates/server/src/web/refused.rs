@@ -12,6 +12,7 @@ use crate::service::ChangeError;
 use crate::store::StoreError;
 use crate::store::versions::PublishError;
 use crate::token::Action;
+use crate::trouble::Trouble;
 use crate::upload::UploadError;
 
 /// How much of a text from outside is told again.
@@ -120,6 +121,12 @@ impl Refused {
             .header(header::RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
+    /// Waiting does not help, so nobody is asked to come again.
+    fn no_room() -> Self {
+        let message = "the registry has no room left; tell whoever runs it";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, ErrorCode::Unavailable, message)
+    }
+
     /// What it is about is for the operator, who finds it by `haft registry check`; strangers learn nothing.
     pub(super) fn internal(message: &str) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::InternalError, message)
@@ -167,6 +174,9 @@ impl IntoResponse for Refused {
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
         watch::note_cause(&error);
+        if error.is_full() {
+            return Refused::no_room();
+        }
         Refused::unavailable("the database does not answer")
     }
 }
@@ -179,7 +189,8 @@ impl From<BlobError> for Refused {
             BlobError::OtherRegistry | BlobError::NoRegistry => {
                 Refused::unavailable(&error.to_string())
             }
-            BlobError::Address(_) | BlobError::Open(_) | BlobError::Store(_) => {
+            BlobError::Store { trouble: Trouble::NoRoom, .. } => Refused::no_room(),
+            BlobError::Address(_) | BlobError::Store { .. } => {
                 Refused::unavailable("the place of the packages does not answer")
             }
         }

@@ -10,7 +10,7 @@ use server::token::Role;
 use testkit::issuer::Issuer;
 
 use super::packages::mcpkg;
-use super::world::{Answer, World};
+use super::world::{Answer, World, moment};
 
 /// Set where the issuer must be there.
 const DEMANDED: &str = "HAFT_TEST_SERVERS";
@@ -52,7 +52,7 @@ pub(crate) async fn an_identity_is_exchanged_once_and_told_with_the_version(mut 
         assert_eq!((given.status.as_u16(), given.header("cache-control")), (201, "no-store"));
         let given = given.json();
         assert_eq!((&given["role"], &given["namespace"]), (&json!("publish"), &json!("acme")));
-        let life = given["expiresAt"].as_u64().unwrap() - given["createdAt"].as_u64().unwrap();
+        let life = moment(&given["expiresAt"]) - moment(&given["createdAt"]);
         assert_eq!(life, 15 * 60 * 1_000);
         let token = given["token"].as_str().unwrap();
         let version = format!("1.0.{number}");

@@ -6,7 +6,7 @@ use server::settings::Quarantine;
 use server::token::Role;
 
 use super::packages::mcpkg;
-use super::world::{Answer, World};
+use super::world::{Answer, World, moment};
 
 async fn quarantined(mut world: World) -> World {
     let names = ["acme".to_owned()].into();
@@ -155,9 +155,7 @@ pub(crate) async fn what_is_approved_is_offered_in_its_channel(world: World) {
         (&reviews[0]["channel"], &reviews[1]["reason"]),
         (&json!("beta"), &json!("read it all"))
     );
-    assert!(
-        reviews[0]["at"].as_u64() > Some(1_600_000_000_000) && reviews[0]["reviewer"].is_string()
-    );
+    assert!(moment(&reviews[0]["at"]) > 1_600_000_000_000 && reviews[0]["reviewer"].is_string());
     world.get(path).await.refuses(401, "UNAUTHORIZED");
     world.get_as(&other, path).await.refuses(404, "TOOL_NOT_FOUND");
     assert_eq!(world.get_as(&reviewer, "/v1/reviews").await.json()["total"], 2);

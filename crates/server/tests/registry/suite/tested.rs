@@ -20,7 +20,7 @@ pub(crate) fn report(bytes: &[u8], paths: &[&str], name: &str) -> Value {
     json!({
         "sha256": Digest::of(bytes).to_string(), "passed": paths.len(), "failed": 0,
         "cases": paths.iter().map(case).collect::<Vec<_>>(),
-        "ranAt": 1_794_787_200_000_u64, "tookMs": 42, "sandbox": "L3", "ranBy": "haft 0.1.0",
+        "ranAt": "2026-11-16T00:00:00.000Z", "tookMs": 42, "sandbox": "L3", "ranBy": "haft 0.1.0",
     })
 }
 

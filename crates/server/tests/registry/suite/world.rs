@@ -26,6 +26,12 @@ pub(crate) struct World {
     pub(crate) _folder: tempfile::TempDir,
 }
 
+/// The moment that an answer tells, in milliseconds since 1970.
+pub(crate) fn moment(told: &Value) -> u64 {
+    let read = told.as_str().and_then(registry::moment::read);
+    read.unwrap_or_else(|| panic!("`{told}` is no moment"))
+}
+
 /// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
