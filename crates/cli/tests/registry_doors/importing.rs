@@ -130,6 +130,32 @@ fn one_registry_is_imported_into_another_through_its_mcp_door() {
     assert!(none.stderr.contains(words), "{}", none.stderr);
 }
 
+/// An author writes keys in any order and may have files beside them; a registry tells the same server.
+#[test]
+fn a_server_that_its_author_published_is_there_when_it_is_imported() {
+    let desk = Desk::new();
+    let served = Opened::start(&desk, "home", &[]);
+    let folder = repository().join("examples/server-json/weather");
+    let folder = folder.display().to_string();
+    let publish = ["publish", &folder, "--no-sign", "--no-test", "--registry", served.url()];
+    let published = haft(&desk, "home", Some(&served.token), &publish);
+    assert_eq!(published.code, 0, "{}", published.stderr);
+    for (source, more) in [
+        (folder.as_str(), &["--json"][..]),
+        (&folder, &["--json", "--dry-run"]),
+        (served.url(), &["--json"]),
+    ] {
+        let ran = served.import(&desk, source, more);
+        assert_eq!(counts(&ran.json()), [0, 1, 0, 0], "{source} {more:?}: {}", ran.stdout);
+    }
+    let mut other: Value =
+        serde_json::from_slice(&std::fs::read(format!("{folder}/server.json")).unwrap()).unwrap();
+    other["title"] = "Another".into();
+    let path = write_below(desk.0.path(), "other.json", &json!([other]).to_string());
+    let ran = served.import(&desk, &path, &["--json"]);
+    assert_eq!(counts(&ran.json()), [0, 0, 1, 0], "{}", ran.stdout);
+}
+
 #[test]
 fn a_private_registry_is_imported_with_a_token_that_nobody_else_is_shown() {
     let desk = Desk::new();

@@ -15,6 +15,7 @@ use registry::import::remote::{Asker, PageError, Pages, Wanted, dump};
 use registry::import::{Deleted, Item, NoPackage, folder, servers};
 use registry::{Channel, Describe, Outcome as Became, Published, Yank};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use super::super::count;
 use crate::ask::Ask;
@@ -376,7 +377,7 @@ impl Import<'_> {
             let sent = self.remote.publish(bytes.clone(), id, Channel::Stable);
             return match runtime.block_on(sent) {
                 Ok(published) => Ok(fate(&published)),
-                Err(error) => self.not_published(&error, bytes),
+                Err(error) => self.not_published(&error, bytes, &runtime),
             };
         };
         match runtime.block_on(self.remote.foresee(bytes.clone(), id, Channel::Stable)) {
@@ -391,18 +392,23 @@ impl Import<'_> {
                     "a registry of another kind cannot be asked beforehand; leave --dry-run out",
                 ))
             }
-            Err(error) => self.not_published(&error, bytes),
+            Err(error) => self.not_published(&error, bytes, &runtime),
         }
     }
 
     /// Why something was not published; unless the same server is there as its author packed it.
-    fn not_published(&self, error: &FetchError, bytes: Vec<u8>) -> Result<Fate, Failure> {
+    fn not_published(
+        &self,
+        error: &FetchError,
+        bytes: Vec<u8>,
+        runtime: &Runtime,
+    ) -> Result<Fate, Failure> {
         let refused = self.refused(error)?;
         let is_taken = matches!(error, FetchError::Refused { status: 409, .. });
         let server = servers::told_by(bytes).filter(|_| is_taken);
         let text = |key: &str| server.as_ref().and_then(|server| server[key].as_str());
         if let (Some(name), Some(version)) = (text("name"), text("version"))
-            && let Ok(there) = owner::runtime()?.block_on(self.remote.package(name, Some(version)))
+            && let Ok(there) = runtime.block_on(self.remote.package(name, Some(version)))
         {
             let Describe { id, name, version, .. } = there.described.describe.clone();
             let known = told::known(&id, &name, &version, &there.digest.to_string());
