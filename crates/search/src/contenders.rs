@@ -6,6 +6,8 @@
 
 use std::cmp::Reverse;
 
+use smallvec::SmallVec;
+
 use crate::documents::Documents;
 use crate::find::{each, lists, worth};
 use crate::hits::{Hits, add, add_best};
@@ -21,7 +23,7 @@ const MANY: usize = 6;
 
 /// A word of the query in one part.
 struct Adding<'s> {
-    lists: Vec<(u16, List<'s>)>,
+    lists: SmallVec<[(u16, List<'s>); 1]>,
     /// What it can add to a score.
     most: u32,
     /// How many documents have it, about.
@@ -237,7 +239,7 @@ fn keep(documents: &mut Vec<u16>, mut holds: impl FnMut(u16) -> bool) {
 /// The words that a part has.
 fn adding<'s>(words: &'s [Word], part: &'s Part, at: usize) -> Vec<Adding<'s>> {
     let adding = |word| {
-        let lists: Vec<_> = lists(word, part, at).collect();
+        let lists: SmallVec<[_; 1]> = lists(word, part, at).collect();
         let most = lists.iter().map(|(weight, list)| worth(*weight, list.most)).max()?;
         let steps = lists.iter().map(|(_, list)| list.steps().0).sum();
         Some(Adding { lists, most, steps })

@@ -80,7 +80,7 @@ pub(crate) fn explain(snapshot: &Snapshot, query: &Query, key: &str) -> Option<E
         let best = found.rev().max_by_key(|(one, impact)| worth(one.weight, *impact));
         if let Some((candidate, impact)) = best {
             sum += worth(candidate.weight, impact);
-            words.push(told(word, candidate, impact, at, &row));
+            words.push(told((&plan, word), candidate, impact, at, &row));
         }
     }
     if words.is_empty() && !plan.is_empty {
@@ -91,7 +91,7 @@ pub(crate) fn explain(snapshot: &Snapshot, query: &Query, key: &str) -> Option<E
 }
 
 fn told(
-    word: &Word,
+    (plan, word): (&Plan, &Word),
     candidate: &Candidate,
     impact: u8,
     at: usize,
@@ -113,8 +113,8 @@ fn told(
         explained.collect()
     });
     ExplainedWord {
-        word: word.typed.clone(),
-        stem: candidate.stem.clone(),
+        word: plan.form(word).to_owned(),
+        stem: plan.stem(word, candidate).to_owned(),
         how: candidate.how,
         idf: candidate.idf,
         weight: shown(worth(candidate.weight, MOST_IMPACT)),

@@ -3,7 +3,10 @@
 //! Everything here is bounded: the bytes that are read, the words that count, those that are
 //! corrected, and how many spellings one may have.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use smallvec::SmallVec;
 
 use crate::limits;
 use crate::part::Part;
@@ -24,6 +27,8 @@ const COMMONER: usize = 16;
 const OF_KNOWN: f64 = 0.5;
 /// The fewest letters that are taken for the beginning of a word.
 const BEGINNING: usize = 2;
+/// Words that most queries do not have more of.
+const WORDS: usize = 16;
 /// How many letters of a begun word may be part of an ending.
 const ENDING: usize = 4;
 
@@ -33,26 +38,32 @@ pub(crate) struct Plan {
     pub(crate) words: Vec<Word>,
     /// Whether there was a word at all, known or not.
     pub(crate) is_empty: bool,
+    /// All words as they were typed, and their stems, in one piece: a search takes little from the heap.
+    letters: String,
 }
 
 /// A word of the query.
 #[derive(Debug)]
 pub(crate) struct Word {
-    pub(crate) typed: String,
-    /// What it stands for; of these, the one that counts most counts.
-    pub(crate) spellings: Vec<Candidate>,
+    typed: Place,
+    /// What it stands for; of these, the one that counts most counts. Almost always there is one.
+    pub(crate) spellings: SmallVec<[Candidate; 1]>,
 }
 
 /// A word of the index.
 #[derive(Debug)]
 pub(crate) struct Candidate {
-    pub(crate) stem: String,
+    /// Its stem, where that is not the one of the word that was typed.
+    stem: Option<String>,
     pub(crate) how: Match,
     pub(crate) idf: f64,
     pub(crate) weight: u16,
     /// Which word it is in each part.
-    pub(crate) places: Vec<Option<u32>>,
+    pub(crate) places: Places,
 }
+
+/// Which word of each part something is, where it is there.
+pub(crate) type Places = SmallVec<[Option<u32>; 4]>;
 
 /// How a word of the index was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,16 +89,36 @@ impl Match {
 }
 
 /// A word as it was typed.
-struct Typed {
-    form: String,
-    stem: String,
+#[derive(Clone, Copy)]
+struct Typed<'t> {
+    form: &'t str,
+    stem: &'t str,
     piece: Piece,
     is_last: bool,
 }
 
+/// Where the letters of a word are, and what it is.
+#[derive(Clone, Debug)]
+struct Place {
+    form: Range<usize>,
+    stem: Range<usize>,
+    piece: Piece,
+    is_last: bool,
+    /// Whether one of the same stem is before it.
+    is_again: bool,
+}
+
+impl Place {
+    fn word<'t>(&self, letters: &'t str) -> Typed<'t> {
+        let Self { form, stem, piece, is_last, .. } = self.clone();
+        Typed { form: &letters[form], stem: &letters[stem], piece, is_last }
+    }
+}
+
 impl Plan {
     pub(crate) fn new(snapshot: &Snapshot, query: &Query) -> Self {
-        let typed = typed(query);
+        let (letters, places) = typed(query);
+        let typed: Vec<Typed<'_>> = places.iter().map(|place| place.word(&letters)).collect();
         let is_empty = typed.is_empty();
         let look = Look {
             parts: &snapshot.parts,
@@ -96,11 +127,11 @@ impl Plan {
         };
         let factors = factors(&typed, &look);
         let mut corrections_left = limits::CORRECTED_WORDS;
-        let mut words: Vec<(usize, Word)> = Vec::new();
+        let mut words: Vec<(usize, Word)> = Vec::with_capacity(typed.len().min(WORDS));
         for (at, (word, factor)) in typed.iter().zip(factors).enumerate() {
             let spellings = look.spellings(word, query, factor, &mut corrections_left);
             if !spellings.is_empty() {
-                words.push((at, Word { typed: word.form.clone(), spellings }));
+                words.push((at, Word { typed: places[at].clone(), spellings }));
             }
         }
         if words.len() > limits::QUERY_WORDS {
@@ -111,17 +142,27 @@ impl Plan {
             words.truncate(limits::QUERY_WORDS);
             words.sort_by_key(|(at, _)| *at);
         }
-        Self { words: words.into_iter().map(|(_, word)| word).collect(), is_empty }
+        Self { words: words.into_iter().map(|(_, word)| word).collect(), is_empty, letters }
+    }
+
+    /// A word as it was typed.
+    pub(crate) fn form(&self, word: &Word) -> &str {
+        word.typed.word(&self.letters).form
+    }
+
+    /// The stem of what a word stands for.
+    pub(crate) fn stem<'p>(&'p self, word: &Word, candidate: &'p Candidate) -> &'p str {
+        candidate.stem.as_deref().unwrap_or_else(|| word.typed.word(&self.letters).stem)
     }
 }
 
 /// How far each word counts: less where it is a part of an identifier that is known as a whole.
-fn factors(typed: &[Typed], look: &Look<'_>) -> Vec<f64> {
+fn factors(typed: &[Typed<'_>], look: &Look<'_>) -> Vec<f64> {
     let mut factor = 1.0;
     let mut factors: Vec<f64> = Vec::with_capacity(typed.len());
     // The whole of an identifier stands right after its parts.
     for word in typed.iter().rev() {
-        let is_known = word.piece == Piece::Joined && look.count(&look.places(&word.stem)) > 0;
+        let is_known = word.piece == Piece::Joined && look.count(&look.places(word.stem)) > 0;
         match word.piece {
             Piece::Joined => factor = if is_known { OF_KNOWN } else { 1.0 },
             Piece::Whole => factor = 1.0,
@@ -133,36 +174,46 @@ fn factors(typed: &[Typed], look: &Look<'_>) -> Vec<f64> {
     factors
 }
 
-/// The different words of a query, in the order in which they were typed.
-fn typed(query: &Query) -> Vec<Typed> {
+/// The different words of a query, in the order in which they were typed, and their letters.
+fn typed(query: &Query) -> (String, Vec<Place>) {
     let text = beginning(&query.text, limits::QUERY_BYTES);
     let english = English::new();
-    let mut typed: Vec<Typed> = Vec::new();
-    // Of two forms of a word, the first counts.
-    let mut known: HashMap<String, usize> = HashMap::new();
-    let mut last = Vec::new();
+    let mut letters = String::with_capacity(2 * text.len());
+    let mut places: Vec<Place> = Vec::with_capacity(WORDS);
+    let mut last = 0..0;
     Splitter::default().split(text, |form, piece| {
-        let stem = english.stem(form);
-        let at = known.get(stem.as_ref()).copied().unwrap_or(typed.len());
-        if at == typed.len() {
-            known.insert(stem.as_ref().to_owned(), at);
-            let (form, stem) = (form.to_owned(), stem.into_owned());
-            typed.push(Typed { form, stem, piece, is_last: false });
-        }
+        let start = letters.len();
+        letters.push_str(form);
+        let end = letters.len();
+        letters.push_str(&english.stem(form));
         // What is written last is an identifier and its last part, or one word.
         if piece != Piece::Joined {
-            last.clear();
+            last.start = places.len();
         }
-        last.push(at);
+        let (form, stem) = (start..end, end..letters.len());
+        places.push(Place { form, stem, piece, is_last: false, is_again: false });
+        last.end = places.len();
         Enough::No
     });
     // It is the beginning of a word only when nothing, not even a space, comes after it.
     if text.chars().next_back().is_some_and(char::is_alphanumeric) {
-        for at in last {
-            typed[at].is_last = true;
-        }
+        places[last].iter_mut().for_each(|place| place.is_last = true);
     }
-    typed
+    drop_repeated(&letters, &mut places);
+    (letters, places)
+}
+
+/// Of several forms of a word the first counts, and it is the last if any of them is.
+fn drop_repeated(letters: &str, places: &mut Vec<Place>) {
+    let stems = places.iter().map(|place| &letters[place.stem.clone()]);
+    let mut order: Vec<(&str, usize)> = stems.zip(0..).collect();
+    order.sort_unstable();
+    for same in order.chunk_by(|one, other| one.0 == other.0) {
+        let is_last = same.iter().any(|(_, at)| places[*at].is_last);
+        places[same[0].1].is_last = is_last;
+        same[1..].iter().for_each(|(_, at)| places[*at].is_again = true);
+    }
+    places.retain(|place| !place.is_again);
 }
 
 /// Looks words up in all parts.
@@ -176,18 +227,18 @@ struct Look<'s> {
 impl Look<'_> {
     fn spellings(
         &self,
-        word: &Typed,
+        word: &Typed<'_>,
         query: &Query,
         factor: f64,
         corrections_left: &mut usize,
-    ) -> Vec<Candidate> {
-        let places = self.places(&word.stem);
+    ) -> SmallVec<[Candidate; 1]> {
+        let places = self.places(word.stem);
         let count = self.count(&places);
-        let mut found = Vec::new();
+        let mut found = SmallVec::new();
         if count > 0 {
-            let (stem, idf) = (word.stem.clone(), idf(count, self.all));
+            let idf = idf(count, self.all);
             let weight = weight(idf, factor);
-            found.push(Candidate { stem, how: Match::Stem, idf, weight, places });
+            found.push(Candidate { stem: None, how: Match::Stem, idf, weight, places });
         }
         if word.is_last && query.last_word == LastWord::Begun {
             found.extend(self.begun(word, factor));
@@ -206,14 +257,14 @@ impl Look<'_> {
     }
 
     /// The words that begin like this one, those first that are in most documents.
-    fn begun(&self, word: &Typed, factor: f64) -> Vec<Candidate> {
+    fn begun(&self, word: &Typed<'_>, factor: f64) -> Vec<Candidate> {
         if word.form.chars().nth(BEGINNING - 1).is_none() {
             return Vec::new();
         }
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for part in self.parts {
             let dictionary = &part.segment.dictionary;
-            for known in dictionary.beginning_with(&word.form) {
+            for known in dictionary.beginning_with(word.form) {
                 *counts.entry(dictionary.words().get(known)).or_default() += part.count(known);
             }
         }
@@ -232,7 +283,7 @@ impl Look<'_> {
     }
 
     /// A word whose ending is not finished: `runnin` is `run` and a part of `ning`.
-    fn begun_ending(&self, word: &Typed, factor: f64) -> Vec<Candidate> {
+    fn begun_ending(&self, word: &Typed<'_>, factor: f64) -> Vec<Candidate> {
         let letters: Vec<char> = word.form.chars().collect();
         for cut in 1..=ENDING.min(letters.len().saturating_sub(BEGINNING + 1)) {
             let stem: String = letters[..letters.len() - cut].iter().collect();
@@ -246,13 +297,13 @@ impl Look<'_> {
     }
 
     /// The words that look like this one, which so many documents have: nearest first.
-    fn corrected(&self, word: &Typed, having: usize, factor: f64) -> Vec<Candidate> {
+    fn corrected(&self, word: &Typed<'_>, having: usize, factor: f64) -> Vec<Candidate> {
         let most = if having > 0 { 1 } else { slips(word.form.chars().count()) };
         let least = if having > 0 { having * COMMONER } else { 1 };
         // One slip is likelier than two, so two are tried only where one finds nothing. A slip can change
         // what the ending is taken for, so the word is also tried as it was typed.
         let forms =
-            if word.form == word.stem { vec![&word.stem] } else { vec![&word.stem, &word.form] };
+            if word.form == word.stem { vec![word.stem] } else { vec![word.stem, word.form] };
         let tries = (1..=most).flat_map(|slips| forms.iter().map(move |form| (slips, *form)));
         let mut near = Vec::new();
         for (slips, form) in tries {
@@ -291,10 +342,10 @@ impl Look<'_> {
 
     fn candidate(&self, stem: String, how: Match, idf: f64, factor: f64) -> Candidate {
         let places = self.places(&stem);
-        Candidate { stem, how, idf, weight: weight(idf, how.factor() * factor), places }
+        Candidate { stem: Some(stem), how, idf, weight: weight(idf, how.factor() * factor), places }
     }
 
-    fn places(&self, stem: &str) -> Vec<Option<u32>> {
+    fn places(&self, stem: &str) -> Places {
         let find = |part: &Part| part.segment.dictionary.find(stem);
         self.parts.iter().map(|part| find(part).and_then(|at| u32::try_from(at).ok())).collect()
     }
