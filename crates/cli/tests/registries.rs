@@ -519,19 +519,34 @@ fn a_registry_that_the_environment_names_is_administered_there_and_not_here() {
     let desk = Desk::new();
     let administer = |words: &[&str]| {
         let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
-        command.current_dir(desk.0.path()).arg("--home").arg(desk.path("home")).args(words);
+        command.current_dir(desk.0.path()).env("HAFT_HOME", desk.path("home")).args(words);
         command.env("REGISTRY_BASE_URL", "http://127.0.0.1:9").env("HAFT_TOKEN", "haft_x");
-        command.output().unwrap()
+        command.output().unwrap().status.code()
     };
     for words in [
         &["registry", "token", "new", "--namespace", "acme"][..],
         &["registry", "token", "list"],
         &["registry", "publisher", "list"],
     ] {
-        assert_eq!(administer(words).status.code(), Some(6), "{words:?}");
+        assert_eq!(administer(words), Some(6), "{words:?}");
     }
     assert!(!desk.path("home/registry").exists());
-    // Who names a database means that.
-    let new = ["registry", "token", "new", "--namespace", "acme", "--database", "here.db"];
-    assert_eq!(administer(&new).status.code(), Some(0));
+    // Who names a database or a home means that.
+    for here in [["--database", "here.db"], ["--home", "other"]] {
+        for words in [
+            &["registry", "token", "new", "--namespace", "acme"][..],
+            &["registry", "token", "list"],
+            &["registry", "publisher", "list"],
+        ] {
+            assert_eq!(administer(&[words, &here].concat()), Some(0), "{words:?} {here:?}");
+        }
+        assert_eq!(
+            administer(&[&["registry", "token", "revoke", "x"][..], &here].concat()),
+            Some(3)
+        );
+    }
+    assert!(desk.path("other/registry/registry.db").exists() && desk.path("here.db").exists());
+    let both =
+        ["registry", "token", "list", "--database", "here.db", "--registry", "http://127.0.0.1:9"];
+    assert_eq!(administer(&both), Some(2));
 }

@@ -18,16 +18,18 @@ use crate::remote::{self, Known, Which};
 pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) database: DatabaseArgs,
-    /// A registry over HTTP instead, by name or address, with the token of an administrator [default: `REGISTRY_BASE_URL`, where no database is named]
+    /// A registry over HTTP instead, by name or address, with the token of an administrator [default: `REGISTRY_BASE_URL`, where neither --home nor a database is named]
     #[arg(long, value_name = "NAME|URL", conflicts_with_all = ["database", "database_file"])]
     registry: Option<String>,
 }
 
 impl PlaceArgs {
-    /// The registry over HTTP, where one is named.
+    /// The registry over HTTP, where one is named. What is typed wins over a variable; `--home` beside `--registry` says
+    /// where the names and the tokens of registries are kept.
     pub(super) fn office(&self, home: &Home, ask: Ask) -> Result<Option<Office>, Failure> {
         let named = self.registry.clone().map(Which::named);
-        let named = named.or_else(|| Which::by_environment().filter(|_| !self.database.is_named()));
+        let is_here = self.database.is_named() || home.is_typed();
+        let named = named.or_else(|| Which::by_environment().filter(|_| !is_here));
         named.map(|which| Office::open(&which, home, ask)).transpose()
     }
 }
