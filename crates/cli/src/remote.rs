@@ -22,7 +22,7 @@ use crate::printer::line;
 use crate::{owner, shell};
 
 /// Names the registry where no flag does.
-const ADDRESS: &str = "REGISTRY_BASE_URL";
+pub(crate) const ADDRESS: &str = "REGISTRY_BASE_URL";
 /// Holds a token for the registry of [`ADDRESS`], or, where that is not set, for the one that a flag names.
 const TOKEN: &str = "HAFT_TOKEN";
 /// Who the tokens in the vault belong to.

@@ -550,3 +550,36 @@ fn a_registry_that_the_environment_names_is_administered_there_and_not_here() {
         ["registry", "token", "list", "--database", "here.db", "--registry", "http://127.0.0.1:9"];
     assert_eq!(administer(&both), Some(2));
 }
+
+#[test]
+fn whoever_is_refused_where_a_variable_points_is_told_of_the_registry_of_this_machine() {
+    let desk = Desk::new();
+    let served = Served::at(&desk.path("home"), &[]);
+    let token = token_of(&desk, "home");
+    let home = desk.path("home");
+    let administer = |token: &str, words: &[&str]| {
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.env("HAFT_HOME", &home).env("REGISTRY_BASE_URL", &served.url).args(words);
+        let output = command.env("HAFT_TOKEN", token).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let hint = format!(
+        "hint: REGISTRY_BASE_URL is set, so the registry there is asked, which wants the token of an administrator; --home {} means the one of this machine",
+        home.display()
+    );
+    for words in [
+        &["registry", "token", "new", "--namespace", "acme"][..],
+        &["registry", "token", "list"],
+        &["registry", "publisher", "list"],
+    ] {
+        for (token, code) in [(token.as_str(), 4), ("haft_wrong", 4), ("", 2)] {
+            let (exit, said) = administer(token, words);
+            assert_eq!(exit, code, "{words:?}: {said}");
+            assert!(said.contains(&hint), "{words:?}: {said}");
+        }
+        // Who typed which registry is meant is not told of another.
+        let named = [words, &["--registry", &served.url]].concat();
+        let (exit, said) = administer(&token, &named);
+        assert!(exit == 4 && !said.contains("REGISTRY_BASE_URL is set"), "{said}");
+    }
+}

@@ -1,7 +1,9 @@
 //! Where a registry is administered: at its database, or over HTTP.
 
+use std::path::PathBuf;
+
 use clap::Args;
-use registry::client::{Errand, Remote};
+use registry::client::{Errand, FetchError, Kind, Remote};
 use registry::read::Checked;
 use serde::de::DeserializeOwned;
 use server::Store;
@@ -11,8 +13,8 @@ use super::super::stores::{DatabaseArgs, open_existing};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
-use crate::owner;
 use crate::remote::{self, Known, Which};
+use crate::{owner, shell};
 
 #[derive(Args, Debug)]
 pub(super) struct PlaceArgs {
@@ -27,10 +29,13 @@ impl PlaceArgs {
     /// The registry over HTTP, where one is named. What is typed wins over a variable; `--home` beside `--registry` says
     /// where the names and the tokens of registries are kept.
     pub(super) fn office(&self, home: &Home, ask: Ask) -> Result<Option<Office>, Failure> {
-        let named = self.registry.clone().map(Which::named);
+        if let Some(text) = &self.registry {
+            return Office::open(&Which::named(text.clone()), home, ask).map(Some);
+        }
         let is_here = self.database.is_named() || home.is_typed();
-        let named = named.or_else(|| Which::by_environment().filter(|_| !is_here));
-        named.map(|which| Office::open(&which, home, ask)).transpose()
+        let Some(which) = Which::by_environment().filter(|_| !is_here) else { return Ok(None) };
+        let office = Office::open(&which, home, ask)?;
+        Ok(Some(Office { instead: Some(home.path().to_owned()), ..office }))
     }
 }
 
@@ -57,23 +62,40 @@ impl PlaceArgs {
 }
 
 /// A registry over HTTP, and what its answers mean.
-pub(super) struct Office(Remote);
+pub(super) struct Office {
+    remote: Remote,
+    /// The home whose own registry may have been meant, where only a variable says that this one is.
+    instead: Option<PathBuf>,
+}
 
 impl Office {
     pub(super) fn open(which: &Which, home: &Home, ask: Ask) -> Result<Self, Failure> {
-        Known::new(home, ask)?.one(which).map(Self)
+        Ok(Self { remote: Known::new(home, ask)?.one(which)?, instead: None })
     }
 
     pub(super) fn ask<T: DeserializeOwned + Checked>(
         &self,
         errand: Errand<'_>,
     ) -> Result<T, Failure> {
-        let answered = owner::runtime()?.block_on(self.0.ask(errand));
-        answered.map_err(|error| remote::failed(self.0.name(), &error))
+        let answered = owner::runtime()?.block_on(self.remote.ask(errand));
+        answered.map_err(|error| self.failed(&error))
     }
 
     pub(super) fn tell(&self, errand: Errand<'_>) -> Result<(), Failure> {
-        let answered = owner::runtime()?.block_on(self.0.tell(errand));
-        answered.map_err(|error| remote::failed(self.0.name(), &error))
+        let answered = owner::runtime()?.block_on(self.remote.tell(errand));
+        answered.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &FetchError) -> Failure {
+        let failure = remote::failed(self.remote.name(), error);
+        let is_about_token = error.kind() == Kind::Denied || matches!(error, FetchError::NoToken);
+        match &self.instead {
+            Some(home) if is_about_token => failure.hint(format!(
+                "{} is set, so the registry there is asked, which wants the token of an administrator; --home {} means the one of this machine",
+                remote::ADDRESS,
+                shell::word(&home.to_string_lossy())
+            )),
+            _ => failure,
+        }
     }
 }
