@@ -196,6 +196,9 @@ fn a_private_registry_holds_back_what_no_reviewer_has_seen() {
     assert_eq!(ask(&reviewer, &["registry", "owner", "rm", id, "team"]).code, 4);
     assert_eq!(ask(&publisher, &["registry", "owner", "rm", id, "team"]).stdout, "demo\n");
     assert_eq!(ask(&publisher, &["registry", "owner", "list", id]).stdout, "demo\n");
+    let own = ask(&publisher, &["registry", "owner", "rm", id, "demo"]);
+    assert_eq!(own.code, 5, "{}", own.stderr);
+    assert!(own.stderr.contains("`demo` is the tool's own namespace"), "{}", own.stderr);
     let again = ask(&publisher, &["registry", "owner", "rm", id, "team"]);
     assert_eq!(again.code, 3, "{}", again.stdout);
     assert!(again.stderr.contains(&format!("`team` does not own `{id}`")), "{}", again.stderr);

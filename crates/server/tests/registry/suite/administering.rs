@@ -141,6 +141,11 @@ pub(crate) async fn owners_publish_and_add_no_others(world: World) {
         refused.refuses(400, "INVALID_REQUEST");
         assert!(refused.json()["error"]["message"].as_str().unwrap().contains("cannot be a name"));
     }
+    // Its own namespace is not taken away from it.
+    let refused = change(Method::DELETE, "acme", &acme).await;
+    refused.refuses(409, "CONFLICT");
+    let words = "`acme` is the tool's own namespace, which owns it always";
+    assert_eq!(refused.json()["error"]["message"], words);
     assert_eq!(change(Method::DELETE, "team", &acme).await.json()["owners"], json!([]));
     post(&team, "acme.pdf.read", "1.2.0").await.refuses(403, "FORBIDDEN");
     world.send(Method::POST, &owner("x"), &acme, "").await.refuses(405, "INVALID_REQUEST");
