@@ -12,7 +12,7 @@ use registry::client::{
     Address, Client, FetchError, Fetcher, FindError, Listed, Reach, Registries, Remote, Settings,
     Source, Token, error,
 };
-use registry::{Channel, ErrorCode};
+use registry::{Channel, ErrorCode, State, Version};
 use vault::Owner;
 
 use crate::ask::Ask;
@@ -314,13 +314,13 @@ fn named_by_environment() -> Option<String> {
 }
 
 /// What to say where it is not known which registry has a tool.
-pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
+pub(crate) fn not_found(id: &str, version: Option<&str>, error: &FindError) -> Failure {
     match error {
         FindError::Nowhere => Failure::new(Exit::NotFound, format!("no registry has `{id}`"))
             .hint("`haft search` finds what there is"),
-        FindError::NoVersion(name) => {
-            Failure::new(Exit::NotFound, format!("`{name}` does not offer `{id}`"))
-                .hint("its versions are others, were taken back, or wait for a reviewer: who may publish or review it asks for ID@VERSION")
+        FindError::NoVersion(name, there) => {
+            let failure = Failure::new(Exit::NotFound, format!("`{name}` does not offer `{id}`"));
+            failure.hint(what_there_is(version, there))
         }
         FindError::InSeveral(_) => {
             let message = format!("`{id}` is in several registries: {error}");
@@ -329,6 +329,29 @@ pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
         }
         FindError::Failed(name, cause) => failed(name, cause),
         FindError::NoRegistries => none_named(),
+    }
+}
+
+/// How many versions are named where one is not there.
+const NAMED: usize = 5;
+
+/// What a registry has instead of the version that was asked for, the highest where none was named.
+fn what_there_is(version: Option<&str>, there: &[Version]) -> String {
+    let names = |is_meant: fn(&Version) -> bool| {
+        let meant = there.iter().filter(|one| is_meant(one)).map(|one| line(&one.version));
+        let names: Vec<_> = meant.take(NAMED).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let others = names(|one| one.channel.is_offered() && !one.yanked);
+    let beta = names(|one| one.channel == State::Beta && !one.yanked);
+    let yanked = names(|one| one.yanked);
+    match (version, others, beta, yanked) {
+        (Some(_), Some(others), ..) => format!("there is {others}"),
+        (None, _, Some(beta), _) => format!("in beta there is {beta}: --channel beta takes it"),
+        (_, _, _, Some(yanked)) => {
+            format!("what there is was taken back: {yanked}; ID@VERSION fetches it all the same")
+        }
+        _ => "what there is waits for a reviewer, or was refused: who may publish or review it asks for ID@VERSION".to_owned(),
     }
 }
 

@@ -421,7 +421,25 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
     assert_eq!(ask(&all, &["publish", "echo.mcpkg"]).code, 0);
     let version = ask(&all, &["registry", "get", "demo.echo@3.0.0"]);
     assert_eq!(version.code, 3, "{}", version.stderr);
-    assert!(version.stderr.contains("`demo.echo@3.0.0`"), "{}", version.stderr);
+    let words = "`demo.echo@3.0.0`\nhint: there is 0.1.0\n";
+    assert!(version.stderr.contains(words), "{}", version.stderr);
+    // Who asks for what nobody is offered learns what there is instead.
+    for (change, hint) in [
+        (
+            &["registry", "review", "approve", "demo.echo@0.1.0", "--channel", "beta"][..],
+            "hint: in beta there is 0.1.0: --channel beta takes it\n",
+        ),
+        (&["yank", "demo.echo@0.1.0"], "hint: what there is was taken back: 0.1.0; ID@VERSION"),
+    ] {
+        let changed = ask(&all, change);
+        assert_eq!(changed.code, 0, "{}", changed.stderr);
+        let none = ask("", &["registry", "get", "demo.echo"]);
+        assert!(none.code == 3 && none.stderr.contains(hint), "{}", none.stderr);
+    }
+    let beta = ["registry", "get", "demo.echo", "--channel", "beta"];
+    assert_eq!(ask("", &beta).code, 3, "it was taken back");
+    assert_eq!(ask(&all, &["yank", "demo.echo@0.1.0", "--undo"]).code, 0);
+    assert_eq!(ask("", &beta).code, 0);
     let mut exchange = assert_cmd::Command::cargo_bin("haft").unwrap();
     exchange.args(["registry", "token", "exchange", "--registry", &served.url]);
     let output = exchange.env("HAFT_IDENTITY", "no.good.jwt").env("HAFT_HOME", desk.path("home"));

@@ -233,7 +233,7 @@ pub(super) fn get(
     let (name, fetched) = runtime.block_on(async {
         let place = client.find(id, version).await;
         let place = place.map_err(|error| {
-            let failure = remote::not_found(&args.id, &error);
+            let failure = remote::not_found(&args.id, version, &error);
             match client.sources().len() {
                 // Who does not answer may be the one that is meant, unless the owner says otherwise.
                 2.. if matches!(error, FindError::Failed(..)) => {
