@@ -327,6 +327,9 @@ pub(crate) fn not_found(id: &str, version: Option<&str>, error: &FindError) -> F
             Failure::new(Exit::Conflict, message)
                 .hint("say which one is meant with --registry NAME")
         }
+        FindError::Failed(name, cause @ FetchError::Unaskable("version", _)) => {
+            failed(name, cause).hint("without `@` the highest is meant")
+        }
         FindError::Failed(name, cause) => failed(name, cause),
         FindError::NoRegistries => none_named(),
     }
@@ -395,8 +398,9 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             token_places()
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
-        FetchError::Unaskable("version", _) => failure
-            .hint("a version has three numbers, as in 1.2.3; without `@` the highest is meant"),
+        FetchError::Unaskable("version", _) => {
+            failure.hint("a version has three numbers, as in 1.2.3")
+        }
         FetchError::Unreachable(_) if Url::parse(registry).is_ok_and(|url| is_here(&url)) => {
             failure.hint("`haft registry serve` serves one on this machine")
         }

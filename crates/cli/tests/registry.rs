@@ -89,7 +89,17 @@ fn a_package_is_published_found_yanked_and_offered_again() {
     assert_eq!(with_token(&desk, token, &both).code, 2, "what is offered again has no mark");
     let undo = with_token(&desk, token, &["yank", &what, "--undo", "--registry", url]);
     assert_eq!(undo.code, 0, "{}", undo.stderr);
+    assert_eq!(undo.stderr, format!("Offered again: {id} {version}\n"));
     assert_eq!(desk.done(&search).json()["total"], 1);
+    let undo = with_token(&desk, token, &["yank", &what, "--undo", "--registry", url]);
+    assert_eq!(undo.stderr, format!("Unchanged: {id} {version} was not taken back\n"));
+    assert_eq!(undo.code, 0, "it is as it should be");
+    let latest = format!("{id}@latest");
+    let highest = "without `@` the highest is meant";
+    let yank = with_token(&desk, token, &["yank", &latest, "--registry", url]);
+    assert!(yank.code == 2 && yank.stderr.contains("three numbers"), "{}", yank.stderr);
+    assert!(!yank.stderr.contains(highest), "it takes a version: {}", yank.stderr);
+    desk.refused(&["registry", "get", &latest, "--registry", url], 2, highest);
     let missing = with_token(&desk, token, &["yank", "demo.nothing@1.0.0", "--registry", url]);
     assert_eq!(missing.code, 3, "{}", missing.stderr);
 
