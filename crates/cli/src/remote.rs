@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use egress::http::{SetupError, Url, is_here};
 use registry::catalog::{Catalog, Place};
+use registry::client::address::shown;
 use registry::client::cache::{Cache, MOST};
 use registry::client::list::{Kind, is_name};
 use registry::client::{
@@ -279,7 +280,8 @@ pub(crate) fn place(url: &str) -> Result<vault::Place, Failure> {
 /// Reads an address.
 pub(crate) fn address(text: &str) -> Result<Address, Failure> {
     Address::parse(text).map_err(|error| {
-        let failure = Failure::invalid(format!("`{text}` is no address of a registry"));
+        let shown = shown(text);
+        let failure = Failure::invalid(format!("`{shown}` is no address of a registry"));
         if text.contains("://") { failure.cause(error) } else { failure.hint(BEGINS) }
     })
 }

@@ -583,3 +583,45 @@ fn whoever_is_refused_where_a_variable_points_is_told_of_the_registry_of_this_ma
         assert!(exit == 4 && !said.contains("REGISTRY_BASE_URL is set"), "{said}");
     }
 }
+
+#[test]
+fn a_password_in_an_address_is_not_shown_again() {
+    let desk = Desk::new();
+    let address = "https://ci:s3cret@registry.example";
+    let dump = format!("{address}/dump.json");
+    for words in [
+        &["search", "x"][..],
+        &["search", "x", "--registry", address],
+        &["search", "x", "--registry", "ci:s3cret@registry.example"],
+        &["publish", "x.mcpkg", "--registry", address],
+        &["registry", "add", "x", address],
+        &["registry", "add", "x", &dump],
+        &["registry", "token", "list", "--registry", address],
+        &["registry", "import", address, "--registry", "http://127.0.0.1:9"],
+        &["registry", "import", &dump, "--latest", "--registry", "http://127.0.0.1:9"],
+        &["registry", "serve", "--public-url", address],
+        &[
+            "registry",
+            "publisher",
+            "add",
+            "--issuer",
+            address,
+            "--audience",
+            "x",
+            "--claim",
+            "repository=a/b",
+            "--namespace",
+            "a",
+        ],
+    ] {
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.current_dir(desk.0.path()).env("HAFT_HOME", desk.path("home")).args(words);
+        command.env("REGISTRY_BASE_URL", address).env("HAFT_TOKEN", "haft_x");
+        std::fs::write(desk.path("x.mcpkg"), "").unwrap();
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(!said.contains("s3cret"), "{words:?}: {said}");
+        assert!(said.contains("registry.example"), "{words:?}: {said}");
+    }
+}

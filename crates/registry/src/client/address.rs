@@ -1,5 +1,6 @@
 //! Where a registry is, as the owner typed it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use egress::Rule;
@@ -41,6 +42,21 @@ impl fmt::Display for AddressError {
 }
 
 impl std::error::Error for AddressError {}
+
+/// A text that may be an address, as it is shown: without the name and the password that stand in it, or might. An
+/// `@` that is no part of one stands in the path of a whole address alone.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    let is_plain = Url::parse(text.trim())
+        .is_ok_and(|url| url.has_host() && url.username().is_empty() && url.password().is_none());
+    match text.rsplit_once('@') {
+        Some((before, rest)) if !is_plain => {
+            let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
+            let between = if scheme.is_empty() { "" } else { "://" };
+            Cow::Owned(format!("{scheme}{between}…@{rest}"))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
 
 impl Address {
     /// Reads an address.
@@ -155,6 +171,22 @@ mod tests {
             "https://tools.example.com/#x",
         ] {
             assert!(Address::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_and_a_password_are_not_shown_wherever_they_stand() {
+        for (text, seen) in [
+            ("https://ci:s3cret@a.example/x", "https://…@a.example/x"),
+            ("https://s3cret@a.example", "https://…@a.example"),
+            ("https://ci:s3/cret@a.example", "https://…@a.example"),
+            ("https://ci:s3@cret@a.example", "https://…@a.example"),
+            ("https://ci:s3cret@", "https://…@"),
+            ("ci:s3cret@a.example", "…@a.example"),
+            ("https://a.example/@acme/x", "https://a.example/@acme/x"),
+            ("a.example", "a.example"),
+        ] {
+            assert_eq!(shown(text), seen, "{text}");
         }
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::address::{Address, AddressError};
+use super::address::{Address, AddressError, shown};
 use crate::read::{Checked, Fault, Unreadable, read};
 
 /// What the file is called.
@@ -120,7 +120,9 @@ impl fmt::Display for ListError {
             ListError::Name(name) => write!(out, "`{name}` cannot be the name of a registry"),
             ListError::Taken(name) => write!(out, "there is a registry `{name}` already"),
             ListError::Unknown(name) => write!(out, "there is no registry `{name}`"),
-            ListError::Address(text, _) => write!(out, "`{text}` is no address of a registry"),
+            ListError::Address(text, _) => {
+                write!(out, "`{}` is no address of a registry", shown(text))
+            }
             ListError::Full => write!(out, "there are {MOST} registries, and no more fit"),
         }
     }
