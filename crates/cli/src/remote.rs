@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use egress::http::{SetupError, Url, is_here};
 use registry::catalog::{Catalog, Place};
-use registry::client::address::shown;
+use registry::client::address::{AddressError, shown};
 use registry::client::cache::{Cache, MOST};
 use registry::client::list::{Kind, is_name};
 use registry::client::{
@@ -206,8 +206,7 @@ impl<'h> Known<'h> {
 
     /// The registry at an address, under the name that it may have.
     fn at(&self, text: &str) -> Result<Listed, Failure> {
-        let address = address(text)?;
-        let url = address.to_string();
+        let url = Address::of_registry(text).map_err(|error| no_address(text, error))?.to_string();
         let known = self.list.iter().find(|one| one.kind == Kind::Registry && one.url == url);
         Ok(known.cloned().unwrap_or_else(|| Listed {
             name: url.clone(),
@@ -279,11 +278,12 @@ pub(crate) fn place(url: &str) -> Result<vault::Place, Failure> {
 
 /// Reads an address.
 pub(crate) fn address(text: &str) -> Result<Address, Failure> {
-    Address::parse(text).map_err(|error| {
-        let shown = shown(text);
-        let failure = Failure::invalid(format!("`{shown}` is no address of a registry"));
-        if text.contains("://") { failure.cause(error) } else { failure.hint(BEGINS) }
-    })
+    Address::parse(text).map_err(|error| no_address(text, error))
+}
+
+fn no_address(text: &str, error: AddressError) -> Failure {
+    let failure = Failure::invalid(format!("`{}` is no address of a registry", shown(text)));
+    if text.contains("://") { failure.cause(error) } else { failure.hint(BEGINS) }
 }
 
 fn none_named() -> Failure {

@@ -506,12 +506,25 @@ fn the_token_of_the_environment_is_for_the_registry_that_is_named() {
     // What the environment names belongs together: another registry is not shown the token, whoever names it.
     search(&["--registry", "one"], Some(&two));
     assert_eq!(told_one.recv().unwrap(), None);
-    search(&["--registry", "one"], Some(&format!("{one}/")));
-    assert_eq!(told_one.recv().unwrap(), environment);
+    for slash in ["/", "/v1", "/v1/"] {
+        search(&["--registry", "one"], Some(&format!("{one}{slash}")));
+        assert_eq!(told_one.recv().unwrap(), environment, "{slash}");
+    }
     // Nor is one that is merely listed, be it the only one.
     desk.done(&["registry", "rm", "two"]);
     search(&[], None);
     assert_eq!(told_one.recv().unwrap(), None);
+}
+
+#[test]
+fn an_address_with_the_version_of_the_api_is_that_of_the_registry() {
+    let desk = Desk::new();
+    let served = Served::at(&desk.path("home"), &[]);
+    let with_version = format!("{}/v1", served.url);
+    desk.done(&["search", "x", "--registry", &with_version]);
+    desk.done(&["registry", "add", "own", &format!("{with_version}/")]);
+    let listed = desk.done(&["registry", "list", "--json"]).json();
+    assert_eq!(listed["registries"][0]["url"], served.url.as_str());
 }
 
 #[test]

@@ -7,6 +7,9 @@ use egress::Rule;
 use egress::http::{Url, is_here};
 use egress::rules::RuleError;
 
+/// What stands before everything that a registry answers.
+pub(super) const VERSION: &str = "v1";
+
 /// The address of a registry: `https` or `http`, with a host and perhaps a path, and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address(Url);
@@ -78,6 +81,18 @@ impl Address {
         }
         let address = Self(url);
         address.rule().map_err(AddressError::Host)?;
+        Ok(address)
+    }
+
+    /// Reads the address of a registry, which lies before `/v1`: many write that too, for it is in what they copy.
+    pub fn of_registry(text: &str) -> Result<Self, AddressError> {
+        let mut address = Self::parse(text)?;
+        let ends = address.0.path_segments().and_then(|mut segments| segments.next_back());
+        if ends == Some(VERSION)
+            && let Ok(mut segments) = address.0.path_segments_mut()
+        {
+            segments.pop();
+        }
         Ok(address)
     }
 
@@ -172,6 +187,24 @@ mod tests {
         ] {
             assert!(Address::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_version_of_the_api_is_no_part_of_where_a_registry_is() {
+        let of = |text: &str| Address::of_registry(text).unwrap();
+        for (text, address) in [
+            ("https://a.example/v1", "https://a.example"),
+            ("https://a.example/v1/", "https://a.example"),
+            ("https://a.example/x/v1", "https://a.example/x"),
+            ("https://a.example/v1/x", "https://a.example/v1/x"),
+            ("https://a.example/xv1", "https://a.example/xv1"),
+            ("https://a.example", "https://a.example"),
+        ] {
+            assert_eq!(of(text), Address::parse(address).unwrap(), "{text}");
+            assert_eq!(of(text).to_string(), address);
+        }
+        let below = of("https://a.example/v1").below(&["v1", "tools"]);
+        assert_eq!(below.as_str(), "https://a.example/v1/tools");
     }
 
     #[test]

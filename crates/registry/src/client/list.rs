@@ -155,7 +155,10 @@ impl Listed {
             return Err(ListError::Name(name.to_owned()));
         }
         let url = if kind.has_address(url) {
-            let parsed = Address::parse(url);
+            let parsed = match kind {
+                Kind::Registry => Address::of_registry(url),
+                Kind::Catalog | Kind::WellKnown | Kind::Folder => Address::parse(url),
+            };
             parsed.map_err(|error| ListError::Address(url.to_owned(), error))?.to_string()
         } else {
             url.to_owned()
