@@ -403,6 +403,11 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
         serve(&["--blobs", place], 2, "is no place for packages");
     }
 
+    for name in ["a*", "a b", "tool:acme", "a//b", "**"] {
+        let words = format!("`{name}` cannot be the namespace of a tool");
+        desk.refused(&["registry", "token", "new", "--namespace", name], 2, &words);
+    }
+    desk.done(&["registry", "token", "new", "--namespace", "com.example/weather"]);
     let all = token(&desk, "*", "publish");
     let ask = |token: &str, words: &[&str]| {
         with_token(&desk, token, &[words, &["--registry", &served.url]].concat())

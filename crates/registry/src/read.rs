@@ -28,8 +28,14 @@ pub enum Fault {
     Path(String),
     /// The content of the file at this path is not in the encoding that is named.
     Content(String),
-    /// This cannot be a name, or is one twice.
+    /// This cannot be a name.
     Name(String),
+    /// This stands there twice.
+    Twice(String),
+    /// This cannot be the namespace of a tool.
+    Namespace(String),
+    /// Everybody's names are no namespace.
+    Everybody,
     /// This is no address.
     Address(String),
     /// The claims leave it open whom of an issuer's users is meant.
@@ -61,7 +67,16 @@ impl fmt::Display for Fault {
             Fault::Digest(field) => write!(out, "`{field}` is no SHA-256"),
             Fault::Path(path) => write!(out, "`{path}` is no path a file may have"),
             Fault::Content(path) => write!(out, "the content of `{path}` is not in its encoding"),
-            Fault::Name(name) => write!(out, "`{name}` cannot be a name, or stands there twice"),
+            Fault::Name(name) => write!(out, "`{name}` cannot be a name"),
+            Fault::Twice(name) => write!(out, "`{name}` stands there twice"),
+            Fault::Namespace(name) => write!(
+                out,
+                "`{name}` cannot be the namespace of a tool: that has no blanks, no `*`, no `tool:` before it, and \
+                 nothing empty between slashes"
+            ),
+            Fault::Everybody => {
+                out.write_str("`*` is for everybody's names, and one namespace is meant")
+            }
             Fault::Anybody => write!(
                 out,
                 "`claims` name nobody in particular, so any user of the issuer could publish: one of {} \

@@ -264,11 +264,14 @@ impl Checked for Registries {
             return Err(Fault::Long("registries"));
         }
         for listed in &self.registries {
-            if !is_name(&listed.name) || !names.insert(&listed.name) {
+            if !is_name(&listed.name) {
                 return Err(Fault::Name(listed.name.clone()));
             }
+            if !names.insert(&listed.name) {
+                return Err(Fault::Twice(listed.name.clone()));
+            }
             if Listed::new(&listed.name, &listed.url, listed.kind, listed.priority).is_err() {
-                return Err(Fault::Address(listed.url.clone()));
+                return Err(Fault::Address(shown(&listed.url).into_owned()));
             }
         }
         Ok(())

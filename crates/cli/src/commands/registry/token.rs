@@ -102,7 +102,7 @@ pub(super) fn run(
 
 fn make(args: &NewArgs, home: &Home, ask: Ask, printer: Printer) -> Result<Given, Failure> {
     registry::access::check_scope(&args.namespace)
-        .map_err(|_| Failure::invalid("a namespace has a name without spaces"))?;
+        .map_err(|fault| Failure::invalid(fault.to_string()))?;
     match args.place.office(home, ask)? {
         Some(office) => {
             let new = NewToken {
