@@ -64,7 +64,6 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let client = Known::new(home, ask)?.with(&args.offline).client(&args.which)?;
     let kinds = args.kind.iter().map(|kind| kind.name().to_owned()).collect();
     let filters = [
         ("capability", &args.capability),
@@ -76,13 +75,22 @@ pub(crate) fn run(
     let filters = filters.into_iter().flat_map(|(name, values)| {
         values.iter().map(move |value| (name.to_owned(), value.clone()))
     });
+    let filters: Vec<_> = filters.collect();
+    if args.query.as_deref().unwrap_or_default().trim().is_empty()
+        && filters.iter().all(|(_, value): &(String, String)| value.trim().is_empty())
+    {
+        return Err(Failure::invalid("there is nothing to search for").hint(
+            "say what the tool should do, or filter with --tag, --capability, --language, --platform or --kind",
+        ));
+    }
     let channel = args.channel.map(|channel| ("channel".to_owned(), channel.name().to_owned()));
     let question = Question {
         words: args.query.clone().unwrap_or_default(),
-        filters: filters.chain(channel).collect(),
+        filters: filters.into_iter().chain(channel).collect(),
         offset: args.offset.try_into().unwrap_or(usize::MAX),
         limit: args.limit.try_into().unwrap_or(usize::MAX),
     };
+    let client = Known::new(home, ask)?.with(&args.offline).client(&args.which)?;
     let found = owner::runtime()?.block_on(client.search(&question));
     let found = found.map_err(|error| match &error {
         FindError::Failed(name, cause) => remote::failed(name, cause),

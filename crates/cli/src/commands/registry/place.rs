@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use egress::http::Method;
 use registry::client::{Errand, FetchError, Kind, Remote};
 use registry::read::Checked;
 use serde::de::DeserializeOwned;
@@ -13,6 +14,7 @@ use super::super::stores::{DatabaseArgs, open_existing};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
+use crate::printer::line;
 use crate::remote::{self, Known, Which};
 use crate::{owner, shell};
 
@@ -40,24 +42,34 @@ impl PlaceArgs {
 }
 
 impl PlaceArgs {
-    /// Ends something of this id at the database; what is not there is told.
-    pub(super) fn end_here(
+    /// Ends a token or a publisher of this id, over HTTP or at the database; what is not there is told.
+    pub(super) fn end(
         &self,
-        home: &Home,
+        (home, ask): (&Home, Ask),
         what: &str,
         id: &str,
-        end: impl AsyncFnOnce(Store) -> Result<bool, StoreError>,
+        end_here: impl AsyncFnOnce(Store) -> Result<bool, StoreError>,
     ) -> Result<(), Failure> {
+        let there =
+            self.registry.clone().map_or_else(String::new, |text| Which::named(text).typed());
+        let missing = || {
+            let message = format!("there is no {what} `{}`", line(id));
+            let hint = format!("`haft registry {what} list{there}` shows them");
+            Failure::new(Exit::NotFound, message).hint(hint)
+        };
+        if let Some(office) = self.office(home, ask)? {
+            let path = [&*format!("{what}s"), id];
+            let ended = office.tell(Errand::new(Method::DELETE, &path));
+            return ended.map_err(|failure| match failure.exit {
+                Exit::NotFound => missing(),
+                _ => failure,
+            });
+        }
         let was_there = owner::runtime()?.block_on(async {
-            let ended = end(open_existing(&self.database, home).await?).await;
+            let ended = end_here(open_existing(&self.database, home).await?).await;
             ended.map_err(|error| Failure::of(Exit::Unavailable, &error))
         })?;
-        if was_there {
-            return Ok(());
-        }
-        let message = format!("there is no {what} `{id}`");
-        let hint = format!("`haft registry {what} list`");
-        Err(Failure::new(Exit::NotFound, message).hint(hint))
+        if was_there { Ok(()) } else { Err(missing()) }
     }
 }
 
