@@ -84,6 +84,15 @@ fn a_package_is_published_found_yanked_and_offered_again() {
     assert_eq!((&marked["yanked"], &marked["security"]), (&json!(true), &json!(true)));
     assert!(versions().contains("yankSecurity"));
     let fetched = desk.done(&["registry", "get", &what, "-o", "got.mcpkg", "--registry", url]);
+    let into_nothing = ["registry", "get", &what, "-o", "nope/x.mcpkg", "--registry", url];
+    desk.refused(&into_nothing, 3, "there is no folder `nope`\nhint: `mkdir -p nope` makes it");
+    let into_pipe = ["registry", "get", &what, "-o", "-", "--registry", url];
+    let mut piped = assert_cmd::Command::cargo_bin("haft").unwrap();
+    piped.current_dir(desk.0.path()).env("HAFT_HOME", desk.path("home")).args(into_pipe);
+    let piped = piped.output().unwrap();
+    assert_eq!(piped.stdout, std::fs::read(desk.path("got.mcpkg")).unwrap());
+    assert!(piped.status.success() && !desk.path("-").exists());
+    desk.refused(&[&into_pipe[..], &["--json"]].concat(), 2, "`-o -` is for a pipe");
     assert!(fetched.stderr.contains("taken back for security: leaks keys"), "{}", fetched.stderr);
     let both = [&mark[..], &["--undo"]].concat();
     assert_eq!(with_token(&desk, token, &both).code, 2, "what is offered again has no mark");
@@ -403,6 +412,14 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
         serve(&["--blobs", place], 2, "is no place for packages");
     }
 
+    serve(&["--database", "nope/x.db"], 6, "hint: make the folder first");
+    for missing in ["./shared/tools", "shared/tools", "/no/such"] {
+        let words = format!("there is no folder `{missing}`");
+        desk.refused(&["registry", "add", "team", missing], 3, &words);
+    }
+    desk.refused(&["registry", "add", "team", "./garbage.db"], 2, "`./garbage.db` is no folder");
+    let host = ["registry", "add", "team", "tools.example/registry"];
+    desk.refused(&host, 2, "hint: an address begins with");
     let admin = token(&desk, "*", "admin");
     for (verb, what) in [("revoke", "token"), ("rm", "publisher")] {
         let words = format!("there is no {what} `nope`\nhint: `haft registry {what} list");
