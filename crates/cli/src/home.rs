@@ -28,6 +28,8 @@ const MAX_NAME: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
     path: PathBuf,
+    /// Whether the command line names it, which counts for more than what the environment says.
+    is_typed: bool,
     /// Its vault, once somebody needed it.
     vault: Arc<OnceLock<Arc<FileVault>>>,
 }
@@ -53,11 +55,12 @@ impl Home {
             let message = format!("`{}` is no folder, and a home is one", path.display());
             return Err(Failure::invalid(message).hint("name another with --home or HAFT_HOME"));
         }
-        Ok(Self::at(path))
+        Ok(Self { path, is_typed: flag.is_some(), vault: Arc::default() })
     }
 
-    fn at(path: PathBuf) -> Self {
-        Self { path, vault: Arc::default() }
+    /// Whether it was named by `--home`.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.is_typed
     }
 
     /// Where it is, or would be.

@@ -5,7 +5,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Failure};
-use crate::interrupt;
+use crate::{interrupt, shell};
+
+/// Refuses a file that cannot be written, because the folder it would be in is not there.
+pub(crate) fn check_folder_of(path: &Path) -> Result<(), Failure> {
+    let folder = folder_of(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let shown = folder.display().to_string();
+    Err(Failure::new(Exit::NotFound, format!("there is no folder `{shown}`")).hint(made_by(&shown)))
+}
+
+/// How a folder is made that is not there.
+pub(crate) fn made_by(folder: &str) -> String {
+    format!("`mkdir -p {}` makes it", shell::word(folder))
+}
 
 /// Writes a new file; one that is there already is a conflict.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
@@ -92,10 +107,7 @@ impl Beside {
     #[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes"))]
     fn with_mode(target: &Path, mode: u32) -> Result<Self, Failure> {
         let folder = folder_of(target);
-        if !folder.is_dir() {
-            let message = format!("there is no folder `{}`", folder.display());
-            return Err(Failure::new(Exit::NotFound, message));
-        }
+        check_folder_of(target)?;
         if target.symlink_metadata().is_ok_and(|there| !there.is_file() && !there.is_symlink()) {
             let message = format!("`{}` is there already, and is no file", target.display());
             return Err(

@@ -85,12 +85,17 @@ impl Printer {
     }
 
     /// Writes a result to stdout. A reader that has gone away is no failure.
-    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn result(self, text: &str) -> Result<(), Failure> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// The same of what is no text.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         check_output()?;
         IS_TOLD.store(true, Ordering::Relaxed);
         let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        match out.write_all(bytes).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
             Err(error) => {
                 Err(Failure::new(Exit::Unavailable, "failed to write the result").cause(error))

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use clap::Args;
 use egress::http::{SetupError, Url, is_here};
 use registry::catalog::{Catalog, Place};
+use registry::client::address::{AddressError, shown};
 use registry::client::cache::{Cache, MOST};
 use registry::client::list::{Kind, is_name};
 use registry::client::{
     Address, Client, FetchError, Fetcher, FindError, Listed, Reach, Registries, Remote, Settings,
     Source, Token, error,
 };
-use registry::{Channel, ErrorCode};
+use registry::{Channel, ErrorCode, State, Version};
 use vault::Owner;
 
 use crate::ask::Ask;
@@ -22,7 +23,7 @@ use crate::printer::line;
 use crate::{owner, shell};
 
 /// Names the registry where no flag does.
-const ADDRESS: &str = "REGISTRY_BASE_URL";
+pub(crate) const ADDRESS: &str = "REGISTRY_BASE_URL";
 /// Holds a token for the registry of [`ADDRESS`], or, where that is not set, for the one that a flag names.
 const TOKEN: &str = "HAFT_TOKEN";
 /// Who the tokens in the vault belong to.
@@ -205,8 +206,7 @@ impl<'h> Known<'h> {
 
     /// The registry at an address, under the name that it may have.
     fn at(&self, text: &str) -> Result<Listed, Failure> {
-        let address = address(text)?;
-        let url = address.to_string();
+        let url = Address::of_registry(text).map_err(|error| no_address(text, error))?.to_string();
         let known = self.list.iter().find(|one| one.kind == Kind::Registry && one.url == url);
         Ok(known.cloned().unwrap_or_else(|| Listed {
             name: url.clone(),
@@ -278,10 +278,12 @@ pub(crate) fn place(url: &str) -> Result<vault::Place, Failure> {
 
 /// Reads an address.
 pub(crate) fn address(text: &str) -> Result<Address, Failure> {
-    Address::parse(text).map_err(|error| {
-        let failure = Failure::invalid(format!("`{text}` is no address of a registry"));
-        if text.contains("://") { failure.cause(error) } else { failure.hint(BEGINS) }
-    })
+    Address::parse(text).map_err(|error| no_address(text, error))
+}
+
+fn no_address(text: &str, error: AddressError) -> Failure {
+    let failure = Failure::invalid(format!("`{}` is no address of a registry", shown(text)));
+    if text.contains("://") { failure.cause(error) } else { failure.hint(BEGINS) }
 }
 
 fn none_named() -> Failure {
@@ -314,21 +316,47 @@ fn named_by_environment() -> Option<String> {
 }
 
 /// What to say where it is not known which registry has a tool.
-pub(crate) fn not_found(id: &str, error: &FindError) -> Failure {
+pub(crate) fn not_found(id: &str, version: Option<&str>, error: &FindError) -> Failure {
     match error {
         FindError::Nowhere => Failure::new(Exit::NotFound, format!("no registry has `{id}`"))
             .hint("`haft search` finds what there is"),
-        FindError::NoVersion(name) => {
-            Failure::new(Exit::NotFound, format!("`{name}` does not offer `{id}`"))
-                .hint("its versions are others, were taken back, or wait for a reviewer: who may publish or review it asks for ID@VERSION")
+        FindError::NoVersion(name, there) => {
+            let failure = Failure::new(Exit::NotFound, format!("`{name}` does not offer `{id}`"));
+            failure.hint(what_there_is(version, there))
         }
         FindError::InSeveral(_) => {
             let message = format!("`{id}` is in several registries: {error}");
             Failure::new(Exit::Conflict, message)
                 .hint("say which one is meant with --registry NAME")
         }
+        FindError::Failed(name, cause @ FetchError::Unaskable("version", _)) => {
+            failed(name, cause).hint("without `@` the highest is meant")
+        }
         FindError::Failed(name, cause) => failed(name, cause),
         FindError::NoRegistries => none_named(),
+    }
+}
+
+/// How many versions are named where one is not there.
+const NAMED: usize = 5;
+
+/// What a registry has instead of the version that was asked for, the highest where none was named.
+fn what_there_is(version: Option<&str>, there: &[Version]) -> String {
+    let names = |is_meant: fn(&Version) -> bool| {
+        let meant = there.iter().filter(|one| is_meant(one)).map(|one| line(&one.version));
+        let names: Vec<_> = meant.take(NAMED).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let others = names(|one| one.channel.is_offered() && !one.yanked);
+    let beta = names(|one| one.channel == State::Beta && !one.yanked);
+    let yanked = names(|one| one.yanked);
+    match (version, others, beta, yanked) {
+        (Some(_), Some(others), ..) => format!("there is {others}"),
+        (None, _, Some(beta), _) => format!("in beta there is {beta}: --channel beta takes it"),
+        (_, _, _, Some(yanked)) => {
+            format!("what there is was taken back: {yanked}; ID@VERSION fetches it all the same")
+        }
+        _ => "what there is waits for a reviewer, or was refused: who may publish or review it asks for ID@VERSION".to_owned(),
     }
 }
 
@@ -372,8 +400,9 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
             token_places()
         )),
         FetchError::TokenInPlain => failure.hint("use https://"),
-        FetchError::Unaskable("version", _) => failure
-            .hint("a version has three numbers, as in 1.2.3; without `@` the highest is meant"),
+        FetchError::Unaskable("version", _) => {
+            failure.hint("a version has three numbers, as in 1.2.3")
+        }
         FetchError::Unreachable(_) if Url::parse(registry).is_ok_and(|url| is_here(&url)) => {
             failure.hint("`haft registry serve` serves one on this machine")
         }

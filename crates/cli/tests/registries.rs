@@ -57,10 +57,11 @@ fn registries_are_named_listed_and_forgotten() {
     desk.refused(&["registry", "add", "a b", "https://x.example"], 2, "cannot be the name");
     desk.refused(&["registry", "add", "x", "ftp://x.example"], 2, "no address");
     desk.refused(&["registry", "add", "x", "https://u:p@x.example"], 2, "no address");
-    desk.refused(&["registry", "add", "x", "./nowhere", "--kind", "folder"], 3, "failed to find");
-    let nowhere = desk.haft(&["registry", "add", "x", "./nowhere"]);
-    let told = "error: `./nowhere` is no address of a registry\nhint: an address begins with https://, or http:// for this machine\n";
-    assert_eq!((nowhere.code, nowhere.stderr.as_str()), (2, told));
+    for kind in [&[][..], &["--kind", "folder"]] {
+        let nowhere = desk.haft(&[&["registry", "add", "x", "./nowhere"], kind].concat());
+        let told = "error: there is no folder `./nowhere`\n";
+        assert_eq!((nowhere.code, nowhere.stderr.as_str()), (3, told));
+    }
     for version in ["0.1", "latest"] {
         let named = format!("demo.echo@{version}");
         let told = format!("error: `{version}` is no version of a tool\nhint: a version has three");
@@ -506,8 +507,10 @@ fn the_token_of_the_environment_is_for_the_registry_that_is_named() {
     // What the environment names belongs together: another registry is not shown the token, whoever names it.
     search(&["--registry", "one"], Some(&two));
     assert_eq!(told_one.recv().unwrap(), None);
-    search(&["--registry", "one"], Some(&format!("{one}/")));
-    assert_eq!(told_one.recv().unwrap(), environment);
+    for slash in ["/", "/v1", "/v1/"] {
+        search(&["--registry", "one"], Some(&format!("{one}{slash}")));
+        assert_eq!(told_one.recv().unwrap(), environment, "{slash}");
+    }
     // Nor is one that is merely listed, be it the only one.
     desk.done(&["registry", "rm", "two"]);
     search(&[], None);
@@ -515,23 +518,124 @@ fn the_token_of_the_environment_is_for_the_registry_that_is_named() {
 }
 
 #[test]
+fn an_address_with_the_version_of_the_api_is_that_of_the_registry() {
+    let desk = Desk::new();
+    let served = Served::at(&desk.path("home"), &[]);
+    let with_version = format!("{}/v1", served.url);
+    desk.done(&["search", "x", "--registry", &with_version]);
+    desk.done(&["registry", "add", "own", &format!("{with_version}/")]);
+    let listed = desk.done(&["registry", "list", "--json"]).json();
+    assert_eq!(listed["registries"][0]["url"], served.url.as_str());
+}
+
+#[test]
 fn a_registry_that_the_environment_names_is_administered_there_and_not_here() {
     let desk = Desk::new();
     let administer = |words: &[&str]| {
         let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
-        command.current_dir(desk.0.path()).arg("--home").arg(desk.path("home")).args(words);
+        command.current_dir(desk.0.path()).env("HAFT_HOME", desk.path("home")).args(words);
         command.env("REGISTRY_BASE_URL", "http://127.0.0.1:9").env("HAFT_TOKEN", "haft_x");
-        command.output().unwrap()
+        command.output().unwrap().status.code()
     };
     for words in [
         &["registry", "token", "new", "--namespace", "acme"][..],
         &["registry", "token", "list"],
         &["registry", "publisher", "list"],
     ] {
-        assert_eq!(administer(words).status.code(), Some(6), "{words:?}");
+        assert_eq!(administer(words), Some(6), "{words:?}");
     }
     assert!(!desk.path("home/registry").exists());
-    // Who names a database means that.
-    let new = ["registry", "token", "new", "--namespace", "acme", "--database", "here.db"];
-    assert_eq!(administer(&new).status.code(), Some(0));
+    // Who names a database or a home means that.
+    for here in [["--database", "here.db"], ["--home", "other"]] {
+        for words in [
+            &["registry", "token", "new", "--namespace", "acme"][..],
+            &["registry", "token", "list"],
+            &["registry", "publisher", "list"],
+        ] {
+            assert_eq!(administer(&[words, &here].concat()), Some(0), "{words:?} {here:?}");
+        }
+        assert_eq!(
+            administer(&[&["registry", "token", "revoke", "x"][..], &here].concat()),
+            Some(3)
+        );
+    }
+    assert!(desk.path("other/registry/registry.db").exists() && desk.path("here.db").exists());
+    let both =
+        ["registry", "token", "list", "--database", "here.db", "--registry", "http://127.0.0.1:9"];
+    assert_eq!(administer(&both), Some(2));
+}
+
+#[test]
+fn whoever_is_refused_where_a_variable_points_is_told_of_the_registry_of_this_machine() {
+    let desk = Desk::new();
+    let served = Served::at(&desk.path("home"), &[]);
+    let token = token_of(&desk, "home");
+    let home = desk.path("home");
+    let administer = |token: &str, words: &[&str]| {
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.env("HAFT_HOME", &home).env("REGISTRY_BASE_URL", &served.url).args(words);
+        let output = command.env("HAFT_TOKEN", token).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let hint = format!(
+        "hint: REGISTRY_BASE_URL is set, so the registry there is asked, which wants the token of an administrator; --home {} means the one of this machine",
+        home.display()
+    );
+    for words in [
+        &["registry", "token", "new", "--namespace", "acme"][..],
+        &["registry", "token", "list"],
+        &["registry", "publisher", "list"],
+    ] {
+        for (token, code) in [(token.as_str(), 4), ("haft_wrong", 4), ("", 2)] {
+            let (exit, said) = administer(token, words);
+            assert_eq!(exit, code, "{words:?}: {said}");
+            assert!(said.contains(&hint), "{words:?}: {said}");
+        }
+        // Who typed which registry is meant is not told of another.
+        let named = [words, &["--registry", &served.url]].concat();
+        let (exit, said) = administer(&token, &named);
+        assert!(exit == 4 && !said.contains("REGISTRY_BASE_URL is set"), "{said}");
+    }
+}
+
+#[test]
+fn a_password_in_an_address_is_not_shown_again() {
+    let desk = Desk::new();
+    let address = "https://ci:s3cret@registry.example";
+    let dump = format!("{address}/dump.json");
+    for words in [
+        &["search", "x"][..],
+        &["search", "x", "--registry", address],
+        &["search", "x", "--registry", "ci:s3cret@registry.example"],
+        &["publish", "x.mcpkg", "--registry", address],
+        &["registry", "add", "x", address],
+        &["registry", "add", "x", &dump],
+        &["registry", "token", "list", "--registry", address],
+        &["registry", "import", address, "--registry", "http://127.0.0.1:9"],
+        &["registry", "import", &dump, "--latest", "--registry", "http://127.0.0.1:9"],
+        &["registry", "serve", "--public-url", address],
+        &[
+            "registry",
+            "publisher",
+            "add",
+            "--issuer",
+            address,
+            "--audience",
+            "x",
+            "--claim",
+            "repository=a/b",
+            "--namespace",
+            "a",
+        ],
+    ] {
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.current_dir(desk.0.path()).env("HAFT_HOME", desk.path("home")).args(words);
+        command.env("REGISTRY_BASE_URL", address).env("HAFT_TOKEN", "haft_x");
+        std::fs::write(desk.path("x.mcpkg"), "").unwrap();
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(!said.contains("s3cret"), "{words:?}: {said}");
+        assert!(said.contains("registry.example"), "{words:?}: {said}");
+    }
 }

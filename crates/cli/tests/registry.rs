@@ -84,12 +84,32 @@ fn a_package_is_published_found_yanked_and_offered_again() {
     assert_eq!((&marked["yanked"], &marked["security"]), (&json!(true), &json!(true)));
     assert!(versions().contains("yankSecurity"));
     let fetched = desk.done(&["registry", "get", &what, "-o", "got.mcpkg", "--registry", url]);
+    let into_nothing = ["registry", "get", &what, "-o", "nope/x.mcpkg", "--registry", url];
+    desk.refused(&into_nothing, 3, "there is no folder `nope`\nhint: `mkdir -p nope` makes it");
+    let into_pipe = ["registry", "get", &what, "-o", "-", "--registry", url];
+    let mut piped = assert_cmd::Command::cargo_bin("haft").unwrap();
+    piped.current_dir(desk.0.path()).env("HAFT_HOME", desk.path("home")).args(into_pipe);
+    let piped = piped.output().unwrap();
+    assert_eq!(piped.stdout, std::fs::read(desk.path("got.mcpkg")).unwrap());
+    assert!(piped.status.success() && !desk.path("-").exists());
+    let both = desk.haft(&[&into_pipe[..], &["--json"]].concat());
+    assert!(both.code == 2 && both.stdout.contains("`-o -` is for a pipe"), "{}", both.stdout);
     assert!(fetched.stderr.contains("taken back for security: leaks keys"), "{}", fetched.stderr);
     let both = [&mark[..], &["--undo"]].concat();
     assert_eq!(with_token(&desk, token, &both).code, 2, "what is offered again has no mark");
     let undo = with_token(&desk, token, &["yank", &what, "--undo", "--registry", url]);
     assert_eq!(undo.code, 0, "{}", undo.stderr);
+    assert_eq!(undo.stderr, format!("Offered again: {id} {version}\n"));
     assert_eq!(desk.done(&search).json()["total"], 1);
+    let undo = with_token(&desk, token, &["yank", &what, "--undo", "--registry", url]);
+    assert_eq!(undo.stderr, format!("Unchanged: {id} {version} was not taken back\n"));
+    assert_eq!(undo.code, 0, "it is as it should be");
+    let latest = format!("{id}@latest");
+    let highest = "without `@` the highest is meant";
+    let yank = with_token(&desk, token, &["yank", &latest, "--registry", url]);
+    assert!(yank.code == 2 && yank.stderr.contains("three numbers"), "{}", yank.stderr);
+    assert!(!yank.stderr.contains(highest), "it takes a version: {}", yank.stderr);
+    desk.refused(&["registry", "get", &latest, "--registry", url], 2, highest);
     let missing = with_token(&desk, token, &["yank", "demo.nothing@1.0.0", "--registry", url]);
     assert_eq!(missing.code, 3, "{}", missing.stderr);
 
@@ -196,6 +216,9 @@ fn a_private_registry_holds_back_what_no_reviewer_has_seen() {
     assert_eq!(ask(&reviewer, &["registry", "owner", "rm", id, "team"]).code, 4);
     assert_eq!(ask(&publisher, &["registry", "owner", "rm", id, "team"]).stdout, "demo\n");
     assert_eq!(ask(&publisher, &["registry", "owner", "list", id]).stdout, "demo\n");
+    let own = ask(&publisher, &["registry", "owner", "rm", id, "demo"]);
+    assert_eq!(own.code, 5, "{}", own.stderr);
+    assert!(own.stderr.contains("`demo` is the tool's own namespace"), "{}", own.stderr);
     let again = ask(&publisher, &["registry", "owner", "rm", id, "team"]);
     assert_eq!(again.code, 3, "{}", again.stdout);
     assert!(again.stderr.contains(&format!("`team` does not own `{id}`")), "{}", again.stderr);
@@ -390,6 +413,37 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
         serve(&["--blobs", place], 2, "is no place for packages");
     }
 
+    serve(&["--database", "nope/x.db"], 6, "hint: make the folder first");
+    for missing in ["./shared/tools", "shared/tools", "/no/such"] {
+        let words = format!("there is no folder `{missing}`");
+        desk.refused(&["registry", "add", "team", missing], 3, &words);
+    }
+    desk.refused(&["registry", "add", "team", "./garbage.db"], 2, "`./garbage.db` is no folder");
+    let host = ["registry", "add", "team", "tools.example/registry"];
+    desk.refused(&host, 2, "hint: an address begins with");
+    let admin = token(&desk, "*", "admin");
+    for (verb, what) in [("revoke", "token"), ("rm", "publisher")] {
+        let words = format!("there is no {what} `nope`\nhint: `haft registry {what} list");
+        desk.refused(&["registry", what, verb, "nope"], 3, &format!("{words}` shows them"));
+        let there = ["registry", what, verb, "nope", "--registry", &served.url];
+        let ran = with_token(&desk, &admin, &there);
+        let words = format!("{words} --registry {}` shows them", served.url);
+        assert!(ran.code == 3 && ran.stderr.contains(&words), "{}", ran.stderr);
+        let ran =
+            with_token(&desk, &admin, &["registry", what, verb, "", "--registry", &served.url]);
+        assert!(ran.code == 2 && ran.stderr.contains("a value is required"), "{}", ran.stderr);
+    }
+    for nothing in
+        [&["search", ""][..], &["search", " ", "--channel", "beta"], &["search", "--tag", ""]]
+    {
+        let nothing = [nothing, &["--registry", &served.url]].concat();
+        desk.refused(&nothing, 2, "there is nothing to search for\nhint: say what the tool should do, or filter with --tag");
+    }
+    for name in ["a*", "a b", "tool:acme", "a//b", "**"] {
+        let words = format!("`{name}` cannot be the namespace of a tool");
+        desk.refused(&["registry", "token", "new", "--namespace", name], 2, &words);
+    }
+    desk.done(&["registry", "token", "new", "--namespace", "com.example/weather"]);
     let all = token(&desk, "*", "publish");
     let ask = |token: &str, words: &[&str]| {
         with_token(&desk, token, &[words, &["--registry", &served.url]].concat())
@@ -418,7 +472,25 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
     assert_eq!(ask(&all, &["publish", "echo.mcpkg"]).code, 0);
     let version = ask(&all, &["registry", "get", "demo.echo@3.0.0"]);
     assert_eq!(version.code, 3, "{}", version.stderr);
-    assert!(version.stderr.contains("`demo.echo@3.0.0`"), "{}", version.stderr);
+    let words = "`demo.echo@3.0.0`\nhint: there is 0.1.0\n";
+    assert!(version.stderr.contains(words), "{}", version.stderr);
+    // Who asks for what nobody is offered learns what there is instead.
+    for (change, hint) in [
+        (
+            &["registry", "review", "approve", "demo.echo@0.1.0", "--channel", "beta"][..],
+            "hint: in beta there is 0.1.0: --channel beta takes it\n",
+        ),
+        (&["yank", "demo.echo@0.1.0"], "hint: what there is was taken back: 0.1.0; ID@VERSION"),
+    ] {
+        let changed = ask(&all, change);
+        assert_eq!(changed.code, 0, "{}", changed.stderr);
+        let none = ask("", &["registry", "get", "demo.echo"]);
+        assert!(none.code == 3 && none.stderr.contains(hint), "{}", none.stderr);
+    }
+    let beta = ["registry", "get", "demo.echo", "--channel", "beta"];
+    assert_eq!(ask("", &beta).code, 3, "it was taken back");
+    assert_eq!(ask(&all, &["yank", "demo.echo@0.1.0", "--undo"]).code, 0);
+    assert_eq!(ask("", &beta).code, 0);
     let mut exchange = assert_cmd::Command::cargo_bin("haft").unwrap();
     exchange.args(["registry", "token", "exchange", "--registry", &served.url]);
     let output = exchange.env("HAFT_IDENTITY", "no.good.jwt").env("HAFT_HOME", desk.path("home"));

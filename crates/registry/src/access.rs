@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::identity;
 use crate::read::{Checked, Fault};
 
-/// The longest name of a namespace, in bytes.
-pub const LONGEST_NAMESPACE: usize = 256;
 /// What is written for everybody's names.
 pub const EVERYBODY: &str = "*";
 
@@ -302,13 +301,14 @@ impl Checked for Exchange {
     }
 }
 
-/// Whether something can be the name of a namespace.
+/// Whether something can be the namespace of a tool, which has no prefix.
 pub fn check_namespace(name: &str) -> Result<(), Fault> {
     match name {
         "" => Err(Fault::Empty("namespace")),
-        _ if name.len() > LONGEST_NAMESPACE => Err(Fault::Long("namespace")),
-        _ if name == EVERYBODY || name.contains(|c: char| c.is_control() || c.is_whitespace()) => {
-            Err(Fault::Name(name.to_owned()))
+        EVERYBODY => Err(Fault::Everybody),
+        _ if name.len() > identity::LONGEST => Err(Fault::Long("namespace")),
+        _ if name.starts_with(identity::PREFIX) || !identity::is_name(name) => {
+            Err(Fault::Namespace(name.to_owned()))
         }
         _ => Ok(()),
     }
@@ -380,11 +380,13 @@ mod tests {
     fn everybodys_names_are_no_namespace() {
         assert_eq!(check_namespace("acme"), Ok(()));
         assert_eq!(check_namespace(""), Err(Fault::Empty("namespace")));
-        for name in ["*", "a b", " ", "a\u{0}"] {
-            assert_eq!(check_namespace(name), Err(Fault::Name(name.to_owned())));
+        assert_eq!(check_namespace("*"), Err(Fault::Everybody));
+        for name in ["a b", " ", "a\u{0}", "a*", "**", "tool:acme", "a//b"] {
+            assert_eq!(check_namespace(name), Err(Fault::Namespace(name.to_owned())));
         }
+        assert_eq!(check_namespace(&"x".repeat(257)), Err(Fault::Long("namespace")));
         assert_eq!((check_scope("*"), check_scope("acme")), (Ok(()), Ok(())));
-        assert!(check_scope("a b").is_err());
+        assert!(check_scope("a b").is_err() && check_scope("a*").is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use manifest::dialect::Dialect;
 use manifest::model::Package;
+use manifest::shape::{is_unseen, mixes_alphabets};
 
 /// What the id of a tool begins with in a registry.
 pub const PREFIX: &str = "tool:";
@@ -43,9 +44,47 @@ pub fn namespace_of(id: &str) -> &str {
     plain.split('.').next().filter(|first| !first.is_empty()).unwrap_or(plain)
 }
 
+/// The longest id, name and namespace, in bytes.
+pub const LONGEST: usize = 256;
+
+/// Whether a text can be an id or a name in a registry, or a namespace, which is a part of one: all of it is seen, in
+/// one alphabet and without blanks; a `*` would stand for everybody's; and a part between slashes is neither nothing
+/// nor dots, which addresses pass over.
+pub fn is_name(text: &str) -> bool {
+    let plain = text.strip_prefix(PREFIX).unwrap_or(text);
+    let is_strange = plain.contains(|c: char| c == '*' || c.is_whitespace() || is_unseen(c));
+    let has_dots = plain.split('/').any(|part| ["", ".", ".."].contains(&part));
+    text.len() <= LONGEST && !is_strange && !has_dots && !mixes_alphabets(plain)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_or_asked_for_is_no_name() {
+        for name in ["acme", "tool:acme.pdf", "com.example/weather", "a/b:c", "читать", "a_b-c"]
+        {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "x".repeat(LONGEST + 1);
+        for name in [
+            "",
+            "tool:",
+            "a b",
+            "a*",
+            "*",
+            "a//b",
+            "/a",
+            "a/..",
+            ".",
+            "a\u{200b}",
+            "\u{430}cme",
+            &long,
+        ] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
 
     #[test]
     fn the_prefix_is_put_before_an_id_once() {

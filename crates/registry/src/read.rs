@@ -28,8 +28,14 @@ pub enum Fault {
     Path(String),
     /// The content of the file at this path is not in the encoding that is named.
     Content(String),
-    /// This cannot be a name, or is one twice.
+    /// This cannot be a name.
     Name(String),
+    /// This stands there twice.
+    Twice(String),
+    /// This cannot be the namespace of a tool.
+    Namespace(String),
+    /// Everybody's names are no namespace.
+    Everybody,
     /// This is no address.
     Address(String),
     /// The claims leave it open whom of an issuer's users is meant.
@@ -61,7 +67,16 @@ impl fmt::Display for Fault {
             Fault::Digest(field) => write!(out, "`{field}` is no SHA-256"),
             Fault::Path(path) => write!(out, "`{path}` is no path a file may have"),
             Fault::Content(path) => write!(out, "the content of `{path}` is not in its encoding"),
-            Fault::Name(name) => write!(out, "`{name}` cannot be a name, or stands there twice"),
+            Fault::Name(name) => write!(out, "`{name}` cannot be a name"),
+            Fault::Twice(name) => write!(out, "`{name}` stands there twice"),
+            Fault::Namespace(name) => write!(
+                out,
+                "`{name}` cannot be the namespace of a tool: that has no blanks, no `*`, no `tool:` before it, and \
+                 nothing empty between slashes"
+            ),
+            Fault::Everybody => {
+                out.write_str("`*` is for everybody's names, and one namespace is meant")
+            }
             Fault::Anybody => write!(
                 out,
                 "`claims` name nobody in particular, so any user of the issuer could publish: one of {} \
@@ -115,14 +130,35 @@ pub fn read<T: DeserializeOwned + Checked>(bytes: &[u8]) -> Result<T, Unreadable
         return Err(Unreadable::Structure(format!("it is {}, no object", root.type_name())));
     }
     let value: T = serde_json::from_value(root.to_value())
-        .map_err(|error| Unreadable::Structure(error.to_string()))?;
+        .map_err(|error| Unreadable::Structure(in_words(&error.to_string())))?;
     value.check().map_err(Unreadable::Value)?;
     Ok(value)
+}
+
+/// What a value lacks or has too much, in words for whoever sent it: the library speaks of fields and variants.
+fn in_words(said: &str) -> String {
+    let names = |text: &str| text.replace("one of ", "").replace(" or ", ", ");
+    let expected =
+        |rest: &'_ str| rest.split_once(", expected ").map(|(a, b)| (a.to_owned(), names(b)));
+    if let Some(field) = said.strip_prefix("missing field ") {
+        return format!("{field} is missing");
+    }
+    if let Some((name, known)) = said.strip_prefix("unknown variant ").and_then(expected) {
+        return format!("{name} is none of {known}");
+    }
+    if let Some((name, known)) = said.strip_prefix("unknown field ").and_then(expected) {
+        return format!("{name} is not known, there are {known}");
+    }
+    match said.strip_prefix("invalid type: ").and_then(expected) {
+        Some((found, _)) => format!("it holds the {found} where something else belongs"),
+        None => "its structure is another".to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::Decision;
     use crate::describe::Describe;
     use crate::find::Page;
     use crate::versions::Yank;
@@ -164,5 +200,20 @@ mod tests {
             assert_eq!(read::<Yank>(text.as_bytes()), fault, "{text}");
         }
         assert!(read::<Yank>(br#"{"reason":"one line\n\tand another"}"#).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_structure_is_said_in_words_of_ours() {
+        let said = |text: &str| read::<Decision>(text.as_bytes()).unwrap_err().to_string();
+        for (text, words) in [
+            (r#"{"channel":"x","reason":""}"#, "`x` is none of `stable`, `beta`"),
+            (r#"{"channels":"x"}"#, "`channels` is not known, there are `channel`, `reason`"),
+            (r#"{"reason":7}"#, "it holds the integer `7` where something else belongs"),
+        ] {
+            assert_eq!(said(text), words, "{text}");
+        }
+        let missing = TOOL.replace("\"name\":\"a.b\",", "");
+        let said = read::<Describe>(missing.as_bytes()).unwrap_err().to_string();
+        assert_eq!(said, "`name` is missing");
     }
 }

@@ -107,7 +107,7 @@ impl Checked for TestReport {
                 return Err(Fault::Long("path"));
             }
             if !paths.insert(&case.path) {
-                return Err(Fault::Name(case.path.clone()));
+                return Err(Fault::Twice(case.path.clone()));
             }
         }
         self.check_counts()

@@ -108,6 +108,9 @@ impl Registry {
         let done = match change {
             OwnerChange::Add if owner == namespace => Ok(Changed::Unchanged),
             OwnerChange::Add => self.store.add_owner(&id, owner, &token.id, now()).await,
+            OwnerChange::Remove if owner == namespace => {
+                return Err(ChangeError::OwnNamespace(namespace));
+            }
             OwnerChange::Remove => self.store.remove_owner(&id, owner).await,
         };
         if done.map_err(ChangeError::Store)? == Changed::TooMany {

@@ -11,7 +11,6 @@ use manifest::document::{MAX_MANIFEST, Options, read};
 use manifest::finding::{Finding, Severity};
 use manifest::folder::check_with_folder;
 use manifest::model::{Entry, Package};
-use manifest::shape::{is_unseen, mixes_alphabets};
 use package::archive::{Archive, Trailer};
 use package::bundle::{Bundle, BundleError, DESCRIPTION};
 use package::contents::{Around, Contents, find_manifest, listing};
@@ -22,8 +21,6 @@ use package::refusal::ReadError;
 use package::signature::{self, State};
 use registry::{Describe, EntryPoint, Found, Signature, TestReport, Tests, identity};
 
-/// The longest id and the longest name, in bytes.
-pub const LONGEST_ID: usize = 256;
 /// The longest version, in bytes.
 pub const LONGEST_VERSION: usize = 128;
 /// How many findings are told.
@@ -292,9 +289,7 @@ fn check_names(describe: &Describe) -> Result<(), UploadError> {
         if plain.is_empty() {
             return Err(UploadError::NoId);
         }
-        let is_strange = plain.contains(|c: char| c.is_whitespace() || is_unseen(c));
-        let has_dots = plain.split('/').any(|part| ["", ".", ".."].contains(&part));
-        if name.len() > LONGEST_ID || is_strange || has_dots || mixes_alphabets(plain) {
+        if !identity::is_name(name) {
             return Err(UploadError::Name(what, name.chars().take(80).collect()));
         }
     }

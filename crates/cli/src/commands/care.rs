@@ -18,9 +18,9 @@ use super::stores::{StoreArgs, open, open_blobs, open_existing, open_existing_bl
 use crate::bar::Bar;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::output;
 use crate::owner;
 use crate::printer::{Printer, line};
-use crate::shell;
 
 /// What to do about files of another registry.
 pub(super) const OTHERS: &str = "name the database and the files that belong together with --database and --blobs; after a restore beside files that were kept, `haft registry restore --take-over` makes them its own";
@@ -88,9 +88,7 @@ fn failed(error: &CareError) -> Failure {
     let failure = Failure::of(exit, error);
     match error {
         CareError::Blob(BlobError::OtherRegistry) => failure.hint(OTHERS),
-        CareError::NoFolder(path) => {
-            failure.hint(format!("`mkdir -p {}` makes it", shell::word(path)))
-        }
+        CareError::NoFolder(path) => failure.hint(output::made_by(path)),
         CareError::Exists(_) => failure.hint("no backup is written over; name a new file or folder"),
         CareError::NotEmpty(_) => failure.hint(
             "a backup goes into a new registry: name one with --home, or with --database and --blobs",

@@ -4,7 +4,7 @@ mod login;
 
 pub(super) use login::login;
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -56,7 +56,7 @@ pub(crate) struct GetArgs {
     /// The tool, as ID or ID@VERSION
     #[arg(value_name = "ID")]
     id: String,
-    /// Write to this file [default: `ID-VERSION.mcpkg` in the current folder]
+    /// Write to this file, or with `-` into a pipe [default: `ID-VERSION.mcpkg` in the current folder]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// How far along, where no version is named: stable, or beta, which has what is stable too
@@ -79,9 +79,18 @@ pub(super) fn add(args: &AddArgs, home: &Home, json_wanted: bool, printer: Print
         args.url.clone()
     } else {
         // It is meant from wherever a command is typed.
-        let found = Path::new(&args.url).canonicalize().map_err(|error| {
-            Failure::new(Exit::NotFound, format!("failed to find `{}`", args.url)).cause(error)
+        let found = Path::new(&args.url).canonicalize().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                let what = if kind == Kind::Folder { "folder" } else { "file" };
+                Failure::new(Exit::NotFound, format!("there is no {what} `{}`", args.url))
+            }
+            _ => Failure::new(Exit::Unavailable, format!("failed to find `{}`", args.url))
+                .cause(error),
         })?;
+        if kind == Kind::Folder && !found.is_dir() {
+            let message = format!("`{}` is no folder", args.url);
+            return Err(Failure::invalid(message).hint("a catalog is a file that ends in .json"));
+        }
         found
             .into_os_string()
             .into_string()
@@ -108,9 +117,18 @@ fn seen(url: &str) -> Kind {
         true if url.ends_with("/install-manifests.json") => Kind::WellKnown,
         true if is_json => Kind::Catalog,
         false if is_json => Kind::Catalog,
-        false if Path::new(url).is_dir() => Kind::Folder,
+        false if is_path(url) => Kind::Folder,
         _ => Kind::Registry,
     }
+}
+
+/// Whether a folder is meant where no scheme is written: one that is there, or what no host is called like.
+fn is_path(text: &str) -> bool {
+    let first = text.split_once('/').map(|(first, _)| first);
+    Path::new(text).is_dir()
+        || first.is_some_and(|first| {
+            first.starts_with(['.', '~']) || first.is_empty() || !first.contains(['.', ':'])
+        })
 }
 
 pub(super) fn list(home: &Home, ask: Ask, json_wanted: bool, printer: Printer) -> Outcome {
@@ -228,12 +246,21 @@ pub(super) fn get(
         Some((id, version)) if !id.is_empty() => (id, Some(version)),
         _ => (args.id.as_str(), None),
     };
+    let to_pipe = args.output.as_deref() == Some(Path::new("-"));
+    if to_pipe && (json_wanted || std::io::stdout().is_terminal()) {
+        let message = "a package is not written where something else is read";
+        return Err(Failure::invalid(message)
+            .hint("`-o -` is for a pipe or a file, without --json; -o FILE names a file"));
+    }
+    if let Some(path) = args.output.as_deref().filter(|_| !to_pipe) {
+        output::check_folder_of(path)?;
+    }
     output::make_private_folder(home.path())?;
     let runtime = owner::runtime()?;
     let (name, fetched) = runtime.block_on(async {
         let place = client.find(id, version).await;
         let place = place.map_err(|error| {
-            let failure = remote::not_found(&args.id, &error);
+            let failure = remote::not_found(&args.id, version, &error);
             match client.sources().len() {
                 // Who does not answer may be the one that is meant, unless the owner says otherwise.
                 2.. if matches!(error, FindError::Failed(..)) => {
@@ -293,6 +320,11 @@ pub(super) fn get(
     );
     let cannot = |error| Failure::new(Exit::Unavailable, "failed to read the package").cause(error);
     let bytes = fetched.bytes().map_err(cannot)?;
+    if to_pipe {
+        printer.note(&format!("Fetched {shown}"));
+        printer.bytes(&bytes)?;
+        return Ok(Exit::Done);
+    }
     if !is_same(&path, &bytes) {
         output::write_new(&path, &bytes)?;
     }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use registry::client::address::shown;
 use serde_json::json;
 use server::blobs::BlobError;
 use server::service::OpenError;
@@ -100,7 +101,7 @@ struct ServeArgs {
     #[arg(long, value_name = "TIME", value_parser = super::duration)]
     drain: Option<Duration>,
     /// The address that others know it by, for answers that must name it [default: the one they ask]
-    #[arg(long, value_name = "URL", value_parser = public_url)]
+    #[arg(long, value_name = "URL")]
     public_url: Option<String>,
     #[command(flatten)]
     access: AccessArgs,
@@ -111,18 +112,21 @@ fn socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| message.to_owned())
 }
 
-fn public_url(text: &str) -> Result<String, String> {
-    let message = "give https:// or http://, a host, and a path if there is one";
-    let address = egress::http::Url::parse(text).map_err(|_| message.to_owned())?;
-    let is_plain = ["http", "https"].contains(&address.scheme())
-        && address.host_str().is_some()
-        && address.username().is_empty()
-        && address.password().is_none()
-        && address.query().is_none()
-        && address.fragment().is_none();
-    if !is_plain {
-        return Err(message.to_owned());
-    }
+/// An address that others know the registry by. It is read here, for what is wrong with it may hold a password.
+fn public_url(text: &str) -> Result<String, Failure> {
+    let address = egress::http::Url::parse(text).ok().filter(|address| {
+        ["http", "https"].contains(&address.scheme())
+            && address.host_str().is_some()
+            && address.username().is_empty()
+            && address.password().is_none()
+            && address.query().is_none()
+            && address.fragment().is_none()
+    });
+    let address = address.ok_or_else(|| {
+        let message = format!("`{}` cannot be the --public-url", line(&shown(text)));
+        Failure::invalid(message)
+            .hint("give https:// or http://, a host, and a path if there is one")
+    })?;
     Ok(address.as_str().trim_end_matches('/').to_owned())
 }
 
@@ -231,6 +235,7 @@ fn traces(printer: Printer) -> Result<Option<Traces>, Failure> {
 }
 
 fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let public_url = args.public_url.as_deref().map(public_url).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
@@ -252,7 +257,7 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         let settings = Settings {
             log: args.log.log(),
             traces: traces.clone(),
-            public_url: args.public_url.clone(),
+            public_url,
             counting: args.metrics_listen.map_or(Counting::Here, |_| Counting::Apart),
             // Where it cannot be kept it is made anew.
             index: folder(home).ok().map(|it| it.join("index")),

@@ -1,6 +1,7 @@
 //! `haft search`: the right tool in all registries.
 
 use clap::Args;
+use manifest::model::Kind;
 use registry::client::{FindError, FoundIn, Question};
 use serde_json::json;
 
@@ -35,9 +36,9 @@ pub(crate) struct SearchArgs {
     /// Only tools with this tag; may be repeated, one is enough
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// Only packages of this kind: tool, `mcp_server`, `skill_pack`
-    #[arg(long, value_name = "KIND")]
-    kind: Vec<String>,
+    /// Only packages of this kind: tool, `mcp_server`, `skill_pack`, `a2a_peer` or `agent_workflow`; may be repeated, one is enough
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
+    kind: Vec<Kind>,
     /// How far along: stable, or beta, which has what is stable too
     #[arg(long, value_name = "CHANNEL", value_parser = super::registry::channel)]
     channel: Option<registry::Channel>,
@@ -49,6 +50,13 @@ pub(crate) struct SearchArgs {
     offset: u32,
 }
 
+/// Reads the name of a kind, which many write with hyphens.
+fn kind(name: &str) -> Result<Kind, String> {
+    let known = Kind::ALL.map(|(_, name)| name);
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    Kind::named(&plain).ok_or_else(|| super::no_such("kind", name, &known))
+}
+
 pub(crate) fn run(
     args: &SearchArgs,
     home: &Home,
@@ -56,24 +64,33 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let client = Known::new(home, ask)?.with(&args.offline).client(&args.which)?;
+    let kinds = args.kind.iter().map(|kind| kind.name().to_owned()).collect();
     let filters = [
         ("capability", &args.capability),
         ("language", &args.language),
         ("platform", &args.platform),
         ("tags", &args.tag),
-        ("kind", &args.kind),
+        ("kind", &kinds),
     ];
     let filters = filters.into_iter().flat_map(|(name, values)| {
         values.iter().map(move |value| (name.to_owned(), value.clone()))
     });
+    let filters: Vec<_> = filters.collect();
+    if args.query.as_deref().unwrap_or_default().trim().is_empty()
+        && filters.iter().all(|(_, value): &(String, String)| value.trim().is_empty())
+    {
+        return Err(Failure::invalid("there is nothing to search for").hint(
+            "say what the tool should do, or filter with --tag, --capability, --language, --platform or --kind",
+        ));
+    }
     let channel = args.channel.map(|channel| ("channel".to_owned(), channel.name().to_owned()));
     let question = Question {
         words: args.query.clone().unwrap_or_default(),
-        filters: filters.chain(channel).collect(),
+        filters: filters.into_iter().chain(channel).collect(),
         offset: args.offset.try_into().unwrap_or(usize::MAX),
         limit: args.limit.try_into().unwrap_or(usize::MAX),
     };
+    let client = Known::new(home, ask)?.with(&args.offline).client(&args.which)?;
     let found = owner::runtime()?.block_on(client.search(&question));
     let found = found.map_err(|error| match &error {
         FindError::Failed(name, cause) => remote::failed(name, cause),
@@ -123,4 +140,22 @@ pub(crate) fn run(
         printer.note("Nothing found");
     }
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_one_of_those_there_are_however_it_is_written() {
+        for (kind_meant, name) in Kind::ALL {
+            assert_eq!(kind(name), Ok(kind_meant));
+            assert_eq!(kind(&name.replace('_', "-")), Ok(kind_meant));
+        }
+        let wrong = kind("bogus").unwrap_err();
+        for (_, name) in Kind::ALL {
+            assert!(wrong.contains(name), "{wrong}");
+        }
+        assert_eq!(kind("mcp_servr").unwrap_err(), "no such kind; did you mean `mcp_server`?");
+    }
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use registry::Yank;
+use registry::client::Remote;
 use registry::read::Checked;
 use serde_json::json;
 
@@ -55,16 +56,26 @@ pub(crate) fn run(
     yank.check().map_err(|fault| Failure::invalid(fault.to_string()))?;
     let remote = Known::new(home, ask)?.one(&args.which)?;
     let yank = (!args.undo).then_some(&yank);
-    let yanked = owner::runtime()?.block_on(remote.yank(id, version, yank));
+    let runtime = owner::runtime()?;
+    let was_offered = args.undo && runtime.block_on(is_offered(&remote, id, version));
+    let yanked = runtime.block_on(remote.yank(id, version, yank));
     yanked.map_err(|error| remote::failed(remote.name(), &error))?;
     if json_wanted {
         let (yanked, security) = (!args.undo, args.security);
         let done = json!({"id": id, "version": version, "yanked": yanked, "security": security});
         printer.json(&done)?;
+    } else if was_offered {
+        printer.note(&format!("Unchanged: {} {} was not taken back", line(id), line(version)));
     } else {
         let done = if args.undo { "Offered again:" } else { "Yanked" };
         let mark = if args.security { " for security" } else { "" };
         printer.note(&format!("{done} {} {}{mark}", line(id), line(version)));
     }
     Ok(Exit::Done)
+}
+
+/// Whether it is known that a version was not taken back. Only what is said hangs on that, so a failure is none.
+async fn is_offered(remote: &Remote, id: &str, version: &str) -> bool {
+    let known = remote.describe(id, Some(version)).await;
+    known.is_ok_and(|described| described.yanked.is_none())
 }

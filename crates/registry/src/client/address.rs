@@ -1,10 +1,14 @@
 //! Where a registry is, as the owner typed it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use egress::Rule;
 use egress::http::{Url, is_here};
 use egress::rules::RuleError;
+
+/// What stands before everything that a registry answers.
+pub(super) const VERSION: &str = "v1";
 
 /// The address of a registry: `https` or `http`, with a host and perhaps a path, and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +46,21 @@ impl fmt::Display for AddressError {
 
 impl std::error::Error for AddressError {}
 
+/// A text that may be an address, as it is shown: without the name and the password that stand in it, or might. An
+/// `@` that is no part of one stands in the path of a whole address alone.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    let is_plain = Url::parse(text.trim())
+        .is_ok_and(|url| url.has_host() && url.username().is_empty() && url.password().is_none());
+    match text.rsplit_once('@') {
+        Some((before, rest)) if !is_plain => {
+            let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
+            let between = if scheme.is_empty() { "" } else { "://" };
+            Cow::Owned(format!("{scheme}{between}…@{rest}"))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
 impl Address {
     /// Reads an address.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
@@ -62,6 +81,18 @@ impl Address {
         }
         let address = Self(url);
         address.rule().map_err(AddressError::Host)?;
+        Ok(address)
+    }
+
+    /// Reads the address of a registry, which lies before `/v1`: many write that too, for it is in what they copy.
+    pub fn of_registry(text: &str) -> Result<Self, AddressError> {
+        let mut address = Self::parse(text)?;
+        let ends = address.0.path_segments().and_then(|mut segments| segments.next_back());
+        if ends == Some(VERSION)
+            && let Ok(mut segments) = address.0.path_segments_mut()
+        {
+            segments.pop();
+        }
         Ok(address)
     }
 
@@ -155,6 +186,40 @@ mod tests {
             "https://tools.example.com/#x",
         ] {
             assert!(Address::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_the_api_is_no_part_of_where_a_registry_is() {
+        let of = |text: &str| Address::of_registry(text).unwrap();
+        for (text, address) in [
+            ("https://a.example/v1", "https://a.example"),
+            ("https://a.example/v1/", "https://a.example"),
+            ("https://a.example/x/v1", "https://a.example/x"),
+            ("https://a.example/v1/x", "https://a.example/v1/x"),
+            ("https://a.example/xv1", "https://a.example/xv1"),
+            ("https://a.example", "https://a.example"),
+        ] {
+            assert_eq!(of(text), Address::parse(address).unwrap(), "{text}");
+            assert_eq!(of(text).to_string(), address);
+        }
+        let below = of("https://a.example/v1").below(&["v1", "tools"]);
+        assert_eq!(below.as_str(), "https://a.example/v1/tools");
+    }
+
+    #[test]
+    fn a_name_and_a_password_are_not_shown_wherever_they_stand() {
+        for (text, seen) in [
+            ("https://ci:s3cret@a.example/x", "https://…@a.example/x"),
+            ("https://s3cret@a.example", "https://…@a.example"),
+            ("https://ci:s3/cret@a.example", "https://…@a.example"),
+            ("https://ci:s3@cret@a.example", "https://…@a.example"),
+            ("https://ci:s3cret@", "https://…@"),
+            ("ci:s3cret@a.example", "…@a.example"),
+            ("https://a.example/@acme/x", "https://a.example/@acme/x"),
+            ("a.example", "a.example"),
+        ] {
+            assert_eq!(shown(text), seen, "{text}");
         }
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::address::{Address, AddressError};
+use super::address::{Address, AddressError, shown};
 use crate::read::{Checked, Fault, Unreadable, read};
 
 /// What the file is called.
@@ -120,7 +120,9 @@ impl fmt::Display for ListError {
             ListError::Name(name) => write!(out, "`{name}` cannot be the name of a registry"),
             ListError::Taken(name) => write!(out, "there is a registry `{name}` already"),
             ListError::Unknown(name) => write!(out, "there is no registry `{name}`"),
-            ListError::Address(text, _) => write!(out, "`{text}` is no address of a registry"),
+            ListError::Address(text, _) => {
+                write!(out, "`{}` is no address of a registry", shown(text))
+            }
             ListError::Full => write!(out, "there are {MOST} registries, and no more fit"),
         }
     }
@@ -153,7 +155,10 @@ impl Listed {
             return Err(ListError::Name(name.to_owned()));
         }
         let url = if kind.has_address(url) {
-            let parsed = Address::parse(url);
+            let parsed = match kind {
+                Kind::Registry => Address::of_registry(url),
+                Kind::Catalog | Kind::WellKnown | Kind::Folder => Address::parse(url),
+            };
             parsed.map_err(|error| ListError::Address(url.to_owned(), error))?.to_string()
         } else {
             url.to_owned()
@@ -259,11 +264,14 @@ impl Checked for Registries {
             return Err(Fault::Long("registries"));
         }
         for listed in &self.registries {
-            if !is_name(&listed.name) || !names.insert(&listed.name) {
+            if !is_name(&listed.name) {
                 return Err(Fault::Name(listed.name.clone()));
             }
+            if !names.insert(&listed.name) {
+                return Err(Fault::Twice(listed.name.clone()));
+            }
             if Listed::new(&listed.name, &listed.url, listed.kind, listed.priority).is_err() {
-                return Err(Fault::Address(listed.url.clone()));
+                return Err(Fault::Address(shown(&listed.url).into_owned()));
             }
         }
         Ok(())

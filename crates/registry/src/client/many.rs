@@ -14,6 +14,7 @@ use super::remote::{Described, Question, Remote};
 use crate::catalog::Catalog;
 use crate::error::ErrorCode;
 use crate::find::{Found, Page};
+use crate::versions::Version;
 
 /// Where tools are found.
 #[derive(Debug)]
@@ -64,8 +65,8 @@ pub enum Place<'c> {
 /// What a source has of a tool.
 enum Has<'c> {
     Version(Place<'c>),
-    /// The id is taken there all the same.
-    OtherVersions,
+    /// The id is taken there all the same, by these where they are told.
+    OtherVersions(Vec<Version>),
 }
 
 /// Why it is not known which tool is meant.
@@ -73,8 +74,8 @@ enum Has<'c> {
 pub enum FindError {
     /// Nobody has it.
     Nowhere,
-    /// The registry that has it does not offer this version, or none at all.
-    NoVersion(String),
+    /// The registry that has it does not offer this version, or none at all; these it tells of.
+    NoVersion(String, Vec<Version>),
     /// These registries have it.
     InSeveral(Vec<String>),
     /// This registry did not answer, so it may have it too.
@@ -87,7 +88,7 @@ impl fmt::Display for FindError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FindError::Nowhere => out.write_str("no registry has it"),
-            FindError::NoVersion(name) => {
+            FindError::NoVersion(name, _) => {
                 write!(out, "`{name}` has it, but offers no such version")
             }
             FindError::InSeveral(names) => {
@@ -215,7 +216,10 @@ impl Client {
                         Ok(Some(Has::Version(Place::Registry(remote, Box::new(described)))))
                     }
                     Err(error) if error.code() == Some(ErrorCode::VersionNotFound) => {
-                        Ok(Some(Has::OtherVersions))
+                        // Only what is said of it hangs on that, so a failure is none.
+                        let known = remote.versions(id).await;
+                        let there = known.map_or_else(|_| Vec::new(), |known| known.versions);
+                        Ok(Some(Has::OtherVersions(there)))
                     }
                     Err(error) if error.kind() == Kind::NotFound => Ok(None),
                     Err(error) => Err(error),
@@ -223,7 +227,9 @@ impl Client {
                 Source::Catalog(catalog) => {
                     let found = catalog.find(id).await?;
                     Ok(found.map(|package| match version {
-                        Some(version) if package.semver() != version => Has::OtherVersions,
+                        Some(version) if package.semver() != version => {
+                            Has::OtherVersions(Vec::new())
+                        }
                         _ => Has::Version(Place::Catalog(catalog, package)),
                     }))
                 }
@@ -242,7 +248,9 @@ impl Client {
         }
         match having.pop() {
             Some((_, Has::Version(place))) => Ok(place),
-            Some((name, Has::OtherVersions)) => Err(FindError::NoVersion(name.to_owned())),
+            Some((name, Has::OtherVersions(there))) => {
+                Err(FindError::NoVersion(name.to_owned(), there))
+            }
             None => Err(FindError::Nowhere),
         }
     }

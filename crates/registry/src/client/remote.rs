@@ -12,7 +12,7 @@ use package::limits::Limits as PackageLimits;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::address::Address;
+use super::address::{Address, VERSION};
 use super::bounds;
 use super::download;
 use super::error::FetchError;
@@ -347,7 +347,7 @@ impl Remote {
     }
 
     pub(super) fn url(&self, segments: &[&str]) -> Url {
-        let all: Vec<&str> = std::iter::once("v1").chain(segments.iter().copied()).collect();
+        let all: Vec<&str> = std::iter::once(VERSION).chain(segments.iter().copied()).collect();
         self.fetcher.address().below(&all)
     }
 

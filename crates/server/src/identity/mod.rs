@@ -122,7 +122,11 @@ impl fmt::Display for RuleError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RuleError::Address(address) => {
-                write!(out, "`{address}` is no address of an issuer; it begins with https://")
+                let shown = registry::client::address::shown(address);
+                write!(
+                    out,
+                    "`{shown}` is no address of an issuer; it begins with https://, without a password"
+                )
             }
             RuleError::Algorithm(name) => write!(
                 out,

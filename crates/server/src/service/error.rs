@@ -52,6 +52,8 @@ pub enum ChangeError {
     Namespace(String),
     /// The package has as many owners as it may.
     TooManyOwners,
+    /// The package's own namespace is no owner beside it, and cannot be taken away.
+    OwnNamespace(String),
     /// Something else is there already.
     Conflict(PublishError),
     /// There is no such package or version.

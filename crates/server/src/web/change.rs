@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use registry::{Channel, Outcome, TestReport, Yank};
+use registry::{Channel, Outcome, TestReport, Yank, identity};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer;
@@ -23,7 +23,6 @@ use crate::service::{Registry, Sent};
 use crate::store::tokens::Token;
 use crate::token::Action;
 use crate::traces::{Place, part};
-use crate::upload::LONGEST_ID;
 
 /// What the part of a form is called that holds the package.
 const PARTS: [&str; 3] = ["package", "bundle", "file"];
@@ -91,7 +90,7 @@ async fn receive(registry: &Registry, request: Request) -> Result<Arrived, Refus
     }
     let parameters = Parameters::read(request.uri().query())?;
     let id = parameters.get("id").filter(|id| !id.is_empty()).map(str::to_owned);
-    if id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+    if id.as_ref().is_some_and(|id| id.len() > identity::LONGEST) {
         return Err(Refused::invalid("the id is too long"));
     }
     let channel = caller::channel(&parameters)?;

@@ -9,6 +9,7 @@ use axum::response::Response;
 use manifest::index::MAX_ENTRIES;
 use package::digest::Digest;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use registry::identity;
 use serde_json::{Value, json};
 
 use super::answer::{self, Keep};
@@ -18,7 +19,6 @@ use super::refused::Refused;
 use super::text::Parameters;
 use crate::service::Registry;
 use crate::store::each::Read;
-use crate::upload::LONGEST_ID;
 
 /// The most entries of a page of the catalog.
 const ENTRIES: usize = 1_000;
@@ -122,7 +122,7 @@ pub(super) async fn catalog(
 /// The id after which a page begins.
 fn after(parameters: &Parameters) -> Result<&str, Refused> {
     let after = parameters.get("after").unwrap_or_default();
-    if after.len() > LONGEST_ID {
+    if after.len() > identity::LONGEST {
         return Err(Refused::invalid("what `after` names is no id"));
     }
     Ok(after)
@@ -149,7 +149,9 @@ fn put_next(
 fn named(parameters: &Parameters) -> Result<Option<&str>, Refused> {
     let namespace = parameters.get("namespace").filter(|name| !name.is_empty());
     match namespace {
-        Some(name) if name.len() > LONGEST_ID => Err(Refused::invalid("the namespace is too long")),
+        Some(name) if name.len() > identity::LONGEST => {
+            Err(Refused::invalid("the namespace is too long"))
+        }
         found => Ok(found),
     }
 }

@@ -263,6 +263,11 @@ impl Refused {
                 ErrorCode::Conflict,
                 format!("a tool has at most {} owners", crate::store::owners::MOST),
             ),
+            ChangeError::OwnNamespace(namespace) => {
+                let name = clip(&namespace);
+                let message = format!("`{name}` is the tool's own namespace, which owns it always");
+                Self::new(StatusCode::CONFLICT, ErrorCode::Conflict, message)
+            }
             ChangeError::Conflict(conflict) => conflict.into(),
             ChangeError::NotFound(FindError::NoPackage) => Self::no_tool(asked),
             ChangeError::NotFound(FindError::NoVersion) => Self::no_version(asked, version),

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use clap::Args;
 use package::digest::Digest;
+use registry::client::address::shown;
 use registry::client::error::Kind;
 use registry::client::{FetchError, Remote};
 use registry::import::remote::{Asker, PageError, Pages, Wanted, dump};
@@ -116,7 +117,7 @@ impl ImportArgs {
         ];
         match asked.into_iter().find(|(is_asked, _)| *is_asked) {
             Some((_, flag)) => {
-                let source = line(&self.source);
+                let source = line(&shown(&self.source));
                 let message = format!("{flag} is asked of an MCP registry, and `{source}` is none");
                 Err(Failure::invalid(message)
                     .hint("everything of a dump, a file or a folder is imported"))

@@ -1,5 +1,6 @@
 //! `haft registry owner`: who else may publish a tool.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use egress::http::Method;
 use registry::Owners;
@@ -36,7 +37,7 @@ enum Verb {
 #[derive(Args, Debug)]
 struct ToolArgs {
     /// The tool
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
     #[command(flatten)]
     which: Which,
@@ -47,7 +48,7 @@ struct ChangeArgs {
     #[command(flatten)]
     tool: ToolArgs,
     /// The namespace
-    #[arg(value_name = "NAMESPACE")]
+    #[arg(value_name = "NAMESPACE", value_parser = NonEmptyStringValueParser::new())]
     namespace: String,
 }
 

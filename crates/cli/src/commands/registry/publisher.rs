@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use egress::http::Method;
 use registry::client::Errand;
@@ -64,7 +65,7 @@ struct AddArgs {
 #[derive(Args, Debug)]
 struct RemoveArgs {
     /// The rule's id, as the list has it
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
     #[command(flatten)]
     place: PlaceArgs,
@@ -156,13 +157,8 @@ fn remove(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    match args.place.office(home, ask)? {
-        Some(office) => office.tell(Errand::new(Method::DELETE, &["publishers", &args.id]))?,
-        None => {
-            let ended = async |store: Store| store.remove_publisher(&args.id).await;
-            args.place.end_here(home, "publisher", &args.id, ended)?;
-        }
-    }
+    let end = async |store: Store| store.remove_publisher(&args.id).await;
+    args.place.end((home, ask), "publisher", &args.id, end)?;
     if json_wanted {
         printer.json(&json!({"id": args.id, "removed": true}))?;
     } else {

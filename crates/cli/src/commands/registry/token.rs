@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use egress::http::Method;
 use registry::client::{By, Errand};
@@ -62,7 +63,7 @@ struct NewArgs {
 #[derive(Args, Debug)]
 struct RevokeArgs {
     /// The token's id, as the list has it
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
     #[command(flatten)]
     place: PlaceArgs,
@@ -102,7 +103,7 @@ pub(super) fn run(
 
 fn make(args: &NewArgs, home: &Home, ask: Ask, printer: Printer) -> Result<Given, Failure> {
     registry::access::check_scope(&args.namespace)
-        .map_err(|_| Failure::invalid("a namespace has a name without spaces"))?;
+        .map_err(|fault| Failure::invalid(fault.to_string()))?;
     match args.place.office(home, ask)? {
         Some(office) => {
             let new = NewToken {
@@ -219,13 +220,8 @@ fn revoke(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    match args.place.office(home, ask)? {
-        Some(office) => office.tell(Errand::new(Method::DELETE, &["tokens", &args.id]))?,
-        None => {
-            let ended = async |store: Store| store.revoke_token(&args.id, now()).await;
-            args.place.end_here(home, "token", &args.id, ended)?;
-        }
-    }
+    let end = async |store: Store| store.revoke_token(&args.id, now()).await;
+    args.place.end((home, ask), "token", &args.id, end)?;
     if json_wanted {
         printer.json(&json!({"id": args.id, "revoked": true}))?;
     } else {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine};
 
 use crate::dialect::rules::Judge;
 use crate::finding::{Code, Finding};
@@ -134,6 +134,21 @@ fn check_parents(
     }
 }
 
+/// Why a text is not base64.
+fn why_not(error: &DecodeError) -> String {
+    match error {
+        DecodeError::InvalidByte(at, byte) if byte.is_ascii_graphic() => {
+            format!("`{}` is none of its letters, after {at} of them", char::from(*byte))
+        }
+        DecodeError::InvalidByte(..) => "it holds what is none of its letters".to_owned(),
+        DecodeError::InvalidLength(_)
+        | DecodeError::InvalidLastSymbol(..)
+        | DecodeError::InvalidPadding => {
+            "its end is missing, or not padded as it should".to_owned()
+        }
+    }
+}
+
 /// Checks one file's content and gives its size.
 fn check_content(file: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) -> usize {
     let Some(content) = file.get("content") else { return 0 };
@@ -142,7 +157,7 @@ fn check_content(file: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) -> usiz
         Some("base64") => match STANDARD.decode(text) {
             Ok(bytes) => bytes.len(),
             Err(error) => {
-                let message = format!("the content is not base64: {error}");
+                let message = format!("the content is not base64: {}", why_not(&error));
                 judge.push(Finding::new(
                     Code::BadBase64,
                     path.key("content").pointer(),
@@ -179,5 +194,20 @@ fn check_main(bundle: &Node<'_>, files: &[Node<'_>], judge: &mut Judge<'_>) {
             Some(near) => finding.help(format!("did you mean `{near}`?")),
             None => finding,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_base64_is_said_without_numbers_of_letters() {
+        let why = |text: &str| why_not(&STANDARD.decode(text).unwrap_err());
+        assert_eq!(why("%%%%"), "`%` is none of its letters, after 0 of them");
+        assert_eq!(why("AAA\u{e9}"), "it holds what is none of its letters");
+        for cut in ["AAAAA", "AA", "AB=="] {
+            assert_eq!(why(cut), "its end is missing, or not padded as it should");
+        }
     }
 }

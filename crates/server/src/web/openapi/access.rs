@@ -73,7 +73,7 @@ pub(super) fn operations() -> Vec<Operation> {
             summary: "Lets the tokens of a namespace publish a tool no more",
             parameters: &["id", "owner"],
             answers: |shapes| vec![shapes.json::<Owners>(200)],
-            refusals: &[400, 404, 405, 500, 503],
+            refusals: &[400, 404, 405, 409, 500, 503],
             ..changed
         },
         Operation {

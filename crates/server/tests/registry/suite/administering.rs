@@ -136,11 +136,21 @@ pub(crate) async fn owners_publish_and_add_no_others(world: World) {
     let reviewer = world.token_for("team", Role::Review, None).await;
     world.send(Method::POST, yank, &reviewer, "").await.refuses(403, "FORBIDDEN");
     // Everybody is nobody's namespace.
-    for name in ["*", "a%20b"] {
+    for (name, words) in [
+        ("*", "`*` is for everybody's names, and one namespace is meant"),
+        ("a%20b", "`a b` cannot be the namespace of a tool"),
+        ("a*", "`a*` cannot be the namespace of a tool"),
+    ] {
         let refused = change(Method::PUT, name, &acme).await;
         refused.refuses(400, "INVALID_REQUEST");
-        assert!(refused.json()["error"]["message"].as_str().unwrap().contains("cannot be a name"));
+        let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(said.starts_with(words), "{said}");
     }
+    // Its own namespace is not taken away from it.
+    let refused = change(Method::DELETE, "acme", &acme).await;
+    refused.refuses(409, "CONFLICT");
+    let words = "`acme` is the tool's own namespace, which owns it always";
+    assert_eq!(refused.json()["error"]["message"], words);
     assert_eq!(change(Method::DELETE, "team", &acme).await.json()["owners"], json!([]));
     post(&team, "acme.pdf.read", "1.2.0").await.refuses(403, "FORBIDDEN");
     world.send(Method::POST, &owner("x"), &acme, "").await.refuses(405, "INVALID_REQUEST");
