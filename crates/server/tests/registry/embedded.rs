@@ -100,4 +100,5 @@ embedded! {
     pages::a_publisher_is_shown_with_its_keys_builds_and_owners,
     pages::hostile_text_is_only_text,
     pages::each_way_to_run_a_server_is_shown,
+    pages::what_was_taken_back_is_not_offered_on_its_page,
 }

@@ -67,6 +67,7 @@ struct ToolPage {
     needs: Vec<Need>,
     actions: Vec<Callable>,
     steps: Vec<Link>,
+    /// None where it was taken back for security: nobody begins with that.
     ways: Vec<Way>,
     few: Vec<Row>,
     more: Vec<Row>,
@@ -207,6 +208,8 @@ impl View {
         let reported = describe.tests.as_ref().and_then(|tests| tests.reported.as_ref());
         let count = package.map_or(0, |package| package.tests.len());
         let tested = tested(count, inside.files.as_ref(), reported, describe.provenance.as_ref());
+        let is_dangerous = known.yanked.as_ref().is_some_and(|yank| yank.security);
+        let ways = if is_dangerous { Vec::new() } else { ways(package, &describe, &origin) };
         let kind = shown(Facet::Kind, describe.kind.as_deref().unwrap_or("tool"));
         ToolPage {
             frame: Frame::new(format!("{id} {}", describe.version), ""),
@@ -232,7 +235,7 @@ impl View {
             needs: package.map(needs).unwrap_or_default(),
             actions: package.map(callables).unwrap_or_default(),
             steps: package.map(steps).unwrap_or_default(),
-            ways: ways(package, &describe, &origin),
+            ways,
             few: Vec::new(),
             more: Vec::new(),
             dependents: Vec::new(),

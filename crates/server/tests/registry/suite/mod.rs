@@ -98,4 +98,5 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     pages::a_publisher_is_shown_with_its_keys_builds_and_owners(fresh().await).await;
     pages::hostile_text_is_only_text(fresh().await).await;
     pages::each_way_to_run_a_server_is_shown(fresh().await).await;
+    pages::what_was_taken_back_is_not_offered_on_its_page(fresh().await).await;
 }

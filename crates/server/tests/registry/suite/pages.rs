@@ -264,6 +264,41 @@ pub(crate) async fn hostile_text_is_only_text(world: World) {
     assert!(!text(&page).contains("rm -rf"));
 }
 
+/// A version that was taken back is not sold on its page; one that endangers those who have it is not even handed out.
+pub(crate) async fn what_was_taken_back_is_not_offered_on_its_page(world: World) {
+    for version in ["1.0.0", "1.1.0"] {
+        world.publish(mcpkg("acme.pdf.read", version, "")).await;
+    }
+    let page = async |version: &str| {
+        let answer = world.get(&format!("/tools/acme.pdf.read/versions/{version}")).await;
+        text(&answer).to_owned()
+    };
+    let yank = async |version: &str, body: &str| {
+        let path = format!("/v1/tools/acme.pdf.read/versions/{version}/yank");
+        let done = world.send(Method::POST, &path, &world.token, body.to_owned()).await;
+        assert_eq!(done.status, 204);
+    };
+    let open = "<details name=\"way\" open>";
+    let ways = ["haft registry get", "curl -fsSL", "/package", "class=\"button copy\""];
+    let shown = page("1.0.0").await;
+    assert!(shown.contains(open) && !shown.contains("taken back"), "{shown}");
+    yank("1.0.0", "").await;
+    let shown = page("1.0.0").await;
+    assert!(shown.contains("It was taken back: these are for those who need exactly"), "{shown}");
+    assert!(!shown.contains(open) && ways.iter().all(|way| shown.contains(way)), "{shown}");
+    yank("1.0.0", r#"{"security": true}"#).await;
+    let shown = page("1.0.0").await;
+    assert!(!ways.iter().any(|way| shown.contains(way)), "{shown}");
+    assert!(shown.contains("Whoever has locked it still gets it by its version"), "{shown}");
+    let instead = "<a href=\"/tools/acme.pdf.read\">Take 1.1.0 instead</a>";
+    assert_eq!(shown.matches(instead).count(), 2, "{shown}");
+    yank("1.1.0", r#"{"security": true}"#).await;
+    let shown = page("1.1.0").await;
+    assert!(
+        shown.contains("No stable version of it is offered.") && !shown.contains("instead</a>")
+    );
+}
+
 /// A server may be had as several programs and in several places; whoever lacks one program has another.
 pub(crate) async fn each_way_to_run_a_server_is_shown(world: World) {
     let mut server = weather("1.0.0");
