@@ -101,4 +101,5 @@ embedded! {
     pages::hostile_text_is_only_text,
     pages::each_way_to_run_a_server_is_shown,
     pages::what_was_taken_back_is_not_offered_on_its_page,
+    pages::a_chain_tells_of_tools_that_were_taken_back_for_security,
 }

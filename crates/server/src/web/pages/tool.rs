@@ -1,5 +1,6 @@
 //! The page of a tool, and of each version of it.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use askama::Template;
@@ -22,6 +23,7 @@ use super::tested::{Tested, tested};
 use super::words::{Fact, Need, Weight, asks, duration, effect, facts, needs};
 use super::{Pages, link};
 use crate::store::versions::{FindError, Known, Which};
+use crate::store::{Store, StoreError};
 use crate::web::base;
 use crate::web::caller;
 use crate::web::refused::Refused;
@@ -31,6 +33,8 @@ use crate::web::text::{Parameters, decode};
 const FEW: usize = 6;
 /// How many chains that use a tool are listed.
 const DEPENDENTS: usize = 12;
+/// How many of the tools that a chain calls are looked up.
+const LOOKED_UP: usize = 64;
 /// The longest schema, in bytes, that is shown as it was written.
 const RAW: usize = 64 << 10;
 
@@ -67,6 +71,8 @@ struct ToolPage {
     needs: Vec<Need>,
     actions: Vec<Callable>,
     steps: Vec<Link>,
+    /// Whether a tool that it calls was taken back for security.
+    calls_danger: bool,
     /// None where it was taken back for security: nobody begins with that.
     ways: Vec<Way>,
     few: Vec<Row>,
@@ -109,6 +115,8 @@ struct Link {
     name: String,
     tool: String,
     address: String,
+    /// Why nobody is given the tool any more, where that is for security.
+    gone: Option<Yank>,
 }
 
 /// A version in the list.
@@ -171,7 +179,10 @@ pub(super) async fn show(
     let origin = base::of(&pages.registry, &request)?;
     let view = View { known, describe, inside, namespace, origin };
     let (dependents, more_dependents) = dependents(&pages, &view.describe.id);
+    let steps = steps(store, view.inside.package.as_ref()).await?;
     let page_of = ToolPage {
+        calls_danger: steps.iter().any(|step| step.gone.is_some()),
+        steps,
         latest,
         few,
         more,
@@ -234,7 +245,8 @@ impl View {
             scopes: package.map(|package| package.scopes.clone()).unwrap_or_default(),
             needs: package.map(needs).unwrap_or_default(),
             actions: package.map(callables).unwrap_or_default(),
-            steps: package.map(steps).unwrap_or_default(),
+            steps: Vec::new(),
+            calls_danger: false,
             ways,
             few: Vec::new(),
             more: Vec::new(),
@@ -301,13 +313,27 @@ fn dependents(pages: &Pages, id: &str) -> (Vec<Item>, Option<String>) {
     (items(&answers), (left > 0).then(|| format!("and {left} more")))
 }
 
-fn steps(package: &Package) -> Vec<Link> {
+/// The steps of a chain, and of which tools it is known that they are a danger.
+async fn steps(store: &Store, package: Option<&Package>) -> Result<Vec<Link>, StoreError> {
+    let steps = package.iter().filter_map(|package| package.chain.as_ref());
+    let steps: Vec<&Step> = steps.flat_map(|chain| &chain.steps).collect();
+    let tools: BTreeSet<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
+    let mut gone = HashMap::new();
+    for tool in tools.into_iter().take(LOOKED_UP) {
+        let id = match store.resolve(tool).await {
+            Ok((id, _)) => id,
+            Err(FindError::NoPackage | FindError::NoVersion) => continue,
+            Err(FindError::Store(error)) => return Err(error),
+        };
+        gone.insert(tool, store.gone_for_security(&id).await?);
+    }
     let step = |step: &Step| Link {
         name: step.name.clone(),
         tool: step.tool.clone(),
         address: link::tool(&step.tool),
+        gone: gone.get(step.tool.as_str()).cloned().flatten(),
     };
-    package.chain.iter().flat_map(|chain| &chain.steps).map(step).collect()
+    Ok(steps.into_iter().map(step).collect())
 }
 
 fn callables(package: &Package) -> Vec<Callable> {

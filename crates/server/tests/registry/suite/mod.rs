@@ -99,4 +99,5 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     pages::hostile_text_is_only_text(fresh().await).await;
     pages::each_way_to_run_a_server_is_shown(fresh().await).await;
     pages::what_was_taken_back_is_not_offered_on_its_page(fresh().await).await;
+    pages::a_chain_tells_of_tools_that_were_taken_back_for_security(fresh().await).await;
 }
