@@ -51,6 +51,7 @@ embedded! {
     tested::a_report_is_kept_with_the_version_and_told_as_a_claim,
     tested::a_report_of_anything_else_is_refused,
     private::without_a_token_nothing_is_read,
+    private::commands_on_pages_show_a_token,
     private::a_browser_shows_a_token_as_its_password,
     private::a_token_for_one_namespace_sees_no_other,
     administering::tokens_are_made_listed_and_revoked_over_http,

@@ -22,6 +22,7 @@ use super::schema::{Table, table};
 use super::tested::{Tested, tested};
 use super::words::{Fact, Need, Weight, asks, duration, effect, facts, needs};
 use super::{Pages, link};
+use crate::settings::Reading;
 use crate::store::versions::{FindError, Known, Which};
 use crate::store::{Store, StoreError};
 use crate::web::base;
@@ -177,7 +178,8 @@ pub(super) async fn show(
     let published = few.iter().find(|row| row.is_here).map(|row| row.date);
     let more = few.split_off(few.len().min(FEW));
     let origin = base::of(&pages.registry, &request)?;
-    let view = View { known, describe, inside, namespace, origin };
+    let reading = pages.registry.settings.reading;
+    let view = View { known, describe, inside, namespace, origin, reading };
     let (dependents, more_dependents) = dependents(&pages, &view.describe.id);
     let steps = steps(store, view.inside.package.as_ref()).await?;
     let page_of = ToolPage {
@@ -202,11 +204,12 @@ struct View {
     inside: Arc<Inside>,
     namespace: String,
     origin: String,
+    reading: Reading,
 }
 
 impl View {
     fn page(self) -> ToolPage {
-        let View { known, describe, inside, namespace, origin } = self;
+        let View { known, describe, inside, namespace, origin, reading } = self;
         let package = inside.package.as_ref();
         let id = describe.id.strip_prefix(identity::PREFIX).unwrap_or(&describe.id).to_owned();
         let heading = package.and_then(|package| package.name.as_deref()).unwrap_or(&id);
@@ -220,7 +223,8 @@ impl View {
         let count = package.map_or(0, |package| package.tests.len());
         let tested = tested(count, inside.files.as_ref(), reported, describe.provenance.as_ref());
         let is_dangerous = known.yanked.as_ref().is_some_and(|yank| yank.security);
-        let ways = if is_dangerous { Vec::new() } else { ways(package, &describe, &origin) };
+        let ways =
+            if is_dangerous { Vec::new() } else { ways(package, &describe, &origin, reading) };
         let kind = shown(Facet::Kind, describe.kind.as_deref().unwrap_or("tool"));
         ToolPage {
             frame: Frame::new(format!("{id} {}", describe.version), ""),

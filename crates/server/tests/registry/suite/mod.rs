@@ -55,6 +55,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     tested::a_report_is_kept_with_the_version_and_told_as_a_claim(fresh().await).await;
     tested::a_report_of_anything_else_is_refused(fresh().await).await;
     private::without_a_token_nothing_is_read(fresh().await).await;
+    private::commands_on_pages_show_a_token(fresh().await).await;
     private::a_browser_shows_a_token_as_its_password(fresh().await).await;
     private::a_token_for_one_namespace_sees_no_other(fresh().await).await;
     administering::tokens_are_made_listed_and_revoked_over_http(fresh().await).await;
