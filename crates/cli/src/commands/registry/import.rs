@@ -81,25 +81,31 @@ pub(super) fn run(
     let done = import.remember(home, done);
     let Import { told, bar, .. } = import;
     drop(bar);
-    if json_wanted {
-        let mut document = told.json();
-        document["next"] = told.cursor.clone().filter(|_| done.is_err()).into();
-        printer.json(&document)?;
-    }
-    if told.is_empty() && !is_address && done.is_ok() {
+    let done = done.and_then(|()| {
+        if !told.is_empty() || is_address {
+            return Ok(());
+        }
         let message = format!("there is nothing to import in `{}`", args.source);
-        return Err(Failure::new(Exit::NotFound, message));
-    }
+        Err(Failure::new(Exit::NotFound, message))
+    });
     if !told.is_empty() || done.is_ok() {
         printer.note(&told.summary());
     }
-    done.map_err(|failure| match &told.cursor {
-        // What was typed has just failed.
-        Some(cursor) if args.cursor.as_ref() != Some(cursor) => {
-            failure.hint(format!("go on with --cursor {}", line(cursor)))
-        }
-        _ => failure,
-    })?;
+    let mut document = told.json();
+    document["next"] = told.cursor.clone().filter(|_| done.is_err()).into();
+    if let Err(failure) = done {
+        let failure = match &told.cursor {
+            // What was typed has just failed.
+            Some(cursor) if args.cursor.as_ref() != Some(cursor) => {
+                failure.hint(format!("go on with --cursor {}", line(cursor)))
+            }
+            _ => failure,
+        };
+        return Err(failure.after(document));
+    }
+    if json_wanted {
+        printer.json(&document)?;
+    }
     let is_bad = !told.refused.is_empty() && (args.strict || told.is_nothing_taken());
     Ok(if is_bad { Exit::Invalid } else { Exit::Done })
 }
