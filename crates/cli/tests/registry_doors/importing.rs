@@ -247,6 +247,24 @@ fn an_import_that_never_began_is_told_to_programs_as_a_failure() {
 }
 
 #[test]
+fn what_cannot_be_asked_of_a_source_is_seen_before() {
+    let desk = Desk::new();
+    let served = Opened::start(&desk, "home", &[]);
+    let other = served.import(&desk, "ftp://foo.example/dump.json", &[]);
+    assert_eq!(other.code, 2, "{}", other.stderr);
+    assert!(other.stderr.contains("it begins with `ftp:`, not with `https:`"), "{}", other.stderr);
+    // Nobody is there, so it was not asked.
+    let since = ["--updated-since", "yesterday"];
+    let ran = served.import(&desk, "http://127.0.0.1:1/", &since);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("2026-11-01T00:00:00Z"), "{}", ran.stderr);
+    let ran = served.import(&desk, served.url(), &["--updated-since", "2026-11-01T00:00:00+01:00"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = served.import(&desk, served.url(), &["--cursor", "bogus"]);
+    assert_eq!(ran.code, 2, "the source refuses it: {}", ran.stderr);
+}
+
+#[test]
 fn the_tools_of_a_hub_are_imported_and_run_by_jumith_clients() {
     let desk = Desk::new();
     let served =

@@ -47,7 +47,7 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// Of an MCP registry: those that have changed since then, as 2026-11-01T00:00:00Z
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     updated_since: Option<String>,
     /// Of an MCP registry: where an import was broken off
     #[arg(long, value_name = "CURSOR")]
@@ -64,7 +64,7 @@ pub(super) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
+    let is_address = args.source.contains("://");
     if !is_address || is_dump(&args.source) {
         args.check_unasked()?;
     }
@@ -129,6 +129,12 @@ impl ImportArgs {
             None => Ok(()),
         }
     }
+}
+
+/// A moment as registries take it: it is passed on as it was typed.
+fn moment(text: &str) -> Result<String, String> {
+    let said = || "a moment is written as 2026-11-01T00:00:00Z".to_owned();
+    registry::moment::read(text).map(|_| text.to_owned()).ok_or_else(said)
 }
 
 /// Whether a path or an address is of a dump.
@@ -455,6 +461,8 @@ fn broken_off(source: &str, error: &PageError) -> Failure {
     };
     match error {
         PageError::Status(401, _) => Failure::of(Exit::Denied, error).hint(remote::good_token()),
+        // What was typed is passed on as it is, and so it is that which is refused.
+        PageError::Status(400 | 422, _) => failure(Exit::Invalid, format!("`{source}`: {error}")),
         PageError::Send(_) => failure(Exit::Unavailable, format!("failed to reach `{source}`")),
         PageError::Status(status @ (404 | 405), _) => {
             let message = format!("`{source}` is no MCP registry: it answers with {status}");
