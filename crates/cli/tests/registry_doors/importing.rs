@@ -280,7 +280,9 @@ fn the_tools_of_a_hub_are_imported_and_run_by_jumith_clients() {
     let ran = served.import(&desk, "tools", &["--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(counts(&ran.json()), [1, 0, 1, 0], "{}", ran.stdout);
-    assert!(ran.stdout.contains("entry.runtime must be node"), "{}", ran.stdout);
+    let why = ran.json()["refused"][0]["why"].as_str().unwrap_or_default().to_owned();
+    let said = "the manifest is not valid: /entry/runtime: entry.runtime must be node";
+    assert!(why.ends_with(&format!("refuses: {said}")), "it is told once: {why}");
     let bundle = served.get("/v1/tools/math.add/versions/1.0.0/bundle");
     assert!(bundle["files"].to_string().contains("dist/index.js"));
     let index = served.get("/.well-known/install-manifests.json");

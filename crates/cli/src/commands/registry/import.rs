@@ -446,9 +446,9 @@ fn fate(published: &Published) -> Fate {
 
 /// A refusal in a line.
 fn why(failure: &Failure) -> String {
-    match failure.details.first() {
-        Some(detail) => format!("{}: {detail}", failure.message),
-        None => failure.message.clone(),
+    match failure.details.len() {
+        0 => failure.message.clone(),
+        more => format!("{}; and {more} more", failure.message),
     }
 }
 
