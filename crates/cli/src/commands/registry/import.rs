@@ -446,9 +446,11 @@ fn fate(published: &Published) -> Fate {
 
 /// A refusal in a line.
 fn why(failure: &Failure) -> String {
-    match failure.details.len() {
-        0 => failure.message.clone(),
-        more => format!("{}; and {more} more", failure.message),
+    let message = &failure.message;
+    match failure.details.as_slice() {
+        [] => message.clone(),
+        [more] => format!("{message}; {more}"),
+        [more, others @ ..] => format!("{message}; {more}; and {} more", others.len()),
     }
 }
 
