@@ -71,6 +71,8 @@ pub(crate) struct Failure {
     kind: Option<&'static str>,
     /// What is wrong with a document, by the name of the list and the list, for programs; people are shown it otherwise.
     listed: Option<Box<(&'static str, Value)>>,
+    /// What was done before it failed, for programs: what stands beside the error.
+    before: Option<Box<Value>>,
 }
 
 impl Failure {
@@ -83,6 +85,7 @@ impl Failure {
             hints: Vec::new(),
             kind: None,
             listed: None,
+            before: None,
         }
     }
 
@@ -104,6 +107,12 @@ impl Failure {
     /// All that is wrong with a document, under this name, with what programs want to know of each.
     pub(crate) fn listed(mut self, name: &'static str, all: Value) -> Self {
         self.listed = Some(Box::new((name, all)));
+        self
+    }
+
+    /// The failure after all that this document tells, which programs are told with it.
+    pub(crate) fn after(mut self, document: Value) -> Self {
+        self.before = Some(Box::new(document));
         self
     }
 
@@ -146,6 +155,14 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// The document that programs are told it with.
+    pub(crate) fn document(&self) -> Value {
+        let mut document = self.before.as_deref().cloned().unwrap_or_else(|| json!({}));
+        document["ok"] = false.into();
+        document["error"] = self.to_value();
+        document
     }
 
     /// The error that programs are told.

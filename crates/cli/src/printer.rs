@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use manifest::shape::is_hidden;
-use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 
@@ -133,8 +132,7 @@ impl Printer {
         if IS_TOLD.load(Ordering::Relaxed) || check_output().is_err() {
             return self.failure(failure);
         }
-        let document = json!({ "ok": false, "error": failure.to_value() });
-        self.json(&document).unwrap_or_else(|unwritten| self.failure(&unwritten));
+        self.json(&failure.document()).unwrap_or_else(|unwritten| self.failure(&unwritten));
     }
 
     /// Says why the command failed.

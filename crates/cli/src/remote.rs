@@ -388,9 +388,12 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
     };
     if let FetchError::Refused { said: Some(said), .. } = error {
         let findings = said.details.get("findings").and_then(|found| found.as_array());
-        let details = findings.into_iter().flatten().take(50).map(|finding| {
-            let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-            format!("{} {}: {}", text("path"), text("pointer"), text("message"))
+        let details = findings.into_iter().flatten().take(50).filter_map(|finding| {
+            let text = |key: &str| finding[key].as_str().unwrap_or_default();
+            let (pointer, message) = (text("pointer"), text("message"));
+            // The first one is told by the registry's own words.
+            let is_said = said.message.contains(&registry::error::found(pointer, message));
+            (!is_said).then(|| format!("{} {pointer}: {message}", text("path")))
         });
         failure = failure.details(details.collect::<Vec<_>>());
     }

@@ -374,13 +374,13 @@ fn what_is_not_there_is_told_and_not_made() {
         restore(name, 2, words);
         restore(name, 2, "hint: `haft registry backup FILE` makes one");
     }
-    // What is no backup leaves nothing behind, not even an empty registry.
-    assert!(!desk.path("restored.db").exists() && !desk.path("restored").exists());
     for length in [600, 1_500, whole.len() / 2] {
         std::fs::write(desk.path("cut.tar"), &whole[..length]).unwrap();
         restore("cut.tar", 2, "the backup is damaged: ");
         restore("cut.tar", 2, "hint: nothing of it was brought back");
     }
+    // What is no backup, or a damaged one, leaves nothing behind, not even an empty registry.
+    assert!(!desk.path("restored.db").exists() && !desk.path("restored").exists());
     desk.refused(&["registry", "backup", "kept.tar"], 5, "hint: no backup is written over");
     let full = ["registry", "restore", "kept.tar"];
     desk.refused(&full, 5, "the registry is not empty: it has ");

@@ -169,7 +169,9 @@ pub fn find_manifest(contents: &dyn Contents) -> Result<String, ReadError> {
         1 => return Ok(manifests.remove(0)),
         0 => {
             let names = MANIFEST_NAMES.map(|name| format!("`{name}`")).join(", ");
-            let message = format!("there is no manifest; looked for {names}");
+            let message = format!(
+                "there is no manifest; looked for {names}, and any other JSON at the top that is one, such as `server.json`"
+            );
             Refusal::new(RefusalCode::NoManifest, message)
         }
         _ => {

@@ -37,6 +37,11 @@ impl ErrorBody {
     }
 }
 
+/// A finding in a line: where in its document, unless that is the whole of it, and what is wrong.
+pub fn found(pointer: &str, message: &str) -> String {
+    if pointer.is_empty() { message.to_owned() } else { format!("{pointer}: {message}") }
+}
+
 impl ErrorBody {
     /// The longest message that is told, in bytes.
     const LONGEST: usize = 4 << 10;

@@ -13,12 +13,13 @@ use manifest::folder::check_with_folder;
 use manifest::model::{Entry, Package};
 use package::archive::{Archive, Trailer};
 use package::bundle::{Bundle, BundleError, DESCRIPTION};
-use package::contents::{Around, Contents, find_manifest, listing};
+use package::contents::{Around, Contents, MANIFEST_NAMES, find_manifest, listing};
 use package::digest::Digest;
 use package::limits::Limits;
 use package::pack::{PackError, Packing, Secrets, pack};
 use package::refusal::ReadError;
 use package::signature::{self, State};
+use registry::error::found;
 use registry::{Describe, EntryPoint, Found, Signature, TestReport, Tests, identity};
 
 /// The longest version, in bytes.
@@ -101,7 +102,12 @@ impl fmt::Display for UploadError {
             UploadError::Unknown => out.write_str("the body is neither a package nor a bundle"),
             UploadError::Refused(error) => write!(out, "the package is refused: {error}"),
             UploadError::Invalid(told) => match told.first() {
-                Some(first) => write!(out, "`{}` is not valid: {}", first.path, first.message),
+                Some(Told { path, pointer, message, .. }) => {
+                    // Who published a bundle or a form has never seen the name that it was given.
+                    let is_manifest = MANIFEST_NAMES.contains(&path.as_str());
+                    let what = if is_manifest { "the manifest" } else { &format!("`{path}`") };
+                    write!(out, "{what} is not valid: {}", found(pointer, message))
+                }
                 None => out.write_str("the manifest is not valid"),
             },
             UploadError::NotOne(count) => {

@@ -245,8 +245,8 @@ pub(super) fn restore(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    check_begins(&args.from).map_err(|error| failed(&error))?;
     let restored = owner::runtime()?.block_on(async {
+        check_begins(&args.from).await.map_err(|error| failed(&error))?;
         let store = open(&args.stores.database, home).await?;
         let blobs = open_blobs(&args.stores.blobs, home)?;
         let others = if args.take_over { Others::TakeOver } else { Others::Refuse };

@@ -172,7 +172,7 @@ fn a_private_registry_is_imported_with_a_token_that_nobody_else_is_shown() {
     // The token is for the one that is named with it, and the source is another.
     let refused = import(private.url(), &[("HAFT_TOKEN", &own.token)], &to_own);
     assert_eq!(refused.code, 4, "{}", refused.stderr);
-    assert!(refused.stderr.contains("haft registry login"), "{}", refused.stderr);
+    assert!(refused.stdout.contains("haft registry login"), "{}", refused.stdout);
     // It is for the source where that is the address it came with.
     for (name, opened) in [("own", &own), ("private", &private)] {
         let added = haft(&desk, "home", None, &["registry", "add", name, opened.url()]);
@@ -228,7 +228,7 @@ fn a_catalog_is_imported_to_its_last_page() {
     let url = answering(vec![page("demo.one", "/catalog.json")]);
     let ran = served.import(&desk, &format!("{url}/catalog.json"), &["--json"]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
-    assert!(ran.stderr.contains("in a circle"), "{}", ran.stderr);
+    assert!(ran.json()["error"].to_string().contains("in a circle"), "{}", ran.stdout);
 }
 
 #[test]
@@ -242,16 +242,52 @@ fn an_import_that_is_broken_off_says_where_to_go_on() {
     ]);
     let ran = served.import(&desk, &url, &["--json"]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
-    let report: Value = serde_json::from_str(ran.stdout.lines().next().unwrap_or_default())
-        .unwrap_or_else(|_| ran.json());
+    let report = ran.json();
     assert_eq!(counts(&report), [1, 0, 1, 0], "what came before is kept");
-    assert_eq!(report["next"], "page 2");
-    assert!(
-        ran.stderr.contains("403: not you") && ran.stderr.contains("--cursor page 2"),
-        "{}",
-        ran.stderr
-    );
+    assert_eq!((&report["next"], &report["ok"]), (&json!("page 2"), &json!(false)));
+    let error = &report["error"];
+    assert_eq!(error["code"], "unavailable");
+    assert!(error["message"].to_string().contains("403: not"), "{error}");
+    assert_eq!(error["hints"][0], "go on with --cursor page 2");
+    assert!(!ran.stderr.contains("403"), "it is told once: {}", ran.stderr);
     assert_eq!(served.get("/v1/tools")["total"], 1);
+}
+
+#[test]
+fn an_import_that_never_began_is_told_to_programs_as_a_failure() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.path("empty")).unwrap();
+    let served = Opened::start(&desk, "home", &[]);
+    for (source, code, kind) in [
+        ("nope", 3, "not_found"),
+        ("empty", 3, "not_found"),
+        ("http://127.0.0.1:1/", 6, "unavailable"),
+    ] {
+        let ran = served.import(&desk, source, &["--json"]);
+        let report = ran.json();
+        assert_eq!(ran.code, code, "{source}: {}", ran.stderr);
+        assert_eq!((&report["ok"], &report["error"]["code"]), (&json!(false), &json!(kind)));
+        assert_eq!(counts(&report), [0; 4]);
+        assert_eq!(ran.stderr, "", "it is told once");
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_of_a_source_is_seen_before() {
+    let desk = Desk::new();
+    let served = Opened::start(&desk, "home", &[]);
+    let other = served.import(&desk, "ftp://foo.example/dump.json", &[]);
+    assert_eq!(other.code, 2, "{}", other.stderr);
+    assert!(other.stderr.contains("it begins with `ftp:`, not with `https:`"), "{}", other.stderr);
+    // Nobody is there, so it was not asked.
+    let since = ["--updated-since", "yesterday"];
+    let ran = served.import(&desk, "http://127.0.0.1:1/", &since);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("2026-11-01T00:00:00Z"), "{}", ran.stderr);
+    let ran = served.import(&desk, served.url(), &["--updated-since", "2026-11-01T00:00:00+01:00"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = served.import(&desk, served.url(), &["--cursor", "bogus"]);
+    assert_eq!(ran.code, 2, "the source refuses it: {}", ran.stderr);
 }
 
 #[test]
@@ -270,7 +306,9 @@ fn the_tools_of_a_hub_are_imported_and_run_by_jumith_clients() {
     let ran = served.import(&desk, "tools", &["--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(counts(&ran.json()), [1, 0, 1, 0], "{}", ran.stdout);
-    assert!(ran.stdout.contains("entry.runtime must be node"), "{}", ran.stdout);
+    let why = ran.json()["refused"][0]["why"].as_str().unwrap_or_default().to_owned();
+    let said = "the manifest is not valid: /entry/runtime: entry.runtime must be node";
+    assert!(why.ends_with(&format!("refuses: {said}")), "it is told once: {why}");
     let bundle = served.get("/v1/tools/math.add/versions/1.0.0/bundle");
     assert!(bundle["files"].to_string().contains("dist/index.js"));
     let index = served.get("/.well-known/install-manifests.json");

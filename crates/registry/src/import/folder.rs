@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use manifest::dialect::{Dialect, Form, recognise};
 use manifest::document::{MAX_BUNDLE, MAX_CATALOG, MAX_MANIFEST, size_limit};
-use manifest::json::parse;
+use manifest::json::{Places, parse};
 use package::archive::{Archive, Trailer};
 use package::contents::{Contents, MANIFEST_NAMES, With};
 use package::gather::gather;
@@ -110,16 +110,18 @@ pub fn of_document(from: &str, id: Option<String>, bytes: Vec<u8>, take: &mut dy
         }
         return of_dump(from, &bytes, take);
     }
-    let recognised = match std::str::from_utf8(&bytes).map(parse) {
-        Ok(parsed) => match parsed.root.as_ref().filter(|_| parsed.faults.is_empty()) {
-            Some(root) => recognise(root),
-            None => {
-                let why = parsed.faults.first().map_or(UNKNOWN, |fault| fault.message.as_str());
-                return take(Item::refused(from, why));
-            }
-        },
-        Err(_) => return take(Item::refused(from, "it is not UTF-8")),
+    // What is wrong with its JSON is of use to those who mean it to be JSON.
+    let is_json = has_kind(Path::new(from), &["json"]);
+    let unread = |why: String| Item::refused(from, if is_json { why } else { UNKNOWN.to_owned() });
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return take(unread("it is not UTF-8".to_owned()));
     };
+    let parsed = parse(text);
+    if let Some(fault) = parsed.faults.first() {
+        let line = Places::new(text).of(fault.span).line;
+        return take(unread(format!("line {line}: {}", fault.message)));
+    }
+    let recognised = parsed.root.as_ref().and_then(recognise);
     match recognised {
         Some((Some(Dialect::Jumith), Form::Bundle)) if bytes.len() <= MAX_BUNDLE => {
             take(Item::made(from, bytes));
@@ -270,4 +272,27 @@ fn has_kind(path: &Path, kinds: &[&str]) -> bool {
 /// What a tools.json is called that has no folder of its own.
 fn stem(path: &Path) -> Option<String> {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::NoPackage;
+    use super::*;
+
+    #[test]
+    fn a_fault_is_told_where_json_is_meant() {
+        for (from, bytes, told) in [
+            ("README.md", &b"# Title"[..], UNKNOWN),
+            ("ls", b"\x7fELF\xff", UNKNOWN),
+            ("x.txt", b"{}", UNKNOWN),
+            ("x.json", b"{}", UNKNOWN),
+            ("x.json", b"\xff", "it is not UTF-8"),
+            ("x.JSON", b"{\n  \"a\": #\n}", "line 2: expected a value, found `#`"),
+        ] {
+            let mut items = Vec::new();
+            of_document(from, None, bytes.to_vec(), &mut |item| items.push(item));
+            let refused = Err(NoPackage::Refused(told.to_owned()));
+            assert_eq!(items, [Item::new(from, refused)], "{from}");
+        }
+    }
 }

@@ -9,11 +9,15 @@ use package::limits::Limits;
 use serde_json::Value;
 
 use super::{Deleted, Item, NoPackage, packed};
+use crate::error::found;
 use crate::mcp::{Meta, Official, Server};
 use crate::versions::Yank;
 
 /// What the manifest of a package is called that is nothing but a server.json.
 const FILE: &str = "server.json";
+
+const NOT_TOLD: &str =
+    "it has neither `packages` nor `remotes`, and no `$schema` that says it is a server.json";
 
 /// The packages of a list of servers, each with or without what a registry adds.
 pub fn of_list(listed: &[Value], from: &str) -> Vec<Item> {
@@ -47,7 +51,8 @@ fn of_value(value: &Value) -> Option<Server> {
 fn of_entry(entry: &Server, from: &str, at: usize) -> Item {
     let text = |key: &str| entry.server.get(key).and_then(Value::as_str);
     let (name, version) = (text("name"), text("version"));
-    let from = format!("{from}#{at} {} {}", name.unwrap_or("?"), version.unwrap_or("?"));
+    let called = [name, version].into_iter().flatten().map(|part| format!(" {part}"));
+    let from = format!("{from}#{at}{}", called.collect::<String>());
     let official = entry.meta.official.as_ref();
     let deleted = official.filter(|official| official.status == Official::DELETED);
     let package = match (of_server(&entry.server), deleted) {
@@ -75,7 +80,11 @@ pub fn of_server(server: &Value) -> Result<Vec<u8>, String> {
     let options = Options { dialect: Some(Dialect::ServerJson), ..Options::default() };
     let report = check(&text, &options);
     if let Some(finding) = report.findings.iter().find(|found| found.severity == Severity::Error) {
-        return Err(format!("{}: {}", finding.pointer, finding.message));
+        return Err(found(finding.pointer.as_str(), &finding.message));
+    }
+    // Whoever opens the package knows what it is by these alone.
+    if check(&text, &Options::default()).dialect != Some(Dialect::ServerJson) {
+        return Err(NOT_TOLD.to_owned());
     }
     packed(vec![(FILE, &text)])
 }
@@ -115,6 +124,26 @@ mod tests {
             "version": "1.0.0", "description": "Weather", "name": "com.example/weather"});
         assert_eq!(of_server(&weather()), of_server(&other));
         assert!(of_server(&weather()).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_entry_is_told_as_it_stands_there() {
+        let bare = json!({"name": "com.example/bare", "description": "x", "version": "1.0.0"});
+        assert_eq!(of_server(&bare).unwrap_err(), NOT_TOLD);
+        let mut empty = bare.clone();
+        empty["remotes"] = json!([]);
+        assert!(of_server(&empty).is_ok(), "what has them is known for what it is");
+        let items = of_list(&[json!({"name": "bad"}), json!({"server": {}})], "dump.json");
+        let told: Vec<_> = items
+            .iter()
+            .map(|item| match &item.package {
+                Err(NoPackage::Refused(why)) => format!("{}: {why}", item.from),
+                _ => String::new(),
+            })
+            .collect();
+        assert!(told[0].starts_with("dump.json#0 bad: "), "{told:?}");
+        assert!(told[1].starts_with("dump.json#1: "), "{told:?}");
+        assert!(told.iter().all(|line| !line.contains(": :") && !line.contains('?')), "{told:?}");
     }
 
     #[test]

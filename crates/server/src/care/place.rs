@@ -11,6 +11,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use package::digest::Digest;
@@ -228,8 +229,8 @@ pub(super) enum Source {
 /// What comes out of a backup, in order.
 pub(super) enum Part {
     Head(Head),
-    /// The rows, in a file of ours, with the digest of what it holds.
-    Rows(File, Digest),
+    /// The rows, in a file of ours where there is room for one, with the digest of what they are.
+    Rows(Option<File>, Digest),
     Tail(Tail),
     /// A package file under its name; whether the bytes are of that digest is for whoever keeps them.
     Blob(Digest, Vec<u8>),
@@ -263,11 +264,12 @@ impl Source {
         Ok(Self::Tar(from.into()))
     }
 
-    /// Gives each part to `take`, in order, and waits until it is taken. In the folder `room` there is room for the rows.
+    /// Gives each part to `take`, in order, and waits until it is taken, or no more is wanted. In the folder `room` there
+    /// is room for the rows; without one they are not kept.
     pub(super) async fn read(
         &self,
-        room: &Path,
-        mut take: impl AsyncFnMut(Part) -> Result<(), CareError>,
+        room: Option<&Path>,
+        mut take: impl AsyncFnMut(Part) -> Result<ControlFlow<()>, CareError>,
     ) -> Result<(), CareError> {
         match self {
             Source::Tar(path) => {
@@ -285,7 +287,9 @@ impl Source {
                         return Err(CareError::NoBackup(format!("`{name}` is no file")));
                     }
                     let size = entry.size();
-                    take(part(&name, size, &mut entry, room)?).await?;
+                    if take(part(&name, size, &mut entry, room)?).await?.is_break() {
+                        break;
+                    }
                 }
                 Ok(())
             }
@@ -298,7 +302,9 @@ impl Source {
                 };
                 for name in [HEAD, ROWS] {
                     let (size, mut file) = open(name)?;
-                    take(part(name, size, &mut file, room)?).await?;
+                    if take(part(name, size, &mut file, room)?).await?.is_break() {
+                        return Ok(());
+                    }
                 }
                 let inside = |folder: &Path| -> Result<Vec<PathBuf>, CareError> {
                     let entries = match std::fs::read_dir(folder) {
@@ -314,17 +320,24 @@ impl Source {
                     for blob in inside(&shelf)? {
                         let name = blob.strip_prefix(path).unwrap_or(&blob).display().to_string();
                         let (size, mut file) = open(&name)?;
-                        take(part(&name, size, &mut file, room)?).await?;
+                        if take(part(&name, size, &mut file, room)?).await?.is_break() {
+                            return Ok(());
+                        }
                     }
                 }
                 let (size, mut file) = open(TAIL)?;
-                take(part(TAIL, size, &mut file, room)?).await
+                take(part(TAIL, size, &mut file, room)?).await.map(drop)
             }
         }
     }
 }
 
-fn part(name: &str, size: u64, from: &mut dyn Read, room: &Path) -> Result<Part, CareError> {
+fn part(
+    name: &str,
+    size: u64,
+    from: &mut dyn Read,
+    room: Option<&Path>,
+) -> Result<Part, CareError> {
     let whole = |most: u64, from: &mut dyn Read| {
         if size > most {
             return Err(CareError::NoBackup(format!("`{name}` has {size} bytes")));
@@ -351,7 +364,8 @@ fn part(name: &str, size: u64, from: &mut dyn Read, room: &Path) -> Result<Part,
             tail.map(Part::Tail).map_err(unreadable)
         }
         ROWS => {
-            let mut file = tempfile::tempfile_in(room).map_err(failed(room))?;
+            let kept = |room: &Path| tempfile::tempfile_in(room).map_err(failed(room));
+            let mut file = room.map(kept).transpose()?;
             let mut hasher = package::digest::Hasher::default();
             let mut piece = vec![0; 1 << 16];
             loop {
@@ -360,7 +374,9 @@ fn part(name: &str, size: u64, from: &mut dyn Read, room: &Path) -> Result<Part,
                     break;
                 }
                 hasher.update(&piece[..count]);
-                file.write_all(&piece[..count]).map_err(failed(room))?;
+                if let (Some(file), Some(room)) = (&mut file, room) {
+                    file.write_all(&piece[..count]).map_err(failed(room))?;
+                }
             }
             Ok(Part::Rows(file, hasher.finish()))
         }

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Seek};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -38,9 +39,59 @@ pub enum Others {
     TakeOver,
 }
 
-/// Whether this begins like a backup; looked at before a registry is made for it.
-pub fn check_begins(from: &Path) -> Result<(), CareError> {
-    Source::open(from).map(drop)
+/// Whether this is a backup that can be brought back, as far as that is seen before its first package file: its head,
+/// its rows and, without files, its end. It is looked at before a registry is made for it.
+pub async fn check_begins(from: &Path) -> Result<(), CareError> {
+    let source = Source::open(from)?;
+    let (mut head, mut has_rows, mut is_whole) = (None::<Head>, false, false);
+    let read = source.read(None, async |part| {
+        match (part, &head) {
+            (Part::Head(found), None) => {
+                found.check()?;
+                head = Some(found);
+            }
+            (Part::Rows(_, digest), Some(head)) => {
+                head.check_rows(digest)?;
+                has_rows = true;
+            }
+            (Part::Blob(..) | Part::Tail(_), Some(_)) if has_rows => {
+                is_whole = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            _ => return Err(other_order()),
+        }
+        Ok(ControlFlow::Continue(()))
+    });
+    read.await?;
+    if is_whole { Ok(()) } else { Err(cut()) }
+}
+
+impl Head {
+    /// Whether this version of ours knows what is in the backup.
+    fn check(&self) -> Result<(), CareError> {
+        if self.format != Head::FORMAT {
+            return Err(CareError::Newer { found: self.format.into(), known: Head::FORMAT.into() });
+        }
+        if self.tables > KNOWN {
+            return Err(CareError::Newer { found: self.tables, known: KNOWN });
+        }
+        Ok(())
+    }
+
+    fn check_rows(&self, digest: Digest) -> Result<(), CareError> {
+        if digest.to_string() == self.rows_sha256 {
+            return Ok(());
+        }
+        Err(CareError::Damaged("its rows are not what they were".to_owned()))
+    }
+}
+
+fn other_order() -> CareError {
+    CareError::NoBackup("its parts are in another order".to_owned())
+}
+
+fn cut() -> CareError {
+    CareError::Damaged("it ends too early".to_owned())
 }
 
 /// Restores a backup into a registry in which nothing is. Its rows are in the folder `room` for a while, without a name.
@@ -63,23 +114,15 @@ pub async fn restore(
     let mut head: Option<Head> = None;
     let mut rows = None;
     let mut tail: Option<Tail> = None;
-    let read = source.read(room, async |part| {
+    let read = source.read(Some(room), async |part| {
         match (part, &head) {
             (Part::Head(found), None) => {
-                if found.format != Head::FORMAT {
-                    let known = Head::FORMAT.into();
-                    return Err(CareError::Newer { found: found.format.into(), known });
-                }
-                if found.tables > KNOWN {
-                    return Err(CareError::Newer { found: found.tables, known: KNOWN });
-                }
+                found.check()?;
                 head = Some(found);
             }
             (Part::Rows(file, digest), Some(head)) if rows.is_none() => {
-                if digest.to_string() != head.rows_sha256 {
-                    return Err(CareError::Damaged("its rows are not what they were".to_owned()));
-                }
-                rows = Some(file);
+                head.check_rows(digest)?;
+                rows = file;
             }
             (Part::Tail(found), Some(_)) if rows.is_some() => tail = Some(found),
             (Part::Blob(digest, bytes), Some(_)) if rows.is_some() && tail.is_none() => {
@@ -90,16 +133,16 @@ pub async fn restore(
                 restored.bytes += bytes.len() as u64;
                 blobs.put(digest, Bytes::from(bytes)).await?;
             }
-            _ => return Err(CareError::NoBackup("its parts are in another order".to_owned())),
+            _ => return Err(other_order()),
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     });
     read.await?;
     let (Some(head), Some(mut rows)) = (head, rows) else {
         return Err(CareError::NoBackup("it has no head or no rows".to_owned()));
     };
     let tail = tail.filter(|tail| tail.files == restored.files);
-    let tail = tail.ok_or_else(|| CareError::Damaged("it ends too early".to_owned()))?;
+    let tail = tail.ok_or_else(cut)?;
     rows.rewind().map_err(failed(room))?;
     let missing: HashSet<&str> = tail.missing.iter().map(String::as_str).collect();
     let mut seen = HashSet::new();

@@ -5,11 +5,12 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::versions::{FindError, commit, next, settle};
-use super::{Store, StoreError, stored};
+use super::{Store, StoreError, asking, stored};
 use crate::store::tokens::Token;
 use crate::token::{Role, Scope};
 
 const YANK: &str = "take back a version";
+const LOOK: &str = "look whether a tool was taken back";
 
 /// What became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,23 @@ impl Store {
         settle(connection, id, number, YANK).await?;
         commit(change, YANK).await?;
         Ok(Yanked::Done)
+    }
+
+    /// Why nobody is given the package of this id any more, where that is for security: no version of it is offered, and
+    /// one was taken back for that.
+    pub async fn gone_for_security(&self, id: &str) -> Result<Option<Yank>, StoreError> {
+        let _asking = asking(LOOK);
+        let row = sqlx::query(
+            "SELECT v.yanked_at, v.yank_reason, v.yank_security FROM packages p \
+             JOIN versions v ON v.package = p.id WHERE p.id = $1 AND p.latest IS NULL \
+             AND v.yanked_at IS NOT NULL AND v.yank_security <> 0 \
+             AND v.channel IN ('stable', 'beta') ORDER BY v.yanked_at DESC LIMIT 1",
+        )
+        .bind(id)
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(StoreError::query(LOOK))?;
+        row.map_or(Ok(None), |row| yank_of(&row, 0).map_err(StoreError::query(LOOK)))
     }
 }
 

@@ -146,6 +146,7 @@ export const tests = {
       await clickAndWait(page, 'a[href="/tools/acme.pdf.read/versions/1.0.0"]');
     });
     assert.match(await text(page, ".banner"), /1\.0\.0 was yanked\.\s+leaks temporary files/);
+    assert.equal((await page.$$(".ways details[open]")).length, 0, "what was taken back is not put forward");
     await clickAndWait(page, ".banner a");
     assert.match(page.url(), /\/tools\/acme\.pdf\.read$/);
     await world.checkPolicy(page);

@@ -51,6 +51,7 @@ embedded! {
     tested::a_report_is_kept_with_the_version_and_told_as_a_claim,
     tested::a_report_of_anything_else_is_refused,
     private::without_a_token_nothing_is_read,
+    private::commands_on_pages_show_a_token,
     private::a_browser_shows_a_token_as_its_password,
     private::a_token_for_one_namespace_sees_no_other,
     administering::tokens_are_made_listed_and_revoked_over_http,
@@ -100,4 +101,6 @@ embedded! {
     pages::a_publisher_is_shown_with_its_keys_builds_and_owners,
     pages::hostile_text_is_only_text,
     pages::each_way_to_run_a_server_is_shown,
+    pages::what_was_taken_back_is_not_offered_on_its_page,
+    pages::a_chain_tells_of_tools_that_were_taken_back_for_security,
 }

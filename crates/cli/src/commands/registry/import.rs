@@ -49,7 +49,7 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// Of an MCP registry: those that have changed since then, as 2026-11-01T00:00:00Z
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     updated_since: Option<String>,
     /// Of an MCP registry: where an import was broken off
     #[arg(long, value_name = "CURSOR")]
@@ -66,7 +66,7 @@ pub(super) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
-    let is_address = ["http://", "https://"].iter().any(|start| args.source.starts_with(start));
+    let is_address = args.source.contains("://");
     if !is_address || is_dump(&args.source) {
         args.check_unasked()?;
     }
@@ -83,25 +83,31 @@ pub(super) fn run(
     let done = import.remember(home, done);
     let Import { told, bar, .. } = import;
     drop(bar);
-    if json_wanted {
-        let mut document = told.json();
-        document["next"] = told.cursor.clone().filter(|_| done.is_err()).into();
-        printer.json(&document)?;
-    }
-    if told.is_empty() && !is_address && done.is_ok() {
+    let done = done.and_then(|()| {
+        if !told.is_empty() || is_address {
+            return Ok(());
+        }
         let message = format!("there is nothing to import in `{}`", args.source);
-        return Err(Failure::new(Exit::NotFound, message));
-    }
+        Err(Failure::new(Exit::NotFound, message))
+    });
     if !told.is_empty() || done.is_ok() {
         printer.note(&told.summary());
     }
-    done.map_err(|failure| match &told.cursor {
-        // What was typed has just failed.
-        Some(cursor) if args.cursor.as_ref() != Some(cursor) => {
-            failure.hint(format!("go on with --cursor {}", line(cursor)))
-        }
-        _ => failure,
-    })?;
+    let mut document = told.json();
+    document["next"] = told.cursor.clone().filter(|_| done.is_err()).into();
+    if let Err(failure) = done {
+        let failure = match &told.cursor {
+            // What was typed has just failed.
+            Some(cursor) if args.cursor.as_ref() != Some(cursor) => {
+                failure.hint(format!("go on with --cursor {}", line(cursor)))
+            }
+            _ => failure,
+        };
+        return Err(failure.after(document));
+    }
+    if json_wanted {
+        printer.json(&document)?;
+    }
     let is_bad = !told.refused.is_empty() && (args.strict || told.is_nothing_taken());
     Ok(if is_bad { Exit::Invalid } else { Exit::Done })
 }
@@ -125,6 +131,12 @@ impl ImportArgs {
             None => Ok(()),
         }
     }
+}
+
+/// A moment as registries take it: it is passed on as it was typed.
+fn moment(text: &str) -> Result<String, String> {
+    let said = || "a moment is written as 2026-11-01T00:00:00Z".to_owned();
+    registry::moment::read(text).map(|_| text.to_owned()).ok_or_else(said)
 }
 
 /// Whether a path or an address is of a dump.
@@ -441,9 +453,11 @@ fn fate(published: &Published) -> Fate {
 
 /// A refusal in a line.
 fn why(failure: &Failure) -> String {
-    match failure.details.first() {
-        Some(detail) => format!("{}: {detail}", failure.message),
-        None => failure.message.clone(),
+    let message = &failure.message;
+    match failure.details.as_slice() {
+        [] => message.clone(),
+        [more] => format!("{message}; {more}"),
+        [more, others @ ..] => format!("{message}; {more}; and {} more", others.len()),
     }
 }
 
@@ -456,6 +470,8 @@ fn broken_off(source: &str, error: &PageError) -> Failure {
     };
     match error {
         PageError::Status(401, _) => Failure::of(Exit::Denied, error).hint(remote::good_token()),
+        // What was typed is passed on as it is, and so it is that which is refused.
+        PageError::Status(400 | 422, _) => failure(Exit::Invalid, format!("`{source}`: {error}")),
         PageError::Send(_) => failure(Exit::Unavailable, format!("failed to reach `{source}`")),
         PageError::Status(status @ (404 | 405), _) => {
             let message = format!("`{source}` is no MCP registry: it answers with {status}");

@@ -9,6 +9,7 @@ use registry::{Describe, identity};
 use serde_json::{Value, json};
 
 use super::{inert, link, sample};
+use crate::settings::Reading;
 use crate::stored::is_run_by_nothing;
 
 /// One way to use a tool.
@@ -36,12 +37,28 @@ fn alone(text: String) -> Vec<Text> {
     vec![Text { says: String::new(), text }]
 }
 
-/// The ways to use a version, which is to be had at this origin.
-pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str) -> Vec<Way> {
+/// The ways to use a version, which is to be had at this origin by those who may read there.
+pub(super) fn ways(
+    package: Option<&Package>,
+    describe: &Describe,
+    origin: &str,
+    reading: Reading,
+) -> Vec<Way> {
+    // The shell fills in the token, so that none is on the page.
+    let (token, first) = match reading {
+        Reading::Everybody => ("", String::new()),
+        Reading::Tokens => (
+            " \\\n  -H \"Authorization: Bearer $HAFT_TOKEN\"",
+            format!(
+                " This registry is read with a token: `haft registry login {}` first, or put it in HAFT_TOKEN.",
+                quoted(origin)
+            ),
+        ),
+    };
     let plain = describe.id.strip_prefix(identity::PREFIX).unwrap_or(&describe.id);
     let file = file_name(plain, &describe.version);
     let url = format!("{origin}{}/package", link::api(&describe.id, &describe.version));
-    let get = format!("curl -fsSL -o {} \\\n  {}", quoted(&file), quoted(&url));
+    let get = format!("curl -fsSL -o {}{token} \\\n  {}", quoted(&file), quoted(&url));
     let is_signed = describe.signature.as_ref().is_some_and(|signature| signature.state == "valid");
     let verify = if is_signed { format!("haft verify {}\n", quoted(&file)) } else { String::new() };
     // Haft itself checks the digest, and shows the token where reading needs one.
@@ -70,18 +87,20 @@ pub(super) fn ways(package: Option<&Package>, describe: &Describe, origin: &str)
     });
     let mut ways = vec![Way {
         client: "Haft",
-        says: says.to_owned(),
+        says: format!("{says}{first}"),
         texts: alone(format!("{own}\n{verify}haft inspect {}{call}", quoted(&file))),
     }];
     ways.extend(clients(package, plain));
+    let says = match reading {
+        Reading::Everybody => "The package file, checked against the digest on this page.",
+        Reading::Tokens => {
+            "The package file, with a token in HAFT_TOKEN, checked against the digest on this page."
+        }
+    };
     let check = describe.sha256.as_ref().map_or_else(String::new, |digest| {
         format!("\necho {} \\\n  | sha256sum --check", quoted(&format!("{digest}  {file}")))
     });
-    ways.push(Way {
-        client: "curl",
-        says: "The package file, checked against the digest on this page.".to_owned(),
-        texts: alone(format!("{get}{check}")),
-    });
+    ways.push(Way { client: "curl", says: says.to_owned(), texts: alone(format!("{get}{check}")) });
     ways
 }
 

@@ -1,5 +1,6 @@
 //! The page of a tool, and of each version of it.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use askama::Template;
@@ -21,7 +22,9 @@ use super::schema::{Table, table};
 use super::tested::{Tested, tested};
 use super::words::{Fact, Need, Weight, asks, duration, effect, facts, needs};
 use super::{Pages, link};
+use crate::settings::Reading;
 use crate::store::versions::{FindError, Known, Which};
+use crate::store::{Store, StoreError};
 use crate::web::base;
 use crate::web::caller;
 use crate::web::refused::Refused;
@@ -31,6 +34,8 @@ use crate::web::text::{Parameters, decode};
 const FEW: usize = 6;
 /// How many chains that use a tool are listed.
 const DEPENDENTS: usize = 12;
+/// How many of the tools that a chain calls are looked up.
+const LOOKED_UP: usize = 64;
 /// The longest schema, in bytes, that is shown as it was written.
 const RAW: usize = 64 << 10;
 
@@ -67,6 +72,9 @@ struct ToolPage {
     needs: Vec<Need>,
     actions: Vec<Callable>,
     steps: Vec<Link>,
+    /// Whether a tool that it calls was taken back for security.
+    calls_danger: bool,
+    /// None where it was taken back for security: nobody begins with that.
     ways: Vec<Way>,
     few: Vec<Row>,
     more: Vec<Row>,
@@ -108,6 +116,8 @@ struct Link {
     name: String,
     tool: String,
     address: String,
+    /// Why nobody is given the tool any more, where that is for security.
+    gone: Option<Yank>,
 }
 
 /// A version in the list.
@@ -168,9 +178,13 @@ pub(super) async fn show(
     let published = few.iter().find(|row| row.is_here).map(|row| row.date);
     let more = few.split_off(few.len().min(FEW));
     let origin = base::of(&pages.registry, &request)?;
-    let view = View { known, describe, inside, namespace, origin };
+    let reading = pages.registry.settings.reading;
+    let view = View { known, describe, inside, namespace, origin, reading };
     let (dependents, more_dependents) = dependents(&pages, &view.describe.id);
+    let steps = steps(store, view.inside.package.as_ref()).await?;
     let page_of = ToolPage {
+        calls_danger: steps.iter().any(|step| step.gone.is_some()),
+        steps,
         latest,
         few,
         more,
@@ -190,11 +204,12 @@ struct View {
     inside: Arc<Inside>,
     namespace: String,
     origin: String,
+    reading: Reading,
 }
 
 impl View {
     fn page(self) -> ToolPage {
-        let View { known, describe, inside, namespace, origin } = self;
+        let View { known, describe, inside, namespace, origin, reading } = self;
         let package = inside.package.as_ref();
         let id = describe.id.strip_prefix(identity::PREFIX).unwrap_or(&describe.id).to_owned();
         let heading = package.and_then(|package| package.name.as_deref()).unwrap_or(&id);
@@ -207,6 +222,9 @@ impl View {
         let reported = describe.tests.as_ref().and_then(|tests| tests.reported.as_ref());
         let count = package.map_or(0, |package| package.tests.len());
         let tested = tested(count, inside.files.as_ref(), reported, describe.provenance.as_ref());
+        let is_dangerous = known.yanked.as_ref().is_some_and(|yank| yank.security);
+        let ways =
+            if is_dangerous { Vec::new() } else { ways(package, &describe, &origin, reading) };
         let kind = shown(Facet::Kind, describe.kind.as_deref().unwrap_or("tool"));
         ToolPage {
             frame: Frame::new(format!("{id} {}", describe.version), ""),
@@ -231,8 +249,9 @@ impl View {
             scopes: package.map(|package| package.scopes.clone()).unwrap_or_default(),
             needs: package.map(needs).unwrap_or_default(),
             actions: package.map(callables).unwrap_or_default(),
-            steps: package.map(steps).unwrap_or_default(),
-            ways: ways(package, &describe, &origin),
+            steps: Vec::new(),
+            calls_danger: false,
+            ways,
             few: Vec::new(),
             more: Vec::new(),
             dependents: Vec::new(),
@@ -298,13 +317,27 @@ fn dependents(pages: &Pages, id: &str) -> (Vec<Item>, Option<String>) {
     (items(&answers), (left > 0).then(|| format!("and {left} more")))
 }
 
-fn steps(package: &Package) -> Vec<Link> {
+/// The steps of a chain, and of which tools it is known that they are a danger.
+async fn steps(store: &Store, package: Option<&Package>) -> Result<Vec<Link>, StoreError> {
+    let steps = package.iter().filter_map(|package| package.chain.as_ref());
+    let steps: Vec<&Step> = steps.flat_map(|chain| &chain.steps).collect();
+    let tools: BTreeSet<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
+    let mut gone = HashMap::new();
+    for tool in tools.into_iter().take(LOOKED_UP) {
+        let id = match store.resolve(tool).await {
+            Ok((id, _)) => id,
+            Err(FindError::NoPackage | FindError::NoVersion) => continue,
+            Err(FindError::Store(error)) => return Err(error),
+        };
+        gone.insert(tool, store.gone_for_security(&id).await?);
+    }
     let step = |step: &Step| Link {
         name: step.name.clone(),
         tool: step.tool.clone(),
         address: link::tool(&step.tool),
+        gone: gone.get(step.tool.as_str()).cloned().flatten(),
     };
-    package.chain.iter().flat_map(|chain| &chain.steps).map(step).collect()
+    Ok(steps.into_iter().map(step).collect())
 }
 
 fn callables(package: &Package) -> Vec<Callable> {

@@ -55,6 +55,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     tested::a_report_is_kept_with_the_version_and_told_as_a_claim(fresh().await).await;
     tested::a_report_of_anything_else_is_refused(fresh().await).await;
     private::without_a_token_nothing_is_read(fresh().await).await;
+    private::commands_on_pages_show_a_token(fresh().await).await;
     private::a_browser_shows_a_token_as_its_password(fresh().await).await;
     private::a_token_for_one_namespace_sees_no_other(fresh().await).await;
     administering::tokens_are_made_listed_and_revoked_over_http(fresh().await).await;
@@ -98,4 +99,6 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     pages::a_publisher_is_shown_with_its_keys_builds_and_owners(fresh().await).await;
     pages::hostile_text_is_only_text(fresh().await).await;
     pages::each_way_to_run_a_server_is_shown(fresh().await).await;
+    pages::what_was_taken_back_is_not_offered_on_its_page(fresh().await).await;
+    pages::a_chain_tells_of_tools_that_were_taken_back_for_security(fresh().await).await;
 }

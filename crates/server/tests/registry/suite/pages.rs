@@ -264,6 +264,71 @@ pub(crate) async fn hostile_text_is_only_text(world: World) {
     assert!(!text(&page).contains("rm -rf"));
 }
 
+/// A version that was taken back is not sold on its page; one that endangers those who have it is not even handed out.
+pub(crate) async fn what_was_taken_back_is_not_offered_on_its_page(world: World) {
+    for version in ["1.0.0", "1.1.0"] {
+        world.publish(mcpkg("acme.pdf.read", version, "")).await;
+    }
+    let page = async |version: &str| {
+        let answer = world.get(&format!("/tools/acme.pdf.read/versions/{version}")).await;
+        text(&answer).to_owned()
+    };
+    let yank = async |version: &str, body: &str| {
+        let path = format!("/v1/tools/acme.pdf.read/versions/{version}/yank");
+        let done = world.send(Method::POST, &path, &world.token, body.to_owned()).await;
+        assert_eq!(done.status, 204);
+    };
+    let open = "<details name=\"way\" open>";
+    let ways = ["haft registry get", "curl -fsSL", "/package", "class=\"button copy\""];
+    let shown = page("1.0.0").await;
+    assert!(shown.contains(open) && !shown.contains("taken back"), "{shown}");
+    yank("1.0.0", "").await;
+    let shown = page("1.0.0").await;
+    assert!(shown.contains("It was taken back: these are for those who need exactly"), "{shown}");
+    assert!(!shown.contains(open) && ways.iter().all(|way| shown.contains(way)), "{shown}");
+    yank("1.0.0", r#"{"security": true}"#).await;
+    let shown = page("1.0.0").await;
+    assert!(!ways.iter().any(|way| shown.contains(way)), "{shown}");
+    assert!(shown.contains("Whoever has locked it still gets it by its version"), "{shown}");
+    let instead = "<a href=\"/tools/acme.pdf.read\">Take 1.1.0 instead</a>";
+    assert_eq!(shown.matches(instead).count(), 2, "{shown}");
+    yank("1.1.0", r#"{"security": true}"#).await;
+    let shown = page("1.1.0").await;
+    assert!(
+        shown.contains("No stable version of it is offered.") && !shown.contains("instead</a>")
+    );
+}
+
+/// A chain is as dangerous as the tools it calls.
+pub(crate) async fn a_chain_tells_of_tools_that_were_taken_back_for_security(world: World) {
+    for folder in ["mcpkg/text-clean", "mcpkg/text-stats", "mcpkg/pipeline"] {
+        assert_eq!(world.publish(shelf::example(folder)).await.status, 201);
+    }
+    let marks = async || {
+        let answer = world.get("/tools/demo.text.report").await;
+        is_page(&answer);
+        let line = "It calls a tool that was taken back for security";
+        let mark = "<bdi>demo.text.clean</bdi></a> <span class=\"chip ask\">taken back for security</span>";
+        let marks = [line, mark, "sends &#60;keys&#62;", "taken back for security</span>"];
+        marks.map(|mark| text(&answer).matches(mark).count())
+    };
+    let yank = async |method: Method, body: &str| {
+        let path = "/v1/tools/demo.text.clean/versions/1.0.0/yank";
+        assert_eq!(world.send(method, path, &world.token, body.to_owned()).await.status, 204);
+    };
+    assert_eq!(marks().await, [0; 4]);
+    yank(Method::POST, r#"{"reason": "is slow"}"#).await;
+    assert_eq!(marks().await, [0; 4], "it endangers nobody");
+    yank(Method::POST, r#"{"reason": "sends <keys>", "security": true}"#).await;
+    assert_eq!(marks().await, [1; 4], "of the step that calls it alone");
+    yank(Method::DELETE, "").await;
+    assert_eq!(marks().await, [0; 4]);
+    // Where another version is offered, that is what is called.
+    yank(Method::POST, r#"{"security": true}"#).await;
+    assert_eq!(world.publish(mcpkg("demo.text.clean", "1.0.1", "")).await.status, 201);
+    assert_eq!(marks().await, [0; 4]);
+}
+
 /// A server may be had as several programs and in several places; whoever lacks one program has another.
 pub(crate) async fn each_way_to_run_a_server_is_shown(world: World) {
     let mut server = weather("1.0.0");

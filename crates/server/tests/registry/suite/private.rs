@@ -33,6 +33,31 @@ async fn private(mut world: World) -> World {
     world
 }
 
+/// Commands that are copied from a page work where reading needs a token, and the page holds none.
+pub(crate) async fn commands_on_pages_show_a_token(world: World) {
+    let said = [
+        "`haft registry login http://registry.example:7070` first, or put it in HAFT_TOKEN",
+        " \\\n  -H &#34;Authorization: Bearer $HAFT_TOKEN&#34; \\\n  http://registry.example:7070/v1/tools/acme.pdf.read/versions/1.0.0/package",
+        "with a token in HAFT_TOKEN",
+    ];
+    let page = async |world: &World| {
+        let request = Request::get("/tools/acme.pdf.read").header("host", "registry.example:7070");
+        let request = request.header("authorization", format!("Bearer {}", world.token));
+        let answer = world.ask(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, 200);
+        String::from_utf8(answer.body.to_vec()).unwrap()
+    };
+    world.publish(mcpkg("acme.pdf.read", "1.0.0", "")).await;
+    let open = page(&world).await;
+    assert!(!open.contains("HAFT_TOKEN"), "{open}");
+    let world = private(world).await;
+    let shown = page(&world).await;
+    for part in said {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains(&world.token));
+}
+
 pub(crate) async fn without_a_token_nothing_is_read(world: World) {
     let world = private(world).await;
     for path in READ.into_iter().chain(["/", "/nothing", "/v1/tools/nothing"]) {

@@ -141,7 +141,7 @@ fn server(id: &str, runtime: &Value) -> Vec<u8> {
 }
 
 /// The files of an example.
-fn example(folder: &str) -> Vec<u8> {
+pub(crate) fn example(folder: &str) -> Vec<u8> {
     let root = testkit::files::repo().join("examples").join(folder);
     let mut files = Vec::new();
     let mut folders = vec![root.clone()];

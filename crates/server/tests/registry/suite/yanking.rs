@@ -181,7 +181,7 @@ pub(crate) async fn a_yank_for_security_is_told_by_every_door(world: World) {
     };
     let nothing = |status, said| (status, String::new(), None, None, said, 0);
     let security = |status, said| {
-        (status, "security".to_owned(), Some(json!(true)), Some(json!(true)), json!(said), 2)
+        (status, "security".to_owned(), Some(json!(true)), Some(json!(true)), json!(said), 3)
     };
     assert_eq!(told().await, nothing(200, json!(null)));
     yank(Method::POST, r#"{"reason":"leaks keys"}"#).await;
