@@ -421,29 +421,6 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
     desk.refused(&["registry", "add", "team", "./garbage.db"], 2, "`./garbage.db` is no folder");
     let host = ["registry", "add", "team", "tools.example/registry"];
     desk.refused(&host, 2, "hint: an address begins with");
-    let admin = token(&desk, "*", "admin");
-    for (verb, what) in [("revoke", "token"), ("rm", "publisher")] {
-        let words = format!("there is no {what} `nope`\nhint: `haft registry {what} list");
-        desk.refused(&["registry", what, verb, "nope"], 3, &format!("{words}` shows them"));
-        let there = ["registry", what, verb, "nope", "--registry", &served.url];
-        let ran = with_token(&desk, &admin, &there);
-        let words = format!("{words} --registry {}` shows them", served.url);
-        assert!(ran.code == 3 && ran.stderr.contains(&words), "{}", ran.stderr);
-        let ran =
-            with_token(&desk, &admin, &["registry", what, verb, "", "--registry", &served.url]);
-        assert!(ran.code == 2 && ran.stderr.contains("a value is required"), "{}", ran.stderr);
-    }
-    for nothing in
-        [&["search", ""][..], &["search", " ", "--channel", "beta"], &["search", "--tag", ""]]
-    {
-        let nothing = [nothing, &["--registry", &served.url]].concat();
-        desk.refused(&nothing, 2, "there is nothing to search for\nhint: say what the tool should do, or filter with --tag");
-    }
-    for name in ["a*", "a b", "tool:acme", "a//b", "**"] {
-        let words = format!("`{name}` cannot be the namespace of a tool");
-        desk.refused(&["registry", "token", "new", "--namespace", name], 2, &words);
-    }
-    desk.done(&["registry", "token", "new", "--namespace", "com.example/weather"]);
     let all = token(&desk, "*", "publish");
     let ask = |token: &str, words: &[&str]| {
         with_token(&desk, token, &[words, &["--registry", &served.url]].concat())
@@ -499,4 +476,33 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
     drop(served);
     let away = desk.haft(&["search", "x", "--registry", "http://127.0.0.1:1"]);
     assert!(away.stderr.contains("`haft registry serve`"), "{}", away.stderr);
+}
+
+#[test]
+fn what_no_registry_can_have_is_told_in_words_of_the_command() {
+    let desk = Desk::new();
+    let served = Served::at(&desk.path("home"), &[]);
+    let admin = token(&desk, "*", "admin");
+    for (verb, what) in [("revoke", "token"), ("rm", "publisher")] {
+        let words = format!("there is no {what} `nope`\nhint: `haft registry {what} list");
+        desk.refused(&["registry", what, verb, "nope"], 3, &format!("{words}` shows them"));
+        let there = ["registry", what, verb, "nope", "--registry", &served.url];
+        let ran = with_token(&desk, &admin, &there);
+        let words = format!("{words} --registry {}` shows them", served.url);
+        assert!(ran.code == 3 && ran.stderr.contains(&words), "{}", ran.stderr);
+        let ran =
+            with_token(&desk, &admin, &["registry", what, verb, "", "--registry", &served.url]);
+        assert!(ran.code == 2 && ran.stderr.contains("a value is required"), "{}", ran.stderr);
+    }
+    for nothing in
+        [&["search", ""][..], &["search", " ", "--channel", "beta"], &["search", "--tag", ""]]
+    {
+        let nothing = [nothing, &["--registry", &served.url]].concat();
+        desk.refused(&nothing, 2, "there is nothing to search for\nhint: say what the tool should do, or filter with --tag");
+    }
+    for name in ["a*", "a b", "tool:acme", "a//b", "**"] {
+        let words = format!("`{name}` cannot be the namespace of a tool");
+        desk.refused(&["registry", "token", "new", "--namespace", name], 2, &words);
+    }
+    desk.done(&["registry", "token", "new", "--namespace", "com.example/weather"]);
 }
