@@ -228,7 +228,7 @@ fn server(package: &Package, entry: &Entry) -> Result<Server, &'static str> {
             )?;
             let argv: Vec<_> = argv.iter().map(|part| filled(part, &package.inputs)).collect();
             let env = given(env, &package.inputs);
-            let is_fit = !argv.is_empty() && argv.iter().chain([&before]).all(is_seen);
+            let is_fit = !argv.is_empty() && argv.iter().chain([&before]).all(|part| is_seen(part));
             if is_fit && env.iter().all(|(name, value)| is_seen(name) && is_seen(value)) {
                 Ok(Server::Command(argv, env, before))
             } else {
@@ -240,7 +240,7 @@ fn server(package: &Package, entry: &Entry) -> Result<Server, &'static str> {
 }
 
 /// Whether people see what they paste.
-fn is_seen(part: &String) -> bool {
+fn is_seen(part: &str) -> bool {
     !part.contains(['\n', '\t']) && !part.chars().any(inert::is_hidden)
 }
 
