@@ -45,18 +45,20 @@ impl Adding<'_> {
         }
     }
 
-    /// Adds it to the scores of its documents, and notes those that had none.
-    fn meet(&self, scratch: &mut Scratch) {
+    /// Adds it to the scores of its documents, and notes those that had none. One that has no other score yet, and in
+    /// which the word is worth less than is needed, cannot be among the best: it is passed over.
+    fn meet(&self, needed: u32, scratch: &mut Scratch) {
         let Scratch { scores, highest, met, .. } = scratch;
         if let [(weight, list)] = self.lists.as_slice() {
             // Each is written down, and counts only if it is new: nobody can tell before, not even the processor.
             let mut count = met.len();
             met.resize(count + list.len() + 1, 0);
             each(*list, |document, impact| {
-                let score = &mut scores[usize::from(document)];
+                let (score, worth) = (&mut scores[usize::from(document)], worth(*weight, impact));
+                let (is_new, is_enough) = (*score == 0, worth >= needed.max(1));
                 met[count] = document;
-                count += usize::from(*score == 0 && impact > 0);
-                *score += worth(*weight, impact);
+                count += usize::from(is_new & is_enough);
+                *score += worth * u32::from(!is_new | is_enough);
             });
             return met.truncate(count);
         }
@@ -122,8 +124,8 @@ impl Hits<'_, '_> {
                 self.all_of(left, allowed, scratch);
                 return total;
             }
-            word.meet(scratch);
             rest -= word.most;
+            word.meet(least.saturating_sub(rest), scratch);
             left = others;
         }
         self.contend(left, rest, least, allowed, scratch);

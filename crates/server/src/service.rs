@@ -44,6 +44,10 @@ use crate::token::{Action, Role, Scope};
 /// How often a replica looks for what others have changed, whatever it hears of.
 const POLL: Duration = Duration::from_millis(500);
 
+/// How long a store may take to say that it is there. Whoever asks has little patience, and for a connection is waited
+/// longer.
+const READY: Duration = Duration::from_millis(1_500);
+
 /// How often it is looked whether the index is worth saving.
 const SAVED_EVERY: Duration = Duration::from_mins(1);
 
@@ -139,9 +143,14 @@ impl Registry {
     /// Whether it can do its work: its stores answer, or did a moment ago.
     pub(crate) async fn check_ready(&self) -> Result<(), Unready> {
         let look = async || {
-            self.store.check_alive().await.map_err(|_| Unready::Database)?;
-            self.check_bound().await.map_err(|_| Unready::Blobs)?;
-            self.blobs.check_alive().await.map_err(|_| Unready::Blobs)
+            let asked = tokio::time::timeout(READY, self.store.check_alive()).await;
+            asked.ok().and_then(Result::ok).ok_or(Unready::Database)?;
+            let blobs = async {
+                self.check_bound().await?;
+                self.blobs.check_alive().await
+            };
+            let asked = tokio::time::timeout(READY, blobs).await;
+            asked.ok().and_then(Result::ok).ok_or(Unready::Blobs)
         };
         self.readiness.fresh(look).await
     }

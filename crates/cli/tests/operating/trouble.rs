@@ -253,6 +253,10 @@ fn a_database_that_goes_away_is_logged_in_words_of_ours_and_found_again() {
     let told = || get(&served.address, "/v1/tools/acme.pdf").unwrap();
     assert_eq!(told().status, 404);
     postgres.stop();
+    // Whoever asks whether it is ready is not kept waiting for as long as a connection is.
+    let asked = Instant::now();
+    assert_eq!(get(&served.address, "/readyz").unwrap().status, 503);
+    assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
     let away = told();
     let error = &away.json()["error"];
     assert_eq!((away.status, error["code"].as_str()), (503, Some("UNAVAILABLE")), "{error}");

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use foldhash::quality::RandomState;
 use registry::{Counted, Found};
 
 /// One tool.
@@ -17,7 +18,7 @@ pub(super) struct Row {
 /// Tools, by id.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    rows: HashMap<Arc<str>, Row>,
+    rows: HashMap<Arc<str>, Row, RandomState>,
     all: Group,
     namespaces: HashMap<Arc<str>, Group>,
 }

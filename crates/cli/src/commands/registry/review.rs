@@ -16,7 +16,7 @@ use crate::remote::Which;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The token in HAFT_TOKEN has the role review or admin. Whoever published a version does not approve it.\n\nExamples:\n  haft registry review list --registry https://registry.example\n  haft registry review approve acme.pdf.read@1.2.0 --channel beta\n  haft registry review reject acme.pdf.read@1.2.0 --reason \"sends what it reads\""
+    after_help = "The token in HAFT_TOKEN has the role review or admin. Whoever published a version that is held back does not approve it.\n\nExamples:\n  haft registry review list --registry https://registry.example\n  haft registry review approve acme.pdf.read@1.2.0 --channel beta\n  haft registry review reject acme.pdf.read@1.2.0 --reason \"sends what it reads\""
 )]
 pub(super) struct ReviewArgs {
     #[command(subcommand)]
