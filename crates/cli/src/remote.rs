@@ -64,7 +64,7 @@ impl Which {
 pub(crate) struct Offline {
     /// Ask nobody: what was fetched before has to do
     #[arg(long)]
-    offline: bool,
+    pub(crate) offline: bool,
 }
 
 /// Whether the token of the environment is meant for a registry.
@@ -372,6 +372,9 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
     let mut failure = Failure::of(exit, error);
     failure.message = match error {
         FetchError::Unreachable(_) => format!("failed to reach `{registry}`"),
+        FetchError::Refused { said: Some(said), .. } if exit == Exit::NotFound => {
+            format!("`{registry}` says: {}", said.message)
+        }
         FetchError::Refused { said: Some(said), .. } => {
             format!("`{registry}` refuses: {}", said.message)
         }

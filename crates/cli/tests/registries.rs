@@ -324,7 +324,8 @@ fn several_registries_are_searched_as_one_and_an_id_in_two_is_nobodys() {
     std::fs::remove_file(&kept).unwrap();
     let offline =
         ["registry", "get", "demo.units.convert@1.0.0", "--registry", "second", "--offline"];
-    desk.done(&offline);
+    let said = desk.done(&offline).stderr;
+    assert!(said.contains("Kept here: demo.units.convert 1.0.0 of second"), "{said}");
     assert!(kept.exists());
     desk.refused(
         &["search", "else", "--registry", "second", "--offline"],

@@ -79,8 +79,8 @@ impl fmt::Display for Fault {
             }
             Fault::Anybody => write!(
                 out,
-                "`claims` name nobody in particular, so any user of the issuer could publish: one of {} \
-                 is needed, with its owner written out, such as `acme/*`",
+                "the claims name nobody in particular, so any user of the issuer could publish: write out whose builds \
+                 they are, up to the slash, as in `repository=acme/*` (`acme*` is also `acme-other`); one of {} is needed",
                 crate::access::NAMING.join(", ")
             ),
             Fault::Address(text) => write!(out, "`{text}` is no address"),

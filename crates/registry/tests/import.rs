@@ -88,7 +88,7 @@ fn the_folder_of_a_hub_gives_a_package_for_each_version() {
     assert_eq!(
         told,
         [
-            "refused: expected a key or `}`, found the end of the text".to_owned(),
+            "refused: line 1: expected a key or `}`, found the end of the text".to_owned(),
             "jumith:tool:email.send 1.2.0 of 3 files".to_owned(),
             "jumith:tool:email.send 1.3.0 of 3 files".to_owned(),
             "invalid: unsupported-runtime".to_owned(),

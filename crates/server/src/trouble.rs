@@ -205,7 +205,9 @@ fn of_io(error: &io::Error) -> Option<Trouble> {
 }
 
 fn of_io_cause(error: &(dyn Error + 'static)) -> Option<Trouble> {
-    error.downcast_ref::<io::Error>().and_then(of_io)
+    let error = error.downcast_ref::<io::Error>()?;
+    // What such an error was made of is not among its causes.
+    of_io(error).or_else(|| of_io_cause(error.get_ref()?))
 }
 
 fn each_cause<'e>(

@@ -312,16 +312,18 @@ pub(super) fn get(
         "yanked_for_security": yanked.is_some_and(|yank| yank.security),
     });
     let shown = format!(
-        "{} {} from {}  (sha256:{})",
+        "{} {} {} {} {}  (sha256:{})",
+        if args.offline.offline { "Kept here:" } else { "Fetched" },
         line(&describe.name),
         line(&describe.version),
+        if args.offline.offline { "of" } else { "from" },
         line(&name),
         fetched.digest
     );
     let cannot = |error| Failure::new(Exit::Unavailable, "failed to read the package").cause(error);
     let bytes = fetched.bytes().map_err(cannot)?;
     if to_pipe {
-        printer.note(&format!("Fetched {shown}"));
+        printer.note(&shown);
         printer.bytes(&bytes)?;
         return Ok(Exit::Done);
     }
@@ -331,7 +333,7 @@ pub(super) fn get(
     if json_wanted {
         printer.json(&document)?;
     } else {
-        printer.note(&format!("Fetched {shown}"));
+        printer.note(&shown);
         printer.result(&format!("{}\n", line(&path.to_string_lossy())))?;
     }
     Ok(Exit::Done)

@@ -185,7 +185,9 @@ pub(super) fn folder(home: &Home) -> Result<PathBuf, Failure> {
         let message = format!("failed to make `{}`", folder.display());
         let trouble = Trouble::from(error);
         let failure = Failure::new(Exit::Unavailable, message).cause(&trouble);
-        trouble::hint(&trouble).into_iter().fold(failure, Failure::hint)
+        // Every folder on the way is made: where that cannot be, the home is told of.
+        let hint = trouble::hint(&trouble).filter(|_| !matches!(trouble, Trouble::Missing));
+        hint.into_iter().fold(failure, Failure::hint)
     })?;
     Ok(folder)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
@@ -100,6 +100,10 @@ pub fn watching(registry: Arc<Registry>) -> Router {
 }
 
 async fn unknown(request: Request) -> Refused {
+    // That asks for another place than this one, and has no path.
+    if request.method() == Method::CONNECT {
+        return Refused::wrong_method(request.method());
+    }
     Refused::unknown_path(request.uri().path())
 }
 

@@ -52,7 +52,7 @@ async fn old_and_absolute_forms_are_answered() {
     }
     for (request, status) in [
         ("OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404),
-        ("CONNECT evil.example:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404),
+        ("CONNECT evil.example:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 405),
         ("BREW /v1/tools HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 405),
     ] {
         let answer = served.ask(request).await;
