@@ -45,6 +45,12 @@ pub(crate) fn words(count: usize, seed: u64, many: &[usize]) -> Vec<String> {
     some.map(path).collect()
 }
 
+/// Searches of several kinds, in turn.
+pub(crate) fn mixed(kinds: [Vec<String>; 3]) -> Vec<String> {
+    let [first, second, third] = kinds;
+    first.into_iter().zip(second).zip(third).flat_map(|((a, b), c)| [a, b, c]).collect()
+}
+
 fn search(text: &str) -> String {
     format!("/v1/tools/search?q={}", text.replace(' ', "+"))
 }

@@ -173,18 +173,24 @@ fn reading(haft: &Path, home: &Path, folder: &Path, goals: &mut Goals) {
     let phrases = load::words(QUESTIONS, 6, &[2, 3, 4, 5]);
     let repeated: Vec<String> = fresh[QUESTIONS - 100..].to_vec();
     let fresh = &fresh[..QUESTIONS - 100];
+    let mixed = load::mixed([
+        load::questions(QUESTIONS / 3, 7),
+        load::words(QUESTIONS / 3, 8, &[1]),
+        load::words(QUESTIONS / 3, 9, &[2, 3, 4, 5]),
+    ]);
     let describe = vec![format!("/v1/tools/{known}")];
     let exactly = vec![format!("/v1/tools/{known}/versions/1.0.0")];
     let package = |id: &str| vec![format!("/v1/tools/{id}/versions/1.0.0/package")];
     for (name, asked, least) in [
-        ("search, fresh questions", Asking::Each(fresh), 0.10),
-        ("search, fresh words", Asking::Each(&words), 0.10),
-        ("search, fresh phrases", Asking::Each(&phrases), 0.10),
-        ("search, repeated questions", Asking::Again(&repeated), 0.40),
-        ("describe", Asking::Again(&describe), 0.50),
-        ("describe a version", Asking::Again(&exactly), 0.50),
-        ("download of 10 KB", Asking::Again(&package(&known)), 0.50),
-        ("download of 1 MB", Asking::Again(&package(&large)), 0.50),
+        ("search, fresh, a third each of the next three", Asking::Each(&mixed), Some(0.10)),
+        ("search, fresh words", Asking::Each(&words), None),
+        ("search, fresh phrases", Asking::Each(&phrases), None),
+        ("search, fresh questions of a dozen words", Asking::Each(fresh), None),
+        ("search, repeated questions", Asking::Again(&repeated), Some(0.40)),
+        ("describe", Asking::Again(&describe), Some(0.50)),
+        ("describe a version", Asking::Again(&exactly), Some(0.50)),
+        ("download of 10 KB", Asking::Again(&package(&known)), Some(0.50)),
+        ("download of 1 MB", Asking::Again(&package(&large)), Some(0.50)),
     ] {
         let size = load::mean_size(server.port, asked.some());
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -195,9 +201,11 @@ fn reading(haft: &Path, home: &Path, folder: &Path, goals: &mut Goals) {
             theirs.push(load::wrk(folder, nginx.port, Asking::Again(&[file]), turn));
         }
         let (ours, theirs) = (median(ours), median(theirs));
-        println!("{name}: {ours:.0} a second, {size} bytes each; nginx {theirs:.0}");
         let ratio = ours / theirs;
-        goals.note(&format!("{name} / nginx, at least {least}"), ratio, ratio >= least);
+        println!("{name}: {ours:.0} a second, {size} bytes each; nginx {theirs:.0}; {ratio:.3} of it");
+        if let Some(least) = least {
+            goals.note(&format!("{name} / nginx, at least {least}"), ratio, ratio >= least);
+        }
     }
     println!("memory after it: {:.0} MB", server.memory("VmRSS"));
 }
