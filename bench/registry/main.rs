@@ -202,7 +202,9 @@ fn reading(haft: &Path, home: &Path, folder: &Path, goals: &mut Goals) {
         }
         let (ours, theirs) = (median(ours), median(theirs));
         let ratio = ours / theirs;
-        println!("{name}: {ours:.0} a second, {size} bytes each; nginx {theirs:.0}; {ratio:.3} of it");
+        println!(
+            "{name}: {ours:.0} a second, {size} bytes each; nginx {theirs:.0}; {ratio:.3} of it"
+        );
         if let Some(least) = least {
             goals.note(&format!("{name} / nginx, at least {least}"), ratio, ratio >= least);
         }

@@ -81,6 +81,24 @@ pub(crate) enum Command {
     Yank(commands::yank::YankArgs),
     /// Find tools in registries
     Search(commands::search::SearchArgs),
+    /// Show the card of a package: who made it, what it wants, what will run
+    Show(commands::install::ShowArgs),
+    /// Install a package once you accept its card
+    Install(commands::install::InstallArgs),
+    /// List what is installed
+    List(commands::installed::ListArgs),
+    /// Let a package be called again
+    Enable(commands::installed::PackageArgs),
+    /// Keep a package from being called
+    Disable(commands::installed::PackageArgs),
+    /// Make the version active again that was before this one
+    Rollback(commands::installed::PackageArgs),
+    /// Take a package away
+    Remove(commands::installed::PackageArgs),
+    /// Take everything away that was installed
+    Reset(commands::installed::ResetArgs),
+    /// Write down exactly what is installed
+    Lock(commands::installed::LockArgs),
     /// Call a tool, inside the walls and as far as you allow it
     Call(commands::call::CallArgs),
     /// Let a package have something: a host, a folder, a device, a variable

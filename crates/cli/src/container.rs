@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use manifest::companion::{self, Companion};
+use install::parcel::companion_of;
+use manifest::companion;
 use manifest::dialect::{Dialect, Form};
-use manifest::document::{MAX_BUNDLE, Options, check, read};
-use manifest::folder::{COMPANION, FileReport, Folder, check_with_folder};
+use manifest::document::{MAX_BUNDLE, Options, read};
+use manifest::folder::{FileReport, check_with_folder};
 use manifest::json::parse;
 use manifest::model::Package;
 use package::archive::{Archive, Trailer};
@@ -235,14 +236,6 @@ pub(crate) fn describe(
     }
     let reports = check_with_folder(&manifest, bytes, &options, &Around(contents));
     Ok(Described { manifest, reports, package })
-}
-
-/// The companion beside a manifest, when there is a valid one.
-pub(crate) fn companion_of(folder: &dyn Folder) -> Option<Companion> {
-    let bytes = [COMPANION, "meta/haft.json"].iter().find_map(|name| folder.read(name).ok())?;
-    let report = check(&bytes, &Options { form: Some(Form::Companion), ..Options::default() });
-    let root = parse(std::str::from_utf8(&bytes).ok()?).root.filter(|_| report.is_valid())?;
-    Some(companion::read(&root))
 }
 
 /// What to say of a package that is refused.

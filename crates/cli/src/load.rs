@@ -10,7 +10,9 @@ use manifest::folder::LAYERS;
 use manifest::model::Package;
 use package::contents::Around;
 
-use crate::container::{self, companion_of};
+use install::parcel::companion_of;
+
+use crate::container;
 use crate::disk::{self, Beside};
 use crate::draw::refused;
 use crate::exit::{Exit, Failure};

@@ -5,6 +5,7 @@ mod approver;
 mod args;
 mod ask;
 mod bar;
+mod card;
 mod commands;
 mod container;
 mod declared;
@@ -12,9 +13,11 @@ mod disk;
 mod done;
 mod draw;
 mod exit;
+mod fetch;
 mod git;
 mod home;
 mod hosts;
+mod installed;
 mod interrupt;
 mod load;
 mod names;
@@ -109,6 +112,15 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Publish(args) => commands::publish::run(args, &home()?, ask, json, printer),
         Command::Yank(args) => commands::yank::run(args, &home()?, ask, json, printer),
         Command::Search(args) => commands::search::run(args, &home()?, ask, json, printer),
+        Command::Show(args) => commands::install::show(args, &home()?, ask, json, printer),
+        Command::Install(args) => commands::install::run(args, &home()?, ask, json, printer),
+        Command::List(args) => commands::installed::list(args, &home()?, json, printer),
+        Command::Enable(args) => commands::installed::switch(args, true, &home()?, json, printer),
+        Command::Disable(args) => commands::installed::switch(args, false, &home()?, json, printer),
+        Command::Rollback(args) => commands::installed::rollback(args, &home()?, json, printer),
+        Command::Remove(args) => commands::installed::remove(args, &home()?, json, printer),
+        Command::Reset(args) => commands::installed::reset(args, &home()?, ask, json, printer),
+        Command::Lock(args) => commands::installed::lock(args, &home()?, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),

@@ -28,6 +28,12 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// One that is installed.
+    pub(crate) fn installed(tool: Tool) -> Self {
+        let files = vec![tool.root.clone()];
+        Self { tools: vec![tool], files, _unpacked: None }
+    }
+
     /// Refuses an id that was typed for what has one of its own: it would count for nothing.
     pub(crate) fn check_id(&self, typed: Option<&str>, path: &Path) -> Result<(), Failure> {
         let is_nameless = |tool: &Tool| tool.package.dialect == Dialect::Agentcli;

@@ -10,6 +10,11 @@ use crate::error::{CallError, Kind};
 use crate::request::{check_private, needs_secret};
 use crate::run::place_of;
 
+/// The hosts of all endpoints of a package.
+pub fn endpoints(package: &Package) -> Vec<String> {
+    package.implementations.iter().flat_map(hosts).collect()
+}
+
 /// Hosts of its own endpoints.
 pub(crate) fn hosts(implementation: &Implementation) -> Vec<String> {
     let Some(url) = address(&implementation.entry) else { return Vec::new() };

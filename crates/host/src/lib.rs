@@ -58,6 +58,7 @@ mod weight;
 pub use blocked::{Blocked, Why};
 pub use call::{Advance, Approver, Call, Matter, Output, Progress, Said, Tool};
 pub use confine::denied;
+pub use endpoint::endpoints;
 pub use eras::InHome;
 pub use error::{CallError, Kind};
 pub use host::{Host, Made, Settings};

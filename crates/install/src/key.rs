@@ -27,6 +27,12 @@ impl fmt::Display for NoKey {
 
 impl std::error::Error for NoKey {}
 
+impl NoKey {
+    pub(crate) fn without_dialect(id: &str) -> Self {
+        Self { id: id.to_owned(), why: "it does not say which dialect it is of" }
+    }
+}
+
 /// The longest key; a version's folder and files beside it have names that are a little longer.
 const LONGEST: usize = 200;
 /// What is written as it is. Capital letters are not: some systems do not tell them from small ones.

@@ -1,11 +1,45 @@
 //! How a tool reaches this machine, and how it leaves again.
 //!
+//! A package that came from somewhere is read whole ([`Parcel`]), shown as a [`Card`], and once it was agreed to
+//! written into the staging area ([`stage()`]). What is [`Ready`] can be tried, and is then put in its place by
+//! one change of the [`Home`], which is made whole or not at all.
+//!
 //! The modules form a ladder; each uses only those above it:
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`report`] | who is told how far it is |
+//! | [`error`] | what keeps a home from being read or changed |
 //! | [`key`] | what a package is called on the disk |
+//! | [`pinned`], [`lockfile`] | what is installed, exactly |
+//! | [`record`] | how it came here and what was agreed to |
+//! | [`journal`] | changes that are made whole or not at all |
+//! | [`catalog`] | the catalogs of a home, as others can read them |
+//! | [`home`] | a home, and the one lock around every change |
+//! | [`parcel`] | a package as it came |
+//! | [`card`] | what the owner is shown |
+//! | [`mod@stage`] | files that are ready to be put in their place |
+//! | [`installed`] | a package that lies in a home |
 
+pub mod card;
+pub mod catalog;
+pub mod error;
+pub mod home;
+pub mod installed;
+pub mod journal;
 pub mod key;
+pub mod lockfile;
+pub mod parcel;
+pub mod pinned;
+pub mod record;
 pub mod report;
+pub mod stage;
+
+pub use card::Card;
+pub use error::HomeError;
+pub use home::{Changing, Contents, Home, Layer, Listed, Put, PutError, Ready};
+pub use installed::Installed;
+pub use lockfile::Lockfile;
+pub use parcel::{Parcel, ParcelError};
+pub use pinned::{Pinned, Sha256, Source};
+pub use stage::{StageError, Wanted, stage};

@@ -272,6 +272,11 @@ fn sync_names(target: &Path, made: &[PathBuf]) -> io::Result<()> {
     named.map(parent_of).try_for_each(|parent| File::open(parent)?.sync_all())
 }
 
+/// Puts a folder on the disk, with everything below it.
+pub fn sync_whole(folder: &Path) -> io::Result<()> {
+    sync_all(&open_root(folder)?)
+}
+
 /// Puts everything on the disk that holds a folder, in one step.
 #[cfg(target_os = "linux")]
 fn sync_all(folder: &OwnedFd) -> io::Result<()> {

@@ -50,8 +50,11 @@ pub struct Asked<'a> {
 pub enum Consent {
     /// They typed its path: what it declares is agreed to, so far as it is public.
     ByPath,
-    /// They accepted its card, which became grants.
-    ByCard,
+    /// They accepted its card: what it declares is agreed to, so far as it is public, and so is trust from there up.
+    ByCard {
+        /// The least that they let in with it.
+        admitted: Trust,
+    },
 }
 
 /// Decides about a call.
@@ -85,6 +88,10 @@ fn gate(
         Some(true) => say(reasons, "trust", "your policy allows this package by name"),
         None if policy.trust.allow.contains(&asked.trust) => {
             say(reasons, "trust", format!("{} passes", asked.trust.name()));
+        }
+        None if matches!(asked.consent, Consent::ByCard { admitted } if asked.trust >= admitted) => {
+            let says = format!("{}, and the owner let it in with its card", asked.trust.name());
+            say(reasons, "trust", says);
         }
         None => {
             let says =
@@ -329,17 +336,19 @@ fn hosts(
             None => hosts.push(HostAllowance { rule: rule.to_owned(), may_be_private }),
         }
     };
-    if asked.consent == Consent::ByPath {
-        for host in asked.endpoints {
-            add(host, false, "its own endpoint", reasons);
-        }
-        for host in &asked.package.permissions.hosts {
-            add(host, false, "declared by the package you named", reasons);
-            let is_name = host.rsplit('.').next().is_some_and(|label| !is_number(label));
-            let is_name = is_name && host.contains('.') && !host.starts_with("*.");
-            if is_name && asked.package.permissions.domains.contains(host) {
-                add(&format!("*.{host}"), false, "below a declared host", reasons);
-            }
+    let (own, declared) = match asked.consent {
+        Consent::ByPath => ("its own endpoint", "declared by the package you named"),
+        Consent::ByCard { .. } => ("its own endpoint, on its card", "on the card you accepted"),
+    };
+    for host in asked.endpoints {
+        add(host, false, own, reasons);
+    }
+    for host in &asked.package.permissions.hosts {
+        add(host, false, declared, reasons);
+        let is_name = host.rsplit('.').next().is_some_and(|label| !is_number(label));
+        let is_name = is_name && host.contains('.') && !host.starts_with("*.");
+        if is_name && asked.package.permissions.domains.contains(host) {
+            add(&format!("*.{host}"), false, "below a declared host", reasons);
         }
     }
     for host in &policy.network.allow {

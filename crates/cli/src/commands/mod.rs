@@ -13,6 +13,8 @@ pub(crate) mod grant;
 pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod inspect;
+pub(crate) mod install;
+pub(crate) mod installed;
 pub(crate) mod key;
 pub(crate) mod login;
 pub(crate) mod pack;
@@ -91,7 +93,7 @@ fn files_json(listing: &Listing) -> Vec<Value> {
 }
 
 /// What a package's signatures come to, and whose they are, in a few words.
-fn signature_words(verdict: &Verdict, trusted: &[Trusted]) -> String {
+pub(crate) fn signature_words(verdict: &Verdict, trusted: &[Trusted]) -> String {
     let mut words = match verdict.state {
         State::Unsigned => "unsigned",
         State::Valid => "signed",

@@ -65,7 +65,7 @@ fn is_at_home(tool: &Tool, known: &Known) -> bool {
     let is_here = |place: &String| Path::new(place) == tool.place;
     // What was kept since the last call is for what was called then.
     let is_last = known.places.is_empty() && known.last_place.as_ref().is_some_and(is_here);
-    tool.consent == Consent::ByCard || is_last || known.places.iter().any(is_here)
+    matches!(tool.consent, Consent::ByCard { .. }) || is_last || known.places.iter().any(is_here)
 }
 
 /// Refuses a granted path that has become a link since.

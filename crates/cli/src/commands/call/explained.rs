@@ -40,7 +40,7 @@ pub(crate) fn explain(
     }
     let (tool, action) = choose(&found, wanted.name(), &[])?;
     let unmade = |error: CallError| Unmade {
-        failure: failed(&error, &Blocked::of(&error), tool, &wanted.from),
+        failure: failed(&error, &Blocked::of(&error), tool, wanted.place(tool)),
         error: Some(Box::new(error)),
     };
     let plan = runtime.block_on(host.plan(tool, &wanted.call(&action, surface)?));
@@ -58,7 +58,7 @@ pub(crate) fn explain(
     let errors: Vec<_> = plan.refusal().into_iter().chain(plan.no_secrets()).collect();
     if !errors.is_empty() {
         let hints =
-            |error: &&CallError| failed(error, &Blocked::of(error), tool, &wanted.from).hints;
+            |error: &&CallError| failed(error, &Blocked::of(error), tool, wanted.place(tool)).hints;
         document["hints"] = errors.iter().flat_map(hints).collect();
     }
     if !plan.unseen.is_empty() {

@@ -21,7 +21,7 @@ use crate::policy_file::NO_POLICY;
 use crate::printer::{Printer, check_output, line};
 use crate::progress::{self, Watcher};
 use crate::tools::{self, Found};
-use crate::{interrupt, owner, walls};
+use crate::{installed, interrupt, owner, walls};
 
 /// What is said when somebody calls it off.
 const CANCELLED: &str = "cancelled";
@@ -87,7 +87,7 @@ pub(super) fn make(
         runtime.shutdown_background();
         if json_wanted {
             made.took += asked_for;
-            in_json(made, approver.take_failure(), tool, &args.wanted.from, home, printer)?;
+            in_json(made, approver.take_failure(), tool, args.wanted.place(tool), home, printer)?;
         }
         interrupt::restore_terminal();
         printer.note(CANCELLED);
@@ -95,13 +95,20 @@ pub(super) fn make(
     }
     if json_wanted {
         made.took += asked_for;
-        return Ok(in_json(made, approver.take_failure(), tool, &args.wanted.from, home, printer)?);
+        return Ok(in_json(
+            made,
+            approver.take_failure(),
+            tool,
+            args.wanted.place(tool),
+            home,
+            printer,
+        )?);
     }
     if let Some(failure) = approver.take_failure() {
         return Err(failure.into());
     }
     let output =
-        made.reply.map_err(|error| failed(&error, &made.blocked, tool, &args.wanted.from))?;
+        made.reply.map_err(|error| failed(&error, &made.blocked, tool, args.wanted.place(tool)))?;
     for one in &made.blocked {
         printer.note(&format!("hint: {}", blocked_words(one, tool)));
     }
@@ -117,12 +124,25 @@ fn note_refusal(failure: &Failure, wanted: &Wanted, home: &Home, printer: Printe
         return;
     }
     let loading = Loading { dialect: wanted.dialect, id: wanted.id.as_deref() };
-    let Ok(found) = tools::at(&wanted.from, loading, home, Printer::silent()) else { return };
+    let Ok(found) = find(wanted, loading, home, Printer::silent()) else { return };
     let Ok((tool, action)) = choose(&found, wanted.name(), &[]) else { return };
     let Ok(call) = wanted.call(&action, Surface::Terminal) else { return };
     let noted = host::records::refuse(home.path(), tool, &call, &failure.message, NO_POLICY);
     if let Err(error) = noted {
         printer.alarm(&format!("the call could not be written down: {}", line(&error.to_string())));
+    }
+}
+
+/// The tools that are meant: those at a path, or an installed one.
+fn find(
+    wanted: &Wanted,
+    loading: Loading<'_>,
+    home: &Home,
+    printer: Printer,
+) -> Result<Found, Failure> {
+    match &wanted.from {
+        Some(from) => tools::at(from, loading, home, printer),
+        None => installed::found(wanted.package()?, home),
     }
 }
 
@@ -147,7 +167,7 @@ impl Ready {
         ask: Ask,
         printer: Printer,
     ) -> Result<Self, Failure> {
-        let find = |loading: Loading<'_>| tools::at(&wanted.from, loading, home, printer);
+        let find = |loading: Loading<'_>| find(wanted, loading, home, printer);
         Self::with(wanted, home, ask, find, owner::records)
     }
 
@@ -158,7 +178,10 @@ impl Ready {
         ask: Ask,
         printer: Printer,
     ) -> Result<Self, Failure> {
-        let find = |loading: Loading<'_>| tools::to_look(&wanted.from, loading, printer);
+        let find = |loading: Loading<'_>| match &wanted.from {
+            Some(from) => tools::to_look(from, loading, printer),
+            None => installed::found(wanted.package()?, home),
+        };
         Self::with(wanted, home, ask, find, owner::records_to_look)
     }
 
@@ -172,7 +195,9 @@ impl Ready {
         wanted.check_order()?;
         let launcher = walls::launcher()?;
         let found = find(Loading { dialect: wanted.dialect, id: wanted.id.as_deref() })?;
-        found.check_id(wanted.id.as_deref(), &wanted.from)?;
+        if let Some(from) = &wanted.from {
+            found.check_id(wanted.id.as_deref(), from)?;
+        }
         let settings = settings(home)?;
         let runtime = owner::runtime()?;
         let records = records(home, &runtime)?;

@@ -21,13 +21,11 @@ use crate::tools::Found;
 pub(crate) struct Wanted {
     /// Call what is at this path, without installing it: a manifest, a folder, an archive, a bundle
     #[arg(long, value_name = "PATH")]
-    pub(super) from: PathBuf,
-    /// The action, or the id or name of a tool with one action; may be left out where there is only one
-    #[arg(value_name = "NAME")]
-    name: Option<String>,
-    /// The input: a JSON object, @FILE, or - for standard input [default: {}]
-    #[arg(value_name = "INPUT")]
-    input: Option<String>,
+    pub(super) from: Option<PathBuf>,
+    /// The id of an installed package, unless --from names one; its action, or the id or name of a tool with one
+    /// action, where there are several; and the input: a JSON object, @FILE, or - for standard input [default: {}]
+    #[arg(value_name = "[ID] [ACTION] [INPUT]", num_args = 0..=3, hide_default_value = true)]
+    words: Vec<String>,
     /// The dialect, when it is not to be recognised
     #[arg(long, value_name = "NAME", value_parser = crate::commands::dialect)]
     pub(super) dialect: Option<Dialect>,
@@ -40,14 +38,39 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// The installed package that is meant, where no path names one.
+    pub(super) fn package(&self) -> Result<&str, Failure> {
+        let first = self.words.first().filter(|word| !is_input(word));
+        first.map(String::as_str).ok_or_else(|| {
+            Failure::invalid("it is not said what to call")
+                .hint("`haft list` shows what is installed; --from PATH calls what is not")
+        })
+    }
+
+    /// Where the tool is, for a command that is to be typed next.
+    pub(super) fn place<'t>(&'t self, tool: &'t Tool) -> &'t Path {
+        self.from.as_deref().unwrap_or(&tool.root)
+    }
+
+    /// What was typed after the package: a name and an input.
+    fn rest(&self) -> (Option<&String>, Option<&String>) {
+        let rest = &self.words[usize::from(self.from.is_none()).min(self.words.len())..];
+        (rest.first(), rest.get(1))
+    }
+
     /// The name that was typed. What stands alone and can only be an input is one.
     pub(super) fn name(&self) -> Option<&str> {
-        self.name.as_deref().filter(|name| self.input.is_some() || !is_input(name))
+        let (name, input) = self.rest();
+        name.map(String::as_str).filter(|name| input.is_some() || !is_input(name))
     }
 
     /// Refuses what was typed in the wrong order.
     pub(super) fn check_order(&self) -> Result<(), Failure> {
-        match (&self.name, &self.input) {
+        if let (Some(_), Some(more)) = (&self.from, self.words.get(2)) {
+            let message = format!("`{}` is one word too many", line(more));
+            return Err(Failure::invalid(message).hint("with --from it is [NAME] [INPUT]"));
+        }
+        match self.rest() {
             (Some(name), Some(input)) if is_input(name) && !is_input(input) => {
                 let message =
                     format!("NAME comes before the input, and `{}` is no input", line(input));
@@ -59,8 +82,8 @@ impl Wanted {
     }
 
     fn input(&self) -> Option<&str> {
-        let alone = self.name.as_deref().filter(|_| self.name().is_none());
-        self.input.as_deref().or(alone)
+        let (name, input) = self.rest();
+        input.or(name.filter(|_| self.name().is_none())).map(String::as_str)
     }
 
     /// The call of an action that is wanted, with nobody who watches it.
@@ -109,7 +132,7 @@ pub(super) async fn discover(
                 tool.package.actions.extend(more);
             }
             Err(error) if is_alone => {
-                let failure = failed(&error, &Blocked::of(&error), tool, &wanted.from);
+                let failure = failed(&error, &Blocked::of(&error), tool, wanted.place(tool));
                 return Err(Unmade { failure, error: Some(Box::new(error)) });
             }
             Err(error) => {

@@ -1,0 +1,127 @@
+//! The consent card, drawn: everything that a stranger wrote is escaped, and nothing is cut.
+
+use std::fmt::Write;
+
+use install::Source;
+use install::card::{ActionShown, Card, InputShown, ScopeShown};
+use serde_json::Value;
+
+use crate::printer::line;
+
+/// The card as lines of text.
+pub(crate) fn drawn(card: &Card) -> String {
+    let mut text = String::new();
+    let mut row = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<13} {value}");
+    };
+    let title = match &card.name {
+        Some(name) => format!("{} {}  {}", line(&card.id), line(&card.version), line(name)),
+        None => format!("{} {}", line(&card.id), line(&card.version)),
+    };
+    if let Some(summary) = &card.summary {
+        row("does", &line(summary));
+    }
+    for by in &card.by {
+        row("by", &line(by));
+    }
+    if let Some(license) = &card.license {
+        row("licence", &line(license));
+    }
+    if let Some(homepage) = &card.homepage {
+        row("page", &line(homepage));
+    }
+    row("from", &line(&from(&card.source)));
+    row("digest", &format!("sha256:{}", card.package.0));
+    if let Some(archive) = card.archive {
+        row("file", &format!("sha256:{}", archive.0));
+    }
+    row("signature", &line(&card.signature));
+    row("trust", &format!("{}: {}", card.trust, line(&card.trust_because)));
+    for scope in &card.scopes {
+        row("scope", &drawn_scope(scope));
+    }
+    row("network", &none_or(&card.hosts));
+    row("reads", &none_or(&card.folders.read));
+    row("writes", &none_or(&card.folders.write));
+    if !card.folders.devices.is_empty() {
+        row("devices", &none_or(&card.folders.devices));
+    }
+    for input in &card.inputs {
+        row("asks for", &drawn_input(input));
+    }
+    if card.requires_oauth {
+        row("sign-in", "before it is used: `haft login`");
+    }
+    for action in &card.actions {
+        row("action", &drawn_action(action));
+    }
+    row("acquired", &line(&card.acquired));
+    for dependency in &card.dependencies {
+        row("needs", &line(dependency));
+    }
+    for command in &card.commands {
+        row("runs", &line(command));
+    }
+    for (name, value) in [
+        ("cost", &card.cost),
+        ("estimate", &card.estimate),
+        ("private data", &card.data_boundary),
+        ("smoke test", &card.smoke),
+        ("kill switch", &card.kill_switch),
+    ] {
+        if let Some(value) = value {
+            row(name, &line(&plain(value)));
+        }
+    }
+    row("walls", &line(&card.sandbox));
+    format!("{title}\n{text}")
+}
+
+fn from(source: &Source) -> String {
+    match source {
+        Source::Path(path) => path.clone(),
+        Source::Registry(url) => format!("the registry {url}"),
+        Source::Url(url) => url.clone(),
+    }
+}
+
+fn none_or(values: &[String]) -> String {
+    if values.is_empty() { "none".to_owned() } else { line(&values.join(", ")) }
+}
+
+fn drawn_scope(scope: &ScopeShown) -> String {
+    let provider =
+        scope.provider_scope.as_ref().map(|name| format!(" [{name}]")).unwrap_or_default();
+    line(&format!("{} {}: {}{provider}", scope.verbs.join(", "), scope.resource, scope.rationale))
+}
+
+fn drawn_input(input: &InputShown) -> String {
+    let what = if input.secret { "secret" } else { "value" };
+    let need = if input.required { "" } else { ", may be left out" };
+    let default = input.default.as_ref().map(|value| format!(", else {value}")).unwrap_or_default();
+    let prompt = input.prompt.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
+    let page = input.obtain_url.as_ref().map(|url| format!(" ({url})")).unwrap_or_default();
+    line(&format!("{} ({what}{need}{default}){prompt}{page}", input.name))
+}
+
+fn drawn_action(action: &ActionShown) -> String {
+    let summary = action.summary.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
+    let asks = if action.requires_approval == Some(true) { ", asks each time" } else { "" };
+    line(&format!("{} (side effects {}{asks}){summary}", action.name, action.side_effects))
+}
+
+/// A value as people read it: the keys of an object with what they say, one after the other.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name} {}", plain(value)));
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        Value::Array(items) => {
+            let items = items.iter().map(plain);
+            format!("[{}]", items.collect::<Vec<_>>().join(" "))
+        }
+        other => other.to_string(),
+    }
+}

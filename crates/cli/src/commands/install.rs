@@ -1,0 +1,283 @@
+//! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
+
+use clap::Args;
+use install::card::{Card, Circumstances};
+use install::record::{Agreed, How};
+use install::{Put, PutError, Sha256, StageError, Wanted, stage};
+use manifest::model::{Package, Trust};
+use policy::Policy;
+use serde_json::json;
+
+use crate::ask::Ask;
+use crate::card::drawn;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::fetch::{Fetched, Fetching};
+use crate::home::Home;
+use crate::printer::{Printer, line};
+use crate::remote::{Offline, Which};
+use crate::{installed, owner};
+
+#[derive(Args, Debug)]
+pub(crate) struct InstallArgs {
+    /// What: a folder, an archive, a manifest, or the id of a tool in a registry, alone or as ID@VERSION
+    #[arg(value_name = "WHAT")]
+    what: String,
+    /// Accept its card without being asked; what your policy refuses stays refused
+    #[arg(long, short)]
+    yes: bool,
+    /// The id of a tools.json [default: its folder's name]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Of a catalog: the entry to install [default: all of it]
+    #[arg(long, value_name = "ID")]
+    only: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    offline: Offline,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// What: as `haft install` takes it, or something that is installed
+    #[arg(value_name = "WHAT")]
+    what: String,
+    /// The id of a tools.json [default: its folder's name]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    offline: Offline,
+}
+
+pub(crate) fn run(
+    args: &InstallArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let policy = owner::policy(home)?;
+    let InstallArgs { which, offline, .. } = args;
+    let fetching =
+        Fetching { home, ask, which, offline, id: args.id.as_deref(), json_wanted, printer };
+    let fetched = fetching.fetch(&args.what)?;
+    let chosen = chosen(&fetched, args.only.as_deref())?;
+    let mut done = Vec::new();
+    for package in chosen {
+        done.push(install(&fetched, package, args, &policy, home, ask, printer)?);
+    }
+    if json_wanted {
+        let done: Vec<_> = done
+            .iter()
+            .map(|(card, put)| json!({"id": card.id, "version": card.version, "state": put_name(*put)}))
+            .collect();
+        printer.json(&json!({"packages": done}))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn put_name(put: Put) -> &'static str {
+    match put {
+        Put::Installed => "installed",
+        Put::Replaced => "updated",
+        Put::There => "there",
+    }
+}
+
+/// The packages that are meant: all of them, or the one of an id.
+fn chosen<'f>(fetched: &'f Fetched, only: Option<&str>) -> Result<Vec<&'f Package>, Failure> {
+    let packages = &fetched.parcel.packages;
+    let Some(only) = only else { return Ok(packages.iter().collect()) };
+    let found: Vec<_> = packages
+        .iter()
+        .filter(|package| package.id == only || package.canonical_id() == only)
+        .collect();
+    if found.is_empty() {
+        let known: Vec<_> = packages.iter().map(|package| line(&package.id)).collect();
+        let message = format!("there is no entry `{}`", line(only));
+        return Err(
+            Failure::new(Exit::NotFound, message).hint(format!("there is {}", known.join(", ")))
+        );
+    }
+    Ok(found)
+}
+
+/// The card of a package that was fetched.
+fn card(fetched: &Fetched, package: &Package, policy: &Policy) -> Card {
+    let around = Circumstances {
+        source: fetched.source.clone(),
+        package: fetched.parcel.digest(),
+        archive: fetched.archive,
+        signature: fetched.signature.clone(),
+        trust: trust(fetched, package),
+        trust_because: fetched.because.clone(),
+        endpoints: host::endpoints(package),
+        commands: Vec::new(),
+        sandbox: format!("a process inside the walls, level {} or better", policy.sandbox.level),
+    };
+    Card::new(package, around)
+}
+
+/// How far a package is trusted: what it claims can only lower what is known.
+fn trust(fetched: &Fetched, package: &Package) -> Trust {
+    match package.dialect {
+        manifest::dialect::Dialect::Capability => package.trust.min(fetched.trust),
+        _ => fetched.trust,
+    }
+}
+
+fn install(
+    fetched: &Fetched,
+    package: &Package,
+    args: &InstallArgs,
+    policy: &Policy,
+    home: &Home,
+    ask: Ask,
+    printer: Printer,
+) -> Result<(Card, Put), Failure> {
+    let card = card(fetched, package, policy);
+    let trust = trust(fetched, package);
+    check_allowed(package, trust, args.yes, policy)?;
+    let how = consent(&card, args.yes, ask, printer)?;
+    let at = installed::home(home);
+    let consent = Agreed { card: Sha256(card.digest()), how };
+    let wanted = Wanted {
+        parcel: &fetched.parcel,
+        package,
+        source: fetched.source.clone(),
+        archive: fetched.archive,
+        trust,
+        consent,
+        now: host::records::now().unix_millis(),
+        memory: policy.sandbox.memory,
+    };
+    let ready = stage(&at, &wanted).map_err(|error| unstaged(&error))?;
+    let mut changing = at.lock().map_err(|error| installed::failure(&error))?;
+    let put = changing.put(ready).map_err(|error| match error {
+        PutError::OtherBytes => {
+            let message = format!(
+                "`{}` {} is installed with other bytes, and a version never changes",
+                line(&card.id),
+                line(&card.version)
+            );
+            Failure::new(Exit::Conflict, message)
+                .hint("give it another version, or `haft remove` it first")
+        }
+        PutError::Home(error) => installed::failure(&error),
+    })?;
+    let words = match put {
+        Put::Installed => "Installed",
+        Put::Replaced => "Updated to",
+        Put::There => "Installed already:",
+    };
+    printer.note(&format!(
+        "{words} {} {}  ({})",
+        line(&card.id),
+        line(&card.version),
+        facts(&card)
+    ));
+    Ok((card, put))
+}
+
+/// The facts that matter, in a few words.
+fn facts(card: &Card) -> String {
+    let mut facts = Vec::new();
+    if !card.scopes.is_empty() {
+        facts.push(super::count(card.scopes.len(), "scope"));
+    }
+    facts.push(super::count(card.actions.len(), "action"));
+    facts.push(match card.hosts.as_slice() {
+        [] => "no network".to_owned(),
+        hosts => format!("network: {}", line(&hosts.join(", "))),
+    });
+    facts.push(format!("trust: {}", card.trust));
+    facts.join(", ")
+}
+
+/// Refuses what the policy does not let in, whoever agrees to it.
+fn check_allowed(
+    package: &Package,
+    trust: Trust,
+    is_beforehand: bool,
+    policy: &Policy,
+) -> Result<(), Failure> {
+    let id = package.canonical_id();
+    let rules = policy.of(&id, &package.id);
+    match rules.and_then(|rules| rules.allow) {
+        Some(true) => return Ok(()),
+        Some(false) => {
+            let message = format!("your policy refuses `{}`", line(&id));
+            return Err(Failure::new(Exit::Denied, message));
+        }
+        None => {}
+    }
+    if policy.trust.allow.contains(&trust) || (trust == Trust::Community && !is_beforehand) {
+        return Ok(());
+    }
+    let failure =
+        Failure::new(Exit::Denied, format!("trust_level not allowed by policy: {}", trust.name()));
+    Err(match trust {
+        Trust::Community => failure
+            .hint("without --yes you are shown its card, and may accept it")
+            .hint(format!("`allow = [\"local\", \"verified\", \"community\"]` below `[trust]` in policy.toml lets such packages in")),
+        _ => failure.hint(format!(
+            "`allow = true` below `[package.\"{}\"]` in policy.toml lets this one in",
+            line(&id)
+        )),
+    })
+}
+
+/// Shows the card and asks, unless that was agreed to beforehand.
+fn consent(card: &Card, is_beforehand: bool, ask: Ask, printer: Printer) -> Result<How, Failure> {
+    printer.note(&drawn(card));
+    if is_beforehand {
+        return Ok(How::Beforehand);
+    }
+    if !ask.is_possible() {
+        let message = "its card has to be accepted, and nobody can be asked";
+        return Err(Failure::new(Exit::Denied, message)
+            .hint("--yes accepts it beforehand, as far as your policy lets it"));
+    }
+    if ask.yes_or_no("Install it?")? {
+        Ok(How::Asked)
+    } else {
+        Err(Failure::new(Exit::Denied, "not installed: you did not accept its card"))
+    }
+}
+
+fn unstaged(error: &StageError) -> Failure {
+    match error {
+        StageError::Home(error) => installed::failure(error),
+        StageError::Extract(error) => Failure::of(Exit::Unavailable, error),
+    }
+}
+
+pub(crate) fn show(
+    args: &ShowArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let policy = owner::policy(home)?;
+    let ShowArgs { which, offline, .. } = args;
+    let fetching =
+        Fetching { home, ask, which, offline, id: args.id.as_deref(), json_wanted, printer };
+    let fetched = fetching.fetch(&args.what)?;
+    let cards: Vec<_> =
+        fetched.parcel.packages.iter().map(|package| card(&fetched, package, &policy)).collect();
+    if json_wanted {
+        let with_digest = |card: &Card| {
+            let mut value = serde_json::to_value(card).unwrap_or_default();
+            value["card"] = format!("sha256:{}", card.digest()).into();
+            value
+        };
+        printer.json(&json!({"cards": cards.iter().map(with_digest).collect::<Vec<_>>()}))?;
+        return Ok(Exit::Done);
+    }
+    let drawn: Vec<_> = cards.iter().map(drawn).collect();
+    printer.result(&drawn.join("\n"))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,227 @@
+//! `haft list|enable|disable|remove|rollback|reset|lock`: what is installed, and what becomes of it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use install::{Installed, Layer, catalog};
+use serde_json::json;
+
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::installed::{self, Named, failure, named};
+use crate::printer::{Printer, line};
+use crate::{output, owner};
+
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {}
+
+#[derive(Args, Debug)]
+pub(crate) struct PackageArgs {
+    /// Its id, with its dialect or without
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ResetArgs {
+    /// Do it without being asked
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LockArgs {
+    /// Where to write it [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let contents = installed::home(home).read().map_err(|error| failure(&error))?;
+    let listed = contents.listed();
+    if json_wanted {
+        let packages: Vec<_> = listed
+            .iter()
+            .map(|one| {
+                json!({
+                    "id": one.id,
+                    "version": one.version,
+                    "dialect": one.dialect.name(),
+                    "kind": one.kind,
+                    "layer": one.layer.name(),
+                    "enabled": one.enabled,
+                    "trust": one.trust.name(),
+                    "actions": one.actions,
+                })
+            })
+            .collect();
+        printer.json(&json!({"packages": packages}))?;
+        return Ok(Exit::Done);
+    }
+    if listed.is_empty() {
+        printer.note(
+            "nothing is installed; `haft install` takes a path, or the id of a tool in a registry",
+        );
+        return Ok(Exit::Done);
+    }
+    let width = listed.iter().map(|one| one.id.chars().count()).max().unwrap_or_default();
+    let version = listed.iter().map(|one| one.version.len()).max().unwrap_or_default();
+    let rows = listed.iter().map(|one| {
+        let state = if one.enabled { "enabled" } else { "disabled" };
+        let actions = super::count(one.actions.len(), "action");
+        format!(
+            "{:<width$}  {:<version$}  {:<8}  {:<9}  {:<5}  {actions}\n",
+            line(&one.id),
+            line(one.version),
+            state,
+            one.trust.name(),
+            one.layer.name(),
+        )
+    });
+    printer.result(&rows.collect::<String>())?;
+    Ok(Exit::Done)
+}
+
+pub(crate) fn switch(
+    args: &PackageArgs,
+    enabled: bool,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let at = installed::home(home);
+    let named = named(&args.id, &at)?;
+    if named.enabled != enabled {
+        let mut changing = at.lock().map_err(|error| failure(&error))?;
+        changing.switch(&named.id_in_catalog, enabled).map_err(|error| failure(&error))?;
+    }
+    let state = if enabled { "Enabled" } else { "Disabled" };
+    tell(
+        &named,
+        "enabled",
+        enabled.into(),
+        &format!("{state} {}", line(&named.id)),
+        json_wanted,
+        printer,
+    )
+}
+
+fn tell(
+    named: &Named,
+    name: &str,
+    value: serde_json::Value,
+    words: &str,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    if json_wanted {
+        printer.json(&json!({"id": named.id, name: value}))?;
+    } else {
+        printer.note(words);
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) fn remove(
+    args: &PackageArgs,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let at = installed::home(home);
+    let named = named(&args.id, &at)?;
+    let mut changing = at.lock().map_err(|error| failure(&error))?;
+    let done = match (&named.pinned, named.layer) {
+        (Some(pinned), _) => changing.remove(pinned),
+        // What is written above the baseline goes, and the baseline is seen again.
+        (None, Layer::Local) => changing.forget(&named.id_in_catalog),
+        // The baseline itself is never written.
+        (None, Layer::Base) => changing.switch(&named.id_in_catalog, false),
+    };
+    done.map_err(|error| failure(&error))?;
+    let words = match named.layer {
+        Layer::Local => format!("Removed {}", line(&named.id)),
+        Layer::Base => {
+            format!("Disabled {}: it is in the baseline, which is never written", line(&named.id))
+        }
+    };
+    tell(&named, "removed", (named.layer == Layer::Local).into(), &words, json_wanted, printer)
+}
+
+pub(crate) fn rollback(
+    args: &PackageArgs,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let at = installed::home(home);
+    let named = named(&args.id, &at)?;
+    let nothing = || {
+        let message = format!("there is no earlier version of `{}` here", line(&named.id));
+        Failure::new(Exit::NotFound, message)
+    };
+    let pinned = named.pinned.as_ref().ok_or_else(nothing)?;
+    let key = pinned.key().map_err(|error| Failure::invalid(error.to_string()))?;
+    let mut changing = at.lock().map_err(|error| failure(&error))?;
+    let record = at.record(&key, &pinned.folder()).map_err(|error| failure(&error))?;
+    let before =
+        record.replaced.filter(|folder| at.folder(&key, folder).is_dir()).ok_or_else(nothing)?;
+    let record = at.record(&key, &before).map_err(|error| failure(&error))?;
+    let installed = Installed::load(&at, &record.pinned).map_err(|error| failure(&error))?;
+    let manifest = std::fs::read(installed.root.join(&record.manifest)).map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to read its manifest").cause(error)
+    })?;
+    let trust =
+        manifest::model::Trust::named(&record.trust).unwrap_or(manifest::model::Trust::Untrusted);
+    let memory = owner::policy(home)?.sandbox.memory;
+    let entry = catalog::entry(&installed.package, &manifest, &record.pinned, trust, memory);
+    let version = record.pinned.version.clone();
+    changing.roll_back(record, entry).map_err(|error| failure(&error))?;
+    let words = format!("Rolled back {} to {}", line(&named.id), line(&version));
+    tell(&named, "version", version.into(), &words, json_wanted, printer)
+}
+
+pub(crate) fn reset(
+    args: &ResetArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let at = installed::home(home);
+    let contents = at.read().map_err(|error| failure(&error))?;
+    let number = contents.lock.packages().len();
+    let what = super::count(number, "package");
+    if !args.yes
+        && !ask.yes_or_no(&format!("Remove {what}, and everything in the local catalog?"))?
+    {
+        return Err(Failure::new(Exit::Denied, "nothing was removed"));
+    }
+    let mut changing = at.lock().map_err(|error| failure(&error))?;
+    changing.reset().map_err(|error| failure(&error))?;
+    if json_wanted {
+        printer.json(&json!({"removed": number}))?;
+    } else {
+        printer.note(&format!("Removed {what}"));
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) fn lock(args: &LockArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let contents = installed::home(home).read().map_err(|error| failure(&error))?;
+    let bytes = contents.lock.to_bytes();
+    match &args.output {
+        Some(path) => {
+            output::replace(path, &bytes)?;
+            let count = super::count(contents.lock.packages().len(), "package");
+            if json_wanted {
+                printer.json(&json!({"path": path.to_string_lossy(), "packages": contents.lock.packages().len()}))?;
+            } else {
+                printer.note(&format!("Wrote {}, {count}", path.display()));
+            }
+        }
+        None => printer.bytes(&bytes)?,
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,433 @@
+//! A home on the disk: what is installed in it, and the one lock around every change.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use manifest::dialect::Dialect;
+use manifest::model::Trust;
+
+use crate::catalog::{self, Brief, Local, id_in_catalog};
+use crate::error::{Doing, HomeError};
+use crate::journal::{self, Draft, Step};
+use crate::key::Key;
+use crate::lockfile::{self, Lockfile};
+use crate::pinned::Pinned;
+use crate::record::{self, Record};
+
+/// Versions of packages.
+const PACKAGES: &str = "packages";
+/// Links to those that are active.
+const TOOLS: &str = "tools";
+/// Whoever changes anything holds this file.
+const LOCK: &str = "locks/home";
+
+/// A home. It is made only when something is put into it.
+#[derive(Clone, Debug)]
+pub struct Home(PathBuf);
+
+/// What is in a home.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// What is installed.
+    pub lock: Lockfile,
+    local: Vec<Brief>,
+    base: Vec<Brief>,
+}
+
+/// A package that can be called, or could be if it were switched on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed<'c> {
+    /// Its id, with its dialect.
+    pub id: String,
+    /// Its version.
+    pub version: &'c str,
+    /// Its dialect.
+    pub dialect: Dialect,
+    /// What kind of capability it is.
+    pub kind: &'c str,
+    /// Which layer it is in.
+    pub layer: Layer,
+    /// Whether it may be called.
+    pub enabled: bool,
+    /// How far it is trusted.
+    pub trust: Trust,
+    /// What can be called, by name.
+    pub actions: Vec<&'c str>,
+    /// What is installed, where it is not only declared.
+    pub pinned: Option<&'c Pinned>,
+}
+
+/// A layer of what can be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// The baseline.
+    Base,
+    /// What was installed, or written above the baseline.
+    Local,
+}
+
+impl Layer {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Local => "local",
+        }
+    }
+}
+
+impl Home {
+    /// The home at a path.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What is in it. A change that was broken off is finished first.
+    pub fn read(&self) -> Result<Contents, HomeError> {
+        // Whoever makes a change may begin and end it while this is read: then it is read again.
+        for _ in 0..8 {
+            if journal::is_pending(&self.0) {
+                drop(self.lock()?);
+            }
+            let contents = self.look();
+            if !journal::is_pending(&self.0) {
+                return contents;
+            }
+        }
+        let locked = self.lock()?;
+        Ok(locked.contents.clone())
+    }
+
+    /// Locks it against every other change, and finishes one that was broken off.
+    pub fn lock(&self) -> Result<Changing, HomeError> {
+        let place = self.0.join(LOCK);
+        let doing = Doing::Lock(place.clone());
+        let folder = place.parent().unwrap_or(&self.0);
+        journal::make_private(folder).map_err(|cause| doing.failed(cause))?;
+        let held = File::options().create(true).append(true).open(&place);
+        let held = held.map_err(|cause| doing.failed(cause))?;
+        held.lock().map_err(|cause| doing.failed(cause))?;
+        journal::recover(&self.0)?;
+        let contents = self.look()?;
+        Ok(Changing { home: self.clone(), contents, _held: held })
+    }
+
+    /// A folder in which a change is prepared.
+    pub fn draft(&self) -> Result<Draft, HomeError> {
+        Draft::begin(&self.0)
+    }
+
+    /// The folder of an installed version.
+    pub fn folder(&self, key: &Key, version: &str) -> PathBuf {
+        self.0.join(PACKAGES).join(key.as_str()).join(version)
+    }
+
+    /// How an installed version came here.
+    pub fn record(&self, key: &Key, version: &str) -> Result<Record, HomeError> {
+        let path = self.folder(key, version).join(record::NAME);
+        let bytes = read(&path, lockfile::MOST)?;
+        let bytes = bytes
+            .ok_or_else(|| Doing::Read(path.clone()).failed(io::ErrorKind::NotFound.into()))?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| HomeError::Broken { path, why: error.to_string() })
+    }
+
+    fn look(&self) -> Result<Contents, HomeError> {
+        let lock = self.parsed(lockfile::NAME, lockfile::MOST, Lockfile::parse)?;
+        let local = self.parsed(catalog::LOCAL, catalog::MOST, catalog::briefs)?;
+        let base = self.parsed(catalog::BASE, catalog::MOST, catalog::briefs)?;
+        Ok(Contents { lock, local, base })
+    }
+
+    fn parsed<T: Default>(
+        &self,
+        name: &str,
+        most: u64,
+        parse: impl FnOnce(&[u8]) -> Result<T, String>,
+    ) -> Result<T, HomeError> {
+        let path = self.0.join(name);
+        match read(&path, most)? {
+            Some(bytes) => parse(&bytes).map_err(|why| HomeError::Broken { path, why }),
+            None => Ok(T::default()),
+        }
+    }
+}
+
+/// A file of the home, where it is there.
+fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, HomeError> {
+    let doing = Doing::Read(path.to_owned());
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(|cause| doing.failed(cause))?,
+    };
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|cause| doing.failed(cause))?;
+    if bytes.len() as u64 > most {
+        let why = format!("it is longer than {} MiB", most >> 20);
+        return Err(HomeError::Broken { path: path.to_owned(), why });
+    }
+    Ok(Some(bytes))
+}
+
+impl Contents {
+    /// Everything that can be called, by id.
+    pub fn listed(&self) -> Vec<Listed<'_>> {
+        let installed: std::collections::HashMap<&str, &Pinned> =
+            self.lock.packages().iter().map(|pinned| (id_in_catalog(pinned), pinned)).collect();
+        let over: std::collections::HashSet<&str> =
+            self.local.iter().map(|brief| brief.id.as_str()).collect();
+        let under: std::collections::HashMap<&str, &Brief> =
+            self.base.iter().map(|brief| (brief.id.as_str(), brief)).collect();
+        let mut listed: Vec<_> = self
+            .local
+            .iter()
+            .map(|brief| {
+                let trust = under.get(brief.id.as_str()).map_or(Trust::Local, |base| base.trust());
+                let pinned = installed.get(brief.id.as_str()).copied();
+                Listed::new(brief, pinned, Layer::Local, trust)
+            })
+            .chain(
+                self.base
+                    .iter()
+                    .filter(|brief| !over.contains(brief.id.as_str()))
+                    .map(|brief| Listed::new(brief, None, Layer::Base, Trust::Local)),
+            )
+            .collect();
+        listed.sort_by(|a, b| a.id.cmp(&b.id));
+        listed
+    }
+
+    /// Those that a name stands for: an id as a whole first, then without its dialect or namespace.
+    pub fn called(&self, name: &str) -> Vec<Listed<'_>> {
+        let mut listed = self.listed();
+        if let Some(at) = listed.iter().position(|one| one.id == name) {
+            return vec![listed.swap_remove(at)];
+        }
+        let is_meant = |one: &Listed<'_>| {
+            let bare = one.id.split_once(':').map_or(one.id.as_str(), |(_, id)| id);
+            bare == name || bare.split_once('/').is_some_and(|(_, last)| last == name)
+        };
+        listed.retain(is_meant);
+        listed
+    }
+}
+
+impl<'c> Listed<'c> {
+    fn new(brief: &'c Brief, pinned: Option<&'c Pinned>, layer: Layer, most: Trust) -> Self {
+        let trust = brief.trust().min(most);
+        let (dialect, id) = match pinned.and_then(|one| Some((one.parted()?.0, one.id.clone()))) {
+            Some(known) => known,
+            None => (Dialect::Capability, format!("{}:{}", Dialect::Capability.name(), brief.id)),
+        };
+        let actions = match pinned {
+            Some(pinned) => pinned.actions.iter().map(String::as_str).collect(),
+            // A capability has one action, of its own name.
+            None => vec![brief.id.as_str()],
+        };
+        let (version, kind) = (brief.version.as_str(), brief.kind.as_str());
+        Self { id, version, dialect, kind, layer, enabled: brief.enabled, trust, actions, pinned }
+    }
+}
+
+/// A home that is locked, to be changed.
+#[derive(Debug)]
+pub struct Changing {
+    home: Home,
+    contents: Contents,
+    _held: File,
+}
+
+/// A version that is ready to be put in its place.
+#[derive(Debug)]
+pub struct Ready {
+    /// The folder in which it was prepared; its files are in the folder `files` of it.
+    pub draft: Draft,
+    /// How it came here.
+    pub record: Record,
+    /// Its entry in the local catalog.
+    pub entry: serde_json::Value,
+}
+
+/// The files of a version that is prepared, in the folder of its draft.
+pub const FILES: &str = "files";
+
+/// What became of a version that was to be put in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is the first one.
+    Installed,
+    /// It took the place of another version.
+    Replaced,
+    /// It was there already.
+    There,
+}
+
+/// Why a version was not put in its place.
+#[derive(Debug)]
+pub enum PutError {
+    /// Other bytes are installed under the same version.
+    OtherBytes,
+    /// The home could not be changed.
+    Home(HomeError),
+}
+
+impl From<HomeError> for PutError {
+    fn from(error: HomeError) -> Self {
+        Self::Home(error)
+    }
+}
+
+impl Changing {
+    /// What is in the home now.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Puts a version in its place. The one that was active stays beside it, and those before that are removed.
+    pub fn put(&mut self, ready: Ready) -> Result<Put, PutError> {
+        let Ready { mut draft, mut record, entry } = ready;
+        let key = key(&record.pinned)?;
+        let folder = record.pinned.folder();
+        let before = self.contents.lock.get(&record.pinned.id).cloned();
+        if let Some(before) = &before {
+            if before.version == record.pinned.version && before.package != record.pinned.package {
+                return Err(PutError::OtherBytes);
+            }
+            if before.folder() == folder {
+                return Ok(Put::There);
+            }
+        }
+        record.replaced = before.as_ref().map(Pinned::folder);
+        let place = draft.folder().join(FILES).join(record::NAME);
+        let doing = Doing::Write(place.clone());
+        let made = place.parent().map_or(Ok(()), fs::create_dir_all);
+        made.and_then(|()| fs::write(&place, record.to_bytes()))
+            .map_err(|cause| doing.failed(cause))?;
+        let to = format!("{PACKAGES}/{key}/{folder}");
+        // A version that was replaced before is put there anew.
+        if self.home.0.join(&to).exists() {
+            draft.step(Step::Remove { at: to.clone() });
+        }
+        draft.step(Step::Move { from: FILES.into(), to });
+        for old in self.others(&key, &[Some(&folder), record.replaced.as_ref()])? {
+            draft.step(Step::Remove { at: old });
+        }
+        draft.step(Step::Link {
+            at: format!("{TOOLS}/{key}"),
+            to: format!("../{PACKAGES}/{key}/{folder}"),
+        });
+        let mut lock = self.contents.lock.clone();
+        lock.put(record.pinned);
+        let mut local = self.local()?;
+        local.put(entry);
+        self.finish(draft, &lock, Some(&local))?;
+        Ok(if before.is_some() { Put::Replaced } else { Put::Installed })
+    }
+
+    /// Takes a package away, with every version of it.
+    pub fn remove(&mut self, pinned: &Pinned) -> Result<(), HomeError> {
+        let key = key(pinned)?;
+        let mut draft = self.home.draft()?;
+        draft.step(Step::Remove { at: format!("{TOOLS}/{key}") });
+        draft.step(Step::Remove { at: format!("{PACKAGES}/{key}") });
+        let mut lock = self.contents.lock.clone();
+        lock.take(&pinned.id);
+        let mut local = self.local()?;
+        local.take(id_in_catalog(pinned));
+        self.finish(draft, &lock, Some(&local))
+    }
+
+    /// Makes the version active again that was before this one; its entry is that of `entry`.
+    pub fn roll_back(&mut self, record: Record, entry: serde_json::Value) -> Result<(), HomeError> {
+        let key = key(&record.pinned)?;
+        let folder = record.pinned.folder();
+        let mut draft = self.home.draft()?;
+        draft.step(Step::Link {
+            at: format!("{TOOLS}/{key}"),
+            to: format!("../{PACKAGES}/{key}/{folder}"),
+        });
+        let mut lock = self.contents.lock.clone();
+        lock.put(record.pinned);
+        let mut local = self.local()?;
+        local.put(entry);
+        self.finish(draft, &lock, Some(&local))
+    }
+
+    /// Switches a package on or off. Of the baseline, an entry above it says so.
+    pub fn switch(&mut self, id_in_catalog: &str, enabled: bool) -> Result<(), HomeError> {
+        let mut local = self.local()?;
+        if !local.switch(id_in_catalog, enabled) {
+            let base = self.home.parsed(catalog::BASE, catalog::MOST, Local::parse)?;
+            let Some(entry) = base.get(id_in_catalog) else { return Ok(()) };
+            local.put(entry.clone());
+            local.switch(id_in_catalog, enabled);
+        }
+        let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        self.finish(draft, &lock, Some(&local))
+    }
+
+    /// Takes an entry out of the local catalog that is only written there.
+    pub fn forget(&mut self, id_in_catalog: &str) -> Result<(), HomeError> {
+        let mut local = self.local()?;
+        local.take(id_in_catalog);
+        let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        self.finish(draft, &lock, Some(&local))
+    }
+
+    /// Takes everything away but the baseline.
+    pub fn reset(&mut self) -> Result<(), HomeError> {
+        let mut draft = self.home.draft()?;
+        for name in [TOOLS, PACKAGES, lockfile::NAME, catalog::LOCAL] {
+            draft.step(Step::Remove { at: name.to_owned() });
+        }
+        draft.commit()?;
+        self.contents = self.home.look()?;
+        Ok(())
+    }
+
+    /// The versions of a package other than these, as paths of the home.
+    fn others(&self, key: &Key, kept: &[Option<&String>]) -> Result<Vec<String>, HomeError> {
+        let folder = self.home.0.join(PACKAGES).join(key.as_str());
+        let doing = Doing::Read(folder.clone());
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|cause| doing.failed(cause))?,
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let is_old = |name: &String| !kept.iter().flatten().any(|one| *one == name);
+        Ok(names.filter(is_old).map(|name| format!("{PACKAGES}/{key}/{name}")).collect())
+    }
+
+    fn local(&self) -> Result<Local, HomeError> {
+        self.home.parsed(catalog::LOCAL, catalog::MOST, Local::parse)
+    }
+
+    fn finish(
+        &mut self,
+        mut draft: Draft,
+        lock: &Lockfile,
+        local: Option<&Local>,
+    ) -> Result<(), HomeError> {
+        if *lock != self.contents.lock {
+            draft.file(lockfile::NAME, &lock.to_bytes())?;
+        }
+        if let Some(local) = local {
+            draft.file(catalog::LOCAL, &local.to_bytes())?;
+        }
+        draft.commit()?;
+        self.contents = self.home.look()?;
+        Ok(())
+    }
+}
+
+fn key(pinned: &Pinned) -> Result<Key, HomeError> {
+    pinned
+        .key()
+        .map_err(|error| HomeError::Broken { path: lockfile::NAME.into(), why: error.to_string() })
+}

@@ -1,0 +1,77 @@
+//! An installed package, read again from where it lies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use manifest::companion;
+use manifest::document::{Options, read};
+use manifest::folder::{Folder, FolderError};
+use manifest::model::Package;
+use package::digest::Digest;
+
+use crate::error::{Doing, HomeError};
+use crate::home::Home;
+use crate::parcel::companion_of;
+use crate::pinned::Pinned;
+use crate::record::Record;
+
+/// A package that lies in a home.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    /// What it says about itself.
+    pub package: Package,
+    /// The folder with its files.
+    pub root: PathBuf,
+    /// How it came here.
+    pub record: Record,
+}
+
+impl Installed {
+    /// Reads the version that is pinned. What is no longer what was agreed to is refused.
+    pub fn load(home: &Home, pinned: &Pinned) -> Result<Self, HomeError> {
+        let key = pinned.key().map_err(|error| broken(home.path(), &error.to_string()))?;
+        let version = pinned.folder();
+        let (root, record) = (home.folder(&key, &version), home.record(&key, &version)?);
+        let path = root.join(&record.manifest);
+        let bytes = fs::read(&path).map_err(|cause| Doing::Read(path.clone()).failed(cause))?;
+        if Digest::of(&bytes) != pinned.manifest.0 {
+            return Err(broken(&path, "it was changed after it was installed"));
+        }
+        let bare = pinned.parted().map_or(pinned.id.as_str(), |(_, id)| id);
+        let options = Options { fallback_id: Some(bare), ..Options::default() };
+        let (_, packages) = read(&bytes, &options)
+            .map_err(|_| broken(&path, "its manifest is not valid any more"))?;
+        let package = packages.into_iter().find(|package| package.canonical_id() == pinned.id);
+        let mut package = package.ok_or_else(|| broken(&path, "it describes another package"))?;
+        if let Some(companion) = companion_of(&Here(&root)) {
+            companion::apply(&companion, &mut package);
+        }
+        Ok(Self { package, root, record })
+    }
+
+    /// Every file that is not what it was, or is gone.
+    pub fn changed(&self) -> Vec<&str> {
+        let is_changed = |file: &&crate::record::FileRecord| {
+            let read = fs::read(self.root.join(&file.path));
+            read.map_or(true, |bytes| Digest::of(&bytes) != file.sha256.0)
+        };
+        self.record.files.iter().filter(is_changed).map(|file| file.path.as_str()).collect()
+    }
+}
+
+fn broken(path: &Path, why: &str) -> HomeError {
+    HomeError::Broken { path: path.to_owned(), why: why.to_owned() }
+}
+
+/// The files of an installed package; we wrote them, and none of them is a link.
+struct Here<'h>(&'h Path);
+
+impl Folder for Here<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FolderError> {
+        fs::read(self.0.join(path)).map_err(|_| FolderError::Missing)
+    }
+
+    fn test_files(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,183 @@
+//! A package as it came: its files, what its manifest says, and who vouches for it.
+
+use std::fmt;
+
+use manifest::companion::{self, Companion};
+use manifest::dialect::Form;
+use manifest::document::{Options, Report, check, read};
+use manifest::folder::{COMPANION, Folder};
+use manifest::json::parse;
+use manifest::model::Package;
+use package::archive::{Archive, Trailer};
+use package::contents::{Around, Contents, find_manifest};
+use package::digest::{Digest, Listing};
+use package::limits::Limits;
+use package::pack::{PackError, Packing, Secrets, pack};
+use package::refusal::ReadError;
+use package::signature::{self, State, Verdict};
+
+use crate::record::OURS;
+
+/// A package that was read whole: every file was seen, and the manifest has no errors.
+#[derive(Debug)]
+pub struct Parcel {
+    archive: Archive,
+    /// Its files with their digests.
+    pub listing: Listing,
+    /// The path of the manifest.
+    pub manifest: String,
+    /// What stands in it.
+    pub bytes: Vec<u8>,
+    /// What it describes: one package, or the entries of a catalog.
+    pub packages: Vec<Package>,
+    /// What its signatures come to.
+    pub verdict: Verdict,
+}
+
+/// Why something cannot be installed as a package.
+#[derive(Debug)]
+pub enum ParcelError {
+    /// It cannot be read, or is refused.
+    Read(ReadError),
+    /// It cannot be packed.
+    Pack(PackError),
+    /// The manifest has errors.
+    Invalid {
+        /// Its path.
+        path: String,
+        /// What stands in it.
+        bytes: Vec<u8>,
+        /// What is wrong with it.
+        report: Box<Report>,
+    },
+    /// Its manifest describes nothing that could be installed.
+    NoPackage(Form),
+    /// It was changed after it was signed.
+    Changed(Vec<String>),
+    /// It has files where only we write.
+    Ours(String),
+    /// There is more in its signature file than a signature.
+    Signature,
+}
+
+impl fmt::Display for ParcelError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => write!(out, "{error}"),
+            Self::Pack(error) => write!(out, "{error}"),
+            Self::Invalid { path, .. } => write!(out, "the manifest `{path}` is not valid"),
+            Self::NoPackage(form) => write!(out, "it holds no package but {}", form.noun()),
+            Self::Changed(_) => out.write_str("it was changed after it was signed"),
+            Self::Ours(path) => {
+                write!(out, "it has a file `{path}`, and only haft writes below `{OURS}/`")
+            }
+            Self::Signature => {
+                write!(out, "`{}` has more than {} bytes", signature::PATH, signature::MAX_FILE)
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParcelError {}
+
+impl From<ReadError> for ParcelError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl Parcel {
+    /// Reads an archive; a manifest without an id gets this one.
+    pub fn open(archive: Archive, fallback_id: &str) -> Result<Self, ParcelError> {
+        let ours = |path: &str| path == OURS || path.starts_with(&format!("{OURS}/"));
+        if let Some(entry) = archive.entries().iter().find(|entry| ours(&entry.path)) {
+            return Err(ParcelError::Ours(entry.path.clone()));
+        }
+        let manifest = find_manifest(&archive)?;
+        let bytes = Contents::read(&archive, &manifest)?;
+        let options = Options { fallback_id: Some(fallback_id), ..Options::default() };
+        let (report, mut packages) = match read(&bytes, &options) {
+            Ok(read) => read,
+            Err(report) => {
+                return Err(ParcelError::Invalid {
+                    path: manifest,
+                    bytes,
+                    report: Box::new(report),
+                });
+            }
+        };
+        let form = report.form.unwrap_or(Form::Manifest);
+        if packages.is_empty() || !matches!(form, Form::Manifest | Form::Catalog | Form::Bundle) {
+            return Err(ParcelError::NoPackage(form));
+        }
+        if let Some(companion) = companion_of(&Around(&archive)) {
+            packages.iter_mut().for_each(|package| companion::apply(&companion, package));
+        }
+        let listing = archive.listing()?;
+        let signed = match Contents::size(&archive, signature::PATH) {
+            Some(size) if size > signature::MAX_FILE => return Err(ParcelError::Signature),
+            Some(_) => Some(Contents::read(&archive, signature::PATH)?),
+            None => None,
+        };
+        let verdict = signature::check(&listing, signed.as_deref());
+        if verdict.state == State::Invalid {
+            return Err(ParcelError::Changed(verdict.faults));
+        }
+        Ok(Self { archive, listing, manifest, bytes, packages, verdict })
+    }
+
+    /// Packs files first: those of a folder, or of a bundle.
+    pub fn pack(contents: &dyn Contents, fallback_id: &str) -> Result<Self, ParcelError> {
+        let mut bytes = Vec::new();
+        let packing = Packing { contents, secrets: Secrets::NotLookedFor };
+        pack(&packing, &mut bytes).map_err(ParcelError::Pack)?;
+        Self::open(Archive::from_bytes(bytes, Trailer::Refused, &Limits::DEFAULT)?, fallback_id)
+    }
+
+    /// A manifest that stands for itself: everything it needs is acquired, or reached elsewhere.
+    pub fn of_manifest(bytes: Vec<u8>, fallback_id: &str) -> Result<Self, ParcelError> {
+        Self::pack(&Alone(bytes), fallback_id)
+    }
+
+    /// The files, to be extracted.
+    pub fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
+    /// What stands for all its files.
+    pub fn digest(&self) -> Digest {
+        self.listing.digest()
+    }
+}
+
+/// A manifest and no other file.
+struct Alone(Vec<u8>);
+
+impl Contents for Alone {
+    fn paths(&self) -> Vec<&str> {
+        vec![MANIFEST]
+    }
+
+    fn size(&self, path: &str) -> Option<u64> {
+        (path == MANIFEST).then_some(self.0.len() as u64)
+    }
+
+    fn is_executable(&self, _path: &str) -> bool {
+        false
+    }
+
+    fn read(&self, _path: &str) -> Result<Vec<u8>, ReadError> {
+        Ok(self.0.clone())
+    }
+}
+
+/// What a manifest is called that had no folder of its own.
+const MANIFEST: &str = "manifest.json";
+
+/// The companion beside a manifest, when there is a valid one.
+pub fn companion_of(folder: &dyn Folder) -> Option<Companion> {
+    let bytes = [COMPANION, "meta/haft.json"].iter().find_map(|name| folder.read(name).ok())?;
+    let report = check(&bytes, &Options { form: Some(Form::Companion), ..Options::default() });
+    let root = parse(std::str::from_utf8(&bytes).ok()?).root.filter(|_| report.is_valid())?;
+    Some(companion::read(&root))
+}
