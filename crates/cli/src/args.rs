@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Install(commands::install::InstallArgs),
     /// List what is installed
     List(commands::installed::ListArgs),
+    /// Show how a package came here, and whether it still is what it was
+    Status(commands::installed::PackageArgs),
     /// Let a package be called again
     Enable(commands::installed::PackageArgs),
     /// Keep a package from being called

@@ -77,7 +77,7 @@ pub(crate) fn drawn(card: &Card) -> String {
     format!("{title}\n{text}")
 }
 
-fn from(source: &Source) -> String {
+pub(crate) fn from(source: &Source) -> String {
     match source {
         Source::Path(path) => path.clone(),
         Source::Registry(url) => format!("the registry {url}"),

@@ -16,9 +16,9 @@ use crate::pinned::Pinned;
 use crate::record::{self, Record};
 
 /// Versions of packages.
-const PACKAGES: &str = "packages";
+pub(crate) const PACKAGES: &str = "packages";
 /// Links to those that are active.
-const TOOLS: &str = "tools";
+pub(crate) const TOOLS: &str = "tools";
 /// Whoever changes anything holds this file.
 const LOCK: &str = "locks/home";
 
@@ -94,6 +94,9 @@ impl Home {
         for _ in 0..8 {
             if journal::is_pending(&self.0) {
                 drop(self.lock()?);
+            } else if journal::left(&self.0).next().is_some() {
+                // It counts for nothing, so whoever may not sweep it can read all the same.
+                drop(self.lock());
             }
             let contents = self.look();
             if !journal::is_pending(&self.0) {
@@ -201,6 +204,11 @@ impl Contents {
             .collect();
         listed.sort_by(|a, b| a.id.cmp(&b.id));
         listed
+    }
+
+    /// The ids in the local catalog.
+    pub(crate) fn listed_locally(&self) -> impl Iterator<Item = &str> {
+        self.local.iter().map(|brief| brief.id.as_str())
     }
 
     /// Those that a name stands for: an id as a whole first, then without its dialect or namespace.

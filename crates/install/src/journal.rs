@@ -259,21 +259,24 @@ fn read(place: &Path) -> Result<Journal, HomeError> {
 
 /// Removes what changes left that never counted.
 fn sweep(home: &Path) {
-    let staging = home.join(STAGING);
-    let Ok(entries) = fs::read_dir(&staging) else { return };
-    let is_ours =
-        |name: &std::ffi::OsStr| name.to_str().is_some_and(|name| name.starts_with(PREFIX));
-    let left: Vec<_> = entries.flatten().filter(|entry| is_ours(&entry.file_name())).collect();
+    let left: Vec<_> = left(home).collect();
     // That there is no journal is true of the disk before anything that one might speak of is removed.
     if left.is_empty() || sync_folder(home).is_err() {
         return;
     }
-    for entry in left {
-        let is_free = |folder: File| folder.try_lock().is_ok();
-        if File::open(entry.path()).is_ok_and(is_free) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
+    for path in left {
+        let _ = fs::remove_dir_all(home.join(path));
     }
+}
+
+/// What changes left in the staging area, and nobody holds.
+pub(crate) fn left(home: &Path) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(home.join(STAGING)).into_iter().flatten().flatten();
+    let is_left = |entry: &fs::DirEntry| {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        is_ours && File::open(entry.path()).is_ok_and(|folder| folder.try_lock().is_ok())
+    };
+    entries.filter(is_left).map(|entry| format!("{STAGING}/{}", entry.file_name().display()))
 }
 
 /// Puts the names in a folder on the disk.

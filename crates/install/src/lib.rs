@@ -20,9 +20,11 @@
 //! | [`card`] | what the owner is shown |
 //! | [`mod@stage`] | files that are ready to be put in their place |
 //! | [`installed`] | a package that lies in a home |
+//! | [`mod@check`] | whether a home is what it says it is |
 
 pub mod card;
 pub mod catalog;
+pub mod check;
 pub mod error;
 pub mod home;
 pub mod installed;

@@ -83,6 +83,66 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
     Ok(Exit::Done)
 }
 
+pub(crate) fn status(
+    args: &PackageArgs,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let at = installed::home(home);
+    let named = named(&args.id, &at)?;
+    let installed = match &named.pinned {
+        Some(pinned) => Some(Installed::load(&at, pinned).map_err(|error| failure(&error))?),
+        None => None,
+    };
+    let changed = installed.as_ref().map(Installed::changed).unwrap_or_default();
+    if json_wanted {
+        let record = installed.as_ref().map(|one| &one.record);
+        printer.json(&json!({
+            "id": named.id,
+            "enabled": named.enabled,
+            "layer": named.layer.name(),
+            "trust": named.trust.name(),
+            "version": record.map(|record| &record.pinned.version),
+            "source": record.map(|record| &record.pinned.source),
+            "package": record.map(|record| &record.pinned.package),
+            "card": record.map(|record| &record.consent.card),
+            "installed": record.map(|record| ledger::Time::from_unix_millis(record.installed).to_string()),
+            "before": record.and_then(|record| record.replaced.as_ref()),
+            "folder": installed.as_ref().map(|one| one.root.to_string_lossy()),
+            "changed": changed,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let state = if named.enabled { "enabled" } else { "disabled" };
+    let mut text = format!(
+        "{}  {state}, {} layer, trust: {}\n",
+        line(&named.id),
+        named.layer.name(),
+        named.trust.name()
+    );
+    if let Some(Installed { record, root, package }) = &installed {
+        let mut row = |name: &str, value: &str| text += &format!("  {name:<13} {}\n", line(value));
+        row("version", &record.pinned.version);
+        row("from", &crate::card::from(&record.pinned.source));
+        row("digest", &format!("sha256:{}", record.pinned.package.0));
+        row("installed", &ledger::Time::from_unix_millis(record.installed).to_string());
+        row("card", &format!("sha256:{}", record.consent.card.0));
+        if let Some(before) = &record.replaced {
+            row("before it", before);
+        }
+        row("folder", &root.to_string_lossy());
+        for action in &package.actions {
+            row("action", &action.name);
+        }
+        if !changed.is_empty() {
+            row("changed", &changed.join(", "));
+        }
+    }
+    printer.result(&text)?;
+    Ok(Exit::Done)
+}
+
 pub(crate) fn switch(
     args: &PackageArgs,
     enabled: bool,

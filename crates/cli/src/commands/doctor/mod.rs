@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, Style, line};
-use crate::walls;
+use crate::{installed, walls};
 
 use remedy::{Machine, Remedy};
 use runtimes::Found;
@@ -31,16 +31,26 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
     let walls = launcher.walls().clone();
     let remedies = remedy::of(&walls, &machine);
     let runtimes = runtimes::find(&launcher);
+    let faults = install::check::check(&installed::home(home));
+    let faults: Vec<String> = match &faults {
+        Ok(faults) => faults.iter().map(ToString::to_string).collect(),
+        Err(error) => vec![
+            std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source())
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(": "),
+        ],
+    };
     if json_wanted {
         printer.json(&json!({
             "sandbox": sandbox_json(&walls, &remedies),
             "runtimes": runtimes.iter().map(Found::json).collect::<serde_json::Map<_, _>>(),
-            "home": home_json(home),
+            "home": home_json(home, &faults),
         }))?;
     } else {
         let mut text = sandbox_text(&walls, &remedies, printer);
         text += &runtimes_text(&runtimes, printer);
-        text += &home_text(home);
+        text += &home_text(home, &faults);
         printer.result(&text)?;
     }
     if walls.level() < walls::REQUIRED {
@@ -50,6 +60,11 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
             walls.level()
         );
         return Err(Failure::new(Exit::Unavailable, message));
+    }
+    if !faults.is_empty() {
+        let message = format!("what is installed in `{}` is not whole", home.path().display());
+        let hint = "`haft remove` takes a package away that is damaged, and `haft install` puts it there anew";
+        return Err(Failure::new(Exit::Unavailable, message).hint(hint));
     }
     Ok(Exit::Done)
 }
@@ -135,24 +150,26 @@ fn runtimes_text(runtimes: &[Found], printer: Printer) -> String {
     text
 }
 
-/// What is in the home, counted and not read.
-fn home_json(home: &Home) -> Value {
+/// What is known of the home.
+fn home_json(home: &Home, faults: &[String]) -> Value {
     let path = home.path();
     json!({
         "path": path.to_string_lossy(),
         "exists": path.is_dir(),
         "private": is_private(path),
+        "faults": faults,
     })
 }
 
-fn home_text(home: &Home) -> String {
+fn home_text(home: &Home, faults: &[String]) -> String {
     let path = home.path();
     let state = match (path.is_dir(), is_private(path)) {
         (false, _) => "not made yet",
         (true, true) => "only its owner can change it",
         (true, false) => "others can change it: chmod go-w it",
     };
-    format!("home      {} ({state})\n", line(&path.to_string_lossy()))
+    let faults: String = faults.iter().map(|fault| format!("  {}\n", line(fault))).collect();
+    format!("home      {} ({state})\n{faults}", line(&path.to_string_lossy()))
 }
 
 #[cfg(unix)]
