@@ -22,6 +22,9 @@ pub(crate) fn hint(trouble: &Trouble) -> Option<&'static str> {
             "name the registry's database with --database or --home; `haft registry restore` makes one of a backup"
         }
         Trouble::Damaged => "`haft registry restore` brings a backup back, into another place",
+        Trouble::Row => {
+            "`haft registry check` names it; publishing the version again mends its row"
+        }
         Trouble::Held => "end the program that holds it; several replicas need PostgreSQL",
         Trouble::Address(_) => {
             "write postgres://USER@HOST:PORT/DATABASE, with `?sslmode=verify-full` for TLS"

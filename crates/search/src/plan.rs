@@ -119,7 +119,8 @@ impl Plan {
     pub(crate) fn new(snapshot: &Snapshot, query: &Query) -> Self {
         let (letters, places) = typed(query);
         let typed: Vec<Typed<'_>> = places.iter().map(|place| place.word(&letters)).collect();
-        let is_empty = typed.is_empty();
+        // What says something and holds no word asks for nothing that is here, not for everything.
+        let is_empty = typed.is_empty() && query.text.trim().is_empty();
         let look = Look {
             parts: &snapshot.parts,
             all: snapshot.len(),

@@ -32,6 +32,8 @@ pub enum Trouble {
     NoDatabaseFile,
     /// The file of a database is damaged.
     Damaged,
+    /// Something in it is not what it was written as.
+    Row,
     /// Another program holds it.
     Held,
     /// Its address cannot be understood: why not.
@@ -80,6 +82,7 @@ impl fmt::Display for Trouble {
             Trouble::Missing => "it, or the folder it is in, is not there",
             Trouble::NoDatabaseFile => "the file is no database",
             Trouble::Damaged => "the file is damaged",
+            Trouble::Row => "a row of it is damaged",
             Trouble::Held => "another program holds it",
             Trouble::Address(why) => return write!(out, "its address cannot be understood: {why}"),
             Trouble::AddressFile => "a file that its address names is not there",
@@ -121,6 +124,7 @@ impl From<sqlx::Error> for Trouble {
             sqlx::Error::Tls(error) => Trouble::Tls(innermost(&*error).to_string()),
             sqlx::Error::Configuration(error) => Trouble::Address(innermost(&*error).to_string()),
             sqlx::Error::PoolTimedOut => Trouble::NoAnswer,
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Trouble::Row,
             other => Trouble::Unforeseen(other.into()),
         }
     }

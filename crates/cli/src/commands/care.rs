@@ -40,7 +40,7 @@ pub(super) struct CheckArgs {
 )]
 pub(super) struct GcArgs {
     /// How old a file must be
-    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = super::duration)]
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = grace)]
     grace: Duration,
     /// Name the files and remove nothing
     #[arg(long)]
@@ -277,4 +277,9 @@ pub(super) fn restore(
         ));
     }
     Ok(if restored.missing.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// Reads how old a file must be; files of any age are meant by nothing.
+fn grace(text: &str) -> Result<Duration, String> {
+    if ["0", "0s"].contains(&text) { Ok(Duration::ZERO) } else { super::duration(text) }
 }

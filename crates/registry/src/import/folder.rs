@@ -11,7 +11,7 @@ use package::archive::{Archive, Trailer};
 use package::contents::{Contents, MANIFEST_NAMES, With};
 use package::gather::gather;
 use package::limits::Limits;
-use package::pack::{Allowed, Packing, Secrets, pack};
+use package::pack::{Allowed, Packing, Secrets, leaks, pack};
 use serde_json::Value;
 
 use super::{Item, packed, servers};
@@ -225,11 +225,27 @@ fn of_folder(folder: &Path, dialect: Dialect) -> Item {
 
 /// All files as a package; what looks like a secret is refused.
 fn pack_all(contents: &dyn Contents) -> Result<Vec<u8>, String> {
-    let allowed = Allowed::new(&[]).map_err(|pattern| format!("`{pattern}` is no pattern"))?;
+    check_no_secrets(contents)?;
     let mut bytes = Vec::new();
-    let packing = Packing { contents, secrets: Secrets::RefusedBut(&allowed) };
+    let packing = Packing { contents, secrets: Secrets::NotLookedFor };
     pack(&packing, &mut bytes).map_err(|error| error.to_string())?;
     Ok(bytes)
+}
+
+/// Refuses files that look like secrets: in a registry everybody could read them.
+fn check_no_secrets(contents: &dyn Contents) -> Result<(), String> {
+    let allowed = Allowed::new(&[]).map_err(|pattern| format!("`{pattern}` is no pattern"))?;
+    let packing = Packing { contents, secrets: Secrets::RefusedBut(&allowed) };
+    let found = leaks(&packing).map_err(|error| error.to_string())?;
+    let told: Vec<_> = found.iter().take(4).map(|leak| format!("`{}`", leak.path)).collect();
+    match found.len() {
+        0 => Ok(()),
+        1 => Err(format!("{} holds a secret", told[0])),
+        number => {
+            let more = if number > told.len() { " and others" } else { "" };
+            Err(format!("{number} files hold secrets: {}{more}", told.join(", ")))
+        }
+    }
 }
 
 /// An archive, without the signature that MCP bundles have after it.
@@ -240,6 +256,11 @@ fn archive(path: &Path) -> Result<Vec<u8>, String> {
         let trailer = opened.map_err(|error| error.to_string())?.trailer_len();
         let end = bytes.len().saturating_sub(usize::try_from(trailer).unwrap_or(usize::MAX));
         bytes.truncate(end);
+    }
+    let opened = Archive::from_bytes(bytes.clone(), Trailer::Refused, &Limits::DEFAULT);
+    // What is no archive the registry refuses, and says why.
+    if let Ok(opened) = opened {
+        check_no_secrets(&opened)?;
     }
     Ok(bytes)
 }

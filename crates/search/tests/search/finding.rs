@@ -1,7 +1,9 @@
 //! What is found, and in which order.
 
 use crate::common::{found, index_of, keys, tool};
-use search::{Entry, Facet, Field, Index, LastWord, Match, Query, QueryError, Spelling, limits};
+use search::{
+    Entry, Facet, Field, Index, LastWord, Match, Page, Query, QueryError, Spelling, limits,
+};
 
 fn shelf() -> Index {
     index_of([
@@ -103,13 +105,18 @@ fn a_word_that_is_being_typed_finds_what_it_may_become() {
 fn without_words_everything_is_listed_by_rank_and_key() {
     let ranked = |key: &str, rank| tool(key, "x", "y").rank(rank).unwrap();
     let index = index_of([ranked("a", 1.0), ranked("b", 3.0), ranked("c", 1.0), ranked("d", 2.0)]);
-    for text in ["", "   ", "+-*/", "\0\u{1}\u{202e}"] {
+    for text in ["", "   ", "\t\n"] {
         let page = index.search(&Query::new(text));
         assert_eq!(
             (keys(&page), page.total),
             (["b", "d", "a", "c"].map(str::to_owned).to_vec(), 4)
         );
         assert!(page.hits.iter().all(|hit| hit.score == 0.0));
+    }
+    // What says something else than words asks for nothing that is here.
+    let long = "a".repeat(5000);
+    for text in ["+-*/", "!!!", "\0\u{1}\u{202e}", &long] {
+        assert_eq!(index.search(&Query::new(text)), Page::default(), "{text}");
     }
     assert_eq!(Index::new().search(&Query::new("")).total, 0);
     assert_eq!(Index::new().search(&Query::new("word")).total, 0);

@@ -351,7 +351,8 @@ fn any_text_is_indexed_and_found_by_itself() {
                 let page = index.search(&query);
                 let key = if text == &name { "one" } else { "other" };
                 let hit = page.hits.iter().find(|hit| hit.key == key);
-                prop_assert!(hit.is_some(), "{text:?} does not find itself");
+                let has_words = text.chars().any(char::is_alphanumeric) || text.trim().is_empty();
+                prop_assert!(hit.is_some() || !has_words, "{text:?} does not find itself");
                 prop_assert_eq!(
                     index.explain(&query, key).map(|told| told.score),
                     hit.map(|hit| hit.score)

@@ -9,7 +9,7 @@ use registry::{Channel, Outcome, Published, State, TestReport};
 use super::{ChangeError, POLL, Registry, now};
 use crate::hub::{HubForm, next_version};
 use crate::store::tokens::Token;
-use crate::store::versions::{FindError, NewVersion, PublishError};
+use crate::store::versions::{FindError, NewVersion, PublishError, signed};
 use crate::token::Action;
 use crate::traces::{Place, part};
 use crate::upload::{Upload, UploadError};
@@ -160,6 +160,8 @@ impl Registry {
         bytes: Bytes,
     ) -> Result<(Outcome, State), ChangeError> {
         self.check_bound().await.map_err(ChangeError::Blob)?;
+        // What will be refused leaves no file behind, unless somebody else publishes at the same moment.
+        self.store.foresee(new).await.map_err(ChangeError::conflict)?;
         for _ in 0..REMOVED_BETWEEN {
             self.blobs.put(upload.digest, bytes.clone()).await.map_err(ChangeError::Blob)?;
             return match self.store.publish(new).await {
@@ -190,6 +192,7 @@ fn told(new: NewVersion, (outcome, channel): (Outcome, State), upload: Upload) -
 
 pub(super) fn new_version(upload: &Upload, token: &Token, channel: State) -> NewVersion {
     let describe = &upload.describe;
+    let (signature, signers) = signed(describe);
     let json = "a wire type has texts as keys alone";
     NewVersion {
         id: describe.id.clone(),
@@ -205,11 +208,8 @@ pub(super) fn new_version(upload: &Upload, token: &Token, channel: State) -> New
         found: serde_json::to_string(&upload.found).expect(json),
         entry: postcard::to_stdvec(&upload.entry).expect("an entry has no part without a length"),
         runtime: describe.entry.runtime.clone(),
-        signature: describe
-            .signature
-            .as_ref()
-            .map_or_else(String::new, |found| found.state.clone()),
-        signers: describe.signature.as_ref().map_or_else(String::new, |found| found.keys.join(" ")),
+        signature,
+        signers,
         publisher: token.id.clone(),
         published_at: now(),
         channel,

@@ -3,10 +3,12 @@
 use registry::{Describe, Found, Provenance, State};
 use serde_json::{Map, Value};
 use sqlx::Row;
+use sqlx::any::AnyRow;
 
 use super::each::Read;
-use super::versions::highest;
+use super::versions::{highest, signed};
 use super::{Engine, Store, StoreError, read};
+use crate::look::look;
 use crate::stored::read_manifest;
 
 /// How many names are read at once.
@@ -64,7 +66,9 @@ impl Store {
     pub async fn look_at(&self, (package, version): &Named) -> Result<Looked, StoreError> {
         let asked = sqlx::query(
             "SELECT digest, size, describe, found, entry, manifest, channel, provenance, server, listed, \
-             capability FROM versions WHERE package = $1 AND version = $2",
+             capability, runtime, signature, signers, (SELECT name FROM packages WHERE id = versions.package), \
+             (SELECT look_of_name FROM packages WHERE id = versions.package) \
+             FROM versions WHERE package = $1 AND version = $2",
         )
         .bind(package)
         .bind(version)
@@ -96,6 +100,7 @@ impl Store {
                     {
                         faults.push("it describes another version".to_owned());
                     }
+                    contradictions(&row, &describe, &mut faults);
                 }
                 Err(error) => faults.push(format!("what describes it cannot be read: {error}")),
             }
@@ -215,8 +220,30 @@ impl Store {
     }
 }
 
+/// What the row, or that of its package, says otherwise than what describes it.
+fn contradictions(row: &AnyRow, describe: &Describe, faults: &mut Vec<String>) {
+    let (state, keys) = signed(describe);
+    for (place, expected, what) in [
+        (11, describe.entry.runtime.as_str(), "its runtime"),
+        (12, &state, "the state of its signature"),
+        (13, &keys, "the list of keys that signed it"),
+        (14, &describe.name, "the name of its package"),
+        (15, &look(&describe.name), "what the name of its package looks like"),
+    ] {
+        if noted(faults, row.try_get::<String, _>(place)).is_some_and(|found| found != expected) {
+            faults.push(format!("{what} is not the one that describes it"));
+        }
+    }
+}
+
 fn unreadable(error: &sqlx::Error) -> String {
-    format!("the row cannot be read: {error}")
+    match error {
+        sqlx::Error::ColumnDecode { index, .. } => {
+            format!("the row cannot be read: something else stands in column {index}")
+        }
+        sqlx::Error::RowNotFound => "the row is gone".to_owned(),
+        _ => "the row cannot be read".to_owned(),
+    }
 }
 
 fn noted<T>(faults: &mut Vec<String>, read: Result<T, sqlx::Error>) -> Option<T> {

@@ -1,9 +1,10 @@
 //! Publishing, and what is known of a version.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
-use registry::{Channel, Outcome, State, Version, Versions, Yank, identity};
+use registry::{Channel, Describe, Outcome, State, Version, Versions, Yank, identity};
 use sqlx::{AnyConnection, Row};
 
 use super::removals::{self, Note};
@@ -11,6 +12,7 @@ use super::yanks::yank_of;
 use super::{Changing, Store, StoreError, asking, read, stored};
 use crate::doors::Doors;
 use crate::look::look;
+use crate::trouble::Trouble;
 
 /// A version that is to be published; its blob is durable already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +125,25 @@ pub struct Known {
     pub channel: State,
     /// The id of the token it was published with.
     pub publisher: String,
+}
+
+/// What the signatures of a version come to, and the keys that made them.
+pub(crate) fn signed(describe: &Describe) -> (String, String) {
+    let signature = describe.signature.as_ref();
+    signature.map_or_else(Default::default, |found| (found.state.clone(), found.keys.join(" ")))
+}
+
+/// Whether what is said of a version is about it: it goes out as it is kept.
+fn is_about(describe: &str, id: &str, version: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Named<'d> {
+        #[serde(borrow)]
+        id: Cow<'d, str>,
+        #[serde(borrow)]
+        version: Cow<'d, str>,
+    }
+    serde_json::from_str::<Named<'_>>(describe)
+        .is_ok_and(|named| named.id == id && named.version == version)
 }
 
 /// Why a version is not found.
@@ -294,12 +315,16 @@ impl Store {
         let row = row.map_err(StoreError::query(FIND))?.ok_or(FindError::NoVersion)?;
         let text = |column: usize| row.try_get(column).map_err(StoreError::query(FIND));
         let number = |column: usize| row.try_get(column).map_err(StoreError::query(FIND));
+        let (id, version, describe): (String, String, String) = (text(0)?, text(1)?, text(4)?);
+        if !is_about(&describe, &id, &version) {
+            return Err(StoreError::Query { doing: FIND, trouble: Trouble::Row }.into());
+        }
         Ok(Known {
-            id: text(0)?,
-            version: text(1)?,
+            id,
+            version,
             digest: text(2)?,
             size: read(number(3)?),
-            describe: Bytes::from(text(4)?),
+            describe: Bytes::from(describe),
             runtime: text(5)?,
             yanked: yank_of(&row, 6).map_err(StoreError::query(FIND))?,
             channel: state(&row, 9).map_err(StoreError::query(FIND))?,

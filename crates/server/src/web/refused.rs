@@ -177,6 +177,9 @@ impl From<StoreError> for Refused {
         if error.is_full() {
             return Refused::no_room();
         }
+        if let StoreError::Query { trouble: Trouble::Row, .. } = error {
+            return Refused::internal("what is kept of it is damaged");
+        }
         Refused::unavailable("the database does not answer")
     }
 }

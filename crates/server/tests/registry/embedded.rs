@@ -68,6 +68,7 @@ embedded! {
     checking::a_check_names_what_is_damaged,
     checking::a_check_reads_what_every_part_has_written,
     collecting::gc_removes_what_no_version_has,
+    collecting::a_refused_publish_leaves_nothing,
     collecting::a_publish_keeps_its_file_whatever_gc_does,
     collecting::publishes_and_gc_at_the_same_moment_lose_nothing,
     backing_up::a_backup_comes_back,

@@ -23,9 +23,9 @@ pub(super) fn unpackable(error: &GatherError) -> Failure {
     }
 }
 
-pub(super) fn unpacked(error: &PackError, path: &Path) -> Failure {
+pub(in super::super) fn unpacked(error: &PackError, path: &Path) -> Failure {
     match error {
-        PackError::Leaks(found) => leaking(found),
+        PackError::Leaks(found) => leaking(found, "packed"),
         PackError::Read { path, cause } => container::refused(Path::new(path), cause),
         PackError::Write(cause) => {
             Failure::new(Exit::Unavailable, format!("failed to write `{}`", path.display()))
@@ -34,12 +34,12 @@ pub(super) fn unpacked(error: &PackError, path: &Path) -> Failure {
     }
 }
 
-pub(super) fn leaking(found: &[Leak]) -> Failure {
+pub(in super::super) fn leaking(found: &[Leak], done: &str) -> Failure {
     let told = |leak: &Leak| {
         let place = leak.line.map_or(String::new(), |line| format!(":{line}"));
         format!("`{}`{place}: {}", leak.path, leak.what)
     };
-    Failure::invalid("these files hold secrets, so nothing was packed")
+    Failure::invalid(format!("these files hold secrets, so nothing was {done}"))
         .details(found.iter().map(told))
         .hint("name them in .mcpkgignore; or, when they are no secrets, with --allow-file PATH")
 }

@@ -18,6 +18,7 @@ use package::pack::{Allowed, Packing, Secrets};
 use package::signature;
 use serde_json::{Value, json};
 
+pub(super) use self::failures::{leaking, unpacked};
 use self::source::{Source, provenance, stale_signature};
 use self::write::{Output, own_output, write_archive, write_bundle};
 use crate::container::{self, Described};
@@ -120,12 +121,7 @@ pub(super) fn make(args: &PackArgs, printer: Printer) -> Result<Made, Failure> {
         Some(others) => others,
         None => contents,
     };
-    let allowed = Allowed::new(&args.allow_file)
-        .map_err(|pattern| Failure::invalid(format!("--allow-file `{pattern}` is no pattern")))?;
-    if let Some(idle) = allowed.idle(&contents.paths()) {
-        let message = format!("--allow-file names `{idle}`, which is not among the files");
-        return Err(Failure::new(Exit::NotFound, message));
-    }
+    let allowed = allowed(&args.allow_file, contents)?;
     let secrets = Secrets::RefusedBut(&allowed);
     let written = if args.bundle {
         // Looked through and written must be the same bytes.
@@ -139,6 +135,17 @@ pub(super) fn make(args: &PackArgs, printer: Printer) -> Result<Made, Failure> {
 }
 
 /// Shows what is wrong with the manifest and the files around it; the package when nothing is.
+/// The files that may look like secrets.
+pub(super) fn allowed(known: &[String], contents: &dyn Contents) -> Result<Allowed, Failure> {
+    let allowed = Allowed::new(known)
+        .map_err(|pattern| Failure::invalid(format!("--allow-file `{pattern}` is no pattern")))?;
+    if let Some(idle) = allowed.idle(&contents.paths()) {
+        let message = format!("--allow-file names `{idle}`, which is not among the files");
+        return Err(Failure::new(Exit::NotFound, message));
+    }
+    Ok(allowed)
+}
+
 fn check(described: &Described, args: &PackArgs, printer: Printer) -> Result<Package, Failure> {
     let root = if args.path.is_dir() { args.path.clone() } else { PathBuf::new() };
     for file in &described.reports {

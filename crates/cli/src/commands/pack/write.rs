@@ -79,7 +79,7 @@ pub(super) fn write_bundle(
     let path = output_path(args, package);
     let found = leaks(packing).map_err(|error| unpacked(&error, &path))?;
     if !found.is_empty() {
-        return Err(leaking(&found));
+        return Err(leaking(&found, "packed"));
     }
     let listing =
         listing(packing.contents).map_err(|error| container::refused(&args.path, &error))?;

@@ -30,9 +30,9 @@ pub(super) struct FolderArgs {
     /// Of a folder: publish it without running its tests
     #[arg(long)]
     no_test: bool,
-    /// Of a folder: pack this file, folder or pattern although it looks like a secret; may be repeated
+    /// Publish this file, folder or pattern although it looks like a secret; may be repeated
     #[arg(long, value_name = "PATH")]
-    allow_file: Vec<String>,
+    pub(super) allow_file: Vec<String>,
     /// Of a folder: approve the calls of its tests that need your word
     #[arg(long)]
     approve: bool,
@@ -48,7 +48,6 @@ impl FolderArgs {
             (self.key.is_some(), "--key"),
             (self.no_sign, "--no-sign"),
             (self.no_test, "--no-test"),
-            (!self.allow_file.is_empty(), "--allow-file"),
             (self.approve, "--approve"),
             (self.passphrase_stdin, "--passphrase-stdin"),
         ];

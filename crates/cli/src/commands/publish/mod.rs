@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use manifest::dialect::Dialect;
 use package::digest::Digest;
+use package::pack::{Packing, Secrets, leaks};
 use registry::client::Remote;
 use registry::{Channel, ErrorCode, Outcome as Became, Published, State};
 use serde_json::json;
 
+use super::pack;
 use crate::ask::Ask;
 use crate::bar::Bar;
-use crate::container;
+use crate::container::{self, Container};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::names;
@@ -57,7 +59,9 @@ pub(crate) fn run(
         return folder::run(args, &remote, home, ask, json_wanted, printer);
     }
     args.folder.check_unused(&args.path)?;
-    let described = container::open(&args.path, printer)?.described(args.id.as_deref())?;
+    let container = container::open(&args.path, printer)?;
+    check_no_secrets(&container, &args.folder.allow_file, &args.path)?;
+    let described = container.described(args.id.as_deref())?;
     // What is not valid the registry refuses, and says why.
     if let Some(package) = &described.package {
         names::check_id(args.id.as_deref(), &args.path, package)?;
@@ -69,6 +73,15 @@ pub(crate) fn run(
     let id = args.id.as_deref();
     let published = send(&remote, &args.path, (id, args.channel), None, json_wanted, printer)?;
     tell(&published, args, None, json_wanted, printer)
+}
+
+/// Refuses files that look like secrets: in a registry everybody could read them.
+fn check_no_secrets(container: &Container, known: &[String], path: &Path) -> Result<(), Failure> {
+    let contents = container.contents();
+    let allowed = pack::allowed(known, contents)?;
+    let packing = Packing { contents, secrets: Secrets::RefusedBut(&allowed) };
+    let found = leaks(&packing).map_err(|error| pack::unpacked(&error, path))?;
+    if found.is_empty() { Ok(()) } else { Err(pack::leaking(&found, "published")) }
 }
 
 /// Publishes a file under an id, where it has none, in a channel; and how its tests went where they were run.

@@ -50,7 +50,11 @@ pub(super) fn run(
     })?;
     let cases = cases(file, &tool, printer)?;
     if cases.is_empty() {
-        printer.warn("it has no tests, so nothing shows that it works");
+        printer.warn(if tool.package.verify.is_some() {
+            "its `verify.suite` is not run yet, and it has no other tests"
+        } else {
+            "it has no tests, so nothing shows that it works"
+        });
         return Ok(Tested::nothing());
     }
     if tool.package.chain.is_some() {

@@ -185,8 +185,14 @@ fn list(args: &PlaceArgs, home: &Home, ask: Ask, json_wanted: bool, printer: Pri
         Some(office) => office.ask::<Tokens>(Errand::new(Method::GET, &["tokens"]))?.tokens,
         None => owner::runtime()?.block_on(async {
             let store = open_existing(&args.database, home).await?;
-            let tokens = store.tokens().await;
-            let tokens = tokens.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+            let failed = |error| Failure::of(Exit::Unavailable, &error);
+            for id in store.unreadable_tokens().await.map_err(failed)? {
+                printer.warn(&format!(
+                    "the token {} cannot be read, and is good for nothing",
+                    line(&id)
+                ));
+            }
+            let tokens = store.tokens().await.map_err(failed)?;
             Ok::<_, Failure>(tokens.iter().map(Token::from).collect())
         })?,
     };

@@ -77,6 +77,9 @@ pub(super) fn ways(
         (Some(_), _) => {
             "Fetch it, see what a call would run and with which rights, then call it inside the walls, without --explain."
         }
+        (None, true) if package.is_some_and(|package| package.acquire != Acquire::Bundle) => {
+            "Fetch it and look into it. What it runs comes from elsewhere, so nothing of it is called before it is installed."
+        }
         (None, true) => {
             "Fetch it and look into it. `haft call --from FILE NAME` calls a tool of it inside the walls."
         }

@@ -56,6 +56,10 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
     }
     assert!(!findings.iter().any(|finding| finding.what.contains("whole")), "{findings:#?}");
     assert!(second.damaged >= 7, "{second:?}");
+    // Nothing that is damaged goes out as if it were whole.
+    for path in ["/v1/tools/acme.describe", "/v1/tools/acme.describe/versions/1.0.0"] {
+        world.get(path).await.refuses(500, "INTERNAL_ERROR");
+    }
     // What is whole is served all the while.
     assert_eq!(world.get("/v1/tools/acme.whole/versions/1.0.0/package").await.status, 200);
     // Files come back with the same bytes, and with no others.
@@ -71,7 +75,18 @@ pub(crate) async fn a_check_names_what_is_damaged(world: World) {
 /// What each part has written is read, and what cannot be is named.
 pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
     let admin = world.token_for("*", Role::Admin, None).await;
-    for name in ["channel", "provenance", "server", "listed", "capability", "ahead"] {
+    for name in [
+        "channel",
+        "provenance",
+        "server",
+        "listed",
+        "capability",
+        "ahead",
+        "runtime",
+        "signature",
+        "signers",
+        "name",
+    ] {
         publish(&world, &format!("acme.{name}"), name).await;
     }
     let rule = json!({"issuer": "https://issuer.example", "audience": "registry",
@@ -86,6 +101,10 @@ pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
         "UPDATE versions SET capability = '{' WHERE package LIKE '%acme.capability'",
         "UPDATE packages SET latest_beta = '9.0.0' WHERE id LIKE '%acme.ahead'",
         "UPDATE publishers SET rule = '{}'",
+        "UPDATE versions SET runtime = 'gold' WHERE package LIKE '%acme.runtime'",
+        "UPDATE versions SET signature = 'gold' WHERE package LIKE '%acme.signature'",
+        "UPDATE versions SET signers = 'gold' WHERE package LIKE '%acme.signers'",
+        "UPDATE packages SET name = 'gold' WHERE id LIKE '%acme.name'",
         "INSERT INTO reviews (package, version, number, channel, reason, reviewer, at) \
          VALUES ('nobody', '1.0.0', 99, 'beta', '', 'x', 1)",
     ] {
@@ -100,6 +119,10 @@ pub(crate) async fn a_check_reads_what_every_part_has_written(world: World) {
         ("acme.capability@1.0.0", "its capability cannot be read"),
         ("acme.ahead", "its highest beta version is not the one that it says"),
         ("publisher ", "it cannot be read"),
+        ("acme.runtime@1.0.0", "its runtime is not the one that describes it"),
+        ("acme.signature@1.0.0", "the state of its signature is not the one that describes it"),
+        ("acme.signers@1.0.0", "the list of keys that signed it is not the one that describes it"),
+        ("acme.name@1.0.0", "the name of its package is not the one that describes it"),
         ("nobody", "what was said of it is of no version"),
     ] {
         let is_it = |finding: &&Finding| {

@@ -57,6 +57,16 @@ pub(crate) async fn gc_removes_what_no_version_has(world: World) {
     assert_eq!(collected(&world, AT_ONCE, Mode::Remove).await.0.removed, 0);
 }
 
+/// What is refused because the version is taken leaves no file.
+pub(crate) async fn a_refused_publish_leaves_nothing(world: World) {
+    publish(&world, "acme.taken", "first").await;
+    for other in ["second", "third"] {
+        assert_eq!(world.publish(mcpkg("acme.taken", "1.0.0", other)).await.status, 409);
+    }
+    let (done, findings) = checked(&world).await;
+    assert_eq!((done.files, findings.len()), (1, 0), "{findings:?}");
+}
+
 /// Each order in which a publish and a removal of the same file can meet, one after the other.
 pub(crate) async fn a_publish_keeps_its_file_whatever_gc_does(world: World) {
     let store = &world.registry.store;

@@ -68,6 +68,7 @@ pub(crate) async fn all(mut fresh: impl AsyncFnMut() -> World) {
     checking::a_check_names_what_is_damaged(fresh().await).await;
     checking::a_check_reads_what_every_part_has_written(fresh().await).await;
     collecting::gc_removes_what_no_version_has(fresh().await).await;
+    collecting::a_refused_publish_leaves_nothing(fresh().await).await;
     collecting::a_publish_keeps_its_file_whatever_gc_does(fresh().await).await;
     collecting::publishes_and_gc_at_the_same_moment_lose_nothing(fresh().await).await;
     backing_up::a_backup_comes_back(fresh().await).await;
