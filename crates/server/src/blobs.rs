@@ -17,8 +17,8 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{
-    BackoffConfig, Error as Failure, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMode, PutOptions, RetryConfig,
+    BackoffConfig, ClientConfigKey, Error as Failure, GetOptions, GetRange, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMode, PutOptions, RetryConfig,
 };
 use package::digest::{Digest, Hasher};
 
@@ -163,13 +163,21 @@ impl Blobs {
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         let mut builder = AmazonS3Builder::new();
         let mut place = format!("the bucket `{bucket}`");
+        let plain = AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp);
+        let (mut in_plain, mut may_be_plain) = (false, false);
         for (name, value) in settings {
             if let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>() {
                 if key == AmazonS3ConfigKey::Endpoint {
                     place = format!("{place} at `{value}`");
+                    in_plain = value.to_ascii_lowercase().starts_with("http://");
                 }
+                may_be_plain |= key == plain && value.eq_ignore_ascii_case("true");
                 builder = builder.with_config(key, value);
             }
+        }
+        if in_plain && !may_be_plain {
+            let why = "AWS_ENDPOINT begins with http://, which needs AWS_ALLOW_HTTP=true";
+            return Err(BlobError::Store { place, trouble: Trouble::Address(why.to_owned()) });
         }
         let backoff = BackoffConfig {
             init_backoff: Duration::from_millis(100),
