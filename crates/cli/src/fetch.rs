@@ -151,14 +151,11 @@ impl Fetching<'_> {
 
     fn registry(&self, typed: &str, id: &str, version: Option<&str>) -> Result<Fetched, Failure> {
         let known = Known::new(self.home, self.ask)?.with(self.offline);
-        let client =
-            known.client(self.which).map_err(|failure| match Path::new(typed).is_dir() {
-                true => failure.hint(format!(
-                    "there is a folder of that name here: write `./{}`",
-                    line(typed)
-                )),
-                false => failure,
-            })?;
+        let client = known.client(self.which).map_err(|failure| {
+            let there = Path::new(typed).is_dir();
+            let hint = || format!("there is a folder of that name here: write `./{}`", line(typed));
+            if there { failure.hint(hint()) } else { failure }
+        })?;
         output::make_private_folder(self.home.path())?;
         let runtime = owner::runtime()?;
         let (registry, fetched) = runtime.block_on(async {

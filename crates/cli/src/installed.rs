@@ -1,6 +1,6 @@
 //! What is installed in the home, found by the names that people type.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use host::Tool;
 use install::error::Doing;
@@ -90,7 +90,7 @@ pub(crate) fn found(name: &str, home: &Home) -> Result<Found, Failure> {
 /// An installed package as a tool.
 pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure> {
     let Installed { mut package, root, record } = installed;
-    let root = without_links(root)?;
+    let root = without_links(&root)?;
     package.enabled &= named.enabled;
     let source_trust = Trust::named(&record.trust).unwrap_or(Trust::Untrusted).min(named.trust);
     let admitted = match record.consent.how {
@@ -102,7 +102,7 @@ pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure>
     Ok(Tool { package, root, place, consent: Consent::ByCard { admitted }, source_trust })
 }
 
-fn without_links(path: PathBuf) -> Result<PathBuf, Failure> {
+fn without_links(path: &Path) -> Result<PathBuf, Failure> {
     path.canonicalize().map_err(|error| {
         Failure::new(Exit::Unavailable, format!("failed to find `{}`", path.display())).cause(error)
     })

@@ -139,7 +139,7 @@ impl Draft {
         // It counts from here on.
         self.is_over = true;
         // What fails once may not fail twice; what does is finished by whoever comes next.
-        finish(&self.home).or_else(|_| finish(&self.home)).map_err(|error| error.made())
+        finish(&self.home).or_else(|_| finish(&self.home)).map_err(HomeError::made)
     }
 }
 

@@ -111,7 +111,9 @@ impl Parcel {
             return Err(ParcelError::NoPackage(form));
         }
         if let Some(companion) = companion_of(&Around(&archive)) {
-            packages.iter_mut().for_each(|package| companion::apply(&companion, package));
+            for package in &mut packages {
+                companion::apply(&companion, package);
+            }
         }
         let listing = archive.listing()?;
         let signed = match Contents::size(&archive, signature::PATH) {

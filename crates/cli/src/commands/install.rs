@@ -221,7 +221,7 @@ fn check_allowed(
     Err(match trust {
         Trust::Community => failure
             .hint("without --yes you are shown its card, and may accept it")
-            .hint(format!("`allow = [\"local\", \"verified\", \"community\"]` below `[trust]` in policy.toml lets such packages in")),
+            .hint("`allow = [\"local\", \"verified\", \"community\"]` below `[trust]` in policy.toml lets such packages in"),
         _ => failure.hint(format!(
             "`allow = true` below `[package.\"{}\"]` in policy.toml lets this one in",
             line(&id)

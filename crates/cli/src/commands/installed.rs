@@ -160,7 +160,7 @@ pub(crate) fn switch(
     tell(
         &named,
         "enabled",
-        enabled.into(),
+        &enabled.into(),
         &format!("{state} {}", line(&named.id)),
         json_wanted,
         printer,
@@ -170,7 +170,7 @@ pub(crate) fn switch(
 fn tell(
     named: &Named,
     name: &str,
-    value: serde_json::Value,
+    value: &serde_json::Value,
     words: &str,
     json_wanted: bool,
     printer: Printer,
@@ -206,7 +206,7 @@ pub(crate) fn remove(
             format!("Disabled {}: it is in the baseline, which is never written", line(&named.id))
         }
     };
-    tell(&named, "removed", (named.layer == Layer::Local).into(), &words, json_wanted, printer)
+    tell(&named, "removed", &(named.layer == Layer::Local).into(), &words, json_wanted, printer)
 }
 
 pub(crate) fn rollback(
@@ -239,7 +239,7 @@ pub(crate) fn rollback(
     let version = record.pinned.version.clone();
     changing.roll_back(record, entry).map_err(|error| failure(&error))?;
     let words = format!("Rolled back {} to {}", line(&named.id), line(&version));
-    tell(&named, "version", version.into(), &words, json_wanted, printer)
+    tell(&named, "version", &version.into(), &words, json_wanted, printer)
 }
 
 pub(crate) fn reset(
