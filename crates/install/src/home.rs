@@ -219,6 +219,8 @@ impl Contents {
         }
         let is_meant = |one: &Listed<'_>| {
             let bare = one.id.split_once(':').map_or(one.id.as_str(), |(_, id)| id);
+            // What a registry calls `tool:x` is called `x` by people.
+            let bare = bare.strip_prefix("tool:").filter(|last| *last == name).unwrap_or(bare);
             bare == name || bare.split_once('/').is_some_and(|(_, last)| last == name)
         };
         listed.retain(is_meant);

@@ -42,6 +42,6 @@ pub use error::HomeError;
 pub use home::{Changing, Contents, Home, Layer, Listed, Put, PutError, Ready};
 pub use installed::Installed;
 pub use lockfile::Lockfile;
-pub use parcel::{Parcel, ParcelError};
+pub use parcel::{Parcel, ParcelError, Piece};
 pub use pinned::{Pinned, Sha256, Source};
 pub use stage::{StageError, Wanted, stage};

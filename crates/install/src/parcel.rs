@@ -1,11 +1,12 @@
 //! A package as it came: its files, what its manifest says, and who vouches for it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use manifest::companion::{self, Companion};
 use manifest::dialect::Form;
 use manifest::document::{Options, Report, check, read};
-use manifest::folder::{COMPANION, Folder};
+use manifest::folder::{COMPANION, Folder, LAYERS};
 use manifest::json::parse;
 use manifest::model::Package;
 use package::archive::{Archive, Trailer};
@@ -24,14 +25,21 @@ pub struct Parcel {
     archive: Archive,
     /// Its files with their digests.
     pub listing: Listing,
-    /// The path of the manifest.
-    pub manifest: String,
-    /// What stands in it.
-    pub bytes: Vec<u8>,
-    /// What it describes: one package, or the entries of a catalog.
-    pub packages: Vec<Package>,
+    /// What its manifest describes, or the entries of its catalogs.
+    pub pieces: Vec<Piece>,
     /// What its signatures come to.
     pub verdict: Verdict,
+}
+
+/// One package of a parcel.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// What it says about itself.
+    pub package: Package,
+    /// The path of its manifest, or of the catalog that it is in.
+    pub manifest: String,
+    /// What stands there.
+    pub bytes: Arc<[u8]>,
 }
 
 /// Why something cannot be installed as a package.
@@ -93,26 +101,19 @@ impl Parcel {
         if let Some(entry) = archive.entries().iter().find(|entry| ours(&entry.path)) {
             return Err(ParcelError::Ours(entry.path.clone()));
         }
-        let manifest = find_manifest(&archive)?;
-        let bytes = Contents::read(&archive, &manifest)?;
-        let options = Options { fallback_id: Some(fallback_id), ..Options::default() };
-        let (report, mut packages) = match read(&bytes, &options) {
-            Ok(read) => read,
-            Err(report) => {
-                return Err(ParcelError::Invalid {
-                    path: manifest,
-                    bytes,
-                    report: Box::new(report),
-                });
+        let mut pieces = match find_manifest(&archive) {
+            Ok(manifest) => read_at(&archive, &manifest, fallback_id)?,
+            Err(refused) => {
+                let catalogs = catalogs(&archive, fallback_id)?;
+                if catalogs.is_empty() {
+                    return Err(refused.into());
+                }
+                catalogs
             }
         };
-        let form = report.form.unwrap_or(Form::Manifest);
-        if packages.is_empty() || !matches!(form, Form::Manifest | Form::Catalog | Form::Bundle) {
-            return Err(ParcelError::NoPackage(form));
-        }
         if let Some(companion) = companion_of(&Around(&archive)) {
-            for package in &mut packages {
-                companion::apply(&companion, package);
+            for piece in &mut pieces {
+                companion::apply(&companion, &mut piece.package);
             }
         }
         let listing = archive.listing()?;
@@ -125,7 +126,7 @@ impl Parcel {
         if verdict.state == State::Invalid {
             return Err(ParcelError::Changed(verdict.faults));
         }
-        Ok(Self { archive, listing, manifest, bytes, packages, verdict })
+        Ok(Self { archive, listing, pieces, verdict })
     }
 
     /// Packs files first: those of a folder, or of a bundle.
@@ -150,6 +151,47 @@ impl Parcel {
     pub fn digest(&self) -> Digest {
         self.listing.digest()
     }
+}
+
+/// What the manifest at a path describes.
+fn read_at(archive: &Archive, path: &str, fallback_id: &str) -> Result<Vec<Piece>, ParcelError> {
+    let bytes = Contents::read(archive, path)?;
+    let options = Options { fallback_id: Some(fallback_id), ..Options::default() };
+    let (report, packages) = match read(&bytes, &options) {
+        Ok(read) => read,
+        Err(report) => {
+            let (path, report) = (path.to_owned(), Box::new(report));
+            return Err(ParcelError::Invalid { path, bytes, report });
+        }
+    };
+    let form = report.form.unwrap_or(Form::Manifest);
+    if packages.is_empty() || !matches!(form, Form::Manifest | Form::Catalog | Form::Bundle) {
+        return Err(ParcelError::NoPackage(form));
+    }
+    let bytes: Arc<[u8]> = bytes.into();
+    let piece = |package| Piece { package, manifest: path.to_owned(), bytes: Arc::clone(&bytes) };
+    Ok(packages.into_iter().map(piece).collect())
+}
+
+/// The entries of both layers of a catalog, or of one of them; those above take the place of those below.
+fn catalogs(archive: &Archive, fallback_id: &str) -> Result<Vec<Piece>, ParcelError> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for name in [LAYERS.0, LAYERS.1] {
+        if archive.get(name).is_none() {
+            continue;
+        }
+        for piece in read_at(archive, name, fallback_id)? {
+            match pieces.iter_mut().find(|one| one.package.id == piece.package.id) {
+                Some(under) => {
+                    let trust = under.package.trust.min(piece.package.trust);
+                    *under = piece;
+                    under.package.trust = trust;
+                }
+                None => pieces.push(piece),
+            }
+        }
+    }
+    Ok(pieces)
 }
 
 /// A manifest and no other file.

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use manifest::model::{Package, Trust};
+use manifest::model::Trust;
 use package::digest::Digest;
 use package::extract::{Durability, ExtractError, extract};
 
 use crate::catalog;
 use crate::error::HomeError;
 use crate::home::{FILES, Home, Ready};
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Piece};
 use crate::pinned::{Pinned, Sha256, Source, actions};
 use crate::record::{Agreed, Record, files};
 
@@ -19,7 +19,7 @@ pub struct Wanted<'w> {
     /// What it came in.
     pub parcel: &'w Parcel,
     /// Which of it is meant.
-    pub package: &'w Package,
+    pub piece: &'w Piece,
     /// Where it came from.
     pub source: Source,
     /// The file that it came in, where it came in one.
@@ -63,7 +63,8 @@ impl std::error::Error for StageError {
 
 /// Writes the files of a package into the staging area. Dropping what comes back removes them.
 pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
-    let Wanted { parcel, package, .. } = wanted;
+    let Wanted { parcel, piece, .. } = wanted;
+    let package = &piece.package;
     let draft = home.draft().map_err(StageError::Home)?;
     let staged =
         extract(parcel.archive(), &draft.folder().join(FILES)).map_err(StageError::Extract)?;
@@ -76,14 +77,14 @@ pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
         actions: actions(package),
         source: wanted.source.clone(),
         package: Sha256(listing.digest()),
-        manifest: Sha256(Digest::of(&parcel.bytes)),
+        manifest: Sha256(Digest::of(&piece.bytes)),
         archive: wanted.archive.map(Sha256),
         surface: None,
     };
-    let entry = catalog::entry(package, &parcel.bytes, &pinned, wanted.trust, wanted.memory);
+    let entry = catalog::entry(package, &piece.bytes, &pinned, wanted.trust, wanted.memory);
     let record = Record {
         pinned,
-        manifest: parcel.manifest.clone(),
+        manifest: piece.manifest.clone(),
         trust: wanted.trust.name().to_owned(),
         consent: wanted.consent.clone(),
         installed: wanted.now,

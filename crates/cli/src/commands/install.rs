@@ -3,7 +3,7 @@
 use clap::Args;
 use install::card::{Card, Circumstances};
 use install::record::{Agreed, How};
-use install::{Put, PutError, Sha256, StageError, Wanted, stage};
+use install::{Piece, Put, PutError, Sha256, StageError, Wanted, stage};
 use manifest::model::{Package, Trust};
 use policy::Policy;
 use serde_json::json;
@@ -65,8 +65,8 @@ pub(crate) fn run(
     let fetched = fetching.fetch(&args.what)?;
     let chosen = chosen(&fetched, args.only.as_deref())?;
     let mut done = Vec::new();
-    for package in chosen {
-        done.push(install(&fetched, package, args, &policy, home, ask, printer)?);
+    for piece in chosen {
+        done.push(install(&fetched, piece, args, &policy, home, ask, printer)?);
     }
     if json_wanted {
         let done: Vec<_> = done
@@ -87,15 +87,13 @@ fn put_name(put: Put) -> &'static str {
 }
 
 /// The packages that are meant: all of them, or the one of an id.
-fn chosen<'f>(fetched: &'f Fetched, only: Option<&str>) -> Result<Vec<&'f Package>, Failure> {
-    let packages = &fetched.parcel.packages;
-    let Some(only) = only else { return Ok(packages.iter().collect()) };
-    let found: Vec<_> = packages
-        .iter()
-        .filter(|package| package.id == only || package.canonical_id() == only)
-        .collect();
+fn chosen<'f>(fetched: &'f Fetched, only: Option<&str>) -> Result<Vec<&'f Piece>, Failure> {
+    let pieces = &fetched.parcel.pieces;
+    let Some(only) = only else { return Ok(pieces.iter().collect()) };
+    let is_meant = |package: &Package| package.id == only || package.canonical_id() == only;
+    let found: Vec<_> = pieces.iter().filter(|piece| is_meant(&piece.package)).collect();
     if found.is_empty() {
-        let known: Vec<_> = packages.iter().map(|package| line(&package.id)).collect();
+        let known: Vec<_> = pieces.iter().map(|piece| line(&piece.package.id)).collect();
         let message = format!("there is no entry `{}`", line(only));
         return Err(
             Failure::new(Exit::NotFound, message).hint(format!("there is {}", known.join(", ")))
@@ -130,13 +128,14 @@ fn trust(fetched: &Fetched, package: &Package) -> Trust {
 
 fn install(
     fetched: &Fetched,
-    package: &Package,
+    piece: &Piece,
     args: &InstallArgs,
     policy: &Policy,
     home: &Home,
     ask: Ask,
     printer: Printer,
 ) -> Result<(Card, Put), Failure> {
+    let package = &piece.package;
     let card = card(fetched, package, policy);
     let trust = trust(fetched, package);
     check_allowed(package, trust, args.yes, policy)?;
@@ -145,7 +144,7 @@ fn install(
     let consent = Agreed { card: Sha256(card.digest()), how };
     let wanted = Wanted {
         parcel: &fetched.parcel,
-        package,
+        piece,
         source: fetched.source.clone(),
         archive: fetched.archive,
         trust,
@@ -267,7 +266,7 @@ pub(crate) fn show(
         Fetching { home, ask, which, offline, id: args.id.as_deref(), json_wanted, printer };
     let fetched = fetching.fetch(&args.what)?;
     let cards: Vec<_> =
-        fetched.parcel.packages.iter().map(|package| card(&fetched, package, &policy)).collect();
+        fetched.parcel.pieces.iter().map(|piece| card(&fetched, &piece.package, &policy)).collect();
     if json_wanted {
         let with_digest = |card: &Card| {
             let mut value = serde_json::to_value(card).unwrap_or_default();

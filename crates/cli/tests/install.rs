@@ -1,0 +1,294 @@
+//! Packages are installed once their card is accepted, called by their id, switched off, rolled back and removed.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::served::Served;
+use common::{Desk, Ran, repository};
+use serde_json::{Value, json};
+
+/// A copy of an example.
+fn example(desk: &Desk, name: &str, to: &str) {
+    let source = repository().join("examples").join(name);
+    let copied = Command::new("cp").arg("-r").args([&source, &desk.path(to)]).status();
+    assert!(copied.unwrap().success());
+}
+
+/// Echo at a version, in a folder of its own.
+fn echo(desk: &Desk, version: &str, to: &str) {
+    example(desk, "mcpkg/echo", to);
+    let manifest = desk.path(to).join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"0.1.0\"", &format!("\"{version}\""))).unwrap();
+}
+
+fn fails(ran: &Ran, code: i32, words: &str) {
+    assert_eq!(ran.code, code, "{}", ran.stderr);
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+}
+
+fn ids(desk: &Desk) -> Vec<String> {
+    let listed = desk.done(&["list", "--json"]).json();
+    let packages = listed["packages"].as_array().unwrap();
+    packages.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Every file of a home but the log, the locks and the state.
+fn files(home: &Path) -> Vec<String> {
+    let output =
+        Command::new("find").arg(home).args(["-type", "f", "-o", "-type", "l"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let aside = ["/audit/", "/locks/", "/state.db"];
+    let mut files: Vec<_> = text
+        .lines()
+        .filter(|path| !aside.iter().any(|part| path.contains(part)))
+        .map(str::to_owned)
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn what_is_installed_is_listed_called_and_removed() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    let installed = desk.done(&["install", "./echo", "--yes"]);
+    for words in
+        ["Echo", "you typed its path", "python3 ./echo.py", "Installed mcpkg:demo.echo 0.1.0"]
+    {
+        assert!(installed.stderr.contains(words), "{words}: {}", installed.stderr);
+    }
+    let listed = desk.done(&["list", "--json"]).json();
+    assert_eq!(
+        listed,
+        json!({"packages": [{
+            "id": "mcpkg:demo.echo", "version": "0.1.0", "dialect": "mcpkg", "kind": "tool", "layer": "local",
+            "enabled": true, "trust": "local", "actions": ["demo.echo"],
+        }]})
+    );
+    for words in [&["demo.echo"][..], &["mcpkg:demo.echo"], &["demo.echo", "demo.echo"]] {
+        let call = [&["call"][..], words, &[r#"{"message":"hi"}"#]].concat();
+        assert_eq!(desk.done(&call).stdout, "{\"message\":\"hi\"}\n");
+    }
+    // The folder may go: what was installed is what runs.
+    fs::remove_dir_all(desk.path("echo")).unwrap();
+    assert_eq!(
+        desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]).stdout,
+        "{\"message\":\"hi\"}\n"
+    );
+    desk.done(&["remove", "demo.echo"]);
+    assert_eq!(ids(&desk), [""; 0]);
+    fails(&desk.haft(&["call", "demo.echo", "{}"]), 3, "`demo.echo` is not installed");
+    fails(&desk.haft(&["remove", "demo.echo"]), 3, "not installed");
+}
+
+#[test]
+fn every_dialect_is_installed_and_called() {
+    let desk = Desk::new();
+    for (path, call, result) in [
+        ("agentcli-text", &["agentcli-text", "count_words", r#"{"text":"a b"}"#][..], Some("2")),
+        ("capability/greet", &["demo.greet", r#"{"name":"Ann"}"#], None),
+        ("capability/catalog", &["demo.text.upper", r#"{"text":"abc"}"#], Some("ABC")),
+        ("jumith/slugify", &["text.slugify", r#"{"title":"Hello There"}"#], Some("hello-there")),
+        ("jumith/dice.bundle.json", &["tool:demo.dice", r#"{"sides":2}"#], None),
+        ("mcpkg/text-stats", &["demo.text.stats", r#"{"text":"a b"}"#], Some("words")),
+    ] {
+        let place = repository().join("examples").join(path);
+        let place = place.to_str().unwrap();
+        desk.done(&["install", place, "--yes", "-q"]);
+        let ran = desk.haft(&[&["call"][..], call].concat());
+        assert_eq!(ran.code, 0, "{path}: {}", ran.stderr);
+        assert!(result.is_none_or(|words| ran.stdout.contains(words)), "{path}: {}", ran.stdout);
+    }
+    // Each is in the catalog that others read, which is valid.
+    let catalog = desk.path("home").join("manifest.local.json");
+    desk.done(&["validate", catalog.to_str().unwrap(), "-q"]);
+    let text: Value = serde_json::from_slice(&fs::read(&catalog).unwrap()).unwrap();
+    let entries = text["capabilities"].as_array().unwrap();
+    let entry = entries.iter().find(|entry| entry["id"] == "mcpkg:demo.text.stats").unwrap();
+    assert_eq!(
+        entry["implementation"]["command"]["argv"],
+        json!(["haft", "call", "mcpkg:demo.text.stats", "-"])
+    );
+}
+
+#[test]
+fn what_is_switched_off_is_not_called() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    desk.done(&["disable", "demo.echo"]);
+    fails(&desk.haft(&["call", "demo.echo", r#"{"message":"hi"}"#]), 4, "capability disabled");
+    assert_eq!(desk.done(&["list", "--json"]).json()["packages"][0]["enabled"], false);
+    desk.done(&["enable", "demo.echo"]);
+    desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]);
+}
+
+#[test]
+fn a_version_takes_the_place_of_another_and_gives_it_back() {
+    let desk = Desk::new();
+    for (version, name) in [("0.1.0", "one"), ("0.2.0", "two"), ("0.3.0", "three")] {
+        echo(&desk, version, name);
+        desk.done(&["install", &format!("./{name}"), "--yes", "-q"]);
+    }
+    let version = || desk.done(&["list", "--json"]).json()["packages"][0]["version"].clone();
+    assert_eq!(version(), "0.3.0");
+    // The one before it is kept, and none before that.
+    let kept = fs::read_dir(desk.path("home/packages/demo.echo")).unwrap().count();
+    assert_eq!(kept, 2);
+    desk.done(&["rollback", "demo.echo"]);
+    assert_eq!(version(), "0.2.0");
+    let link = fs::read_link(desk.path("home/tools/demo.echo")).unwrap();
+    assert!(link.to_string_lossy().contains("0.2.0-"), "{}", link.display());
+    fails(&desk.haft(&["rollback", "demo.echo"]), 3, "no earlier version");
+    desk.done(&["doctor", "-q"]);
+    // A version never changes.
+    fs::write(desk.path("two/echo.py"), "print('{}')\n").unwrap();
+    let before = files(&desk.path("home"));
+    fails(&desk.haft(&["install", "./two", "--yes"]), 5, "with other bytes");
+    assert_eq!(files(&desk.path("home")), before);
+    desk.done(&["install", "./three", "--yes", "-q"]);
+    assert_eq!(version(), "0.3.0");
+}
+
+#[test]
+fn a_card_that_nobody_accepts_leaves_nothing() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    let before = files(&desk.path("home"));
+    fails(&desk.haft(&["install", "./echo"]), 4, "its card has to be accepted");
+    fs::write(desk.path("echo/manifest.json"), "{").unwrap();
+    assert_eq!(desk.haft(&["install", "./echo", "--yes"]).code, 2);
+    fails(&desk.haft(&["install", "./nothing", "--yes"]), 3, "failed to read `./nothing`");
+    example(&desk, "mcpkg/echo", "ours");
+    fs::create_dir(desk.path("ours/.haft")).unwrap();
+    fs::write(desk.path("ours/.haft/record.json"), "{}").unwrap();
+    let ours = desk.haft(&["pack", "./ours", "-o", "ours.mcpkg", "-q"]);
+    if ours.code == 0 {
+        fails(&desk.haft(&["install", "./ours.mcpkg", "--yes"]), 2, "only haft writes below");
+    }
+    assert_eq!(files(&desk.path("home")), before);
+    assert_eq!(ids(&desk), [""; 0]);
+}
+
+#[test]
+fn many_at_once_come_to_one_result_each() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    for number in 0..8 {
+        let name = format!("other-{number}");
+        example(&desk, "mcpkg/echo", &name);
+        let manifest = desk.path(&name).join("manifest.json");
+        let text = fs::read_to_string(&manifest).unwrap();
+        fs::write(&manifest, text.replace("demo.echo", &format!("demo.echo{number}"))).unwrap();
+    }
+    let start = |what: String| {
+        Command::new(assert_cmd::cargo::cargo_bin("haft"))
+            .args(["install", &what, "--yes", "-q"])
+            .current_dir(desk.0.path())
+            .env("HAFT_HOME", desk.path("home"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let same = (0..8).map(|_| "./echo".to_owned());
+    let others = (0..8).map(|number| format!("./other-{number}"));
+    let running: Vec<_> = same.chain(others).map(start).collect();
+    for child in running {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(ids(&desk).len(), 9);
+    desk.done(&["doctor", "-q"]);
+    assert_eq!(fs::read_dir(desk.path("home/staging")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_home_may_be_moved_and_what_is_changed_in_it_is_noticed() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    fs::rename(desk.path("home"), desk.path("moved")).unwrap();
+    let moved = desk.path("moved");
+    let run = |words: &[&str]| {
+        let words = [&["--home", moved.to_str().unwrap()], words].concat();
+        common::run_in(desk.0.path(), &words, None)
+    };
+    let ran = run(&["call", "demo.echo", r#"{"message":"hi"}"#]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "{\"message\":\"hi\"}\n"), "{}", ran.stderr);
+    let active = moved.join("tools/demo.echo");
+    fs::write(active.join("echo.py"), "import os\n").unwrap();
+    fails(&run(&["doctor"]), 6, "is not whole");
+    let status = run(&["status", "demo.echo", "--json"]).json();
+    assert_eq!(status["changed"], json!(["echo.py"]));
+    // Another manifest is another package, and is not called.
+    let manifest = active.join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("Echo", "Oche")).unwrap();
+    fails(&run(&["call", "demo.echo", "{}"]), 6, "changed after it was installed");
+}
+
+#[test]
+fn a_baseline_is_never_written() {
+    let desk = Desk::new();
+    let base = repository().join("examples/capability/catalog/manifest.base.json");
+    fs::create_dir_all(desk.path("home")).unwrap();
+    let place = desk.path("home/manifest.base.json");
+    fs::copy(base, &place).unwrap();
+    let before = fs::read(&place).unwrap();
+    let listed = desk.done(&["list", "--json"]).json();
+    let first = listed["packages"][0].clone();
+    assert_eq!((&first["layer"], &first["enabled"]), (&json!("base"), &json!(true)));
+    let id = first["id"].as_str().unwrap();
+    desk.done(&["remove", id]);
+    let now = desk.done(&["list", "--json"]).json()["packages"][0].clone();
+    assert_eq!((&now["layer"], &now["enabled"]), (&json!("local"), &json!(false)));
+    // Without what was written above it, it is seen again.
+    desk.done(&["remove", id]);
+    assert_eq!(desk.done(&["list", "--json"]).json(), listed);
+    desk.done(&["disable", id]);
+    desk.done(&["reset", "--yes"]);
+    assert_eq!(desk.done(&["list", "--json"]).json(), listed);
+    assert_eq!(fs::read(&place).unwrap(), before);
+}
+
+#[test]
+fn a_registry_vouches_for_what_the_owner_accepts_and_no_more() {
+    let desk = Desk::new();
+    let served = Served::at(&desk.path("served"), &[]);
+    echo(&desk, "0.1.0", "echo");
+    let path = desk.path("served");
+    let token =
+        ["--home", path.to_str().unwrap(), "registry", "token", "new", "--namespace", "*", "-q"];
+    let token = common::run_in(desk.0.path(), &token, None).stdout.trim().to_owned();
+    desk.done(&["registry", "add", "acme", &served.url]);
+    assert_eq!(desk.haft_with(&["registry", "login", "acme"], Some(&token)).code, 0);
+    desk.done(&["publish", "./echo", "--no-sign", "-q"]);
+    let shown = desk.done(&["show", "demo.echo", "--json"]).json();
+    assert_eq!(shown["cards"][0]["trust"], "community");
+    assert_eq!(ids(&desk), [""; 0]);
+    fails(
+        &desk.haft(&["install", "demo.echo", "--yes"]),
+        4,
+        "trust_level not allowed by policy: community",
+    );
+    fs::write(
+        desk.path("home/policy.toml"),
+        "[trust]\nallow = [\"local\", \"verified\", \"community\"]\n",
+    )
+    .unwrap();
+    desk.done(&["install", "demo.echo@0.1.0", "--yes", "-q"]);
+    desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]);
+    let lock = desk.done(&["lock"]).json();
+    assert!(lock["packages"][0]["archive"].as_str().unwrap().starts_with("sha256:"), "{lock}");
+    // What was taken back is not installed anew.
+    desk.done(&["remove", "demo.echo"]);
+    desk.done(&["yank", "demo.echo@0.1.0", "--security", "--reason", "leaks"]);
+    fails(&desk.haft(&["install", "demo.echo@0.1.0", "--yes"]), 4, "taken back for security");
+}
