@@ -21,6 +21,7 @@ use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::FileVault;
 
+pub use self::listing::Discovered;
 use self::places::check_unmoved;
 use self::planning::Case;
 use self::running::{Ran, Running};
@@ -381,6 +382,8 @@ impl Host {
     /// What the owner has said about a package before.
     async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
         let mut known = self.records.known(tool, call).await?;
+        let given = tool.given.grants.iter();
+        known.grants = known.grants.iter().chain(given).cloned().collect();
         check_unmoved(&known.grants)?;
         let package = tool.package.canonical_id();
         known.is_signed_in = self.logins().is_signed_in(&package);

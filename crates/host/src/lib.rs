@@ -5,6 +5,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`surface`] | what a server offers, and what of it is not as it was approved |
 //! | [`call`] | a tool, a call, a reply |
 //! | [`error`] | why there is none |
 //! | `blocked` | what a tool reached for in vain |
@@ -52,19 +53,20 @@ pub mod secrets;
 mod spending;
 mod stream;
 mod strict;
+pub mod surface;
 mod template;
 mod weight;
 
 pub use blocked::{Blocked, Why};
-pub use call::{Advance, Approver, Call, Matter, Output, Progress, Said, Tool};
+pub use call::{Advance, Approver, Call, Given, Matter, Output, Progress, Said, Tool};
 pub use confine::denied;
 pub use eras::InHome;
 pub use error::{CallError, Kind};
-pub use host::{Host, Made, Settings};
+pub use host::{Discovered, Host, Made, Settings};
 pub use plan::Plan;
 pub use records::Records;
-pub use run::mcp::assumed;
 pub use run::mcp::era::{Era, Eras, InMemory};
+pub use run::mcp::{actions_of, assumed};
 pub use run::worker::Warmth;
 pub use sandbox::Level;
 pub use tokio_util::sync::CancellationToken;
