@@ -38,6 +38,9 @@ const MOST_PAGES: usize = 256;
 /// How many bytes its list of tools may have, over all pages.
 const LONGEST_LIST: usize = 16 << 20;
 
+/// How long what a server on the network offered is taken for what it offers.
+const CURRENT: Duration = Duration::from_mins(1);
+
 /// How long a process may keep silent about its era.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -50,8 +53,18 @@ pub(super) struct Server {
     waiting: AtomicUsize,
     is_retired: AtomicBool,
     used_at: Mutex<Instant>,
-    /// What it offered when it was last asked, and how many changes it had told of before.
-    surface: tokio::sync::Mutex<Option<(u64, Surface)>>,
+    /// What it offered when it was last asked.
+    offered: tokio::sync::Mutex<Option<Offered>>,
+}
+
+/// What a server offered.
+#[derive(Debug)]
+struct Offered {
+    surface: Surface,
+    /// When it was asked.
+    at: Instant,
+    /// How many changes it had told of before.
+    changes: u64,
 }
 
 /// What is behind a server.
@@ -90,7 +103,7 @@ impl Server {
             waiting: AtomicUsize::new(0),
             is_retired: AtomicBool::new(false),
             used_at: Mutex::new(Instant::now()),
-            surface: tokio::sync::Mutex::default(),
+            offered: tokio::sync::Mutex::default(),
         }
     }
 
@@ -186,24 +199,28 @@ impl Server {
     }
 
     /// Refuses it where it offers something else than was approved. It is asked once, and again when it says that its
-    /// tools are others.
+    /// tools are others. One on the network may become another without a word, so it is asked again after a while.
     pub(super) async fn check_surface(
         &self,
         approved: &Surface,
         redactors: &[Redactor; 2],
         until: Instant,
     ) -> Result<(), CallError> {
-        let Ok(mut last) = timeout_at(until.into(), self.surface.lock()).await else {
+        let Ok(mut offered) = timeout_at(until.into(), self.offered.lock()).await else {
             return Err(too_late("the server had not listed its tools"));
         };
         let changes = self.session.changes();
-        let now = match last.take().filter(|(before, _)| *before == changes) {
-            Some((_, surface)) => surface,
-            None => self.surface(redactors, until).await?,
+        let is_current = |last: &&Offered| {
+            last.changes == changes && (self.process().is_some() || last.at.elapsed() < CURRENT)
         };
-        *last = Some((changes, now.clone()));
-        drop(last);
-        approved.check(&now)
+        if let Some(last) = offered.as_ref().filter(is_current) {
+            return approved.check(&last.surface);
+        }
+        let at = Instant::now();
+        let surface = self.surface(redactors, until).await?;
+        let checked = approved.check(&surface);
+        *offered = Some(Offered { surface, at, changes });
+        checked
     }
 
     /// What it offers now, without secrets.
