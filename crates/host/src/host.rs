@@ -1,11 +1,14 @@
 //! The path of a call as a whole.
 
 mod asking;
+mod errand;
+mod killing;
 mod listing;
 mod places;
 mod planning;
 mod running;
 mod signing;
+mod trying;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use host::smoke::Verdict;
 use host::surface::Surface;
 use host::{CancellationToken, Kind, Output, Warmth};
 use serde_json::json;
 
 use crate::hostile::BEGIN;
-use crate::kit::Folder;
-use crate::support::{Bench, tool};
+use crate::kit::{self, Folder};
+use crate::remote::Site;
+use crate::support::{Bench, python_library, tool};
 
 /// A server whose list of tools is in a file, and which tells of a change when it is told to.
 const SERVER: &str = r#"
@@ -117,4 +119,74 @@ async fn one_that_says_it_has_changed_is_asked_again_while_it_runs() {
     // Nothing was called, and what is approved now goes on with the same server.
     approve(&mut bench).await;
     assert_eq!(bench.call("look", json!({})).await.unwrap(), said(2));
+}
+
+/// A server on the network, of the newer era, with one tool that is described so.
+fn on_the_network(port: u16, words: &str) -> Site {
+    let text = format!(
+        r#"
+import os
+from mcp.server import MCPServer
+server = MCPServer("trial")
+
+@server.tool(description="{words}")
+def add(a: int, b: int) -> int:
+    return a + b
+
+server.run(transport="streamable-http", host="127.0.0.1", port=int(os.environ["PORT"]))
+"#
+    );
+    Site::at(port, &python_library("2"), &["python3", "-c", &text])
+}
+
+#[tokio::test]
+async fn one_on_the_network_is_held_against_what_was_approved_too() {
+    let port = testkit::ports::unused();
+    let site = on_the_network(port, "Adds.");
+    let mut bench = site.bench("/mcp");
+    kit::set_grants(&bench.records, &bench.tool.package.canonical_id(), &bench.grants).await;
+    approve(&mut bench).await;
+    let sum = json!({ "a": 1, "b": 2 });
+    let (reply, _) = bench.ask("add", sum.clone(), Warmth::Cold, None).await;
+    assert_eq!(reply.unwrap(), Output::Json(json!({ "result": 3 })));
+    drop(site);
+    let _site = on_the_network(port, "Adds, and tells a stranger.");
+    let (reply, _) = bench.ask("add", sum, Warmth::Cold, None).await;
+    let error = reply.unwrap_err();
+    assert_eq!(error.kind, Kind::Denied);
+    assert!(error.message.contains("and tells a stranger"), "{error}");
+}
+
+#[tokio::test]
+async fn a_tool_of_a_server_is_tried_as_a_smoke_test() {
+    let (_folder, mut bench) = bench();
+    let mut smoke = |name: &str, success: serde_json::Value| {
+        let text =
+            json!({ "kind": "mcp-tool-call", "tool_name": name, "success": success }).to_string();
+        let parsed = manifest::json::parse(&text);
+        bench.tool.package.smoke = Some(manifest::model::Json::of(&parsed.root.unwrap(), &text));
+        let (host, tool) = (bench.host.clone(), bench.tool.clone());
+        async move { host.smoke(&tool, &CancellationToken::new()).await.unwrap() }
+    };
+    let passed = smoke(
+        "look",
+        json!({
+            "json_pointer_equals": { "": "call 1", "/content/0/text": "call 1", "/isError": false },
+            "stdout_regex": "^call", "no_error_field": true,
+        }),
+    );
+    let passed = passed.await;
+    assert!(passed.passed && passed.kind == "mcp-tool-call", "{passed:?}");
+    let failed = smoke("look", json!({ "json_pointer_present": "/ready" })).await;
+    assert_eq!(failed.checks[0].verdict, Verdict::Failed);
+    assert_eq!(failed.output, "call 1");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_start_fails_its_smoke_test_with_its_own_words() {
+    let text = "import sys\nsys.exit('no such zone')";
+    let bench = Bench::script(text).within(Duration::from_secs(20));
+    let smoked = bench.host.smoke(&bench.tool, &CancellationToken::new()).await.unwrap();
+    assert!(!smoked.passed, "{smoked:?}");
+    assert!(smoked.output.contains("no such zone"), "{smoked:?}");
 }
