@@ -40,7 +40,9 @@ pub struct Tool {
 pub struct Given {
     /// Values of its inputs, by name. They stand before those that are kept.
     pub values: Vec<(String, Secret)>,
-    /// What the owner has agreed to, beside what they granted before.
+    /// Hosts on the card that the owner accepted, as rules; they lead to no private place.
+    pub hosts: Vec<String>,
+    /// What the owner granted by their own word, beside what they granted before.
     pub grants: Vec<Grant>,
 }
 

@@ -447,6 +447,7 @@ impl Host {
             trust: tool.trust(),
             consent: tool.consent,
             endpoints: &endpoint::hosts(prepared.implementation),
+            agreed: &tool.given.hosts,
             is_private: confine::is_private,
             is_denied: &|host| denied.refuses(host),
             is_hidden: &|path| forbidden.hides(path, &self.settings),

@@ -169,10 +169,20 @@ fn a_request_goes_only_where_the_owner_agreed_to() {
     let error =
         smoke(&site, &at("http://elsewhere.example.invalid/"), &hosts(&[&site])).unwrap_err();
     assert!(error.message.contains("over plain `http`"), "{error:?}");
-    // What was agreed to on a card counts before it is written down as grants.
+    // What was agreed to on a card counts before it is written down, and leads to no private address either.
     let mut agreed = at(&own);
     agreed.consent = Consent::ByCard;
-    assert!(smoke(&site, &agreed, &Grants::default()).is_err());
+    let name = format!("localhost:{}", site.origin.rsplit(':').next().unwrap());
+    for (hosts, url) in [
+        (vec![], own.clone()),
+        (vec![site.origin.strip_prefix("http://").unwrap().to_owned()], own.clone()),
+        (vec![name.clone()], format!("http://{name}/given")),
+    ] {
+        let mut tool = at(&url);
+        (tool.consent, tool.given.hosts) = (Consent::ByCard, hosts);
+        let error = smoke(&site, &tool, &Grants::default()).unwrap_err();
+        assert!(matches!(error.kind, Kind::Blocked(_)), "{error:?}");
+    }
     agreed.given.grants = hosts(&[&site]).iter().cloned().collect();
     assert!(smoke(&site, &agreed, &Grants::default()).unwrap().passed);
     assert_eq!(site.count("GET nobody"), 1);

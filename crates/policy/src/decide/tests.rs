@@ -58,6 +58,7 @@ struct Case {
     memory: Memory,
     trust: Trust,
     consent: Consent,
+    agreed: Vec<String>,
     wants_approval: Option<Why>,
 }
 
@@ -71,6 +72,7 @@ impl Case {
             memory: Memory::default(),
             trust: Trust::Local,
             consent: Consent::ByPath,
+            agreed: Vec::new(),
             wants_approval: None,
         }
     }
@@ -90,6 +92,7 @@ impl Case {
             trust: self.trust,
             consent: self.consent,
             endpoints: &endpoints,
+            agreed: &self.agreed,
             is_private: |host| host.starts_with("127."),
             is_denied: &|host| host.starts_with("denied."),
             is_hidden: &|path| path.starts_with("/hidden"),
@@ -324,6 +327,21 @@ fn hosts_come_from_the_endpoint_the_declaration_the_policy_and_grants() {
     case.consent = Consent::ByCard;
     let rules: Vec<_> = case.decide().allowance.hosts.into_iter().map(|one| one.rule).collect();
     assert_eq!(rules, ["p.example", "10.0.0.7:80", "declared.example"]);
+}
+
+#[test]
+fn what_is_on_a_card_leads_to_no_private_place_unless_the_owner_grants_it_too() {
+    let mut case = Case::of(silent("[]"));
+    case.consent = Consent::ByCard;
+    case.agreed = ["a.example", "127.0.0.1:80", "denied.example"].map(str::to_owned).into();
+    let found = |case: &Case| -> Vec<_> {
+        let hosts = case.decide().allowance.hosts.into_iter();
+        hosts.map(|one| (one.rule, one.may_be_private)).collect()
+    };
+    assert_eq!(found(&case), [("a.example".to_owned(), false)]);
+    case.grants = vec![(Kind::Host, "a.example"), (Kind::Host, "127.0.0.1:80")];
+    let both = [("a.example".to_owned(), true), ("127.0.0.1:80".to_owned(), true)];
+    assert_eq!(found(&case), both);
 }
 
 #[test]
