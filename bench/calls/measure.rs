@@ -206,6 +206,8 @@ impl Files<'_> {
             root,
             consent: Consent::ByPath,
             source_trust: Trust::Local,
+            given: host::Given::default(),
+            surface: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::Tool;
+use host::{Given, Tool};
 use install::error::Doing;
 use install::record::How;
 use install::{HomeError, Installed, Layer, Pinned};
@@ -99,7 +99,15 @@ pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure>
         How::Beforehand => Trust::Local,
     };
     let place = root.clone();
-    Ok(Tool { package, root, place, consent: Consent::ByCard { admitted }, source_trust })
+    Ok(Tool {
+        package,
+        root,
+        place,
+        consent: Consent::ByCard { admitted },
+        source_trust,
+        given: Given::default(),
+        surface: None,
+    })
 }
 
 fn without_links(path: &Path) -> Result<PathBuf, Failure> {

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use ledger::state::approvals::TicketId;
 use manifest::model::{Action, Package, Trust};
-use policy::{Consent, Question, Surface};
+use policy::{Consent, Grant, Question, Surface};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use vault::Secret;
 
 use crate::error::CallError;
+use crate::surface::Surface as Offered;
 
 /// A package that can be called, and where its files lie.
 #[derive(Clone, Debug)]
@@ -26,6 +28,22 @@ pub struct Tool {
     pub consent: Consent,
     /// How far its source is trusted; what the package claims can only lower it.
     pub source_trust: Trust,
+    /// What it is given that is not kept, or not yet.
+    pub given: Given,
+    /// What the owner approved of all that it offers, where it is a server that was asked: one that offers
+    /// something else is not called.
+    pub surface: Option<Offered>,
+}
+
+/// What a tool is given that is not kept, or not yet: while it is installed, and while it is revoked.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Values of its inputs, by name. They stand before those that are kept.
+    pub values: Vec<(String, Secret)>,
+    /// Hosts on the card that the owner accepted, as rules; they lead to no private place.
+    pub hosts: Vec<String>,
+    /// What the owner granted by their own word, beside what they granted before.
+    pub grants: Vec<Grant>,
 }
 
 impl Tool {

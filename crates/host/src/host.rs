@@ -1,11 +1,14 @@
 //! The path of a call as a whole.
 
 mod asking;
+mod errand;
+mod killing;
 mod listing;
 mod places;
 mod planning;
 mod running;
 mod signing;
+mod trying;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -21,6 +24,7 @@ use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::FileVault;
 
+pub use self::listing::Discovered;
 use self::places::check_unmoved;
 use self::planning::Case;
 use self::running::{Ran, Running};
@@ -381,6 +385,8 @@ impl Host {
     /// What the owner has said about a package before.
     async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
         let mut known = self.records.known(tool, call).await?;
+        let given = tool.given.grants.iter();
+        known.grants = known.grants.iter().chain(given).cloned().collect();
         check_unmoved(&known.grants)?;
         let package = tool.package.canonical_id();
         known.is_signed_in = self.logins().is_signed_in(&package);
@@ -441,6 +447,7 @@ impl Host {
             trust: tool.trust(),
             consent: tool.consent,
             endpoints: &endpoint::hosts(prepared.implementation),
+            agreed: &tool.given.hosts,
             is_private: confine::is_private,
             is_denied: &|host| denied.refuses(host),
             is_hidden: &|path| forbidden.hides(path, &self.settings),

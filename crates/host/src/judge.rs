@@ -64,6 +64,13 @@ pub(crate) fn mismatches(
     look(schema, text, unknowns, until)
 }
 
+/// Whether a pattern is found in a text. It is a stranger's, so it is judged as schemas are: within a time.
+pub(crate) fn matches(pattern: &str, text: &str, until: Instant) -> Result<bool, TooLong> {
+    let schema = json!({ "type": "string", "pattern": pattern }).to_string();
+    let text = json!(text).to_string();
+    mismatches(&schema, &text, Unknowns::AsTheSchemaSays, until).map(|found| found.is_empty())
+}
+
 fn look(
     schema: &str,
     text: &str,

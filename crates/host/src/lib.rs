@@ -5,6 +5,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`surface`] | what a server offers, and what of it is not as it was approved |
 //! | [`call`] | a tool, a call, a reply |
 //! | [`error`] | why there is none |
 //! | `blocked` | what a tool reached for in vain |
@@ -23,6 +24,7 @@
 //! | `run` | the ways to run |
 //! | `consider` | what a Node tool says of a call before it is made |
 //! | [`records`] | what is known before a call and written down after it |
+//! | [`smoke`], [`kill`] | whether a smoke test passed; what came of a kill switch |
 //! | `spending` | what calls may spend, and what is left of it |
 //! | `eras` | which era of the protocol servers speak, remembered |
 //! | [`host`] | the path as a whole |
@@ -40,6 +42,7 @@ pub mod error;
 pub mod host;
 mod input;
 pub mod judge;
+pub mod kill;
 mod limit;
 pub mod login;
 mod output;
@@ -49,23 +52,27 @@ pub mod records;
 mod request;
 mod run;
 pub mod secrets;
+pub mod smoke;
 mod spending;
 mod stream;
 mod strict;
+pub mod surface;
 mod template;
 mod weight;
 
 pub use blocked::{Blocked, Why};
-pub use call::{Advance, Approver, Call, Matter, Output, Progress, Said, Tool};
+pub use call::{Advance, Approver, Call, Given, Matter, Output, Progress, Said, Tool};
 pub use confine::denied;
 pub use endpoint::endpoints;
 pub use eras::InHome;
 pub use error::{CallError, Kind};
-pub use host::{Host, Made, Settings};
+pub use host::{Discovered, Host, Made, Settings};
+pub use kill::Killed;
 pub use plan::Plan;
 pub use records::Records;
-pub use run::mcp::assumed;
 pub use run::mcp::era::{Era, Eras, InMemory};
+pub use run::mcp::{actions_of, assumed};
 pub use run::worker::Warmth;
 pub use sandbox::Level;
+pub use smoke::Smoked;
 pub use tokio_util::sync::CancellationToken;

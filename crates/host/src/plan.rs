@@ -27,7 +27,7 @@ use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
 use crate::input::{Input, tell_taken};
-use crate::request::{self, Account, Http, Sources};
+use crate::request::{self, Account, Http, Sources, Written};
 use crate::secrets;
 use crate::template::{self, LONGEST_ARGUMENT, Values, Variable};
 use a2a::Agent;
@@ -180,12 +180,31 @@ pub(crate) fn make(asked: &Asked<'_>) -> Result<Plan, CallError> {
 
 /// Plans a call that is only looked at: nobody has checked yet whom it would tell a secret.
 pub(crate) fn sketch(asked: &Asked<'_>) -> Result<Plan, CallError> {
+    planned(
+        asked,
+        match asked.in_an_image() {
+            Ok(None) => asked.way().map(|way| (way, None)),
+            Ok(Some(planned)) => Ok(planned),
+            Err(error) => Err(error),
+        },
+    )
+}
+
+/// Plans a request that a manifest writes out beside its actions.
+pub(crate) fn request(asked: &Asked<'_>, of: &Written<'_>) -> Result<Plan, CallError> {
+    let allowance = &asked.decision.allowance;
+    let made = confine::rules(allowance)
+        .and_then(|rules| request::written(of, &asked.values(), rules, allowance.output));
+    let plan = planned(asked, made.map(|made| (Way::Http(Box::new(made)), None)))?;
+    plan.check_told()?;
+    Ok(plan)
+}
+
+fn planned(
+    asked: &Asked<'_>,
+    planned: Result<(Way, Option<InImage>), CallError>,
+) -> Result<Plan, CallError> {
     let redactor = secrets::redactor(asked.variables);
-    let planned = match asked.in_an_image() {
-        Ok(None) => asked.way().map(|way| (way, None)),
-        Ok(Some(planned)) => Ok(planned),
-        Err(error) => Err(error),
-    };
     let (way, image) = planned.map_err(|mut error| {
         error.redact(&redactor);
         error

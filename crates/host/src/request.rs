@@ -2,6 +2,7 @@
 
 mod login;
 mod plain;
+mod written;
 
 use std::collections::BTreeSet;
 
@@ -17,6 +18,7 @@ use crate::template::{self, Values};
 
 pub(crate) use login::{Account, put_bearer};
 pub(crate) use plain::check_private;
+pub(crate) use written::{Written, written};
 
 /// A request that is ready to be sent, but for a token that has to be fetched first.
 #[derive(Clone, Debug)]
@@ -35,6 +37,17 @@ pub(crate) struct Http {
     pub(crate) rules: Rules,
     /// Bytes of the answer.
     pub(crate) most: u64,
+    /// Whether it goes on where the answer points to.
+    pub(crate) redirects: Redirects,
+}
+
+/// What is done about an answer that points elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redirects {
+    /// It is followed, and no other origin is told a header that is secret.
+    Followed,
+    /// It is the answer.
+    Left,
 }
 
 /// What a request is made of.
@@ -74,11 +87,7 @@ pub(crate) fn make(of: Sources<'_>) -> Result<Http, CallError> {
         let json = HeaderValue::from_static("application/json");
         headers.insert(header_name("content-type")?, json);
     }
-    for (name, template) in of.headers {
-        if let Some(value) = template::header(template, &of.values)? {
-            headers.insert(header_name(name)?, header_value(name, &value, is_secret(template))?);
-        }
-    }
+    put_filled(&mut headers, of.headers, &of.values)?;
     let account = match of.auth {
         Some(auth) => login::sign_in(auth, &of.values, &mut headers)?,
         None => None,
@@ -86,8 +95,8 @@ pub(crate) fn make(of: Sources<'_>) -> Result<Http, CallError> {
     let templates = of.headers.iter().map(|(_, template)| template.as_str()).chain([of.path]);
     let tells_secret = of.auth.is_some_and(signs_in)
         || templates.into_iter().any(|template| holds_secret(template, &of.values));
-    let (rules, most) = (of.rules, of.most);
-    Ok(Http { method, url, shown, headers, body, account, tells_secret, rules, most })
+    let (rules, most, redirects) = (of.rules, of.most, Redirects::Followed);
+    Ok(Http { method, url, shown, headers, body, account, tells_secret, rules, most, redirects })
 }
 
 impl Http {
@@ -214,6 +223,20 @@ fn accepted(format: Option<OutputFormat>) -> &'static str {
         None => "application/json, */*;q=0.5",
         Some(OutputFormat::Binary | OutputFormat::None) => "*/*",
     }
+}
+
+/// Puts headers in, with their values filled in; one whose optional value is absent is left out.
+fn put_filled(
+    headers: &mut HeaderMap,
+    templates: &[(String, String)],
+    values: &Values<'_>,
+) -> Result<(), CallError> {
+    for (name, template) in templates {
+        if let Some(value) = template::header(template, values)? {
+            headers.insert(header_name(name)?, header_value(name, &value, is_secret(template))?);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a header holds a variable: those are for the one server they were meant for.

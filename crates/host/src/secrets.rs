@@ -108,7 +108,8 @@ impl Collector<'_> {
     ) -> Result<Collected<'i>, CallError> {
         let (mut collected, inputs) = (Collected::default(), &self.tool.package.inputs);
         for name in &allowance.environment {
-            let Some(value) = self.settings.variable(name) else { continue };
+            let value = self.settings.variable(name).filter(|_| self.given(name).is_none());
+            let Some(value) = value else { continue };
             let input = inputs.iter().find(|input| input.name == *name);
             let unfit = input.and_then(|input| Some((input, check_fits(input, value).err()?)));
             let (value, missing) = match unfit {
@@ -143,9 +144,10 @@ impl Collector<'_> {
 
     /// The value of an input, as it may be given.
     async fn value(&self, input: &Input) -> Result<Option<String>, NotHad> {
-        let kept = match &input.reference {
-            Some(reference) => self.refer(reference).await?,
-            None => self.keep(&place(&self.tool.package, &input.name)?)?,
+        let kept = match (self.given(&input.name), &input.reference) {
+            (Some(given), _) => Some(given.clone()),
+            (None, Some(reference)) => self.refer(reference).await?,
+            (None, None) => self.keep(&place(&self.tool.package, &input.name)?)?,
         };
         // Nothing is taken from wherever a variable of its name happens to be set, unless that was granted.
         let value = kept.map(|secret| secret.expose().to_owned()).or_else(|| input.default.clone());
@@ -154,6 +156,12 @@ impl Collector<'_> {
             check_fits(input, value).map_err(|error| refusal::looked_for(error, input))?;
         }
         Ok(value)
+    }
+
+    /// The value that somebody brought along.
+    fn given(&self, name: &str) -> Option<&Secret> {
+        let mut given = self.tool.given.values.iter();
+        given.find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// What stands for a value that is not there, where nothing is run.

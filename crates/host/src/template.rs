@@ -134,12 +134,34 @@ pub(crate) fn header(template: &str, values: &Values<'_>) -> Result<Option<Strin
     fill(&pieces(template), values, Sink::Header)
 }
 
+/// Fills in a whole address. A value that it begins with may be an address itself, and any other stays within its
+/// segment.
+pub(crate) fn address(template: &str, values: &Values<'_>) -> Result<String, CallError> {
+    let rest = match pieces(template).first() {
+        Some(Piece::Reference(_)) => template.split_once('}').map_or("", |(_, rest)| rest),
+        _ => template,
+    };
+    let begin = &template[..template.len() - rest.len()];
+    Ok(whole_text(begin, values)? + &path(rest, values)?.0)
+}
+
+/// Fills in any other text; `None` when an optional value is absent.
+pub(crate) fn text(template: &str, values: &Values<'_>) -> Result<Option<String>, CallError> {
+    fill(&pieces(template), values, Sink::Text)
+}
+
+/// Fills in a text that cannot do without its values.
+pub(crate) fn whole_text(template: &str, values: &Values<'_>) -> Result<String, CallError> {
+    text(template, values)?.ok_or_else(|| missing(template, values))
+}
+
 /// Where a value goes, which says what it must not hold.
 #[derive(Clone, Copy, PartialEq)]
 enum Sink {
     Argument,
     Path,
     Header,
+    Text,
 }
 
 /// Fills in one template; `None` when a value is absent.
@@ -172,7 +194,7 @@ fn fill(parts: &[Piece<'_>], values: &Values<'_>, sink: Sink) -> Result<Option<S
         check(&value, reference, sink)?;
         match sink {
             Sink::Path => percent_encode(&value, &mut text),
-            Sink::Argument | Sink::Header => text.push_str(&value),
+            Sink::Argument | Sink::Header | Sink::Text => text.push_str(&value),
         }
     }
     Ok(Some(text))
@@ -203,6 +225,7 @@ fn check(value: &str, of: &Reference<'_>, sink: Sink) -> Result<(), CallError> {
             |c| c != '\t' && !matches!(c, ' '..='~'),
             "no header is sent with: only letters, digits and signs of ASCII are",
         ),
+        Sink::Text => return Ok(()),
     };
     if !value.contains(is_bad) {
         return Ok(());
@@ -378,6 +401,27 @@ mod tests {
         }
         assert!(fill("/items/.${input.id}", ".").is_err());
         assert!(fill("/items/${input.id}", "a\nb").is_err());
+    }
+
+    #[test]
+    fn an_address_may_be_a_value_and_holds_others_in_their_segments() {
+        let variable = |name: &str, value: &str| {
+            (name.to_owned(), Variable { value: value.to_owned(), is_secret: false })
+        };
+        let variables = [variable("SITE", "https://a.test/v1"), variable("ID", "x/y?z")];
+        let values = Values { input: &json!({}), variables: &variables };
+        let fill = |template: &str| address(template, &values);
+        assert_eq!(fill("${SITE}/of/${env.ID}").unwrap(), "https://a.test/v1/of/x%2Fy%3Fz");
+        assert_eq!(
+            fill("https://b.test/${ID}?a=${ID}").unwrap(),
+            "https://b.test/x%2Fy%3Fz?a=x%2Fy%3Fz"
+        );
+        assert_eq!(fill("${SITE}").unwrap(), "https://a.test/v1");
+        for template in ["${GONE}/x", "https://b.test/${GONE}"] {
+            assert_eq!(fill(template).unwrap_err().message, "missing variable: GONE");
+        }
+        assert_eq!(text("a ${ID}\n", &values).unwrap().unwrap(), "a x/y?z\n");
+        assert_eq!(text("a ${GONE}", &values).unwrap(), None);
     }
 
     #[test]

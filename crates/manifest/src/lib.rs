@@ -13,6 +13,7 @@
 //! | [`schema`] | the JSON Schemas inside documents, and the values they judge |
 //! | [`model`] | the one model |
 //! | [`dialect`] | the doors into it |
+//! | [`smoke`], [`kill_switch`] | how a package is tried, and how it is revoked |
 //! | [`companion`], [`index`], [`meta`] | `haft.json`, the well-known index, who made a package |
 //! | [`openapi`] | the `openapi.json` of a package, and where it contradicts the manifest |
 //! | [`document`] | bytes → findings, or packages |
@@ -36,10 +37,12 @@ pub mod folder;
 pub mod image_name;
 pub mod index;
 pub mod json;
+pub mod kill_switch;
 pub mod meta;
 pub mod model;
 pub mod openapi;
 pub mod path;
 pub mod schema;
 pub mod shape;
+pub mod smoke;
 pub mod starter;

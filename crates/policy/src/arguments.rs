@@ -30,11 +30,7 @@ impl Arguments {
         for number in numbers {
             let _ = write!(text, " {number}");
         }
-        let digest = Sha256::digest(text.as_bytes());
-        let digest = digest.iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
+        let digest = hex_digest(&text);
         Self { value, digest, is_whole: numbers.is_empty() }
     }
 
@@ -52,6 +48,20 @@ impl Arguments {
     pub fn digest(&self) -> &str {
         &self.digest
     }
+}
+
+/// SHA-256 of a value, whatever the order of the members in it, in hexadecimal.
+pub fn digest_of(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    hex_digest(&text)
+}
+
+fn hex_digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 /// Members in the order of their names; everything else as it stands.

@@ -29,6 +29,8 @@ pub struct Asked<'a> {
     pub consent: Consent,
     /// Hosts of its own endpoints.
     pub endpoints: &'a [String],
+    /// Hosts on its card, which the owner accepted: a package chose them, so they lead to no private one either.
+    pub agreed: &'a [String],
     /// Whether a host is a private one: what a package says of itself leads to none.
     pub is_private: fn(&str) -> bool,
     /// Whether the policy refuses a host, whoever grants it.
@@ -350,6 +352,9 @@ fn hosts(
         if is_name && asked.package.permissions.domains.contains(host) {
             add(&format!("*.{host}"), false, "below a declared host", reasons);
         }
+    }
+    for host in asked.agreed {
+        add(host, false, "on its card, which you accepted", reasons);
     }
     for host in &policy.network.allow {
         add(host, true, "your policy, for every package", reasons);

@@ -20,7 +20,17 @@ use crate::error::{CallError, Kind};
 use crate::input;
 use crate::limit;
 use crate::plan::{self, Plan, Way};
-use crate::run::mcp::{Servers, assumed};
+use crate::run::mcp::{Servers, actions_of, assumed};
+use crate::surface::Surface as Offered;
+
+/// What a tool says that it can do.
+#[derive(Clone, Debug)]
+pub struct Discovered {
+    /// Its actions.
+    pub actions: Vec<Action>,
+    /// All that it offers, where it is a server: what an owner approves of.
+    pub surface: Option<Offered>,
+}
 
 impl Host {
     /// The actions of a tool that says only when it runs what it can do: an MCP server is started or
@@ -32,7 +42,7 @@ impl Host {
         surface: &Surface,
         within: Option<Duration>,
         called_off: &CancellationToken,
-    ) -> Result<Vec<Action>, CallError> {
+    ) -> Result<Discovered, CallError> {
         let (began, asked) = (Instant::now(), self.vault.waited());
         let listing = Call { within, ..listing(tool) };
         let mut record = Self::record_of(tool, &listing);
@@ -42,9 +52,24 @@ impl Host {
             listed = Box::pin(self.list(tool, &listing, &mut record, &mut begun)) => listed,
             () = called_off.cancelled() => Err(CallError::called_off()),
         };
-        let told = match &listed {
-            Ok(_) => Ran::listed(),
-            Err(error) if begun.is_some() => Ran::failed(error.clone()),
+        let told = listed.as_ref().map(|_| Ran::listed()).map_err(Clone::clone);
+        let took = began.elapsed().saturating_sub(self.vault.waited().saturating_sub(asked));
+        self.note_end(tool, record, begun, told, took).await;
+        listed
+    }
+
+    /// Writes down how something went that is run beside the calls.
+    pub(super) async fn note_end(
+        &self,
+        tool: &Tool,
+        mut record: audit::Call,
+        begun: Option<audit::Begun>,
+        ended: Result<Ran, CallError>,
+        took: Duration,
+    ) {
+        let ran = match ended {
+            Ok(ran) => ran,
+            Err(error) if begun.is_some() => Ran::failed(error),
             Err(error) => {
                 if error.kind.is_refusal() {
                     record.decision = audit::Decision::Denied(error.message.clone());
@@ -52,15 +77,12 @@ impl Host {
                     // It may be asked, and lacks a value to be asked with.
                     record.decision = audit::Decision::Allowed;
                 }
-                Ran::refused(error.clone())
+                Ran::refused(error)
             }
         };
-        let ending =
-            told.ending(began.elapsed().saturating_sub(self.vault.waited().saturating_sub(asked)));
-        let blocked = grantable(&told.blocked, tool);
+        let (ending, blocked) = (ran.ending(took), grantable(&ran.blocked, tool));
         // That it began is written down in any case.
         let _ = self.records.finish(begun, &record, &ending, tool, &blocked).await;
-        listed
     }
 
     async fn list(
@@ -69,7 +91,7 @@ impl Host {
         listing: &Call,
         record: &mut audit::Call,
         begun: &mut Option<audit::Begun>,
-    ) -> Result<Vec<Action>, CallError> {
+    ) -> Result<Discovered, CallError> {
         let known = self.known(tool, listing).await?;
         let (implementation, plan) = self.plan_of_listing(tool, listing, &known).await?;
         endpoint::check(&tool.package, implementation, &plan.decision.allowance)?;
@@ -80,11 +102,17 @@ impl Host {
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         match plan.way {
             Way::Mcp(mut one) => {
-                let mut told = Vec::new();
-                let redactor = &plan.redactor;
-                let listed = self.list_signed(&plan.package, &mut one, redactor, &mut told, until);
+                let (mut told, redactor) = (Vec::new(), &plan.redactor);
+                let listed = async {
+                    let package = &plan.package;
+                    let surface = self.list_signed(package, &mut one, redactor, &mut told, until);
+                    let surface = surface.await?;
+                    let actions = actions_of(&surface, until).await?;
+                    Ok(Discovered { actions, surface: Some(surface) })
+                };
+                let listed = Box::pin(listed).await;
                 let (allowance, dialect) = (&plan.decision.allowance, tool.package.dialect);
-                Box::pin(listed).await.map_err(|mut error| {
+                listed.map_err(|mut error: CallError| {
                     limit::tell(&mut error, allowance, dialect);
                     error.redact(&tokens(&told));
                     error.redact(redactor);
@@ -92,7 +120,7 @@ impl Host {
                     error
                 })
             }
-            _ => Ok(tool.package.actions.clone()),
+            _ => Ok(Discovered { actions: tool.package.actions.clone(), surface: None }),
         }
     }
 

@@ -217,7 +217,7 @@ impl Host {
                     Ok(())
                 };
                 match tokio::join!(running_it, writing) {
-                    (ran, Ok(())) => ran,
+                    (ran, Ok(())) => ran.unwrap_or_else(Ran::refused),
                     (_, Err(error)) => Ran::refused(error),
                 }
             }
@@ -235,7 +235,8 @@ impl Host {
                         Err(error) => Ran::failed(error),
                     }
                 };
-                Ran { is_walled: false, ..self.on_a_thread(plan, until, run).await }
+                let ran = self.on_a_thread(plan, until, run).await;
+                Ran { is_walled: false, ..ran.unwrap_or_else(Ran::refused) }
             }
             Way::Worker(one) => {
                 let (one, action) = (Arc::clone(one), Arc::clone(action));
@@ -248,6 +249,7 @@ impl Host {
                     Ran::of(output, answered.blocked)
                 })
                 .await
+                .unwrap_or_else(Ran::refused)
             }
             Way::Mcp(one) => {
                 // Only there the author says what a tool of a server answers with.
@@ -280,27 +282,24 @@ impl Host {
     }
 
     /// Waits for something that blocks, when it is the turn of the package. It is ended when nobody waits any more.
-    async fn on_a_thread(
+    pub(super) async fn on_a_thread<T: Send + 'static>(
         &self,
         plan: &Plan,
         until: Instant,
-        run: impl FnOnce(&Self, &Leash) -> Ran + Send + 'static,
-    ) -> Ran {
+        run: impl FnOnce(&Self, &Leash) -> T + Send + 'static,
+    ) -> Result<T, CallError> {
         let most = match plan.way {
             Way::Worker(_) => worker::MOST_OF_ONE,
             _ => process::MOST_OF_ONE,
         };
-        let turn = match self.turns.wait(&plan.package, most, until).await {
-            Ok(turn) => turn,
-            Err(error) => return Ran::refused(error),
-        };
+        let turn = self.turns.wait(&plan.package, most, until).await?;
         let (host, leash) = (self.clone(), Leash::default());
         let _guard = leash.guard();
         let ran = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             run(&host, &leash)
         });
-        ran.await.unwrap_or_else(|error| Ran::failed(broken_off(&error)))
+        ran.await.map_err(|error| broken_off(&error))
     }
 }
 
@@ -337,7 +336,7 @@ impl Ran {
     }
 
     /// A process that ended.
-    fn finished(
+    pub(super) fn finished(
         finished: &sandbox::Finished,
         blocked: Vec<Blocked>,
         output: Result<Output, CallError>,
@@ -351,7 +350,7 @@ impl Ran {
     }
 
     /// One try, inside the walls.
-    fn of(output: Result<Output, CallError>, blocked: Vec<Blocked>) -> Self {
+    pub(super) fn of(output: Result<Output, CallError>, blocked: Vec<Blocked>) -> Self {
         Self { output, blocked, exit: None, written: (0, 0), attempts: 1, is_walled: true }
     }
 

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use manifest::model::Action;
 use vault::{Redactor, Secret};
 
 use super::Host;
@@ -11,6 +10,7 @@ use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::plan::mcp::Mcp;
 use crate::run::mcp::{Answered, Terms};
+use crate::surface::Surface;
 
 impl Host {
     /// Calls a tool of a server as whoever is signed in; once more where a token has to be renewed.
@@ -41,7 +41,7 @@ impl Host {
         }
     }
 
-    /// Asks a server for its tools as whoever is signed in; once more where a token has to be renewed.
+    /// Asks a server what it offers as whoever is signed in; once more where a token has to be renewed.
     pub(super) async fn list_signed(
         &self,
         package: &str,
@@ -49,7 +49,7 @@ impl Host {
         redactor: &Redactor,
         told: &mut Vec<Secret>,
         until: Instant,
-    ) -> Result<Vec<Action>, CallError> {
+    ) -> Result<Surface, CallError> {
         self.signer.sign(package, plan, told, until).await?;
         match self.servers.list(&self.launcher, plan, redactor, until).await {
             Err(error) if error.kind == Kind::NeedsLogin => {

@@ -17,6 +17,7 @@ use crate::blocked::{self, Blocked, Why};
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::login::Bearer;
+use crate::surface::Surface;
 
 /// A request to an MCP server.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct Mcp {
     pub(crate) longest: u64,
     /// What may be written down of how it is started or reached.
     pub(crate) shown: Vec<String>,
+    /// What the owner approved of, where they did: a server that offers something else is not called.
+    pub(crate) surface: Option<Surface>,
 }
 
 /// Where a server is.
@@ -180,7 +183,8 @@ impl Asked<'_> {
             }
             Place::Url { .. } | Place::Registry { .. } => Owner::of(self.tool, [], None),
         };
-        Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown })
+        let surface = self.tool.surface.clone();
+        Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown, surface })
     }
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it

@@ -18,7 +18,7 @@ use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
 use crate::promise::check_heard;
-use crate::request::{Http, put_bearer};
+use crate::request::{Http, Redirects, put_bearer};
 use crate::stream::Stream;
 use crate::strict::strict;
 
@@ -70,6 +70,11 @@ impl Web {
         Answered { output, attempts, blocked, told }
     }
 
+    /// Sends a request, and gives the response as it is.
+    pub(crate) async fn fetch(&self, plan: &Http, until: Instant) -> Result<Response, CallError> {
+        self.attempt(plan, until, None, &mut 0, &mut Vec::new()).await
+    }
+
     async fn attempt(
         &self,
         plan: &Http,
@@ -111,6 +116,9 @@ impl Web {
         request.headers.extend(plan.headers.clone());
         request.body.clone_from(&plan.body);
         request.most = plan.most;
+        if plan.redirects == Redirects::Left {
+            request.redirects = 0;
+        }
         if let Some(account) = &plan.account {
             // A target that may not be asked is not worth a token.
             let refused = |refusal| CallError::refused(&place_of(&plan.url), refusal);
@@ -191,7 +199,7 @@ pub(super) fn not_sent(error: &SendError, url: &Url) -> CallError {
 }
 
 /// A server that answered, but not that it did what it was asked.
-pub(super) fn answered(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> CallError {
+pub(crate) fn answered(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> CallError {
     let told = CallError::new(Kind::Failed, format!("the server answered {status}"))
         .with("status", status.as_u16())
         .with("body", String::from_utf8_lossy(body));

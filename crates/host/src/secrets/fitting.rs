@@ -4,12 +4,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use manifest::model::{Input, InputKind};
-use manifest::schema::Unknowns;
-use serde_json::json;
 
 use super::described::MOST_TOLD;
 use crate::clip;
-use crate::judge::{PATIENCE, TooLong, mismatches};
+use crate::judge::{PATIENCE, TooLong, matches};
 
 /// What is wrong with a value, in words that follow on "its value" and repeat nothing of it. What the manifest
 /// itself gives is not doubted here.
@@ -63,14 +61,11 @@ fn wrong_path(value: &str, what: &str, is_there: fn(&Path) -> bool) -> Option<St
     }
 }
 
-/// A pattern is a stranger's, so it is judged as schemas are: within a time.
 fn unmatched(pattern: &str, value: &str) -> Option<String> {
-    let schema = json!({ "type": "string", "pattern": pattern }).to_string();
-    let (value, until) = (json!(value).to_string(), Instant::now() + PATIENCE);
     let shown = clip::start(pattern, MOST_TOLD);
-    match mismatches(&schema, &value, Unknowns::AsTheSchemaSays, until) {
-        Ok(found) if found.is_empty() => None,
-        Ok(_) => Some(format!("does not match `{shown}`")),
+    match matches(pattern, value, Instant::now() + PATIENCE) {
+        Ok(true) => None,
+        Ok(false) => Some(format!("does not match `{shown}`")),
         Err(TooLong) => Some(format!("takes too long to be held against `{shown}`")),
     }
 }

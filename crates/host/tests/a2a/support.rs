@@ -214,6 +214,8 @@ pub(crate) fn tool_of(manifest: &Value) -> Tool {
         place: "/usr/share".into(),
         consent: Consent::ByPath,
         source_trust: Trust::Local,
+        given: host::Given::default(),
+        surface: None,
     }
 }
 

@@ -85,7 +85,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 time.sleep(float(query.get("seconds", 5)))
                 self.answer(200, {})
             case "elsewhere":
-                self.answer(302, headers=[("Location", query["to"])])
+                self.answer(int(query.get("status", 302)), headers=[("Location", query["to"])])
+            case "given":
+                # What is told here is counted, so that a test can ask who was told what.
+                count(f"{self.command} {self.headers.get('Authorization', 'nobody')}")
+                self.answer(204 if self.command == "DELETE" else 200)
+            case "heard":
+                count(body.decode())
+                self.answer(200, {"key": self.headers.get("X-Key")})
             case "flaky":
                 self.flaky(query)
             case "token":

@@ -10,6 +10,7 @@
 )]
 
 mod answers;
+mod beside;
 mod keys;
 #[path = "../kit/mod.rs"]
 mod kit;

@@ -227,6 +227,8 @@ pub(super) fn tool(manifest: &Value) -> Tool {
         place: "/usr/share".into(),
         consent: Consent::ByPath,
         source_trust: Trust::Local,
+        given: host::Given::default(),
+        surface: None,
     }
 }
 

@@ -53,6 +53,8 @@ impl Folder {
             place: self.path().canonicalize().unwrap(),
             consent: Consent::ByPath,
             source_trust: Trust::Local,
+            given: host::Given::default(),
+            surface: None,
         }
     }
 }

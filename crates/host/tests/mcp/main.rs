@@ -14,3 +14,4 @@ mod promises;
 mod python;
 mod remote;
 mod support;
+mod surface;

@@ -108,6 +108,8 @@ pub(crate) fn tool(root: &Path, runtime: &Value) -> Tool {
         place: root.canonicalize().unwrap(),
         consent: Consent::ByPath,
         source_trust: Trust::Local,
+        given: host::Given::default(),
+        surface: None,
     }
 }
 
@@ -154,7 +156,8 @@ impl Bench {
         kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;
         let off = host::CancellationToken::new();
         let found = self.host.discover(&self.tool, &Surface::Terminal, None, &off).await;
-        self.tool.package.actions = found.unwrap_or_else(|error| panic!("{}", error.to_value()));
+        let found = found.unwrap_or_else(|error| panic!("{}", error.to_value()));
+        self.tool.package.actions = found.actions;
         self.tool.package.actions.iter().map(|one| one.name.clone()).collect()
     }
 

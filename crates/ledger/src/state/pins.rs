@@ -1,4 +1,4 @@
-//! What was seen first and must not change unnoticed.
+//! What was seen last, to be compared with what is seen next.
 //!
 //! A pin is text that a caller can compare. Secrets have no place here: of a token its scopes
 //! and its end are kept, the token itself is in the vault.
@@ -9,8 +9,6 @@ use crate::Time;
 /// What a pin is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PinKind {
-    /// The hash of everything a server offers.
-    Surface,
     /// The era of the protocol that an MCP server speaks.
     Era,
     /// What is known of a token, without the token.
@@ -29,7 +27,6 @@ pub struct Pin {
 impl PinKind {
     fn name(self) -> &'static str {
         match self {
-            PinKind::Surface => "surface",
             PinKind::Era => "era",
             PinKind::Token => "token",
         }
@@ -37,29 +34,6 @@ impl PinKind {
 }
 
 impl State {
-    /// Pins a text if nothing is pinned yet; gives what is pinned now. Of several processes
-    /// the first one counts for all.
-    pub async fn pin_first(
-        &self,
-        kind: PinKind,
-        subject: &str,
-        value: &str,
-        now: Time,
-    ) -> Result<Pin, StateError> {
-        let (value, pinned): (String, i64) = sqlx::query_as(
-            "INSERT INTO pins (kind, subject, value, pinned) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (kind, subject) DO UPDATE SET value = pins.value RETURNING value, pinned",
-        )
-        .bind(kind.name())
-        .bind(subject)
-        .bind(value)
-        .bind(now.unix_millis())
-        .fetch_one(&mut *self.connection().await)
-        .await
-        .map_err(|error| self.failed("pin", error))?;
-        Ok(Pin { value, pinned: Time::from_unix_millis(pinned) })
-    }
-
     /// Pins a text in the place of another.
     pub async fn pin(
         &self,

@@ -276,16 +276,14 @@ fn calls_are_paced() {
 }
 
 #[test]
-fn the_first_pin_counts_until_it_is_replaced() {
+fn a_pin_counts_until_it_is_replaced_or_forgotten() {
     with(async |state| {
-        let first = state.pin_first(PinKind::Surface, "server", "hash-1", at(0)).await.unwrap();
-        let second = state.pin_first(PinKind::Surface, "server", "hash-2", at(1)).await.unwrap();
-        assert_eq!((first.value.as_str(), &second), ("hash-1", &first));
+        state.pin(PinKind::Token, "server", "first", at(0)).await.unwrap();
         assert_eq!(state.pinned(PinKind::Era, "server").await.unwrap(), None);
-        state.pin(PinKind::Surface, "server", "hash-2", at(2)).await.unwrap();
-        let now = state.pinned(PinKind::Surface, "server").await.unwrap().unwrap();
-        assert_eq!((now.value.as_str(), now.pinned), ("hash-2", at(2)));
-        assert!(state.unpin(PinKind::Surface, "server").await.unwrap());
-        assert!(!state.unpin(PinKind::Surface, "server").await.unwrap());
+        state.pin(PinKind::Token, "server", "second", at(2)).await.unwrap();
+        let now = state.pinned(PinKind::Token, "server").await.unwrap().unwrap();
+        assert_eq!((now.value.as_str(), now.pinned), ("second", at(2)));
+        assert!(state.unpin(PinKind::Token, "server").await.unwrap());
+        assert!(!state.unpin(PinKind::Token, "server").await.unwrap());
     });
 }

@@ -16,6 +16,15 @@ pub(crate) fn texts(node: &Node<'_>, key: &str) -> Vec<String> {
     node.list_at(key).iter().filter_map(Node::as_text).map(str::to_owned).collect()
 }
 
+/// The members of the object at a key that are texts, with their names.
+pub(crate) fn pairs(node: &Node<'_>, key: &str) -> Vec<(String, String)> {
+    let members = node.get(key).map(Node::members).unwrap_or_default();
+    members
+        .iter()
+        .filter_map(|member| Some((member.key.to_string(), member.value.as_text()?.to_owned())))
+        .collect()
+}
+
 /// The value at a key, verbatim.
 pub(crate) fn json(node: &Node<'_>, key: &str, source: &str) -> Option<Json> {
     node.get(key).filter(|value| !value.is_null()).map(|value| Json::of(value, source))

@@ -58,6 +58,7 @@ struct Case {
     memory: Memory,
     trust: Trust,
     consent: Consent,
+    agreed: Vec<String>,
     wants_approval: Option<Why>,
 }
 
@@ -71,6 +72,7 @@ impl Case {
             memory: Memory::default(),
             trust: Trust::Local,
             consent: Consent::ByPath,
+            agreed: Vec::new(),
             wants_approval: None,
         }
     }
@@ -90,6 +92,7 @@ impl Case {
             trust: self.trust,
             consent: self.consent,
             endpoints: &endpoints,
+            agreed: &self.agreed,
             is_private: |host| host.starts_with("127."),
             is_denied: &|host| host.starts_with("denied."),
             is_hidden: &|path| path.starts_with("/hidden"),
@@ -323,6 +326,22 @@ fn hosts_come_from_the_endpoint_the_declaration_the_policy_and_grants() {
     assert_eq!(allowance.denied_hosts, ["d"]);
     case.consent = Consent::ByCard { admitted: Trust::Local };
     assert_eq!(case.decide().allowance, allowance);
+}
+
+#[test]
+fn what_is_on_a_card_leads_to_no_private_place_unless_the_owner_grants_it_too() {
+    let mut case = Case::of(silent("[]"));
+    case.consent = Consent::ByCard { admitted: Trust::Local };
+    case.agreed = ["a.example", "127.0.0.1:80", "denied.example"].map(str::to_owned).into();
+    let found = |case: &Case| -> Vec<_> {
+        let hosts = case.decide().allowance.hosts.into_iter();
+        hosts.map(|one| (one.rule, one.may_be_private)).collect()
+    };
+    let own = ("api.example.com".to_owned(), false);
+    assert_eq!(found(&case), [own.clone(), ("a.example".to_owned(), false)]);
+    case.grants = vec![(Kind::Host, "a.example"), (Kind::Host, "127.0.0.1:80")];
+    let both = [own, ("a.example".to_owned(), true), ("127.0.0.1:80".to_owned(), true)];
+    assert_eq!(found(&case), both);
 }
 
 #[test]

@@ -128,7 +128,7 @@ pub(super) async fn discover(
             Ok(found) => {
                 let declared: Vec<_> =
                     tool.package.actions.iter().map(|one| one.name.clone()).collect();
-                let more = found.into_iter().filter(|one| !declared.contains(&one.name));
+                let more = found.actions.into_iter().filter(|one| !declared.contains(&one.name));
                 tool.package.actions.extend(more);
             }
             Err(error) if is_alone => {

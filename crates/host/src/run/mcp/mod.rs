@@ -41,10 +41,11 @@ use super::turns::Turns;
 use super::worker::{MOST_OF_ONE, Warmth};
 use crate::blocked::Blocked;
 use crate::call::{Output, Progress};
-use crate::error::{CallError, Kind};
+use crate::error::CallError;
 use crate::limit::too_late;
 use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
+use crate::surface::Surface;
 
 /// How many servers are kept, of all tools together.
 const MOST: usize = 32;
@@ -109,41 +110,34 @@ impl Servers {
                 return Answered { answer: Err(error), blocked };
             }
         };
-        let progress = progress.map(|told| -> Arc<dyn Progress> {
-            Arc::new(Quiet { told, redactors: [tokens(plan), redactor] })
-        });
+        let redactors = [tokens(plan), redactor];
         let (tool, arguments) = (plan.tool.clone(), plan.arguments.clone());
-        let answer = server.call(Request { tool, arguments, declared, progress }, until).await;
+        let checked = match &plan.surface {
+            Some(approved) => server.check_surface(approved, &redactors, until).await,
+            None => Ok(()),
+        };
+        let progress =
+            progress.map(|told| -> Arc<dyn Progress> { Arc::new(Quiet { told, redactors }) });
+        let request = Request { tool, arguments, declared, progress };
+        let answer = match checked {
+            Ok(()) => server.call(request, until).await,
+            Err(error) => Err(error),
+        };
         let mut blocked = answer.as_ref().err().map(Blocked::of).unwrap_or_default();
         blocked.extend(server.take_blocked());
         Answered { answer, blocked }
     }
 
-    /// The tools of a server, as actions.
+    /// What a server offers.
     pub(crate) async fn list(
         self: &Arc<Self>,
         launcher: &Launcher,
         plan: &Mcp,
         redactor: &Redactor,
         until: Instant,
-    ) -> Result<Vec<Action>, CallError> {
+    ) -> Result<Surface, CallError> {
         let server = self.server(launcher, plan, redactor, Warmth::Warm, until).await?;
-        let mut listed = server.tools(until).await?;
-        let redactors = [tokens(plan), redactor.clone()];
-        let unneeded = CancellationToken::new();
-        let _guard = unneeded.clone().drop_guard();
-        let reading = tokio::task::spawn_blocking(move || {
-            for tool in &mut listed {
-                for redactor in &redactors {
-                    redactor.json(tool);
-                }
-            }
-            tools::read(&listed, until, &unneeded)
-        });
-        reading.await.unwrap_or_else(|error| {
-            let message = format!("the reading of its tools broke off: {error}");
-            Err(CallError::new(Kind::Unavailable, message))
-        })
+        server.surface(&[tokens(plan), redactor.clone()], until).await
     }
 
     /// The address of a server on the network.
@@ -298,6 +292,15 @@ fn signed(plan: &Mcp, url: &Url) -> HeaderMap {
 /// Headers with what is secret in them, because who asks with another is somebody else.
 fn secret_too(headers: &HeaderMap) -> Vec<(&str, &[u8])> {
     headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
+}
+
+/// The tools of a server as actions.
+pub async fn actions_of(surface: &Surface, until: Instant) -> Result<Vec<Action>, CallError> {
+    let surface = surface.clone();
+    let unneeded = CancellationToken::new();
+    let _guard = unneeded.clone().drop_guard();
+    let reading = tokio::task::spawn_blocking(move || tools::read(&surface, until, &unneeded));
+    reading.await.unwrap_or_else(|error| Err(server::not_read(&error)))
 }
 
 /// An action for a tool that a server was not asked about: it takes anything, and promises nothing.

@@ -8,6 +8,7 @@ use sandbox::Launcher;
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
+use vault::Redactor;
 
 use super::answer::{self, Declared};
 use super::era::{Era, Eras};
@@ -20,6 +21,7 @@ use crate::call::{Output, Progress};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::run::said::Hearing;
+use crate::surface::Surface;
 
 /// How many calls one server works on at a time.
 const AT_A_TIME: usize = 64;
@@ -36,6 +38,9 @@ const MOST_PAGES: usize = 256;
 /// How many bytes its list of tools may have, over all pages.
 const LONGEST_LIST: usize = 16 << 20;
 
+/// How long what a server on the network offered is taken for what it offers.
+const CURRENT: Duration = Duration::from_mins(1);
+
 /// How long a process may keep silent about its era.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -48,6 +53,18 @@ pub(super) struct Server {
     waiting: AtomicUsize,
     is_retired: AtomicBool,
     used_at: Mutex<Instant>,
+    /// What it offered when it was last asked.
+    offered: tokio::sync::Mutex<Option<Offered>>,
+}
+
+/// What a server offered.
+#[derive(Debug)]
+struct Offered {
+    surface: Surface,
+    /// When it was asked.
+    at: Instant,
+    /// How many changes it had told of before.
+    changes: u64,
 }
 
 /// What is behind a server.
@@ -86,6 +103,7 @@ impl Server {
             waiting: AtomicUsize::new(0),
             is_retired: AtomicBool::new(false),
             used_at: Mutex::new(Instant::now()),
+            offered: tokio::sync::Mutex::default(),
         }
     }
 
@@ -180,8 +198,52 @@ impl Server {
         self.within(asking, |answer| answer::read(answer, declared), &tool, until).await
     }
 
+    /// Refuses it where it offers something else than was approved. It is asked once, and again when it says that its
+    /// tools are others. One on the network may become another without a word, so it is asked again after a while.
+    pub(super) async fn check_surface(
+        &self,
+        approved: &Surface,
+        redactors: &[Redactor; 2],
+        until: Instant,
+    ) -> Result<(), CallError> {
+        let Ok(mut offered) = timeout_at(until.into(), self.offered.lock()).await else {
+            return Err(too_late("the server had not listed its tools"));
+        };
+        let changes = self.session.changes();
+        let is_current = |last: &&Offered| {
+            last.changes == changes && (self.process().is_some() || last.at.elapsed() < CURRENT)
+        };
+        if let Some(last) = offered.as_ref().filter(is_current) {
+            return approved.check(&last.surface);
+        }
+        let at = Instant::now();
+        let surface = self.surface(redactors, until).await?;
+        let checked = approved.check(&surface);
+        *offered = Some(Offered { surface, at, changes });
+        checked
+    }
+
+    /// What it offers now, without secrets.
+    pub(super) async fn surface(
+        &self,
+        redactors: &[Redactor; 2],
+        until: Instant,
+    ) -> Result<Surface, CallError> {
+        let mut tools = self.tools(until).await?;
+        let redactors = redactors.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            for tool in &mut tools {
+                for redactor in &redactors {
+                    redactor.json(tool);
+                }
+            }
+            Surface::of(&tools)
+        });
+        reading.await.unwrap_or_else(|error| Err(not_read(&error)))
+    }
+
     /// Its tools, page by page.
-    pub(super) async fn tools(&self, until: Instant) -> Result<Vec<Value>, CallError> {
+    async fn tools(&self, until: Instant) -> Result<Vec<Value>, CallError> {
         let all = async {
             let (mut tools, mut length, mut cursor) = (Vec::new(), 0, None);
             for _ in 0..MOST_PAGES {
@@ -264,6 +326,12 @@ impl Server {
             _ => Err(too_late("it waited for its turn")),
         }
     }
+}
+
+/// A thread that read what a server offers is gone.
+pub(super) fn not_read(error: &tokio::task::JoinError) -> CallError {
+    let message = format!("the reading of its tools broke off: {error}");
+    CallError::new(Kind::Unavailable, message)
 }
 
 /// A place in the queue.

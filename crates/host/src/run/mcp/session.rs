@@ -25,7 +25,7 @@ use rmcp::service::{
 use rmcp::transport::Transport;
 use serde_json::{Map, Value};
 
-use self::face::{Face, Listeners};
+use self::face::{Changes, Face, Listeners};
 pub(super) use self::health::Health;
 use self::line::Fault;
 use super::era::Era;
@@ -40,6 +40,7 @@ use crate::run::place_of;
 pub(super) struct Session {
     service: RunningService<RoleClient, Face>,
     listeners: Listeners,
+    changes: Changes,
     health: Arc<Health>,
 }
 
@@ -125,14 +126,14 @@ impl Session {
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
-        let listeners = Listeners::default();
-        let face = Face::new(listeners.clone());
+        let (listeners, changes) = (Listeners::default(), Changes::default());
+        let face = Face::new(listeners.clone(), changes.clone());
         let opened = tokio::select! {
             opened = face.serve_with_lifecycle(transport, lifecycle) => opened.map_err(of_opening),
             () = health.broken() => Err(AskError::Closed),
         };
         let service = opened.map_err(|error| known(error, &health))?;
-        Ok(Self { service, listeners, health })
+        Ok(Self { service, listeners, changes, health })
     }
 
     /// The server's era.
@@ -143,6 +144,11 @@ impl Session {
         } else {
             Era::Stateless
         }
+    }
+
+    /// How often the server said that its tools are others.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.count()
     }
 
     /// Whether the wire is gone.

@@ -9,36 +9,24 @@ use manifest::schema::{Budget, check};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::odd;
 use crate::error::{CallError, Kind};
+use crate::surface::{Surface, name_of};
 
-/// The longest name of a tool.
-const LONGEST_NAME: usize = 256;
-
-/// Reads a list of tools, on a thread that may block: a list may be made to take long. What a server says about
+/// Makes actions of tools, on a thread that may block: a list may be made to take long. What a server says about
 /// the harm its tools do is not believed, so what they change stays undeclared.
 pub(super) fn read(
-    tools: &[Value],
+    surface: &Surface,
     until: Instant,
     unneeded: &CancellationToken,
 ) -> Result<Vec<Action>, CallError> {
-    let mut actions: Vec<Action> = Vec::with_capacity(tools.len());
+    let mut actions: Vec<Action> = Vec::with_capacity(surface.tools().len());
     let budget = Budget::default();
-    for tool in tools {
+    for tool in surface.tools() {
         if unneeded.is_cancelled() || Instant::now() >= until {
             let message = "the server's list of tools takes too long to read";
             return Err(CallError::new(Kind::TimedOut, message));
         }
-        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-        let is_name = (1..=LONGEST_NAME).contains(&name.len())
-            && !name.contains(|c: char| c.is_control() || c.is_whitespace());
-        if !is_name {
-            return Err(odd("it lists a tool without a proper name"));
-        }
-        if actions.iter().any(|one| one.name == name) {
-            return Err(odd(&format!("it lists the tool `{name}` twice")));
-        }
-        actions.push(action(name, tool, &budget));
+        actions.push(action(name_of(tool), tool, &budget));
     }
     Ok(actions)
 }
@@ -94,7 +82,8 @@ mod tests {
     use super::*;
 
     fn read(tools: &[Value]) -> Result<Vec<Action>, CallError> {
-        super::read(tools, Instant::now() + Duration::from_mins(1), &CancellationToken::new())
+        let until = Instant::now() + Duration::from_mins(1);
+        super::read(&Surface::of(tools)?, until, &CancellationToken::new())
     }
 
     #[test]
@@ -127,19 +116,6 @@ mod tests {
     }
 
     #[test]
-    fn names_are_proper_and_each_is_there_once() {
-        for tools in [
-            vec![json!({ "name": "" })],
-            vec![json!({ "description": "no name" })],
-            vec![json!({ "name": "a b" })],
-            vec![json!({ "name": "x".repeat(257) })],
-            vec![json!({ "name": "a" }), json!({ "name": "a" })],
-        ] {
-            assert!(read(&tools).is_err(), "{tools:?}");
-        }
-    }
-
-    #[test]
     fn what_patterns_cost_is_counted_over_all_tools() {
         let tool = |number: usize| {
             let pattern = |at: usize| format!(r"^\p{{L}}{{14}}{number}-{at}$");
@@ -154,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_list_is_not_read_for_longer_than_somebody_waits() {
-        let tools = [json!({ "name": "a" })];
+        let tools = Surface::of(&[json!({ "name": "a" })]).unwrap();
         let unneeded = CancellationToken::new();
         let late = super::read(&tools, Instant::now(), &unneeded).unwrap_err();
         assert_eq!(late.kind, Kind::TimedOut);

@@ -2,7 +2,7 @@
 
 use super::Version;
 use crate::dialect::Dialect;
-use crate::dialect::lowering::{blank, json, text, texts};
+use crate::dialect::lowering::{blank, json, pairs, text, texts};
 use crate::json::{Node, Pointer};
 use crate::model::{
     Acquire, Action, Entry, Example, Implementation, Input, Invocation, Json, Kind, OutputFormat,
@@ -183,15 +183,7 @@ fn invocation(node: &Node<'_>) -> Invocation {
         Some("http") => Invocation::Http {
             method: required("method"),
             path: required("path"),
-            headers: node
-                .get("headers")
-                .map(Node::members)
-                .unwrap_or_default()
-                .iter()
-                .filter_map(|member| {
-                    Some((member.key.to_string(), member.value.as_text()?.to_owned()))
-                })
-                .collect(),
+            headers: pairs(node, "headers"),
         },
         Some("mcp-tool") => Invocation::McpTool { tool_name: required("tool_name") },
         _ => Invocation::Undeclared,

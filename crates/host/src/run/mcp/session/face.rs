@@ -2,6 +2,7 @@
 #![expect(deprecated, reason = "servers of the older era still ask these")]
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::ClientHandler;
@@ -18,11 +19,23 @@ use crate::call::{Advance, Progress};
 #[derive(Debug)]
 pub(super) struct Face {
     listeners: Listeners,
+    changes: Changes,
 }
 
 impl Face {
-    pub(super) fn new(listeners: Listeners) -> Self {
-        Self { listeners }
+    pub(super) fn new(listeners: Listeners, changes: Changes) -> Self {
+        Self { listeners, changes }
+    }
+}
+
+/// How often a server said that its tools are others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes(Arc<AtomicU64>);
+
+impl Changes {
+    /// So often until now.
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
     }
 }
 
@@ -46,6 +59,10 @@ impl ClientHandler for Face {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         Err(not_offered(ElicitationCreateRequestMethod::VALUE))
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changes.0.fetch_add(1, Ordering::AcqRel);
     }
 
     async fn on_progress(
