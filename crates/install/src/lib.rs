@@ -6,6 +6,8 @@
 //! |---|---|
 //! | [`report`] | who is told how far it is |
 //! | [`key`] | what a package is called on the disk |
+//! | [`acquire`] | how the artefacts of a package reach this machine, inside the walls |
 
+pub mod acquire;
 pub mod key;
 pub mod report;

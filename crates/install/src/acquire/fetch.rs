@@ -1,0 +1,202 @@
+//! Files from indexes and from anywhere, into the store.
+//!
+//! A file of which the digest is known is gone on with where it broke off. What a redirect leads to is held against the same rules:
+//! never from `https` to `http`, and to no private place that the owner has not named.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use egress::http::{Client, HeaderValue, Settings as HttpSettings, Url};
+use egress::resolve::{Resolve, SystemResolver};
+use egress::{Passed, Rules, Watch};
+use package::digest::Digest;
+use registry::client::{Address, FetchError, Fetcher, Limits, Reach as Asking, Settings};
+
+use super::error::AcquireError;
+use super::sources::{Index, Reach, Sources, plain, rule_for};
+use super::store::Store;
+use crate::report::Reporter;
+
+/// The largest file.
+const LARGEST: u64 = 4 << 30;
+/// The largest file of which no SHA-256 is known before: it is held in memory until it was looked at.
+const LARGEST_UNKNOWN: u64 = 512 << 20;
+/// How long one part of a file may take.
+const TRANSFER: Duration = Duration::from_mins(30);
+/// How many redirects are followed.
+const MOST_REDIRECTS: usize = 5;
+
+/// Whom files are taken from.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    /// From these, and from what their rules name.
+    Indexes(Vec<Index>, Rules),
+    /// From anybody on the public internet, since their digests are known.
+    Anybody,
+}
+
+/// Fetches files.
+#[derive(Clone, Debug)]
+pub(super) struct Files<'f> {
+    sources: &'f Sources,
+    store: &'f Store,
+    reporter: Arc<dyn Reporter>,
+    roots: Vec<u8>,
+}
+
+impl<'f> Files<'f> {
+    pub(super) fn new(
+        sources: &'f Sources,
+        store: &'f Store,
+        reporter: Arc<dyn Reporter>,
+    ) -> Result<Self, AcquireError> {
+        let read = |path: &std::path::PathBuf| {
+            std::fs::read(path).map_err(|error| AcquireError::Disk(path.clone(), error))
+        };
+        let roots = sources.certificates.as_ref().map(read).transpose()?.unwrap_or_default();
+        Ok(Self { sources, store, reporter, roots })
+    }
+
+    /// A file of which the digest is known, put into the store if it is not there.
+    pub(super) async fn known(
+        &self,
+        shown: &str,
+        url: &Url,
+        digest: Digest,
+        from: &Origin,
+    ) -> Result<(), AcquireError> {
+        if self.store.has(digest)? {
+            return Ok(());
+        }
+        self.begin(shown)?;
+        let mut url = url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let fetcher = self.fetcher(shown, &url, from)?;
+            match fetcher.file(plain(&url), digest, shown.to_owned()).await {
+                Ok(_) => return Ok(()),
+                Err(FetchError::Redirected(to)) => url = next(&url, &to)?,
+                Err(FetchError::Digest { described, arrived }) => {
+                    return Err(AcquireError::digest(shown.to_owned(), described, arrived));
+                }
+                Err(cause) => return Err(failed(shown, &url, cause)),
+            }
+        }
+        Err(too_many(&url))
+    }
+
+    /// A file of which no SHA-256 is known; who gets its bytes says whether they are the right ones.
+    pub(super) async fn unknown(
+        &self,
+        shown: &str,
+        url: &Url,
+        from: &Origin,
+    ) -> Result<Vec<u8>, AcquireError> {
+        self.begin(shown)?;
+        let mut url = url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let fetcher = self.fetcher(shown, &url, from)?;
+            match fetcher.bytes(plain(&url), LARGEST_UNKNOWN, TRANSFER).await {
+                Ok(bytes) => return Ok(bytes),
+                Err(FetchError::Redirected(to)) => url = next(&url, &to)?,
+                Err(cause) => return Err(failed(shown, &url, cause)),
+            }
+        }
+        Err(too_many(&url))
+    }
+
+    fn begin(&self, shown: &str) -> Result<(), AcquireError> {
+        if self.sources.reach == Reach::Offline {
+            return Err(AcquireError::Offline(vec![shown.to_owned()]));
+        }
+        self.reporter.begins(&format!("fetching {shown}"));
+        Ok(())
+    }
+
+    /// What asks the host of one URL.
+    fn fetcher(&self, shown: &str, url: &Url, from: &Origin) -> Result<Fetcher, AcquireError> {
+        let refuse = |why| AcquireError::Place { place: plain(url).to_string(), why };
+        let index = match from {
+            Origin::Indexes(indexes, _) => {
+                indexes.iter().find(|index| index.url.origin() == url.origin())
+            }
+            Origin::Anybody => None,
+        };
+        // What the owner has named as `http` may be had so.
+        if url.scheme() != "https" && (url.scheme() != "http" || index.is_none()) {
+            return Err(refuse("it is not `https`"));
+        }
+        let rules = match from {
+            Origin::Indexes(_, rules) => rules.clone(),
+            Origin::Anybody => {
+                rule_for(url).into_iter().chain(self.sources.hosts.iter().cloned()).collect()
+            }
+        };
+        let settings = HttpSettings { extra_roots: self.roots.clone(), ..HttpSettings::default() };
+        let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver::default());
+        let client = Client::with(rules, resolver, settings);
+        let client = client.map_err(|_| AcquireError::Place {
+            place: shown.to_owned(),
+            why: "the certificates to trust cannot be used",
+        })?;
+        let address = Address::parse(&url.origin().ascii_serialization());
+        let address = address.map_err(|_| refuse("it has no host that can be reached"))?;
+        let limits = Limits { package: LARGEST, transfer: TRANSFER, ..Limits::DEFAULT };
+        let settings = Settings { limits, reach: Asking::Online, ..Settings::default() };
+        let (done, reporter) = (AtomicU64::new(0), Arc::clone(&self.reporter));
+        let watch = Watch::new(move |passed| {
+            let now = match passed {
+                Passed::Bytes(more) => done.fetch_add(more, Ordering::Relaxed) + more,
+                Passed::Again => {
+                    done.store(0, Ordering::Relaxed);
+                    0
+                }
+            };
+            reporter.passed(now, None);
+        });
+        let cache = Arc::clone(&self.store.cache);
+        let fetcher = Fetcher::through(client, &address, cache, settings, watch);
+        Ok(match index.and_then(authorization) {
+            Some(shown) => fetcher.showing(shown),
+            None => fetcher,
+        })
+    }
+}
+
+/// What an index is shown.
+fn authorization(index: &Index) -> Option<HeaderValue> {
+    let text = match (&index.token, index.url.username(), index.url.password()) {
+        (Some(token), _, _) => format!("Bearer {token}"),
+        (None, "", None) => return None,
+        (None, name, password) => {
+            let decoded = |text| percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+            let both = format!("{}:{}", decoded(name), decoded(password.unwrap_or_default()));
+            format!("Basic {}", STANDARD.encode(both))
+        }
+    };
+    let mut value = HeaderValue::from_str(&text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Where a redirect leads, if it may be followed at all.
+fn next(from: &Url, to: &str) -> Result<Url, AcquireError> {
+    let refuse = |why| AcquireError::Place { place: plain(from).to_string(), why };
+    let next = from.join(to).map_err(|_| refuse("it was redirected to what is no URL"))?;
+    if from.scheme() == "https" && next.scheme() != "https" {
+        return Err(refuse("it was redirected from `https` to `http`"));
+    }
+    Ok(next)
+}
+
+fn too_many(url: &Url) -> AcquireError {
+    let place = plain(url).to_string();
+    AcquireError::Place { place, why: "one redirect followed another" }
+}
+
+fn failed(shown: &str, url: &Url, cause: FetchError) -> AcquireError {
+    let host = url.host_str().unwrap_or_default();
+    AcquireError::Fetch { what: format!("{shown} from `{host}`"), cause: Box::new(cause) }
+}

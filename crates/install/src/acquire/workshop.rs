@@ -1,0 +1,206 @@
+//! All that is needed while something is acquired.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use egress::http::Url;
+use package::digest::Digest;
+
+use super::artefact::{Artefact, Method};
+use super::command::{Command, Workplace};
+use super::error::AcquireError;
+use super::fetch::{Files, Origin};
+use super::requirement::{Manager, Requirement};
+use super::sources::{Reach, Sources, plain};
+use super::store::Store;
+use crate::report::Reporter;
+
+/// Where files lie while they are worked with, below the folder; it is gone at the end.
+pub(super) const WORK: &str = "work";
+
+/// All that is needed while something is acquired.
+#[derive(Debug)]
+pub(super) struct Workshop<'w> {
+    pub(super) workplace: Workplace<'w>,
+    pub(super) sources: &'w Sources,
+    pub(super) store: &'w Store,
+    pub(super) files: Files<'w>,
+    pub(super) reporter: Arc<dyn Reporter>,
+    pub(super) locked: Option<&'w [Artefact]>,
+    /// What was run.
+    pub(super) commands: std::sync::Mutex<Vec<String>>,
+}
+
+/// A file that is wanted.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) method: Method,
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) url: Url,
+    pub(super) expected: Expected,
+    pub(super) place: Option<String>,
+}
+
+/// By what a file is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// By its SHA-256.
+    Sha256(Digest),
+    /// By what a lockfile of npm says of it.
+    Integrity(String),
+    /// By nothing but where it came from, this first time.
+    Nothing,
+}
+
+impl Workshop<'_> {
+    /// The folder that things are acquired into.
+    pub(super) fn folder(&self) -> &Path {
+        self.workplace.folder
+    }
+
+    /// Runs a command and notes it.
+    pub(super) async fn run(&self, command: &Command) -> Result<Vec<u8>, AcquireError> {
+        if let Ok(mut commands) = self.commands.lock() {
+            commands.push(command.to_string());
+        }
+        command.run(self.workplace).await
+    }
+
+    /// What the lock has of a method, which must be something.
+    pub(super) fn locked(
+        &self,
+        method: Method,
+        wanted: &str,
+    ) -> Result<Option<Vec<Artefact>>, AcquireError> {
+        let Some(locked) = self.locked else { return Ok(None) };
+        let own: Vec<_> = locked.iter().filter(|one| one.method == method).cloned().collect();
+        if own.is_empty() { Err(AcquireError::NotLocked(wanted.to_owned())) } else { Ok(Some(own)) }
+    }
+
+    /// What the lock has of a manager, among it all that is required.
+    pub(super) fn locked_packages(
+        &self,
+        method: Method,
+        requirements: &[Requirement],
+    ) -> Result<Option<Vec<Artefact>>, AcquireError> {
+        let shown = |one: &Requirement| format!("`{one}`");
+        let all: Vec<_> = requirements.iter().map(shown).collect();
+        let Some(locked) = self.locked(method, &all.join(", "))? else { return Ok(None) };
+        let is_there = |wanted: &Requirement| {
+            locked.iter().any(|one| one.is_called(wanted.manager(), wanted.name()))
+        };
+        match requirements.iter().find(|wanted| !is_there(wanted)) {
+            Some(missing) => Err(AcquireError::NotLocked(shown(missing))),
+            None => Ok(Some(locked)),
+        }
+    }
+
+    /// What a question was answered with before, where that counts.
+    pub(super) fn kept(
+        &self,
+        question: &str,
+        wanted: impl FnOnce() -> Vec<String>,
+    ) -> Result<Option<Vec<Artefact>>, AcquireError> {
+        match (self.sources.reach, self.store.resolved(question)) {
+            (Reach::Kept | Reach::Offline, Some(kept)) => Ok(Some(kept)),
+            (Reach::Offline, None) => Err(AcquireError::Offline(wanted())),
+            (Reach::Kept, None) | (Reach::Fresh, _) => Ok(None),
+        }
+    }
+
+    /// Has all of these in the store. Where nobody is asked, all that is missing is told at once.
+    pub(super) async fn have(&self, all: &[Artefact], from: &Origin) -> Result<(), AcquireError> {
+        if self.sources.reach == Reach::Offline {
+            let mut missing = Vec::new();
+            for one in all {
+                if !self.store.has(one.sha256)? {
+                    missing.push(one.shown());
+                }
+            }
+            if !missing.is_empty() {
+                return Err(AcquireError::Offline(missing));
+            }
+        }
+        for one in all {
+            let url = Url::parse(&one.url)
+                .map_err(|_| AcquireError::Place { place: one.url.clone(), why: "it is no URL" })?;
+            self.files.known(&one.shown(), &url, one.sha256, from).await?;
+        }
+        Ok(())
+    }
+
+    /// Fetches what was resolved, each file held against what is said of it.
+    pub(super) async fn fetch(
+        &self,
+        wanted: Vec<Wanted>,
+        from: &Origin,
+    ) -> Result<Vec<Artefact>, AcquireError> {
+        let mut artefacts = Vec::with_capacity(wanted.len());
+        for one in wanted {
+            let Wanted { method, name, version, url, expected, place } = one;
+            let mut artefact = Artefact {
+                method,
+                name,
+                version,
+                url: plain(&url).to_string(),
+                sha256: Digest::of(b""),
+                place,
+            };
+            let shown = artefact.shown();
+            artefact.sha256 = match expected {
+                Expected::Sha256(digest) => {
+                    self.files.known(&shown, &url, digest, from).await?;
+                    digest
+                }
+                Expected::Integrity(integrity) => {
+                    let bytes = self.files.unknown(&shown, &url, from).await?;
+                    super::integrity::check(&shown, &integrity, &bytes)?;
+                    self.store.put(&bytes)?
+                }
+                Expected::Nothing => {
+                    self.store.put(&self.files.unknown(&shown, &url, from).await?)?
+                }
+            };
+            artefacts.push(artefact);
+        }
+        // A lock is compared with the next one.
+        artefacts
+            .sort_by(|a, b| (&a.name, &a.version, &a.place).cmp(&(&b.name, &b.version, &b.place)));
+        Ok(artefacts)
+    }
+
+    /// Whom files of a manager are taken from.
+    pub(super) fn indexes(&self, manager: Manager) -> Origin {
+        let indexes = self.sources.indexes(manager).into_iter().cloned().collect();
+        Origin::Indexes(indexes, self.sources.rules(manager))
+    }
+
+    /// A folder below the one that things are acquired into.
+    pub(super) fn make(&self, below: &str) -> Result<PathBuf, AcquireError> {
+        let path = self.folder().join(below);
+        fs::create_dir_all(&path).map_err(|error| AcquireError::Disk(path.clone(), error))?;
+        Ok(path)
+    }
+
+    /// A file below it.
+    pub(super) fn write(&self, below: &str, text: &str) -> Result<(), AcquireError> {
+        let path = self.folder().join(below);
+        fs::write(&path, text).map_err(|error| AcquireError::Disk(path, error))
+    }
+
+    /// What a program wrote there.
+    pub(super) fn read(&self, below: &str) -> Result<Vec<u8>, AcquireError> {
+        let path = self.folder().join(below);
+        let read = || -> io::Result<Vec<u8>> {
+            // A program that could put a link there could have us read anything.
+            if !path.symlink_metadata()?.is_file() {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            fs::read(&path)
+        };
+        read().map_err(|error| AcquireError::Disk(path.clone(), error))
+    }
+}
