@@ -44,11 +44,7 @@ pub struct Artefact {
 impl Artefact {
     /// As it is told.
     pub(super) fn shown(&self) -> String {
-        if self.version.is_empty() {
-            format!("`{}`", self.name)
-        } else {
-            format!("`{}` {}", self.name, self.version)
-        }
+        shown(&self.name, &self.version)
     }
 
     /// Whether it is the package of that name.
@@ -59,6 +55,11 @@ impl Artefact {
         };
         self.method == method && folded(manager, &self.name) == folded(manager, name)
     }
+}
+
+/// A name with a version, as they are told.
+pub(super) fn shown(name: &str, version: &str) -> String {
+    if version.is_empty() { format!("`{name}`") } else { format!("`{name}` {version}") }
 }
 
 fn write_digest<S: Serializer>(digest: &Digest, out: S) -> Result<S::Ok, S::Error> {

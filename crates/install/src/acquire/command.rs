@@ -182,10 +182,11 @@ fn open(
     let Some(sandbox::Ends { proxy, names, doors }) = child.take_network() else { return Ok(None) };
     let told = Arc::clone(refused);
     let report = move |attempt: Attempt| {
-        if let Stage::Ended { outcome: Outcome::Refused(_), .. } = attempt.stage {
+        if let Stage::Ended { outcome: Outcome::Refused(why), .. } = attempt.stage {
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.len() < MOST_REFUSED && !told.contains(&attempt.asked) {
-                told.push(attempt.asked);
+            let one = format!("`{}` ({why})", attempt.asked);
+            if told.len() < MOST_REFUSED && !told.contains(&one) {
+                told.push(one);
             }
         }
     };

@@ -3,8 +3,8 @@
 //! A file of which the digest is known is gone on with where it broke off. What a redirect leads to is held against the same rules:
 //! never from `https` to `http`, and to no private place that the owner has not named.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine;
@@ -32,10 +32,16 @@ const MOST_REDIRECTS: usize = 5;
 /// Whom files are taken from.
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
-    /// From these, and from what their rules name.
-    Indexes(Vec<Index>, Rules),
+    /// From these, and from what their rules name; one client for all, since they are many files.
+    Indexes(Vec<Index>, Rules, OnceLock<Client>),
     /// From anybody on the public internet, since their digests are known.
     Anybody,
+}
+
+impl Origin {
+    pub(super) fn indexes(indexes: Vec<Index>, rules: Rules) -> Self {
+        Self::Indexes(indexes, rules, OnceLock::new())
+    }
 }
 
 /// Fetches files.
@@ -45,6 +51,8 @@ pub(super) struct Files<'f> {
     store: &'f Store,
     reporter: Arc<dyn Reporter>,
     roots: Vec<u8>,
+    /// Bytes of all files that have come.
+    came: Arc<AtomicU64>,
 }
 
 impl<'f> Files<'f> {
@@ -57,7 +65,7 @@ impl<'f> Files<'f> {
             std::fs::read(path).map_err(|error| AcquireError::Disk(path.clone(), error))
         };
         let roots = sources.certificates.as_ref().map(read).transpose()?.unwrap_or_default();
-        Ok(Self { sources, store, reporter, roots })
+        Ok(Self { sources, store, reporter, roots, came: Arc::default() })
     }
 
     /// A file of which the digest is known, put into the store if it is not there.
@@ -71,20 +79,8 @@ impl<'f> Files<'f> {
         if self.store.has(digest)? {
             return Ok(());
         }
-        self.begin(shown)?;
-        let mut url = url.clone();
-        for _ in 0..=MOST_REDIRECTS {
-            let fetcher = self.fetcher(shown, &url, from)?;
-            match fetcher.file(plain(&url), digest, shown.to_owned()).await {
-                Ok(_) => return Ok(()),
-                Err(FetchError::Redirected(to)) => url = next(&url, &to)?,
-                Err(FetchError::Digest { described, arrived }) => {
-                    return Err(AcquireError::digest(shown.to_owned(), described, arrived));
-                }
-                Err(cause) => return Err(failed(shown, &url, cause)),
-            }
-        }
-        Err(too_many(&url))
+        let ask = async |fetcher: &Fetcher, url| fetcher.file(url, digest, shown.to_owned()).await;
+        self.follow(shown, url, from, ask).await.map(drop)
     }
 
     /// A file of which no SHA-256 is known; who gets its bytes says whether they are the right ones.
@@ -94,32 +90,57 @@ impl<'f> Files<'f> {
         url: &Url,
         from: &Origin,
     ) -> Result<Vec<u8>, AcquireError> {
-        self.begin(shown)?;
-        let mut url = url.clone();
-        for _ in 0..=MOST_REDIRECTS {
-            let fetcher = self.fetcher(shown, &url, from)?;
-            match fetcher.bytes(plain(&url), LARGEST_UNKNOWN, TRANSFER).await {
-                Ok(bytes) => return Ok(bytes),
-                Err(FetchError::Redirected(to)) => url = next(&url, &to)?,
-                Err(cause) => return Err(failed(shown, &url, cause)),
-            }
-        }
-        Err(too_many(&url))
+        let ask =
+            async |fetcher: &Fetcher, url| fetcher.bytes(url, LARGEST_UNKNOWN, TRANSFER).await;
+        self.follow(shown, url, from, ask).await
     }
 
-    fn begin(&self, shown: &str) -> Result<(), AcquireError> {
+    /// Asks, and asks elsewhere as long as redirects may be followed.
+    async fn follow<T>(
+        &self,
+        shown: &str,
+        url: &Url,
+        from: &Origin,
+        ask: impl AsyncFn(&Fetcher, Url) -> Result<T, FetchError>,
+    ) -> Result<T, AcquireError> {
         if self.sources.reach == Reach::Offline {
             return Err(AcquireError::Offline(vec![shown.to_owned()]));
         }
         self.reporter.begins(&format!("fetching {shown}"));
-        Ok(())
+        let mut url = url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let fetcher = self.fetcher(shown, &url, from)?;
+            match ask(&fetcher, plain(&url)).await {
+                Ok(came) => return Ok(came),
+                Err(FetchError::Redirected(to)) => url = next(&url, &to)?,
+                Err(FetchError::Digest { described, arrived }) => {
+                    return Err(AcquireError::digest(shown.to_owned(), described, arrived));
+                }
+                Err(cause) => {
+                    let host = url.host_str().unwrap_or_default();
+                    let what = format!("{shown} from `{host}`");
+                    return Err(AcquireError::Fetch { what, cause: Box::new(cause) });
+                }
+            }
+        }
+        let place = plain(&url).to_string();
+        Err(AcquireError::Place { place, why: "one redirect followed another" })
+    }
+
+    fn client(&self, shown: &str, rules: Rules) -> Result<Client, AcquireError> {
+        let settings = HttpSettings { extra_roots: self.roots.clone(), ..HttpSettings::default() };
+        let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver::default());
+        Client::with(rules, resolver, settings).map_err(|_| AcquireError::Place {
+            place: shown.to_owned(),
+            why: "the certificates to trust cannot be used",
+        })
     }
 
     /// What asks the host of one URL.
     fn fetcher(&self, shown: &str, url: &Url, from: &Origin) -> Result<Fetcher, AcquireError> {
         let refuse = |why| AcquireError::Place { place: plain(url).to_string(), why };
         let index = match from {
-            Origin::Indexes(indexes, _) => {
+            Origin::Indexes(indexes, ..) => {
                 indexes.iter().find(|index| index.url.origin() == url.origin())
             }
             Origin::Anybody => None,
@@ -128,33 +149,28 @@ impl<'f> Files<'f> {
         if url.scheme() != "https" && (url.scheme() != "http" || index.is_none()) {
             return Err(refuse("it is not `https`"));
         }
-        let rules = match from {
-            Origin::Indexes(_, rules) => rules.clone(),
+        let client = match from {
             Origin::Anybody => {
-                rule_for(url).into_iter().chain(self.sources.hosts.iter().cloned()).collect()
+                let rules = rule_for(url).into_iter().chain(self.sources.hosts.iter().cloned());
+                self.client(shown, rules.collect())?
             }
+            Origin::Indexes(_, rules, made) => match made.get() {
+                Some(client) => client.clone(),
+                None => {
+                    let client = self.client(shown, rules.clone())?;
+                    made.get_or_init(|| client).clone()
+                }
+            },
         };
-        let settings = HttpSettings { extra_roots: self.roots.clone(), ..HttpSettings::default() };
-        let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver::default());
-        let client = Client::with(rules, resolver, settings);
-        let client = client.map_err(|_| AcquireError::Place {
-            place: shown.to_owned(),
-            why: "the certificates to trust cannot be used",
-        })?;
         let address = Address::parse(&url.origin().ascii_serialization());
         let address = address.map_err(|_| refuse("it has no host that can be reached"))?;
         let limits = Limits { package: LARGEST, transfer: TRANSFER, ..Limits::DEFAULT };
         let settings = Settings { limits, reach: Asking::Online, ..Settings::default() };
-        let (done, reporter) = (AtomicU64::new(0), Arc::clone(&self.reporter));
+        let (came, reporter) = (Arc::clone(&self.came), Arc::clone(&self.reporter));
         let watch = Watch::new(move |passed| {
-            let now = match passed {
-                Passed::Bytes(more) => done.fetch_add(more, Ordering::Relaxed) + more,
-                Passed::Again => {
-                    done.store(0, Ordering::Relaxed);
-                    0
-                }
-            };
-            reporter.passed(now, None);
+            if let Passed::Bytes(more) = passed {
+                reporter.passed(came.fetch_add(more, Ordering::Relaxed) + more, None);
+            }
         });
         let cache = Arc::clone(&self.store.cache);
         let fetcher = Fetcher::through(client, &address, cache, settings, watch);
@@ -189,14 +205,4 @@ fn next(from: &Url, to: &str) -> Result<Url, AcquireError> {
         return Err(refuse("it was redirected from `https` to `http`"));
     }
     Ok(next)
-}
-
-fn too_many(url: &Url) -> AcquireError {
-    let place = plain(url).to_string();
-    AcquireError::Place { place, why: "one redirect followed another" }
-}
-
-fn failed(shown: &str, url: &Url, cause: FetchError) -> AcquireError {
-    let host = url.host_str().unwrap_or_default();
-    AcquireError::Fetch { what: format!("{shown} from `{host}`"), cause: Box::new(cause) }
 }

@@ -102,7 +102,7 @@ pub fn commands(
     }
     match what {
         Acquire::Git { .. } => {
-            all.extend(repository(what, sources)?.iter().flat_map(Repository::commands))
+            all.extend(repository(what, sources)?.iter().flat_map(Repository::commands));
         }
         Acquire::Url { url, sha256 } => drop(one_file::read(url, sha256)?),
         Acquire::Container { image } => drop(probe::image(image)?),

@@ -5,7 +5,7 @@
 //! installed; one that is trusted by name is built from source.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use egress::http::Url;
 use egress::{Rule, Rules};
@@ -48,7 +48,7 @@ pub(super) async fn acquire(
     requirements: &[Requirement],
 ) -> Result<Vec<Artefact>, AcquireError> {
     let python = ask(workshop).await?;
-    let from = Origin::Indexes(python.indexes.clone(), python.rules.clone());
+    let from = Origin::indexes(python.indexes.clone(), python.rules.clone());
     let artefacts = match workshop.locked_packages(Method::Pip, requirements)? {
         Some(locked) => {
             workshop.have(&locked, &from).await?;
@@ -127,10 +127,12 @@ async fn ask(workshop: &Workshop<'_>) -> Result<Python, AcquireError> {
         || named.iter().any(|index| index.url.host_str() == by_itself.url.host_str());
     let indexes = if named.is_empty() { vec![by_itself.clone()] } else { named.clone() };
     let mut rules = workshop.sources.rules(Manager::Pip);
-    // The public index keeps its files elsewhere.
+    // It keeps its files elsewhere. Where its names lead is settled by this machine and by nobody else: they may be those
+    // of a mirror.
     if is_named {
         let hosts = [by_itself.url.host_str().unwrap_or_default(), storage];
-        rules = rules.allowing(hosts.iter().filter_map(|host| Rule::parse(host).ok()));
+        let named = hosts.iter().filter_map(|host| Rule::parse(host).ok());
+        rules = rules.allowing(named.map(Rule::reaching_private));
     }
     Ok(Python { fits: format!("{tag} {platform}"), indexes, rules })
 }
@@ -242,7 +244,7 @@ async fn install(
     let mut lines = String::new();
     for one in artefacts {
         let name = file_name(one)?;
-        let is_wheel = name.ends_with(".whl");
+        let is_wheel = Path::new(&name).extension().is_some_and(|end| end == "whl");
         if !is_wheel && !workshop.sources.trusts(Manager::Pip, &one.name) {
             let why = "which is no wheel, and would run code when it is installed";
             return Err(AcquireError::Hostile { what: one.shown(), file: name, why });

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use egress::http::Url;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use package::digest::Digest;
 
-use super::artefact::{Artefact, Method};
+use super::artefact::{Artefact, Method, shown};
 use super::command::{Command, Workplace};
 use super::error::AcquireError;
 use super::fetch::{Files, Origin};
+use super::integrity;
 use super::requirement::{Manager, Requirement};
 use super::sources::{Reach, Sources, plain};
 use super::store::Store;
@@ -19,6 +21,9 @@ use crate::report::Reporter;
 
 /// Where files lie while they are worked with, below the folder; it is gone at the end.
 pub(super) const WORK: &str = "work";
+
+/// How many files are fetched at a time.
+const AT_ONCE: usize = 8;
 
 /// All that is needed while something is acquired.
 #[derive(Debug)]
@@ -124,12 +129,12 @@ impl Workshop<'_> {
                 return Err(AcquireError::Offline(missing));
             }
         }
-        for one in all {
-            let url = Url::parse(&one.url)
-                .map_err(|_| AcquireError::Place { place: one.url.clone(), why: "it is no URL" })?;
-            self.files.known(&one.shown(), &url, one.sha256, from).await?;
-        }
-        Ok(())
+        let each = all.iter().map(async |one| {
+            let bad = |_| AcquireError::Place { place: one.url.clone(), why: "it is no URL" };
+            let url = Url::parse(&one.url).map_err(bad)?;
+            self.files.known(&one.shown(), &url, one.sha256, from).await
+        });
+        stream::iter(each).buffer_unordered(AT_ONCE).try_collect().await
     }
 
     /// Fetches what was resolved, each file held against what is said of it.
@@ -138,44 +143,37 @@ impl Workshop<'_> {
         wanted: Vec<Wanted>,
         from: &Origin,
     ) -> Result<Vec<Artefact>, AcquireError> {
-        let mut artefacts = Vec::with_capacity(wanted.len());
-        for one in wanted {
-            let Wanted { method, name, version, url, expected, place } = one;
-            let mut artefact = Artefact {
-                method,
-                name,
-                version,
-                url: plain(&url).to_string(),
-                sha256: Digest::of(b""),
-                place,
-            };
-            let shown = artefact.shown();
-            artefact.sha256 = match expected {
-                Expected::Sha256(digest) => {
-                    self.files.known(&shown, &url, digest, from).await?;
-                    digest
-                }
-                Expected::Integrity(integrity) => {
-                    let bytes = self.files.unknown(&shown, &url, from).await?;
-                    super::integrity::check(&shown, &integrity, &bytes)?;
-                    self.store.put(&bytes)?
-                }
-                Expected::Nothing => {
-                    self.store.put(&self.files.unknown(&shown, &url, from).await?)?
-                }
-            };
-            artefacts.push(artefact);
-        }
+        let each = wanted.into_iter().map(|one| self.fetch_one(one, from));
+        let mut artefacts: Vec<Artefact> =
+            stream::iter(each).buffer_unordered(AT_ONCE).try_collect().await?;
         // A lock is compared with the next one.
         artefacts
             .sort_by(|a, b| (&a.name, &a.version, &a.place).cmp(&(&b.name, &b.version, &b.place)));
         Ok(artefacts)
     }
 
+    async fn fetch_one(&self, wanted: Wanted, from: &Origin) -> Result<Artefact, AcquireError> {
+        let Wanted { method, name, version, url, expected, place } = wanted;
+        let shown = shown(&name, &version);
+        let sha256 = match expected {
+            Expected::Sha256(digest) => {
+                self.files.known(&shown, &url, digest, from).await?;
+                digest
+            }
+            Expected::Integrity(integrity) => {
+                let bytes = self.files.unknown(&shown, &url, from).await?;
+                integrity::check(&shown, &integrity, &bytes)?;
+                self.store.put(&bytes)?
+            }
+            Expected::Nothing => self.store.put(&self.files.unknown(&shown, &url, from).await?)?,
+        };
+        Ok(Artefact { method, name, version, url: plain(&url).to_string(), sha256, place })
+    }
+
     /// Whom files of a manager are taken from.
     pub(super) fn indexes(&self, manager: Manager) -> Origin {
         let indexes = self.sources.indexes(manager).into_iter().cloned().collect();
-        Origin::Indexes(indexes, self.sources.rules(manager))
+        Origin::indexes(indexes, self.sources.rules(manager))
     }
 
     /// A folder below the one that things are acquired into.

@@ -1,6 +1,6 @@
 //! Node packages.
 
-use install::acquire::{AcquireError, Manager, Reach, Sources, commands};
+use install::acquire::{AcquireError, Index, Manager, Reach, Sources, commands};
 use manifest::model::Acquire;
 
 use crate::world::{Home, World, offline, said};
@@ -93,7 +93,7 @@ async fn what_a_package_needs_from_elsewhere_is_not_had() {
     let refused =
         home.acquire(&npm("wanders", "1.0.0"), &[], &world.sources(), None).await.unwrap_err();
     let AcquireError::Failed { refused, .. } = &refused else { panic!("{refused}") };
-    assert_eq!(refused, &["elsewhere.test:80"]);
+    assert_eq!(refused, &["`elsewhere.test:80` (no grant names this host)"]);
 }
 
 #[tokio::test]
@@ -112,4 +112,15 @@ async fn names_and_versions_that_are_none_reach_nobody() {
         assert!(matches!(refused, AcquireError::Requirement(_)), "{name}: {refused}");
     }
     assert_eq!(world.seen(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_token_of_a_registry_is_shown_to_it_and_told_nobody() {
+    let (world, home) = (World::new(), Home::new());
+    let (what, mut sources) = (npm("hello-node", "1.0.0"), world.sources());
+    sources.npm = Some(Index::at(world.url("/locked/npm/")));
+    assert!(home.acquire(&what, &[], &sources, None).await.is_err(), "it asks for one");
+    sources.npm = Some(Index { token: Some("s3cret".to_owned()), url: world.url("/locked/npm/") });
+    let (acquired, _) = home.acquire(&what, &[], &sources, None).await.unwrap();
+    assert!(!format!("{acquired:?} {sources:?}").contains("s3cret"));
 }

@@ -1,6 +1,10 @@
 //! Python packages.
 
-use install::acquire::{AcquireError, Kind, Manager, Reach, Requirement, Sources, commands};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use install::acquire::{AcquireError, Index, Kind, Manager, Reach, Requirement, Sources, commands};
 use manifest::model::Acquire;
 
 use crate::world::{Home, World, names, offline, said};
@@ -16,7 +20,7 @@ async fn packages_are_installed_and_work_wherever_they_are_moved() {
     let names: Vec<_> =
         acquired.artefacts.iter().map(|one| format!("{} {}", one.name, one.version)).collect();
     assert_eq!(names, ["hello-dep 2.0", "hello-tool 1.0"]);
-    assert_eq!(acquired.path, [std::path::Path::new("python/bin")]);
+    assert_eq!(acquired.path, [Path::new("python/bin")]);
     let library = place.join(acquired.python.unwrap());
     let command = place.join(&acquired.path[0]).join("hello-tool");
     assert_eq!(said(&command, ("PYTHONPATH", &library)), "hello world\n");
@@ -155,4 +159,58 @@ async fn packages_beside_a_bundle_are_acquired_too() {
     let versions: Vec<_> = acquired.artefacts.iter().map(|one| one.version.as_str()).collect();
     assert_eq!(versions, ["1.5", "1.0.0"]);
     assert_eq!(names(&place), ["node_modules", "python"]);
+}
+
+#[tokio::test]
+async fn a_password_of_an_index_is_shown_to_it_and_told_nobody() {
+    let (world, home) = (World::new(), Home::new());
+    let what = pip("hello-tool", "==1.0");
+    let mut sources = world.sources();
+    sources.pip = vec![Index::at(world.url("/locked/simple/"))];
+    assert!(home.acquire(&what, &[], &sources, None).await.is_err(), "it asks for one");
+    let mut with_password = world.url("/locked/simple/");
+    with_password.set_username("name").unwrap();
+    with_password.set_password(Some("s3cret")).unwrap();
+    sources.pip = vec![Index::at(with_password)];
+    let (acquired, place) = home.acquire(&what, &[], &sources, None).await.unwrap();
+    assert!(acquired.artefacts[0].url.contains("/locked/files/"), "{acquired:?}");
+    assert!(!format!("{acquired:?} {sources:?}").contains("s3cret"));
+    let found = Command::new("grep").args(["-r", "s3cret"]).arg(place.parent().unwrap()).output();
+    assert_eq!(String::from_utf8(found.unwrap().stdout).unwrap(), "");
+}
+
+#[tokio::test]
+async fn nothing_runs_on_when_nobody_waits() {
+    let (world, home) = (World::new(), Home::new());
+    let mut sources = world.sources();
+    sources.pip = vec![Index::at(world.url("/silent/simple/"))];
+    // A name that no other process knows.
+    let name = format!("nobody-waits-{}", std::process::id());
+    let what = pip(&name, "==1.0");
+    let acquiring = home.acquire(&what, &[], &sources, None);
+    let is_asked = async {
+        while !world.seen().iter().any(|path| path.starts_with("/silent/")) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::select! {
+        acquired = acquiring => panic!("{acquired:?}"),
+        () = is_asked => {}
+    }
+    let runs = || {
+        let found = Command::new("grep").args(["-ls", &name]).args(processes()).output();
+        String::from_utf8(found.unwrap().stdout).unwrap()
+    };
+    let until = Instant::now() + Duration::from_secs(10);
+    while !runs().is_empty() {
+        assert!(Instant::now() < until, "{}", runs());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What every process was started with.
+fn processes() -> Vec<PathBuf> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbered = all.filter(|one| one.file_name().to_string_lossy().parse::<u32>().is_ok());
+    numbered.map(|one| one.path().join("cmdline")).collect()
 }

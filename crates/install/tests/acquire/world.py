@@ -144,7 +144,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path == "/seen":
             return self.answer(json.dumps(SEEN).encode())
         SEEN.append(path)
+        if path.startswith("/locked/"):
+            if self.headers.get("Authorization") not in ("Basic bmFtZTpzM2NyZXQ=", "Bearer s3cret"):
+                return self.answer(b"{}", 401)
+            path = path.removeprefix("/locked")
         parts = path.strip("/").split("/")
+        if parts[0] == "silent":
+            return threading.Event().wait()
         if path.startswith("/tamper/"):
             TAMPERED["/" + "/".join(parts[2:])] = parts[1]
             return self.answer(b"ok")
@@ -156,7 +162,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.git(query)
         if parts[0] == "simple" and len(parts) == 2 and parts[1] in SIMPLE:
             digest = lambda file: hashlib.sha256(FILES[f"/files/{file}"]).hexdigest()
-            links = [f'<a href="/files/{file}{"#sha256=" + digest(file) if hashed else ""}">{file}</a>' for file, hashed in SIMPLE[parts[1]]]
+            links = [f'<a href="../../files/{file}{"#sha256=" + digest(file) if hashed else ""}">{file}</a>' for file, hashed in SIMPLE[parts[1]]]
             return self.answer(("<!DOCTYPE html><html><body>" + "".join(links) + "</body></html>").encode(), kind="text/html")
         if parts[0] == "npm":
             name = "/".join(parts[1:]).replace("%2f", "/").replace("%2F", "/")

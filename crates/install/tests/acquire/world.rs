@@ -1,4 +1,5 @@
 //! A small world with indexes and repositories, and a home in it.
+#![expect(unreachable_pub, reason = "this is no library")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,20 +16,20 @@ use manifest::model::Acquire;
 use sandbox::Launcher;
 
 /// A server with packages and a repository, until this is dropped.
-pub(crate) struct World {
+pub struct World {
     server: Child,
-    pub(crate) port: u16,
+    pub port: u16,
     folder: tempfile::TempDir,
 }
 
 impl World {
     /// Serves by plain HTTP.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::serving(&[])
     }
 
     /// Serves by HTTPS, with a certificate of its own for `localhost`.
-    pub(crate) fn secure() -> (Self, PathBuf) {
+    pub fn secure() -> (Self, PathBuf) {
         let folder = tempfile::tempdir().unwrap().keep();
         let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
         let made = Command::new("openssl")
@@ -61,12 +62,12 @@ impl World {
         Self { server, port, folder }
     }
 
-    pub(crate) fn url(&self, path: &str) -> Url {
+    pub fn url(&self, path: &str) -> Url {
         Url::parse(&format!("http://127.0.0.1:{}{path}", self.port)).unwrap()
     }
 
     /// Where packages are had in this world.
-    pub(crate) fn sources(&self) -> Sources {
+    pub fn sources(&self) -> Sources {
         Sources {
             pip: vec![Index::at(self.url("/simple/"))],
             npm: Some(Index::at(self.url("/npm/"))),
@@ -76,7 +77,7 @@ impl World {
         }
     }
 
-    pub(crate) fn ask(&self, path: &str) -> String {
+    pub fn ask(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
@@ -85,27 +86,27 @@ impl World {
     }
 
     /// Lies about a file from now on, to those whose name holds a word.
-    pub(crate) fn tamper(&self, path: &str, to: &str) {
+    pub fn tamper(&self, path: &str, to: &str) {
         assert_eq!(self.ask(&format!("/tamper/{to}{path}")), "ok");
     }
 
     /// Whether code of a package has run.
-    pub(crate) fn has_run(&self, package: &str) -> bool {
+    pub fn has_run(&self, package: &str) -> bool {
         self.seen().contains(&format!("/ran/{package}"))
     }
 
     /// All that was asked for.
-    pub(crate) fn seen(&self) -> Vec<String> {
+    pub fn seen(&self) -> Vec<String> {
         serde_json::from_str(&self.ask("/seen")).unwrap()
     }
 
     /// The commits of the repository: the first, which is tagged, and that of the branch.
-    pub(crate) fn commits(&self) -> [String; 2] {
+    pub fn commits(&self) -> [String; 2] {
         serde_json::from_str(&self.ask("/commits")).unwrap()
     }
 
     /// Makes another commit.
-    pub(crate) fn commit(&self) {
+    pub fn commit(&self) {
         let folder = self.folder.path();
         let script = "cd work && echo third > README.md && \
             git -c user.name=a -c user.email=a@a.test commit --quiet -am third && \
@@ -123,14 +124,14 @@ impl Drop for World {
 }
 
 /// A home: what is kept, and what is staged.
-pub(crate) struct Home(tempfile::TempDir);
+pub struct Home(tempfile::TempDir);
 
 impl Home {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.0.path().canonicalize().unwrap()
     }
 
@@ -139,7 +140,7 @@ impl Home {
     }
 
     /// Acquires into a folder that is empty before, and must be after a failure.
-    pub(crate) async fn acquire(
+    pub async fn acquire(
         &self,
         what: &Acquire,
         packages: &[Requirement],
@@ -170,7 +171,7 @@ impl Home {
     }
 
     /// The same, where it is moved to its place afterwards, as a package is.
-    pub(crate) async fn install(&self, what: &Acquire, sources: &Sources) -> (Acquired, PathBuf) {
+    pub async fn install(&self, what: &Acquire, sources: &Sources) -> (Acquired, PathBuf) {
         let (acquired, staged) = self.acquire(what, &[], sources, None).await.unwrap();
         let place = self.path().join("moved elsewhere");
         let _was_there = std::fs::remove_dir_all(&place);
@@ -180,11 +181,11 @@ impl Home {
 }
 
 /// Offline, else the same.
-pub(crate) fn offline(sources: &Sources) -> Sources {
+pub fn offline(sources: &Sources) -> Sources {
     Sources { reach: Reach::Offline, ..sources.clone() }
 }
 
-pub(crate) fn names(folder: &Path) -> Vec<String> {
+pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
     names.sort();
@@ -192,7 +193,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 }
 
 /// What a program says, with a variable.
-pub(crate) fn said(program: &Path, variable: (&str, &Path)) -> String {
+pub fn said(program: &Path, variable: (&str, &Path)) -> String {
     let ran = Command::new(program).env(variable.0, variable.1).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     String::from_utf8(ran.stdout).unwrap()
