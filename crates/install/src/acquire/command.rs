@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,8 +30,6 @@ const MOST_REFUSED: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     words: Vec<String>,
-    /// Its folder, below the one that it may write.
-    folder: PathBuf,
     /// Variables that it has beside the usual ones.
     variables: Vec<(String, String)>,
     /// What it may reach; with no rules it has no network.
@@ -46,21 +44,13 @@ pub(super) struct Workplace<'w> {
     pub(super) search: &'w OsString,
     /// A file of certificates that are trusted too.
     pub(super) certificates: Option<&'w Path>,
-    /// The one folder that they may write, without links in its path.
-    pub(super) folder: &'w Path,
 }
 
 impl Command {
     /// A program without a network.
     pub(super) fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
         let words = words.into_iter().map(Into::into).collect();
-        let (folder, variables) = (PathBuf::new(), Vec::new());
-        Self { words, folder, variables, rules: Rules::default() }
-    }
-
-    /// The same, started in a folder.
-    pub(super) fn within(self, folder: &str) -> Self {
-        Self { folder: folder.into(), ..self }
+        Self { words, variables: Vec::new(), rules: Rules::default() }
     }
 
     /// The same, with these variables.
@@ -74,9 +64,14 @@ impl Command {
         Self { rules, ..self }
     }
 
-    /// Runs it to its end, and gives what it wrote. Nothing of it runs any more once this is dropped.
-    pub(super) async fn run(&self, workplace: Workplace<'_>) -> Result<Vec<u8>, AcquireError> {
-        let (confinement, argv) = self.confinement(workplace)?;
+    /// Runs it to its end in the one folder that it may write, whose path holds no link, and gives what it wrote. Nothing
+    /// of it runs any more once this is dropped.
+    pub(super) async fn run(
+        &self,
+        workplace: Workplace<'_>,
+        folder: &Path,
+    ) -> Result<Vec<u8>, AcquireError> {
+        let (confinement, argv) = self.confinement(workplace, folder)?;
         let spawned = workplace.launcher.spawn(&confinement, &argv);
         let mut child =
             spawned.map_err(|error| AcquireError::Walls(self.to_string(), Box::new(error)))?;
@@ -85,8 +80,7 @@ impl Command {
         let proxy = open(&mut child, &self.rules, &refused).map_err(AcquireError::Proxy)?;
         let finished = tokio::task::spawn_blocking(move || child.finish(&[])).await;
         let finished = finished.map_err(std::io::Error::other).flatten();
-        let finished =
-            finished.map_err(|error| AcquireError::Disk(workplace.folder.into(), error))?;
+        let finished = finished.map_err(|error| AcquireError::Disk(folder.into(), error))?;
         // All that was tried is told when the proxy is gone.
         drop(proxy);
         if finished.ended.exit == Exit::Code(0) {
@@ -108,17 +102,17 @@ impl Command {
     fn confinement(
         &self,
         workplace: Workplace<'_>,
+        folder: &Path,
     ) -> Result<(Confinement, Vec<OsString>), AcquireError> {
         let mut confinement = Confinement {
-            writable: vec![workplace.folder.to_owned()],
-            folder: workplace.folder.join(&self.folder),
+            writable: vec![folder.to_owned()],
+            folder: folder.to_owned(),
             ..Confinement::default()
         };
         confinement.limits.deadline = Some(LONGEST);
         confinement.limits.memory = Some(MEMORY);
         let name = self.words.first().map(String::as_str).unwrap_or_default();
-        let program =
-            runtime::find(name.as_ref(), workplace.search, workplace.folder, Word::Owner)?;
+        let program = runtime::find(name.as_ref(), workplace.search, folder, Word::Owner)?;
         program.allow(&mut confinement);
         let mut variables = self.variables.clone();
         if let Some(certificates) = workplace.certificates {

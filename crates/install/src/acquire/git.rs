@@ -12,7 +12,7 @@ use super::command::Command;
 use super::error::AcquireError;
 use super::sources::{Index, Reach, Sources, plain, rule_for};
 use super::unpack::{Without, is_below, unpack};
-use super::workshop::{WORK, Workshop};
+use super::workshop::Workshop;
 
 /// Where the files lie, below the folder.
 pub(super) const FILES: &str = "files";
@@ -86,11 +86,11 @@ impl Repository {
 
     /// What would be run.
     pub(super) fn commands(&self) -> [Command; 4] {
-        let repository = format!("--git-dir={WORK}/repository");
+        let repository = "--git-dir=repository";
         let git = |words: &[&str]| {
             let always = [
                 "git",
-                &repository,
+                repository,
                 "-c",
                 "protocol.allow=never",
                 "-c",
@@ -103,21 +103,13 @@ impl Repository {
             Command::new(words.copied())
         };
         let from = plain(self.instead.as_ref().unwrap_or(&self.url)).to_string();
-        let archive = format!("--output={WORK}/files.tar");
-        let mut archiving = vec!["archive", "--format=tar", &archive, "FETCH_HEAD"];
+        let mut archiving = vec!["archive", "--format=tar", "--output=files.tar", "FETCH_HEAD"];
         let subpath = self.subpath.as_ref().map(|path| path.display().to_string());
         if let Some(subpath) = &subpath {
             archiving.extend(["--", subpath]);
         }
         [
-            Command::new([
-                "git",
-                "init",
-                "--quiet",
-                "--bare",
-                "--template=",
-                &format!("{WORK}/repository"),
-            ]),
+            Command::new(["git", "init", "--quiet", "--bare", "--template=", "repository"]),
             git(&[
                 "fetch",
                 "--quiet",
@@ -208,9 +200,10 @@ async fn fetch(workshop: &Workshop<'_>, repository: &Repository) -> Result<Artef
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .to_vec();
-    workshop.run(&begin.with(variables.clone())).await?;
-    workshop.run(&fetch.with(variables.clone()).reaching(rules)).await?;
-    let commit = workshop.run(&ask.with(variables.clone())).await?;
+    let bench = workshop.bench()?;
+    workshop.run(&begin.with(variables.clone()), &bench).await?;
+    workshop.run(&fetch.with(variables.clone()).reaching(rules), &bench).await?;
+    let commit = workshop.run(&ask.with(variables.clone()), &bench).await?;
     let commit = String::from_utf8_lossy(&commit).trim().to_owned();
     let is_other = is_commit(&repository.reference) && commit != repository.reference;
     if !is_commit(&commit) || is_other {
@@ -221,18 +214,13 @@ async fn fetch(workshop: &Workshop<'_>, repository: &Repository) -> Result<Artef
             arrived: commit,
         });
     }
-    workshop.run(&archive.with(variables)).await?;
-    let tar = workshop.folder().join(WORK).join("files.tar");
-    if !tar.symlink_metadata().is_ok_and(|found| found.is_file()) {
-        let why = "git wrote no archive".to_owned();
-        return Err(AcquireError::Unreadable { what: "the archive of a commit", why });
-    }
+    workshop.run(&archive.with(variables), &bench).await?;
     Ok(Artefact {
         method: Method::Git,
         name: name(repository),
         version: commit,
         url: repository.url.to_string(),
-        sha256: workshop.store.put_file(&tar)?,
+        sha256: workshop.store.put_file(&bench.file("files.tar")?)?,
         place: None,
     })
 }
@@ -242,7 +230,7 @@ fn place(
     repository: &Repository,
     artefact: &Artefact,
 ) -> Result<(), AcquireError> {
-    let into = workshop.folder().join(FILES);
+    let into = workshop.folder.join(FILES);
     let gone = || AcquireError::Disk(into.clone(), std::io::ErrorKind::NotFound.into());
     let tar = workshop.store.open(artefact.sha256)?.ok_or_else(gone)?;
     let without = repository.subpath.as_deref().unwrap_or(Path::new(""));

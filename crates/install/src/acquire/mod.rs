@@ -9,11 +9,12 @@
 //! | [`requirement`] | packages as manifests name them; nothing else can be asked for |
 //! | [`artefact`], [`sources`], [`error`] | what was acquired; where from; why not |
 //! | `store`, `fetch`, `integrity` | what is kept; files on their way; whether they are the right ones |
-//! | `command`, `unpack` | a program inside the walls; files of an archive |
+//! | `command`, `bench`, `unpack` | a program inside the walls; the one folder that it may write; files of an archive |
 //! | `workshop` | all of it together |
 //! | `pip`, `npm`, `git`, `one_file`, `probe` | the methods |
 
 pub mod artefact;
+mod bench;
 mod command;
 pub mod error;
 mod fetch;
@@ -45,7 +46,7 @@ use self::command::{Command, Workplace};
 use self::fetch::Files;
 use self::git::Repository;
 use self::store::Store;
-use self::workshop::{WORK, Workshop};
+use self::workshop::Workshop;
 use crate::report::Reporter;
 
 /// What is to be acquired, and with what.
@@ -130,8 +131,8 @@ pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError>
             launcher,
             search: &sources.search,
             certificates: sources.certificates.as_deref(),
-            folder: &folder,
         },
+        folder: &folder,
         sources,
         store: &store,
         files: Files::new(sources, &store, Arc::clone(&reporter))?,
@@ -139,7 +140,6 @@ pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError>
         locked,
         commands: std::sync::Mutex::default(),
     };
-    let work = workshop.make(WORK)?;
     let mut acquired = Acquired::default();
     if !pip.is_empty() {
         acquired.artefacts.extend(pip::acquire(&workshop, &pip).await?);
@@ -172,7 +172,6 @@ pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError>
         acquired.files = Some(git::FILES.into());
     }
     acquired.commands = workshop.commands.into_inner().unwrap_or_default();
-    fs::remove_dir_all(&work).map_err(|error| AcquireError::Disk(work, error))?;
     staged.keep();
     Ok(acquired)
 }

@@ -18,7 +18,7 @@ use super::error::AcquireError;
 use super::requirement::{Manager, Requirement};
 use super::sources::{Index, Sources};
 use super::unpack::{Without, is_below, make_executable, unpack};
-use super::workshop::{Expected, WORK, Wanted, Workshop};
+use super::workshop::{Expected, Wanted, Workshop};
 
 /// Where the packages lie, below the folder.
 pub(super) const LIBRARY: &str = "node_modules";
@@ -47,14 +47,15 @@ pub(super) async fn acquire(
         None => resolve(workshop, requirements).await?,
     };
     workshop.reporter.begins("unpacking Node packages");
+    let bench = workshop.bench()?;
     // A package before those that lie in its folder.
     let mut in_order: Vec<&Artefact> = artefacts.iter().collect();
     in_order.sort_by_key(|one| one.place.as_deref());
     for one in &in_order {
-        place(workshop, one)?;
+        place(workshop, bench.path(), one)?;
     }
     for one in &in_order {
-        link_commands(workshop.folder(), one)?;
+        link_commands(bench.path(), one)?;
     }
     let mut trusted = trusted(requirements, workshop.sources);
     trusted.retain(|name| artefacts.iter().any(|one| one.is_called(Manager::Npm, name)));
@@ -63,15 +64,16 @@ pub(super) async fn acquire(
         let command = building(&trusted)
             .with(variables(workshop.sources))
             .reaching(workshop.sources.rules(Manager::Npm));
-        workshop.run(&command).await?;
+        workshop.run(&command, &bench).await?;
     }
+    bench.take(LIBRARY, &workshop.folder.join(LIBRARY))?;
     Ok(artefacts)
 }
 
 fn resolving() -> Command {
     let words =
         ["npm", "install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund"];
-    Command::new(words).within(WORK)
+    Command::new(words)
 }
 
 fn building(trusted: &[String]) -> Command {
@@ -147,13 +149,15 @@ async fn resolve(
         return Ok(kept);
     }
     workshop.reporter.begins("asking which Node packages are needed");
-    workshop.write(&format!("{WORK}/package.json"), &asked)?;
+    let bench = workshop.bench()?;
+    bench.write("package.json", &asked)?;
     let command = resolving()
         .with(variables(workshop.sources))
         .reaching(workshop.sources.rules(Manager::Npm));
-    workshop.run(&command).await?;
-    let lockfile = workshop.read(&format!("{WORK}/package-lock.json"))?;
-    let artefacts = workshop.fetch(read_lockfile(&lockfile)?, &from).await?;
+    workshop.run(&command, &bench).await?;
+    let lockfile = bench.file("package-lock.json")?;
+    let text = fs::read(&lockfile).map_err(|error| AcquireError::Disk(lockfile, error))?;
+    let artefacts = workshop.fetch(read_lockfile(&text)?, &from).await?;
     workshop.store.keep_resolved(&question, &artefacts);
     Ok(artefacts)
 }
@@ -247,8 +251,8 @@ fn folder_of(artefact: &Artefact) -> Result<&str, AcquireError> {
     package_at(place).map(|_| place).ok_or_else(bad)
 }
 
-fn place(workshop: &Workshop<'_>, artefact: &Artefact) -> Result<(), AcquireError> {
-    let folder = workshop.folder().join(folder_of(artefact)?);
+fn place(workshop: &Workshop<'_>, inside: &Path, artefact: &Artefact) -> Result<(), AcquireError> {
+    let folder = inside.join(folder_of(artefact)?);
     let gone = || AcquireError::Disk(folder.clone(), io::ErrorKind::NotFound.into());
     let tarball = workshop.store.open(artefact.sha256)?.ok_or_else(gone)?;
     unpack(&artefact.shown(), GzDecoder::new(tarball), &folder, Without::First).map(drop)
@@ -316,7 +320,7 @@ fn link_to(_to: &Path, target: &Path, link: &Path) -> io::Result<()> {
 
 /// The folder of commands, where there are any.
 pub(super) fn path(workshop: &Workshop<'_>) -> Option<PathBuf> {
-    workshop.folder().join(COMMANDS).is_dir().then(|| COMMANDS.into())
+    workshop.folder.join(COMMANDS).is_dir().then(|| COMMANDS.into())
 }
 
 #[cfg(test)]

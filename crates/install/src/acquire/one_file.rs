@@ -54,7 +54,9 @@ pub(super) async fn acquire(
         return Err(AcquireError::NotLocked(artefact.shown()));
     }
     workshop.files.known(&artefact.shown(), &url, sha256, &Origin::Anybody).await?;
-    let path = workshop.make(FOLDER)?.join(&name);
+    let folder = workshop.folder.join(FOLDER);
+    std::fs::create_dir(&folder).map_err(|error| AcquireError::Disk(folder.clone(), error))?;
+    let path = folder.join(&name);
     workshop.store.copy(sha256, &path)?;
     let disk = |error| AcquireError::Disk(path.clone(), error);
     if !is_archive(&path).map_err(disk)? {

@@ -13,12 +13,13 @@ use package::digest::Digest;
 use serde::Deserialize;
 
 use super::artefact::{Artefact, Method};
+use super::bench::Bench;
 use super::command::Command;
 use super::error::AcquireError;
 use super::fetch::Origin;
 use super::requirement::{Manager, Requirement, folded};
 use super::sources::{Index, Sources, plain};
-use super::workshop::{Expected, WORK, Wanted, Workshop};
+use super::workshop::{Expected, Wanted, Workshop};
 
 /// Where the packages lie, below the folder.
 pub(super) const LIBRARY: &str = "python";
@@ -81,9 +82,9 @@ fn installing(requirements: &[Requirement], sources: &Sources) -> Command {
         words.push("--no-index".to_owned());
     }
     words.extend(formats(requirements, sources));
-    words.push(format!("--find-links={WORK}/files"));
+    words.push("--find-links=files".to_owned());
     words.push(format!("--target={LIBRARY}"));
-    words.push(format!("--requirement={WORK}/requirements.txt"));
+    words.push("--requirement=requirements.txt".to_owned());
     Command::new(words)
 }
 
@@ -108,7 +109,7 @@ fn built(requirements: &[Requirement], sources: &Sources) -> BTreeSet<String> {
 }
 
 async fn ask(workshop: &Workshop<'_>) -> Result<Python, AcquireError> {
-    let said = workshop.run(&asking()).await.map_err(|error| match error {
+    let said = workshop.run(&asking(), &workshop.bench()?).await.map_err(|error| match error {
         AcquireError::Failed { .. } => AcquireError::Absent {
             what: "pip".to_owned(),
             why: "`python3 -m pip` does not work here",
@@ -138,7 +139,7 @@ async fn ask(workshop: &Workshop<'_>) -> Result<Python, AcquireError> {
 }
 
 /// The variables that tell pip where to look. An address may hold a password, which is in no argument.
-fn variables(workshop: &Workshop<'_>, python: &Python) -> Vec<(String, String)> {
+fn variables(python: &Python, bench: &Bench) -> Vec<(String, String)> {
     let mut urls = python.indexes.iter().map(|index| index.url.to_string());
     let first = urls.next().unwrap_or_default();
     let pairs = [
@@ -150,7 +151,7 @@ fn variables(workshop: &Workshop<'_>, python: &Python) -> Vec<(String, String)> 
         ("PIP_DISABLE_PIP_VERSION_CHECK", "1".to_owned()),
         ("PIP_ROOT_USER_ACTION", "ignore".to_owned()),
         // Large wheels do not fit into a folder that is in memory.
-        ("TMPDIR", workshop.folder().join(WORK).display().to_string()),
+        ("TMPDIR", bench.path().display().to_string()),
     ];
     pairs
         .map(|(name, value)| (name.to_owned(), value))
@@ -175,8 +176,9 @@ async fn resolve(
         return Ok(kept);
     }
     workshop.reporter.begins("asking which Python packages are needed");
-    let command = command.with(variables(workshop, python)).reaching(python.rules.clone());
-    let report = workshop.run(&command).await?;
+    let bench = workshop.bench()?;
+    let command = command.with(variables(python, &bench)).reaching(python.rules.clone());
+    let report = workshop.run(&command, &bench).await?;
     let artefacts = workshop.fetch(read_report(&report)?, from).await?;
     workshop.store.keep_resolved(&question, &artefacts);
     Ok(artefacts)
@@ -240,7 +242,8 @@ async fn install(
     python: &Python,
     artefacts: &[Artefact],
 ) -> Result<(), AcquireError> {
-    let files = workshop.make(&format!("{WORK}/files"))?;
+    let bench = workshop.bench()?;
+    let files = bench.make("files")?;
     let mut lines = String::new();
     for one in artefacts {
         let name = file_name(one)?;
@@ -254,13 +257,14 @@ async fn install(
             Requirement::new(Manager::Pip, &one.name, Some(&format!("=={}", one.version)))?;
         lines.push_str(&format!("{wanted} --hash=sha256:{}\n", one.sha256));
     }
-    workshop.write(&format!("{WORK}/requirements.txt"), &lines)?;
+    bench.write("requirements.txt", &lines)?;
     workshop.reporter.begins("installing Python packages");
-    let mut command = installing(requirements, workshop.sources).with(variables(workshop, python));
+    let mut command = installing(requirements, workshop.sources).with(variables(python, &bench));
     if !built(requirements, workshop.sources).is_empty() {
         command = command.reaching(python.rules.clone());
     }
-    workshop.run(&command).await.map(drop)
+    workshop.run(&command, &bench).await?;
+    bench.take(LIBRARY, &workshop.folder.join(LIBRARY))
 }
 
 /// The name of a file of Python packages, which says whom it fits.
@@ -278,7 +282,7 @@ fn file_name(artefact: &Artefact) -> Result<String, AcquireError> {
 
 /// The folder of commands, where there are any.
 pub(super) fn path(workshop: &Workshop<'_>) -> Option<PathBuf> {
-    workshop.folder().join(COMMANDS).is_dir().then(|| COMMANDS.into())
+    workshop.folder.join(COMMANDS).is_dir().then(|| COMMANDS.into())
 }
 
 #[cfg(test)]

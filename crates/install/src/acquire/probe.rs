@@ -34,7 +34,7 @@ pub(super) fn commands(locator: &Json) -> Result<Vec<Command>, AcquireError> {
 pub(super) async fn check(workshop: &Workshop<'_>, locator: &Json) -> Result<(), AcquireError> {
     match read(locator)? {
         Locator::Module(module) => {
-            let asked = workshop.run(&asking(&module)).await;
+            let asked = workshop.run(&asking(&module), &workshop.bench()?).await;
             asked.map(drop).map_err(|error| match error {
                 AcquireError::Failed { .. } => AcquireError::Absent {
                     what: format!("the Python module `{module}`"),
@@ -44,7 +44,7 @@ pub(super) async fn check(workshop: &Workshop<'_>, locator: &Json) -> Result<(),
             })
         }
         Locator::Program(name) => {
-            let (search, folder) = (&workshop.sources.search, workshop.folder());
+            let (search, folder) = (&workshop.sources.search, workshop.folder);
             if runtime::is_there(name.as_ref(), search, folder) {
                 return Ok(());
             }

@@ -1,8 +1,6 @@
 //! All that is needed while something is acquired.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use egress::http::Url;
@@ -10,6 +8,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use package::digest::Digest;
 
 use super::artefact::{Artefact, Method, shown};
+use super::bench::Bench;
 use super::command::{Command, Workplace};
 use super::error::AcquireError;
 use super::fetch::{Files, Origin};
@@ -19,15 +18,14 @@ use super::sources::{Reach, Sources, plain};
 use super::store::Store;
 use crate::report::Reporter;
 
-/// Where files lie while they are worked with, below the folder; it is gone at the end.
-pub(super) const WORK: &str = "work";
-
 /// How many files are fetched at a time.
 const AT_ONCE: usize = 8;
 
 /// All that is needed while something is acquired.
 #[derive(Debug)]
 pub(super) struct Workshop<'w> {
+    /// The folder that things are acquired into. Programs see none of it.
+    pub(super) folder: &'w Path,
     pub(super) workplace: Workplace<'w>,
     pub(super) sources: &'w Sources,
     pub(super) store: &'w Store,
@@ -61,17 +59,21 @@ pub(super) enum Expected {
 }
 
 impl Workshop<'_> {
-    /// The folder that things are acquired into.
-    pub(super) fn folder(&self) -> &Path {
-        self.workplace.folder
+    /// A folder for programs to work in.
+    pub(super) fn bench(&self) -> Result<Bench, AcquireError> {
+        Bench::new(self.folder)
     }
 
     /// Runs a command and notes it.
-    pub(super) async fn run(&self, command: &Command) -> Result<Vec<u8>, AcquireError> {
+    pub(super) async fn run(
+        &self,
+        command: &Command,
+        bench: &Bench,
+    ) -> Result<Vec<u8>, AcquireError> {
         if let Ok(mut commands) = self.commands.lock() {
             commands.push(command.to_string());
         }
-        command.run(self.workplace).await
+        command.run(self.workplace, bench.path()).await
     }
 
     /// What the lock has of a method, which must be something.
@@ -174,31 +176,5 @@ impl Workshop<'_> {
     pub(super) fn indexes(&self, manager: Manager) -> Origin {
         let indexes = self.sources.indexes(manager).into_iter().cloned().collect();
         Origin::indexes(indexes, self.sources.rules(manager))
-    }
-
-    /// A folder below the one that things are acquired into.
-    pub(super) fn make(&self, below: &str) -> Result<PathBuf, AcquireError> {
-        let path = self.folder().join(below);
-        fs::create_dir_all(&path).map_err(|error| AcquireError::Disk(path.clone(), error))?;
-        Ok(path)
-    }
-
-    /// A file below it.
-    pub(super) fn write(&self, below: &str, text: &str) -> Result<(), AcquireError> {
-        let path = self.folder().join(below);
-        fs::write(&path, text).map_err(|error| AcquireError::Disk(path, error))
-    }
-
-    /// What a program wrote there.
-    pub(super) fn read(&self, below: &str) -> Result<Vec<u8>, AcquireError> {
-        let path = self.folder().join(below);
-        let read = || -> io::Result<Vec<u8>> {
-            // A program that could put a link there could have us read anything.
-            if !path.symlink_metadata()?.is_file() {
-                return Err(io::ErrorKind::NotFound.into());
-            }
-            fs::read(&path)
-        };
-        read().map_err(|error| AcquireError::Disk(path.clone(), error))
     }
 }

@@ -136,6 +136,21 @@ async fn source_is_built_only_if_the_owner_trusts_the_package_by_name() {
 }
 
 #[tokio::test]
+async fn a_package_that_runs_code_plants_no_link_for_us_to_write_through() {
+    let (world, home) = (World::new(), Home::new());
+    let victim = home.path().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    let mut sources = world.sources();
+    sources.trusted.insert((Manager::Pip, "sourced".to_owned()));
+    let beside = [Requirement::parse(Manager::Npm, "hello-node").unwrap()];
+    let what = pip("sourced", "==1.0");
+    let (_, place) = home.acquire(&what, &beside, &sources, None).await.unwrap();
+    assert!(world.has_run("sourced"));
+    assert_eq!(names(&victim), [""; 0]);
+    assert_eq!(names(&place), ["node_modules", "python"]);
+}
+
+#[tokio::test]
 async fn names_that_are_none_reach_nobody() {
     let (world, home) = (World::new(), Home::new());
     for name in

@@ -61,6 +61,12 @@ def offer_npm(name, version, files, **more):
 BACKEND = """
 import os, urllib.request, zipfile
 urllib.request.urlopen('http://127.0.0.1:PORT/ran/NAME').read()
+for name in ('node_modules', 'files', 'bin'):
+    try:
+        os.symlink('../victim', os.path.join(os.path.dirname(os.environ['TMPDIR']), name))
+        os.symlink('../../victim', os.path.join(os.environ['TMPDIR'], name))
+    except OSError:
+        pass
 def get_requires_for_build_wheel(config_settings=None): return []
 def build_wheel(folder, config_settings=None, metadata_directory=None):
     name = 'NAME-1.0-py3-none-any.whl'
