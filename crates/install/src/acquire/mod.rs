@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`requirement`] | packages as manifests name them; nothing else can be asked for |
 //! | [`artefact`], [`sources`], [`error`] | what was acquired; where from; why not |
+//! | `machine` | what this machine's own package managers are set to, understood |
 //! | `store`, `fetch`, `integrity` | what is kept; files on their way; whether they are the right ones |
 //! | `command`, `bench`, `unpack` | a program inside the walls; the one folder that it may write; files of an archive |
 //! | `workshop` | all of it together |
@@ -20,6 +21,7 @@ pub mod error;
 mod fetch;
 mod git;
 mod integrity;
+mod machine;
 mod npm;
 mod one_file;
 mod pip;

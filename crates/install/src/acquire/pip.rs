@@ -4,7 +4,7 @@
 //! begin with the interpreter, which is the machine's. Packages come as wheels, which run nothing when they are
 //! installed; one that is trusted by name is built from source.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use egress::http::Url;
@@ -206,7 +206,16 @@ struct Download {
 #[derive(Default, Deserialize)]
 struct Archive {
     #[serde(default)]
-    hashes: std::collections::BTreeMap<String, String>,
+    hashes: BTreeMap<String, String>,
+    /// As pip wrote it before 23.1: `sha256=…`.
+    hash: Option<String>,
+}
+
+impl Archive {
+    fn sha256(&self) -> Option<&str> {
+        let older = || self.hash.as_deref()?.strip_prefix("sha256=");
+        self.hashes.get("sha256").map(String::as_str).or_else(older)
+    }
 }
 
 #[derive(Deserialize)]
@@ -223,7 +232,7 @@ fn read_report(report: &[u8]) -> Result<Vec<Wanted>, AcquireError> {
         let Metadata { name, version } = entry.metadata;
         let url = Url::parse(&entry.download_info.url)
             .map_err(|_| unreadable(format!("`{name}` is at no URL")))?;
-        let expected = match entry.download_info.archive_info.hashes.get("sha256") {
+        let expected = match entry.download_info.archive_info.sha256() {
             Some(text) => {
                 let digest = Digest::parse(text);
                 let bad = || unreadable(format!("the digest of `{name}` is none"));
@@ -301,6 +310,11 @@ mod tests {
         let wanted = read_report(report.as_bytes()).unwrap();
         assert_eq!(wanted[0].expected, Expected::Sha256(Digest::parse(&digest).unwrap()));
         assert_eq!(wanted[1].expected, Expected::Nothing);
+        let older = report.replace(
+            &format!(r#""hashes":{{"sha256":"{digest}"}}"#),
+            &format!(r#""hash":"sha256={digest}""#),
+        );
+        assert_eq!(read_report(older.as_bytes()).unwrap()[0].expected, wanted[0].expected);
         for bad in
             ["", "{}", &report.replace(&digest, "00"), &report.replace("https://a.test", "no")]
         {

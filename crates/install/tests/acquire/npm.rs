@@ -88,6 +88,18 @@ async fn other_bytes_than_those_of_the_lockfile_are_refused() {
 }
 
 #[tokio::test]
+async fn packages_of_a_scope_are_had_from_its_own_registry() {
+    let (world, of_scope, home) = (World::new(), World::new(), Home::new());
+    let mut sources = world.sources();
+    sources.npm_scopes = vec![("acme".to_owned(), Index::at(of_scope.url("/npm/")))];
+    let (acquired, _) =
+        home.acquire(&npm("@acme/two", "2.0.0"), &[], &sources, None).await.unwrap();
+    let ports: Vec<_> = acquired.artefacts.iter().map(|one| one.url.split('/').nth(2)).collect();
+    let place = |world: &World| format!("127.0.0.1:{}", world.port);
+    assert_eq!(ports, [Some(&*place(&of_scope)), Some(&*place(&world))]);
+}
+
+#[tokio::test]
 async fn what_a_package_needs_from_elsewhere_is_not_had() {
     let (world, home) = (World::new(), Home::new());
     let refused =

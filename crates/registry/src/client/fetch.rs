@@ -150,7 +150,9 @@ impl Fetcher {
         within: Duration,
     ) -> Result<Vec<u8>, FetchError> {
         let request = self.request(Method::GET, url, most, within);
-        Ok(self.send(&request, Again::Freely).await?.body)
+        let body = self.send(&request, Again::Freely).await?.body;
+        self.watch.passed(body.len() as u64);
+        Ok(body)
     }
 
     /// The same, which also reaches what these rules allow; a token stays where it is for.
