@@ -1,6 +1,8 @@
 //! Node packages.
 
-use install::acquire::{AcquireError, Index, Manager, Reach, Sources, commands};
+use std::time::Duration;
+
+use install::acquire::{AcquireError, Index, Manager, Reach, Requirement, Sources, commands};
 use manifest::model::Acquire;
 
 use crate::world::{Home, World, offline, said};
@@ -24,7 +26,7 @@ async fn packages_are_installed_and_work_wherever_they_are_moved() {
 #[tokio::test]
 async fn one_package_can_be_there_in_two_versions() {
     let (world, home) = (World::new(), Home::new());
-    let beside = [install::acquire::Requirement::parse(Manager::Npm, "@acme/two").unwrap()];
+    let beside = [Requirement::parse(Manager::Npm, "@acme/two").unwrap()];
     let (acquired, place) =
         home.acquire(&npm("hello-node", "1"), &beside, &world.sources(), None).await.unwrap();
     assert_eq!(acquired.artefacts.len(), 4, "{:?}", acquired.artefacts);
@@ -41,6 +43,21 @@ async fn one_package_can_be_there_in_two_versions() {
         .unwrap();
     assert_eq!(again.artefacts, acquired.artefacts);
     assert_eq!(again.commands, [""; 0], "a lock says all, so nobody is asked");
+}
+
+#[tokio::test]
+async fn one_file_in_two_places_is_fetched_without_waiting_for_itself() {
+    let (world, home) = (World::new(), Home::new());
+    let beside = ["@acme/two", "@acme/three"];
+    let beside = beside.map(|name| Requirement::parse(Manager::Npm, name).unwrap());
+    let what = npm("hello-leaf", "1.1.0");
+    let (first, _) = home.acquire(&what, &beside, &world.sources(), None).await.unwrap();
+    let twice = first.artefacts.iter().filter(|one| one.version == "1.0.0").count();
+    assert_eq!(twice, 2, "{:?}", first.artefacts);
+    let (elsewhere, sources) = (Home::new(), world.sources());
+    let again = elsewhere.acquire(&what, &beside, &sources, Some(&first.artefacts));
+    let again = tokio::time::timeout(Duration::from_secs(60), again).await.unwrap();
+    assert_eq!(again.unwrap().0.artefacts, first.artefacts);
 }
 
 #[tokio::test]

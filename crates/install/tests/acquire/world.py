@@ -96,6 +96,7 @@ def make_packages():
     offer_npm("hello-leaf", "1.0.0", {"index.js": "module.exports = 'old'\n"})
     offer_npm("hello-leaf", "1.1.0", {"index.js": "module.exports = 'leaf'\n"})
     offer_npm("@acme/two", "2.0.0", {"index.js": "module.exports = require('hello-leaf')\n"}, dependencies={"hello-leaf": "1.0.0"})
+    offer_npm("@acme/three", "3.0.0", {"index.js": "module.exports = require('hello-leaf')\n"}, dependencies={"hello-leaf": "1.0.0"})
     offer_npm("wanders", "1.0.0", {}, dependencies={"hello-leaf": "http://elsewhere.test/hello-leaf-1.0.0.tgz"})
     FILES["/one/tool"] = b"#!/bin/sh\necho one\n"
     FILES["/one/tool.zip"] = b"PK\x03\x04 not really"
