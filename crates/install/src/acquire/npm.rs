@@ -24,7 +24,9 @@ use super::workshop::{Expected, Wanted, Workshop};
 pub(super) const LIBRARY: &str = "node_modules";
 /// Where their commands lie.
 pub(super) const COMMANDS: &str = "node_modules/.bin";
-/// The largest lockfile, and the largest description of a package.
+/// What the names of variables end with that hold a token.
+const TOKEN: &str = ":_authToken";
+/// The largest lockfile.
 const LARGEST: usize = 64 << 20;
 
 /// What would be run.
@@ -61,9 +63,11 @@ pub(super) async fn acquire(
     trusted.retain(|name| artefacts.iter().any(|one| one.is_called(Manager::Npm, name)));
     if !trusted.is_empty() {
         workshop.reporter.begins("running install scripts of trusted Node packages");
-        let command = building(&trusted)
-            .with(variables(workshop.sources))
-            .reaching(workshop.sources.rules(Manager::Npm));
+        let mut variables = variables(workshop.sources);
+        // What runs now is theirs.
+        variables.retain(|(name, _)| !name.ends_with(TOKEN));
+        let command =
+            building(&trusted).with(variables).reaching(workshop.sources.rules(Manager::Npm));
         workshop.run(&command, &bench).await?;
     }
     bench.take(LIBRARY, &workshop.folder.join(LIBRARY))?;
@@ -128,7 +132,7 @@ fn credentials(index: &Index) -> Option<(String, String)> {
     let url = index.plain();
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let place = format!("//{}{port}{}/", url.host_str()?, url.path().trim_end_matches('/'));
-    Some((format!("npm_config_{place}:_authToken"), token))
+    Some((format!("npm_config_{place}{TOKEN}"), token))
 }
 
 async fn resolve(

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use egress::http::Url;
 use egress::{Rule, Rules};
+use percent_encoding::percent_decode_str;
 
 use super::requirement::{Manager, folded};
 
@@ -104,6 +105,18 @@ impl Sources {
         self.trusted.iter().any(is_it)
     }
 
+    /// A text without the passwords and tokens of indexes, whoever wrote it.
+    pub(super) fn redacted(&self, text: String) -> String {
+        let indexes = [Manager::Pip, Manager::Npm].map(|manager| self.indexes(manager));
+        let secrets = indexes.iter().flatten().flat_map(|index| {
+            let password = index.url.password();
+            let decoded = password.map(|text| percent_decode_str(text).decode_utf8_lossy());
+            [index.token.clone(), password.map(str::to_owned), decoded.map(Into::into)]
+        });
+        let known = secrets.flatten().filter(|secret| !secret.is_empty());
+        known.fold(text, |text, secret| text.replace(&secret, "[redacted]"))
+    }
+
     /// Where a repository is really had.
     pub(super) fn repository(&self, url: &str) -> Option<String> {
         let longest = self.git.iter().filter(|(begin, _)| url.starts_with(begin.as_str()));
@@ -125,4 +138,21 @@ pub(super) fn plain(url: &Url) -> Url {
 pub(super) fn rule_for(url: &Url) -> Option<Rule> {
     let port = url.port_or_known_default()?;
     Rule::parse(&format!("{}:{port}", url.host_str()?)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_and_tokens_are_taken_out_of_what_is_told() {
+        let at = |url: &str| Index::at(Url::parse(url).unwrap());
+        let mut npm = at("https://b.test/");
+        npm.token = Some("t0ken".to_owned());
+        let pip = vec![at("https://name:s3%2Bcret@a.test/simple")];
+        let sources = Sources { pip, npm: Some(npm), ..Sources::default() };
+        let told = sources.redacted("s3%2Bcret s3+cret t0ken name".to_owned());
+        assert_eq!(told, "[redacted] [redacted] [redacted] name");
+        assert!(!format!("{sources:?}").contains("cret"));
+    }
 }

@@ -73,7 +73,13 @@ impl Workshop<'_> {
         if let Ok(mut commands) = self.commands.lock() {
             commands.push(command.to_string());
         }
-        command.run(self.workplace, bench.path()).await
+        let ran = command.run(self.workplace, bench.path()).await;
+        ran.map_err(|error| match error {
+            AcquireError::Failed { command, exit, said, refused } => {
+                AcquireError::Failed { command, exit, said: self.sources.redacted(said), refused }
+            }
+            other => other,
+        })
     }
 
     /// What the lock has of a method, which must be something.

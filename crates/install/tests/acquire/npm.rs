@@ -56,7 +56,7 @@ async fn one_file_in_two_places_is_fetched_without_waiting_for_itself() {
     assert_eq!(twice, 2, "{:?}", first.artefacts);
     let (elsewhere, sources) = (Home::new(), world.sources());
     let again = elsewhere.acquire(&what, &beside, &sources, Some(&first.artefacts));
-    let again = tokio::time::timeout(Duration::from_secs(60), again).await.unwrap();
+    let again = tokio::time::timeout(Duration::from_mins(1), again).await.unwrap();
     assert_eq!(again.unwrap().0.artefacts, first.artefacts);
 }
 
