@@ -203,20 +203,22 @@ async fn nothing_runs_on_when_nobody_waits() {
     let name = format!("nobody-waits-{}", std::process::id());
     let what = pip(&name, "==1.0");
     let acquiring = home.acquire(&what, &[], &sources, None);
+    let runs = || {
+        let found = Command::new("grep").args(["-ls", &name]).args(processes()).output();
+        String::from_utf8(found.unwrap().stdout).unwrap()
+    };
     let is_asked = async {
         while !world.seen().iter().any(|path| path.starts_with("/silent/")) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        assert_ne!(runs(), "", "it is seen while it runs");
     };
     tokio::select! {
         acquired = acquiring => panic!("{acquired:?}"),
         () = is_asked => {}
     }
-    let runs = || {
-        let found = Command::new("grep").args(["-ls", &name]).args(processes()).output();
-        String::from_utf8(found.unwrap().stdout).unwrap()
-    };
-    let until = Instant::now() + Duration::from_secs(10);
+    // By itself, pip would try for longer than this to reach an index that has gone.
+    let until = Instant::now() + Duration::from_secs(3);
     while !runs().is_empty() {
         assert!(Instant::now() < until, "{}", runs());
         tokio::time::sleep(Duration::from_millis(20)).await;
