@@ -11,6 +11,7 @@
 //! | [`report`] | who is told how far it is |
 //! | [`error`] | what keeps a home from being read or changed |
 //! | [`key`] | what a package is called on the disk |
+//! | [`acquire`] | how the artefacts of a package reach this machine, inside the walls |
 //! | [`pinned`], [`lockfile`] | what is installed, exactly |
 //! | [`record`] | how it came here and what was agreed to |
 //! | [`journal`] | changes that are made whole or not at all |
@@ -22,6 +23,7 @@
 //! | [`installed`] | a package that lies in a home |
 //! | [`mod@check`] | whether a home is what it says it is |
 
+pub mod acquire;
 pub mod card;
 pub mod catalog;
 pub mod check;

@@ -27,6 +27,13 @@ pub(super) struct Wanted {
     pub(super) shown: String,
 }
 
+impl Fetcher {
+    /// A file of which the digest is known: from what is kept, or in as many parts as it takes.
+    pub async fn file(&self, url: Url, digest: Digest, shown: String) -> Result<File, FetchError> {
+        fetch(self, &Wanted { url, digest, size: None, shown }).await
+    }
+}
+
 /// How a part of it ended.
 enum Came {
     /// All of it is there.

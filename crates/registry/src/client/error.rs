@@ -168,7 +168,7 @@ impl fmt::Display for FetchError {
             Self::Unreachable(_) => out.write_str("it cannot be reached"),
             Self::Refused { said: Some(said), .. } => out.write_str(&said.message),
             Self::Refused { status, said: None, .. } => write!(out, "it answers with {status}"),
-            Self::Redirected(to) => write!(out, "it points to `{to}`, where nobody goes"),
+            Self::Redirected(to) => write!(out, "it points to `{to:.300}`, where nobody goes"),
             Self::Unreadable(what, _) => write!(out, "its {what} is not as it should be"),
             Self::TooMuch(what) => write!(out, "its {what} holds more than it may"),
             Self::Other { what, asked, answered } => {

@@ -123,6 +123,38 @@ impl Fetcher {
         Ok(Self { client, token, cache, settings, watch, address })
     }
 
+    /// Asks whoever a client reaches, for files that have nothing to do with registries. What it is told to show, it
+    /// shows to this address alone.
+    pub fn through(
+        client: Client,
+        address: &Address,
+        cache: Arc<Cache>,
+        settings: Settings,
+        watch: Watch,
+    ) -> Self {
+        Self { client, token: None, cache, settings, watch, address: address.clone() }
+    }
+
+    /// The same, which shows this, unless others could read it on the way.
+    #[must_use]
+    pub fn showing(mut self, authorization: HeaderValue) -> Self {
+        self.token = Some(authorization).filter(|_| self.address.is_private_talk());
+        self
+    }
+
+    /// The bytes at an address. Nothing is kept of them.
+    pub async fn bytes(
+        &self,
+        url: Url,
+        most: u64,
+        within: Duration,
+    ) -> Result<Vec<u8>, FetchError> {
+        let request = self.request(Method::GET, url, most, within);
+        let body = self.send(&request, Again::Freely).await?.body;
+        self.watch.passed(body.len() as u64);
+        Ok(body)
+    }
+
     /// The same, which also reaches what these rules allow; a token stays where it is for.
     pub(crate) fn with_rules(&self, rules: Rules) -> Result<Self, SetupError> {
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver::default());
@@ -263,7 +295,7 @@ fn check_status(response: Response) -> Result<Response, FetchError> {
 pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> FetchError {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if status.is_redirection() {
-        return FetchError::Redirected(clip(text("location").unwrap_or_default(), 300));
+        return FetchError::Redirected(clip(text("location").unwrap_or_default(), LONGEST_LINK));
     }
     let again = text("retry-after").and_then(|text| retry_after(text, SystemTime::now()));
     let said = crate::read::read::<ErrorBody>(body).ok().map(|said| Box::new(said.error));
