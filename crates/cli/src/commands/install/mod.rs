@@ -1,12 +1,16 @@
 //! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
 
+mod inputs;
+mod tried;
+
 use clap::Args;
 use install::card::{Card, Circumstances};
 use install::record::{Agreed, How};
 use install::{Piece, Put, PutError, Sha256, StageError, Wanted, stage};
-use manifest::model::{Package, Trust};
+use manifest::model::{Acquire, Package, Trust};
 use policy::Policy;
 use serde_json::json;
+use vault::FileVault;
 
 use crate::ask::Ask;
 use crate::card::drawn;
@@ -31,6 +35,9 @@ pub(crate) struct InstallArgs {
     /// Of a catalog: the entry to install [default: all of it]
     #[arg(long, value_name = "ID")]
     only: Option<String>,
+    /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
+    env: Vec<(String, String)>,
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
@@ -139,8 +146,15 @@ fn install(
     let card = card(fetched, package, policy);
     let trust = trust(fetched, package);
     check_allowed(package, trust, args.yes, policy)?;
+    check_acquired(package)?;
     let how = consent(&card, args.yes, ask, printer)?;
     let at = installed::home(home);
+    let asks = !package.inputs.is_empty();
+    let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
+    let values = match &vault {
+        Some(vault) => inputs::collect(package, &args.env, vault, ask, printer)?,
+        None => Vec::new(),
+    };
     let consent = Agreed { card: Sha256(card.digest()), how };
     let wanted = Wanted {
         parcel: &fetched.parcel,
@@ -153,6 +167,7 @@ fn install(
         memory: policy.sandbox.memory,
     };
     let ready = stage(&at, &wanted).map_err(|error| unstaged(&error))?;
+    tried::check(&ready, package, (trust, &values), home, ask, printer)?;
     let mut changing = at.lock().map_err(|error| installed::failure(&error))?;
     let put = changing.put(ready).map_err(|error| match error {
         PutError::OtherBytes => {
@@ -166,6 +181,9 @@ fn install(
         }
         PutError::Home(error) => installed::failure(&error),
     })?;
+    if let Some(vault) = vault {
+        keep(&values, package, &vault)?;
+    }
     let words = match put {
         Put::Installed => "Installed",
         Put::Replaced => "Updated to",
@@ -180,13 +198,40 @@ fn install(
     Ok((card, put))
 }
 
+/// Refuses what has to be acquired: nothing counts as installed that could not run.
+fn check_acquired(package: &Package) -> Result<(), Failure> {
+    let how = match &package.acquire {
+        Acquire::Pip { .. } => "pip",
+        Acquire::Npm { .. } => "npm",
+        Acquire::Git { .. } => "git",
+        Acquire::Container { .. } => "a container image",
+        Acquire::Url { .. } => "a download",
+        Acquire::Preinstalled { .. } => "what is installed on this machine",
+        Acquire::Bundle | Acquire::LocalPath { .. } | Acquire::Nothing => return Ok(()),
+    };
+    let id = line(&package.canonical_id());
+    let message =
+        format!("`{id}` is run by {how}, and only what comes with its files is installed so far");
+    Err(Failure::new(Exit::Unavailable, message))
+}
+
+/// Keeps the values that were given, now that there is a package that they are for.
+fn keep(values: &inputs::Values, package: &Package, vault: &FileVault) -> Result<(), Failure> {
+    for (name, value) in values {
+        let place = host::secrets::place(package, name);
+        let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
+        vault.set(&place, value).map_err(|error| owner::vault_failure(&error))?;
+    }
+    Ok(())
+}
+
 /// The facts that matter, in a few words.
 fn facts(card: &Card) -> String {
     let mut facts = Vec::new();
     if !card.scopes.is_empty() {
-        facts.push(super::count(card.scopes.len(), "scope"));
+        facts.push(crate::commands::count(card.scopes.len(), "scope"));
     }
-    facts.push(super::count(card.actions.len(), "action"));
+    facts.push(crate::commands::count(card.actions.len(), "action"));
     facts.push(match card.hosts.as_slice() {
         [] => "no network".to_owned(),
         hosts => format!("network: {}", line(&hosts.join(", "))),

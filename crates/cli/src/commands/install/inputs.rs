@@ -1,0 +1,144 @@
+//! What a package asks the owner for: values from the command line, from what is kept, from the environment, or typed.
+
+use host::secrets::{misfit, place};
+use manifest::model::{Input, InputSource, Package};
+use vault::{FileVault, Secret};
+
+use crate::ask::Ask;
+use crate::declared;
+use crate::exit::{Exit, Failure};
+use crate::printer::{Printer, line};
+use crate::{owner, shell};
+
+/// How often a value that does not fit is asked for.
+const TRIES: usize = 3;
+
+/// Values that are to be kept once the package is installed.
+pub(super) type Values = Vec<(String, Secret)>;
+
+/// Collects the values in the order of the manifest. All that are missing are told at once.
+pub(super) fn collect(
+    package: &Package,
+    typed: &[(String, String)],
+    vault: &FileVault,
+    ask: Ask,
+    printer: Printer,
+) -> Result<Values, Failure> {
+    check_typed(package, typed)?;
+    let (mut values, mut missing) = (Vec::new(), Vec::new());
+    // Where a secret is kept elsewhere, nobody is asked for it.
+    let asked = |input: &&Input| input.source == InputSource::Owner && input.reference.is_none();
+    for input in package.inputs.iter().filter(asked) {
+        let kept =
+            place(package, &input.name).map_err(|error| Failure::invalid(error.to_string()))?;
+        let is_kept = vault.get(&kept).map_err(|error| owner::vault_failure(&error))?.is_some();
+        let given =
+            typed.iter().find(|(name, _)| *name == input.name).map(|(_, value)| value.clone());
+        let found = match given {
+            Some(value) => Some(checked(input, value)?),
+            None if is_kept => None,
+            None => match std::env::var(&input.name).ok().filter(|value| !value.is_empty()) {
+                Some(value) => Some(checked(input, value)?),
+                None if input.default.is_some() => None,
+                None => ask_for(input, ask, printer)?,
+            },
+        };
+        match found {
+            Some(value) => values.push((input.name.clone(), value)),
+            None if input.required && !is_kept && input.default.is_none() => missing.push(input),
+            None => {}
+        }
+    }
+    if missing.is_empty() { Ok(values) } else { Err(lacking(package, &missing)) }
+}
+
+/// Refuses what was typed for nothing, and secrets that would be seen by others.
+fn check_typed(package: &Package, typed: &[(String, String)]) -> Result<(), Failure> {
+    for (name, _) in typed {
+        match package.inputs.iter().find(|input| input.name == *name) {
+            Some(input) if input.secret => {
+                let message = format!(
+                    "`{}` is a secret, and what is typed on a command line is seen by others",
+                    line(name)
+                );
+                let (id, name) = (shell::word(&package.canonical_id()), shell::word(name));
+                return Err(Failure::invalid(message)
+                    .hint(format!("`haft secret set {id} {name}` keeps it")));
+            }
+            Some(_) => {}
+            None => {
+                let known: Vec<_> = package.inputs.iter().map(|input| line(&input.name)).collect();
+                let failure = Failure::invalid(format!("it asks for no `{}`", line(name)));
+                return Err(if known.is_empty() {
+                    failure
+                } else {
+                    failure.hint(format!("it asks for {}", known.join(", ")))
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn checked(input: &Input, value: String) -> Result<Secret, Failure> {
+    if let Some(wrong) = misfit(input, &value) {
+        return Err(Failure::invalid(format!(
+            "the value of `{}` does not fit: {}",
+            line(&input.name),
+            line(&wrong)
+        )));
+    }
+    Secret::new(value).map_err(|error| Failure::invalid(error.to_string()))
+}
+
+/// Asks at the terminal, a few times; what may be left out is left out by typing nothing.
+fn ask_for(input: &Input, ask: Ask, printer: Printer) -> Result<Option<Secret>, Failure> {
+    if !ask.is_possible() {
+        return Ok(None);
+    }
+    if let Some(prompt) = &input.prompt {
+        printer.note(&declared::asked_for(prompt));
+    }
+    if let Some(page) = &input.obtain_url {
+        printer.note(&declared::to_be_had(page));
+    }
+    for _ in 0..TRIES {
+        let value = ask.value(&input.name)?;
+        if value.is_empty() && !input.required {
+            return Ok(None);
+        }
+        match misfit(input, &value) {
+            None => {
+                return Secret::new(value.to_string())
+                    .map(Some)
+                    .map_err(|error| Failure::invalid(error.to_string()));
+            }
+            Some(wrong) => printer.warn(&format!("that does not fit: {}", line(&wrong))),
+        }
+    }
+    let message = format!("no value of `{}` was given that fits", line(&input.name));
+    Err(Failure::invalid(message))
+}
+
+fn lacking(package: &Package, missing: &[&Input]) -> Failure {
+    let names: Vec<_> = missing.iter().map(|input| format!("`{}`", line(&input.name))).collect();
+    let message = format!("it needs {}, and nobody can be asked for it", names.join(", "));
+    let id = shell::word(&package.canonical_id());
+    let hint = |input: &&Input| {
+        let name = shell::word(&input.name);
+        if input.secret {
+            format!("`haft secret set {id} {name}` keeps it")
+        } else {
+            format!("--env {name}=VALUE gives it")
+        }
+    };
+    missing.iter().map(hint).fold(Failure::new(Exit::Invalid, message), Failure::hint)
+}
+
+/// Reads `NAME=VALUE`.
+pub(super) fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
