@@ -138,7 +138,7 @@ pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError>
         folder: &folder,
         sources,
         store: &store,
-        files: Files::new(sources, &store, Arc::clone(&reporter))?,
+        files: Files::new(sources, &store, Arc::clone(&reporter)),
         reporter,
         locked,
         commands: std::sync::Mutex::default(),
