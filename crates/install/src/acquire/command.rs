@@ -115,16 +115,16 @@ impl Command {
         let program = runtime::find(name.as_ref(), workplace.search, folder, Word::Owner)?;
         program.allow(&mut confinement);
         let mut variables = self.variables.clone();
-        if let Some(certificates) = workplace.certificates {
-            let found = certificates.canonicalize();
-            let found =
-                found.map_err(|error| AcquireError::Disk(certificates.to_owned(), error))?;
-            for name in ["PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"] {
-                variables.push((name.to_owned(), found.display().to_string()));
-            }
-            confinement.readable.push(found);
-        }
         if self.rules.iter().next().is_some() {
+            if let Some(certificates) = workplace.certificates {
+                let found = certificates.canonicalize();
+                let found =
+                    found.map_err(|error| AcquireError::Disk(certificates.to_owned(), error))?;
+                for name in ["PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"] {
+                    variables.push((name.to_owned(), found.display().to_string()));
+                }
+                confinement.readable.push(found);
+            }
             confinement.network = Network::Allow;
             confinement.doors = self.rules.doors().iter().map(|door| door.number()).collect();
             variables.extend(egress::environment::proxy_variables(PROXY_PORT));

@@ -3,6 +3,7 @@
 //! A file of which the digest is known is gone on with where it broke off. What a redirect leads to is held against the same rules:
 //! never from `https` to `http`, and to no private place that the owner has not named.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -50,22 +51,13 @@ pub(super) struct Files<'f> {
     sources: &'f Sources,
     store: &'f Store,
     reporter: Arc<dyn Reporter>,
-    roots: Vec<u8>,
     /// Bytes of all files that have come.
     came: Arc<AtomicU64>,
 }
 
 impl<'f> Files<'f> {
-    pub(super) fn new(
-        sources: &'f Sources,
-        store: &'f Store,
-        reporter: Arc<dyn Reporter>,
-    ) -> Result<Self, AcquireError> {
-        let read = |path: &std::path::PathBuf| {
-            std::fs::read(path).map_err(|error| AcquireError::Disk(path.clone(), error))
-        };
-        let roots = sources.certificates.as_ref().map(read).transpose()?.unwrap_or_default();
-        Ok(Self { sources, store, reporter, roots, came: Arc::default() })
+    pub(super) fn new(sources: &'f Sources, store: &'f Store, reporter: Arc<dyn Reporter>) -> Self {
+        Self { sources, store, reporter, came: Arc::default() }
     }
 
     /// A file of which the digest is known, put into the store if it is not there.
@@ -128,7 +120,12 @@ impl<'f> Files<'f> {
     }
 
     fn client(&self, shown: &str, rules: Rules) -> Result<Client, AcquireError> {
-        let settings = HttpSettings { extra_roots: self.roots.clone(), ..HttpSettings::default() };
+        let read = |path: &PathBuf| {
+            std::fs::read(path).map_err(|error| AcquireError::Disk(path.clone(), error))
+        };
+        let roots = self.sources.certificates.as_ref().map(read).transpose()?;
+        let extra_roots = roots.unwrap_or_default();
+        let settings = HttpSettings { extra_roots, ..HttpSettings::default() };
         let resolver: Arc<dyn Resolve> = Arc::new(SystemResolver::default());
         Client::with(rules, resolver, settings).map_err(|_| AcquireError::Place {
             place: shown.to_owned(),

@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use manifest::model::Acquire;
 use sandbox::Launcher;
+use serde::{Deserialize, Serialize};
 
 pub use artefact::{Artefact, Method};
 pub use error::{AcquireError, Kind};
@@ -73,7 +74,7 @@ pub struct Acquiring<'a> {
 }
 
 /// What was acquired. Paths are below the folder, which may be moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acquired {
     /// Every file, for the lock.
     pub artefacts: Vec<Artefact>,
@@ -137,7 +138,7 @@ pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError>
         folder: &folder,
         sources,
         store: &store,
-        files: Files::new(sources, &store, Arc::clone(&reporter))?,
+        files: Files::new(sources, &store, Arc::clone(&reporter)),
         reporter,
         locked,
         commands: std::sync::Mutex::default(),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use egress::http::Url;
 use flate2::read::GzDecoder;
+use sandbox::SCRATCH;
 use serde_json::{Map, Value, json};
 
 use super::artefact::{Artefact, Method};
@@ -98,7 +99,7 @@ fn variables(sources: &Sources) -> Vec<(String, String)> {
     let mut variables: Vec<(String, String)> = [
         // That of the owner is in a home that is not to be seen.
         ("npm_config_globalconfig", "/dev/null"),
-        ("npm_config_cache", "/tmp/npm"),
+        ("npm_config_cache", SCRATCH),
         ("npm_config_logs_max", "0"),
         ("npm_config_update_notifier", "false"),
         ("npm_config_omit_lockfile_registry_resolved", "false"),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use manifest::model::{Entry, Implementation, Json};
 use serde::{Deserialize, Serialize};
 
 /// Whose package it is.
@@ -117,6 +118,23 @@ impl Requirement {
         }
     }
 
+    /// All packages that one way to run a tool needs, of Python or of Node, whichever it is written for. Of anything else nothing
+    /// can be had: another manager may have another package of that name.
+    pub fn of_implementation(implementation: &Implementation) -> Result<Vec<Self>, BadRequirement> {
+        let requirements = implementation.requirements.as_ref().map(Json::value);
+        let packages = requirements.as_ref().and_then(|value| value.get("packages")?.as_array());
+        let texts = packages.into_iter().flatten().filter_map(|package| package.as_str());
+        let manager = manager_of(implementation);
+        let read = |text: &str| match manager {
+            Some(manager) => Self::parse(manager, text),
+            None => {
+                let why = "the tool is written for neither Python nor Node";
+                Err(BadRequirement { manager: Manager::Pip, text: text.to_owned(), why })
+            }
+        };
+        texts.map(read).collect()
+    }
+
     /// Whose package it is.
     pub fn manager(&self) -> Manager {
         self.manager
@@ -169,6 +187,26 @@ pub(super) fn folded(manager: Manager, name: &str) -> String {
             words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
         }
     }
+}
+
+/// Whose packages a tool is written with.
+fn manager_of(implementation: &Implementation) -> Option<Manager> {
+    const OF_NODE: [&str; 3] = ["node", "javascript", "typescript"];
+    let program = match &implementation.entry {
+        Entry::NodeModule { .. } => return Some(Manager::Npm),
+        Entry::PythonCallable { .. } => return Some(Manager::Pip),
+        Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => argv.first(),
+        _ => None,
+    };
+    let words = [implementation.language.as_ref(), implementation.runtime.as_ref(), program];
+    words.into_iter().flatten().find_map(|word| {
+        let word = word.to_ascii_lowercase();
+        if word.starts_with("python") {
+            Some(Manager::Pip)
+        } else {
+            OF_NODE.iter().any(|node| word.starts_with(node)).then_some(Manager::Npm)
+        }
+    })
 }
 
 fn is_python_name(name: &str) -> bool {
@@ -303,6 +341,31 @@ mod tests {
         assert_eq!(read("pip:six==1.16.0"), Ok((Manager::Pip, "six==1.16.0".to_owned())));
         assert_eq!(read("npm:@acme/a==1.2.3"), Ok((Manager::Npm, "@acme/a@1.2.3".to_owned())));
         assert!(read("npm:-g==1").is_err());
+    }
+
+    #[test]
+    fn an_implementation_needs_packages_of_what_it_is_written_for() {
+        let text = r#"{"packages": ["PyMuPDF>=1.23.0"]}"#;
+        let tree = manifest::json::parse(text);
+        let mut implementation = Implementation {
+            id: "one".to_owned(),
+            language: Some("python".to_owned()),
+            runtime: None,
+            platforms: Vec::new(),
+            entry: Entry::Undeclared,
+            timeout_ms: None,
+            requirements: Some(Json::of(&tree.root.unwrap(), text)),
+        };
+        let read = Requirement::of_implementation(&implementation).unwrap();
+        assert_eq!((read[0].manager(), read[0].name()), (Manager::Pip, "PyMuPDF"));
+        implementation.language = Some("nodejs".to_owned());
+        assert!(
+            Requirement::of_implementation(&implementation).is_err(),
+            "npm writes it otherwise"
+        );
+        implementation.language = Some("dotnet".to_owned());
+        let refused = Requirement::of_implementation(&implementation).unwrap_err();
+        assert!(refused.why.contains("neither"), "{refused}");
     }
 
     #[test]

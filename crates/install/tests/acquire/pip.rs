@@ -129,6 +129,7 @@ async fn source_is_built_only_if_the_owner_trusts_the_package_by_name() {
     sources.trusted.insert((Manager::Pip, "Sourced".to_owned()));
     let (acquired, place) = home.acquire(&what, &[], &sources, None).await.unwrap();
     assert!(world.has_run("sourced"));
+    assert!(!world.seen().contains(&"/saw/cache".to_owned()), "what is kept is not to be seen");
     assert!(place.join("python/sourced.py").is_file());
     // The lock of somebody who trusts it is no permission.
     let refused = home.acquire(&what, &[], &world.sources(), Some(&acquired.artefacts)).await;

@@ -61,6 +61,8 @@ def offer_npm(name, version, files, **more):
 BACKEND = """
 import os, urllib.request, zipfile
 urllib.request.urlopen('http://127.0.0.1:PORT/ran/NAME').read()
+if os.path.exists(os.path.join(os.environ['TMPDIR'], '..', '..', 'cache')):
+    urllib.request.urlopen('http://127.0.0.1:PORT/saw/cache').read()
 for name in ('node_modules', 'files', 'bin'):
     try:
         os.symlink('../victim', os.path.join(os.path.dirname(os.environ['TMPDIR']), name))
@@ -161,7 +163,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path.startswith("/tamper/"):
             TAMPERED["/" + "/".join(parts[2:])] = parts[1]
             return self.answer(b"ok")
-        if parts[0] == "ran":
+        if parts[0] in ("ran", "saw"):
             return self.answer(b"ok")
         if path == "/redirect":
             return self.answer(b"", 302, Location=query)

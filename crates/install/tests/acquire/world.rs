@@ -25,13 +25,13 @@ pub struct World {
 impl World {
     /// Serves by plain HTTP.
     pub fn new() -> Self {
-        Self::serving(&[])
+        Self::serving(tempfile::tempdir().unwrap(), &[])
     }
 
     /// Serves by HTTPS, with a certificate of its own for `localhost`.
     pub fn secure() -> (Self, PathBuf) {
-        let folder = tempfile::tempdir().unwrap().keep();
-        let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
+        let folder = tempfile::tempdir().unwrap();
+        let [certificate, key] = ["certificate.pem", "key.pem"].map(|one| folder.path().join(one));
         let made = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
             .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
@@ -43,11 +43,10 @@ impl World {
             .output()
             .unwrap();
         assert!(made.status.success(), "{made:?}");
-        (Self::serving(&[&certificate, &key]), certificate)
+        (Self::serving(folder, &[&certificate, &key]), certificate)
     }
 
-    fn serving(more: &[&Path]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+    fn serving(folder: tempfile::TempDir, more: &[&Path]) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acquire/world.py");
         let mut server = Command::new("python3")
             .arg(script)
