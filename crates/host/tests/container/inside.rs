@@ -1,6 +1,7 @@
 //! From files on disk, inside our own walls.
 
-use host::{CallError, Host, Kind, Tool};
+use host::{CallError, CancellationToken, Host, Killed, Kind, Tool};
+use manifest::model::Json;
 use serde_json::{Value, json};
 
 use crate::images::{self, Image, run};
@@ -32,6 +33,26 @@ async fn a_command_of_an_image_runs_in_its_files_and_nothing_else() {
     // From now on the image is known without the package's files.
     std::fs::remove_dir_all(image.folder.path().join("layout")).unwrap();
     assert_eq!(said(&host, &tool, "again").await.lines().next(), Some("again"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_smoke_test_and_a_kill_switch_run_in_the_image_too() {
+    let image = Image::new(&[]);
+    let written = |value: Value| {
+        let text = value.to_string();
+        Json::of(&manifest::json::parse(&text).root.unwrap(), &text)
+    };
+    let mut tool = image.tool(None, &json!({"kind": "subcommand", "argv_template": ["x"]}));
+    let command = json!(["sh", "-c", "cat /opt/mark; echo \" in $SPACE\""]);
+    let success = json!({"stdout_regex": "^the image in main\\n$"});
+    tool.package.smoke =
+        Some(written(json!({"kind": "shell", "command": command, "success": success})));
+    let switch = json!({"kind": "shell", "command": ["sh", "-c", "test -f /opt/mark"]});
+    tool.package.kill_switch = Some(written(switch));
+    let (host, off) = (host().await, CancellationToken::new());
+    let smoked = host.smoke(&tool, &off).await.unwrap();
+    assert!(smoked.passed, "{smoked:?}");
+    assert_eq!(host.kill(&tool, None, &off).await, Ok(Killed::Confirmed));
 }
 
 #[tokio::test(flavor = "multi_thread")]

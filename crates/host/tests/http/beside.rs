@@ -4,7 +4,7 @@ use host::smoke::Verdict;
 use host::{CallError, CancellationToken, Killed, Kind, Smoked, Tool};
 use ledger::audit;
 use manifest::kill_switch::ByHand;
-use manifest::model::Trust;
+use manifest::model::{Invocation, Trust};
 use policy::{Consent, Grant, GrantKind, Grants, Policy};
 use serde_json::{Value, json};
 use vault::{Owner, Place, Secret};
@@ -249,26 +249,30 @@ fn an_action_that_changes_nothing_is_called_as_every_call_is() {
 #[test]
 fn what_is_given_stands_before_what_is_kept_and_is_kept_nowhere() {
     let site = Site::open();
-    let tool = smoke_of(
+    let mut tool = smoke_of(
         &site,
         json!({
-            "kind": "http", "url": format!("{}/echo", site.origin), "headers": { "X-Key": "${KEY}" },
-            "success": { "json_pointer_equals": { "/headers/x-key": "${KEY}" } },
+            "kind": "http", "method": "POST", "url": format!("{}/heard", site.origin),
+            "body": "${KEY}", "success": {},
         }),
     );
     let place = Place::new(Owner::Package(tool.package.canonical_id()), "KEY").unwrap();
     site.vault.set(&place, &Secret::new("kept-before".to_owned()).unwrap()).unwrap();
-    let seen = |tool: &Tool| {
-        let smoked = smoke(&site, tool, &hosts(&[&site])).unwrap();
-        assert!(smoked.passed, "{smoked:?}");
-        assert!(!format!("{tool:?}").contains(KEY));
-        smoked.output
+    assert!(smoke(&site, &tool, &hosts(&[&site])).unwrap().passed);
+    assert_eq!((site.count(KEY), site.count("kept-before")), (1, 0));
+    // So it does in an ordinary call.
+    tool.package.actions[0].invocation = Invocation::Http {
+        method: "GET".into(),
+        path: "/given".into(),
+        headers: vec![("Authorization".into(), "Bearer ${env.KEY}".into())],
     };
-    assert!(!seen(&tool).contains("kept-before"));
+    site.json(&tool, json!({}));
+    assert_eq!(site.count(&format!("GET Bearer {KEY}")), 1);
     assert_eq!(site.vault.get(&place).unwrap().unwrap().expose(), "kept-before");
-    // So it does for an ordinary call.
-    let echoed = site.json(&tool, json!({}));
-    assert_eq!(echoed["headers"]["x-key"], "[secret KEY]");
+    assert!(!format!("{tool:?}").contains(KEY));
+    tool.given = host::Given::default();
+    assert!(smoke(&site, &tool, &hosts(&[&site])).unwrap().passed);
+    assert_eq!((site.count(KEY), site.count("kept-before")), (1, 1));
 }
 
 #[test]
