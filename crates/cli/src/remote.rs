@@ -307,6 +307,9 @@ pub(crate) fn list_failure(error: &registry::client::list::ListError) -> Failure
             failure.causes.clear();
             failure.hint(BEGINS)
         }
+        ListError::Taken(name) => {
+            failure.hint(format!("`haft registry rm {}` forgets it", shell::word(name)))
+        }
         _ => failure,
     }
 }
@@ -360,6 +363,34 @@ fn what_there_is(version: Option<&str>, there: &[Version]) -> String {
     }
 }
 
+/// Why nobody was reached, in words of ours, and what to do about it, where that is known.
+fn unreached(error: &FetchError) -> Option<(&'static str, Option<&'static str>)> {
+    use std::io::ErrorKind;
+    let FetchError::Unreachable(error) = error else { return None };
+    let first: &(dyn std::error::Error + 'static) = &**error;
+    std::iter::successors(Some(first), |error| error.source()).find_map(|error| {
+        let text = error.to_string();
+        if text.contains("InvalidContentType") {
+            return Some((
+                "what listens there speaks no TLS",
+                Some("write http:// where that is meant"),
+            ));
+        }
+        if text.contains("failed to lookup address") {
+            return Some(("there is no host of that name", None));
+        }
+        match error.downcast_ref::<std::io::Error>()?.kind() {
+            ErrorKind::ConnectionRefused => Some(("nobody listens there", None)),
+            ErrorKind::ConnectionReset => Some(("the connection was cut", None)),
+            ErrorKind::TimedOut => Some(("no answer came in time", None)),
+            ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+                Some(("there is no way to that host from here", None))
+            }
+            _ => None,
+        }
+    })
+}
+
 /// What to say of a registry that did not do what it was asked.
 pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
     let exit = match error.kind() {
@@ -370,6 +401,10 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
         error::Kind::Unavailable => Exit::Unavailable,
     };
     let mut failure = Failure::of(exit, error);
+    let unreached = unreached(error);
+    if let Some((why, _)) = unreached {
+        failure.causes = vec![why.to_owned()];
+    }
     failure.message = match error {
         FetchError::Unreachable(_) => format!("failed to reach `{registry}`"),
         FetchError::Refused { said: Some(said), .. } if exit == Exit::NotFound => {
@@ -408,6 +443,9 @@ pub(crate) fn failed(registry: &str, error: &FetchError) -> Failure {
         FetchError::TokenInPlain => failure.hint("use https://"),
         FetchError::Unaskable("version", _) => {
             failure.hint("a version has three numbers, as in 1.2.3")
+        }
+        FetchError::Unreachable(_) if unreached.is_some_and(|(_, hint)| hint.is_some()) => {
+            unreached.and_then(|(_, hint)| hint).into_iter().fold(failure, Failure::hint)
         }
         FetchError::Unreachable(_) if Url::parse(registry).is_ok_and(|url| is_here(&url)) => {
             failure.hint("`haft registry serve` serves one on this machine")

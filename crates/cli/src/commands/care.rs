@@ -51,7 +51,7 @@ pub(super) struct GcArgs {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The rows are those of one moment, so it works while the registry is served. The hashes of tokens are in it: keep it for yourself. Exit 1 when something could not be kept because it is damaged.\n\nExamples:\n  haft registry backup registry-2026-11-16.tar\n  haft registry backup backups/today/"
+    after_help = "The rows are those of one moment, so it works while the registry is served. The hashes of tokens are in it: keep it for yourself. Exit 1 when something could not be kept because it is damaged.\n\nExamples:\n  haft registry backup registry-2026-11-16.tar\n  haft registry backup registry-2026-11-16/"
 )]
 pub(super) struct BackupArgs {
     /// A new file, or a new folder when it ends in a slash

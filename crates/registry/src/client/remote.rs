@@ -83,6 +83,11 @@ impl Remote {
         self.fetcher.address()
     }
 
+    /// Whether a token is shown to it.
+    pub fn has_token(&self) -> bool {
+        self.fetcher.token.is_some()
+    }
+
     /// The same, which tells of the bytes of packages as they arrive or are sent.
     pub fn watched(mut self, watch: Watch) -> Self {
         self.fetcher.watch = watch;

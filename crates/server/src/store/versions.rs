@@ -84,12 +84,17 @@ impl fmt::Display for PublishError {
             PublishError::OtherBytes(_) => out
                 .write_str("the version is published with other bytes; changes need a new version"),
             PublishError::OtherDialect(dialect) => {
-                write!(out, "the tool is published in the dialect `{dialect}`")
+                write!(
+                    out,
+                    "the tool is published in the dialect `{dialect}`, and an id has one: give it another id"
+                )
             }
             PublishError::Taken(id) => {
                 write!(out, "the id or the name looks like that of `{id}`")
             }
-            PublishError::OtherName(name) => write!(out, "the tool has the name `{name}`"),
+            PublishError::OtherName(name) => {
+                write!(out, "the tool is published under the name `{name}`, and keeps it")
+            }
             PublishError::FileGone | PublishError::FileUnderway => {
                 out.write_str("its file is being removed; come again")
             }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use manifest::dialect::Dialect;
+use manifest::folder::LAYERS;
 use package::digest::Digest;
 use package::pack::{Packing, Secrets, leaks};
-use registry::client::Remote;
+use registry::client::{FetchError, Remote};
 use registry::{Channel, ErrorCode, Outcome as Became, Published, State};
 use serde_json::json;
 
@@ -55,8 +56,14 @@ pub(crate) fn run(
 ) -> Outcome {
     // Whoever may not publish need not wait for tests.
     let remote = Known::new(home, ask)?.one(&args.which)?;
+    if !remote.has_token() {
+        return Err(remote::failed(remote.name(), &FetchError::NoToken));
+    }
     if args.path.is_dir() {
-        return folder::run(args, &remote, home, ask, json_wanted, printer);
+        let done = folder::run(args, &remote, home, ask, json_wanted, printer);
+        let is_catalog = [LAYERS.0, LAYERS.1].iter().any(|name| args.path.join(name).is_file());
+        let hint = "`haft registry import` publishes each entry of a catalog";
+        return done.map_err(|failure| if is_catalog { failure.hint(hint) } else { failure });
     }
     args.folder.check_unused(&args.path)?;
     let container = container::open(&args.path, printer)?;
@@ -109,7 +116,8 @@ fn send(
     let bar = Bar::begin("Publishing", Some(bytes.len() as u64), json_wanted, printer);
     let watched = remote.clone().watched(bar.watch());
     let sent = watched.publish_tested(bytes, id, channel, report.as_ref());
-    let published = owner::runtime()?.block_on(sent);
+    let runtime = owner::runtime()?;
+    let published = runtime.block_on(sent);
     drop(bar);
     let published = published.map_err(|error| {
         let failure = remote::failed(remote.name(), &error);
@@ -122,6 +130,16 @@ fn send(
     })?;
     for warning in &published.warnings {
         printer.warn(&line(warning));
+    }
+    if published.outcome == Became::Unchanged {
+        let Published { id, version, .. } = &published;
+        let known = runtime.block_on(remote.describe(id, Some(version)));
+        if known.is_ok_and(|described| described.yanked.is_some()) {
+            let which = shell::word(&format!("{id}@{version}"));
+            printer.warn(&format!(
+                "it was taken back, so nobody chooses it; `haft yank --undo {which}` offers it again"
+            ));
+        }
     }
     Ok(published)
 }
