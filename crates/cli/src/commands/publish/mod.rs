@@ -56,7 +56,8 @@ pub(crate) fn run(
 ) -> Outcome {
     // Whoever may not publish need not wait for tests.
     let remote = Known::new(home, ask)?.one(&args.which)?;
-    if !remote.has_token() {
+    // To whom it would be told in plain, it is refused for that.
+    if !remote.has_token() && remote.address().is_private_talk() {
         return Err(remote::failed(remote.name(), &FetchError::NoToken));
     }
     if args.path.is_dir() {
