@@ -328,15 +328,7 @@ impl Changing {
         for old in self.others(&key, &[Some(&folder), record.replaced.as_ref()])? {
             draft.step(Step::Remove { at: old });
         }
-        draft.step(Step::Link {
-            at: format!("{TOOLS}/{key}"),
-            to: format!("../{PACKAGES}/{key}/{folder}"),
-        });
-        let mut lock = self.contents.lock.clone();
-        lock.put(record.pinned);
-        let mut local = self.local()?;
-        local.put(entry);
-        self.finish(draft, &lock, Some(&local))?;
+        self.activate(draft, record.pinned, entry)?;
         Ok(if before.is_some() { Put::Replaced } else { Put::Installed })
     }
 
@@ -350,23 +342,30 @@ impl Changing {
         lock.take(&pinned.id);
         let mut local = self.local()?;
         local.take(id_in_catalog(pinned));
-        self.finish(draft, &lock, Some(&local))
+        self.finish(draft, &lock, &local)
     }
 
     /// Makes the version active again that was before this one; its entry is that of `entry`.
     pub fn roll_back(&mut self, record: Record, entry: serde_json::Value) -> Result<(), HomeError> {
-        let key = key(&record.pinned)?;
-        let folder = record.pinned.folder();
-        let mut draft = self.home.draft()?;
-        draft.step(Step::Link {
-            at: format!("{TOOLS}/{key}"),
-            to: format!("../{PACKAGES}/{key}/{folder}"),
-        });
+        let draft = self.home.draft()?;
+        self.activate(draft, record.pinned, entry)
+    }
+
+    /// Lets the link lead to a version, and the lockfile and the catalog speak of it.
+    fn activate(
+        &mut self,
+        mut draft: Draft,
+        pinned: Pinned,
+        entry: serde_json::Value,
+    ) -> Result<(), HomeError> {
+        let (key, folder) = (key(&pinned)?, pinned.folder());
+        let to = format!("../{PACKAGES}/{key}/{folder}");
+        draft.step(Step::Link { at: format!("{TOOLS}/{key}"), to });
         let mut lock = self.contents.lock.clone();
-        lock.put(record.pinned);
+        lock.put(pinned);
         let mut local = self.local()?;
         local.put(entry);
-        self.finish(draft, &lock, Some(&local))
+        self.finish(draft, &lock, &local)
     }
 
     /// Switches a package on or off. Of the baseline, an entry above it says so.
@@ -379,7 +378,7 @@ impl Changing {
             local.switch(id_in_catalog, enabled);
         }
         let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
-        self.finish(draft, &lock, Some(&local))
+        self.finish(draft, &lock, &local)
     }
 
     /// Takes an entry out of the local catalog that is only written there.
@@ -387,7 +386,7 @@ impl Changing {
         let mut local = self.local()?;
         local.take(id_in_catalog);
         let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
-        self.finish(draft, &lock, Some(&local))
+        self.finish(draft, &lock, &local)
     }
 
     /// Takes everything away but the baseline.
@@ -422,14 +421,12 @@ impl Changing {
         &mut self,
         mut draft: Draft,
         lock: &Lockfile,
-        local: Option<&Local>,
+        local: &Local,
     ) -> Result<(), HomeError> {
         if *lock != self.contents.lock {
             draft.file(lockfile::NAME, &lock.to_bytes())?;
         }
-        if let Some(local) = local {
-            draft.file(catalog::LOCAL, &local.to_bytes())?;
-        }
+        draft.file(catalog::LOCAL, &local.to_bytes())?;
         draft.commit()?;
         self.contents = self.home.look()?;
         Ok(())
