@@ -177,6 +177,19 @@ fn a_card_that_nobody_accepts_leaves_nothing() {
 }
 
 #[test]
+fn what_is_typed_for_nothing_is_refused() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    desk.refused(&["install", "./echo", "--yes", "--env", "FOO=1"], 2, "it asks for no `FOO`");
+    example(&desk, "mcpkg/http-status", "status");
+    let secret = ["install", "./status", "--yes", "--env", "STATUS_TOKEN=x"];
+    desk.refused(&secret, 2, "is seen by others");
+    assert_eq!(ids(&desk), [""; 0]);
+    desk.refused(&["lock", "-o", "nowhere/haft.lock"], 3, "there is no folder `nowhere`");
+    desk.refused(&["reset"], 4, "--yes says so beforehand");
+}
+
+#[test]
 fn many_at_once_come_to_one_result_each() {
     let desk = Desk::new();
     echo(&desk, "0.1.0", "echo");

@@ -253,9 +253,10 @@ pub(crate) fn reset(
     let contents = at.read().map_err(|error| failure(&error))?;
     let number = contents.lock.packages().len();
     let what = super::count(number, "package");
-    if !args.yes
-        && !ask.yes_or_no(&format!("Remove {what}, and everything in the local catalog?"))?
-    {
+    let question = format!("Remove {what}, and everything in the local catalog?");
+    let is_meant =
+        || ask.yes_or_no(&question).map_err(|failure| failure.hint("--yes says so beforehand"));
+    if !args.yes && !is_meant()? {
         return Err(Failure::new(Exit::Denied, "nothing was removed"));
     }
     let mut changing = at.lock().map_err(|error| failure(&error))?;
@@ -273,6 +274,7 @@ pub(crate) fn lock(args: &LockArgs, home: &Home, json_wanted: bool, printer: Pri
     let bytes = contents.lock.to_bytes();
     match &args.output {
         Some(path) => {
+            output::check_folder_of(path)?;
             output::replace(path, &bytes)?;
             let count = super::count(contents.lock.packages().len(), "package");
             if json_wanted {

@@ -149,7 +149,7 @@ fn install(
     check_acquired(package)?;
     let how = consent(&card, args.yes, ask, printer)?;
     let at = installed::home(home);
-    let asks = !package.inputs.is_empty();
+    let asks = !package.inputs.is_empty() || !args.env.is_empty();
     let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
     let values = match &vault {
         Some(vault) => inputs::collect(package, &args.env, vault, ask, printer)?,
