@@ -35,7 +35,7 @@ pub(crate) struct Named {
 
 /// The package that a name stands for.
 pub(crate) fn named(name: &str, at: &install::Home) -> Result<Named, Failure> {
-    let contents = at.read().map_err(|error| failure(&error))?;
+    let contents = at.read()?;
     let called = contents.called(name);
     match called.as_slice() {
         [one] => Ok(Named {
@@ -83,7 +83,7 @@ pub(crate) fn found(name: &str, home: &Home) -> Result<Found, Failure> {
         );
         return Err(Failure::new(Exit::Unavailable, message));
     };
-    let installed = Installed::load(&at, pinned).map_err(|error| failure(&error))?;
+    let installed = Installed::load(&at, pinned)?;
     Ok(Found::installed(tool(installed, &named)?))
 }
 
@@ -114,6 +114,12 @@ fn without_links(path: &Path) -> Result<PathBuf, Failure> {
     path.canonicalize().map_err(|error| {
         Failure::new(Exit::Unavailable, format!("failed to find `{}`", path.display())).cause(error)
     })
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Self {
+        failure(&error)
+    }
 }
 
 /// Why a home could not be read or changed.

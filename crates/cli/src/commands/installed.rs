@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::installed::{self, Named, failure, named};
+use crate::installed::{self, Named, named};
 use crate::printer::{Printer, line};
 use crate::{output, owner};
 
@@ -38,7 +38,7 @@ pub(crate) struct LockArgs {
 }
 
 pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let contents = installed::home(home).read().map_err(|error| failure(&error))?;
+    let contents = installed::home(home).read()?;
     let listed = contents.listed();
     if json_wanted {
         let packages: Vec<_> = listed
@@ -92,7 +92,7 @@ pub(crate) fn status(
     let at = installed::home(home);
     let named = named(&args.id, &at)?;
     let installed = match &named.pinned {
-        Some(pinned) => Some(Installed::load(&at, pinned).map_err(|error| failure(&error))?),
+        Some(pinned) => Some(Installed::load(&at, pinned)?),
         None => None,
     };
     let changed = installed.as_ref().map(Installed::changed).unwrap_or_default();
@@ -153,8 +153,8 @@ pub(crate) fn switch(
     let at = installed::home(home);
     let named = named(&args.id, &at)?;
     if named.enabled != enabled {
-        let mut changing = at.lock().map_err(|error| failure(&error))?;
-        changing.switch(&named.id_in_catalog, enabled).map_err(|error| failure(&error))?;
+        let mut changing = at.lock()?;
+        changing.switch(&named.id_in_catalog, enabled)?;
     }
     let state = if enabled { "Enabled" } else { "Disabled" };
     tell(
@@ -191,7 +191,7 @@ pub(crate) fn remove(
 ) -> Outcome {
     let at = installed::home(home);
     let named = named(&args.id, &at)?;
-    let mut changing = at.lock().map_err(|error| failure(&error))?;
+    let mut changing = at.lock()?;
     let done = match (&named.pinned, named.layer) {
         (Some(pinned), _) => changing.remove(pinned),
         // What is written above the baseline goes, and the baseline is seen again.
@@ -199,7 +199,7 @@ pub(crate) fn remove(
         // The baseline itself is never written.
         (None, Layer::Base) => changing.switch(&named.id_in_catalog, false),
     };
-    done.map_err(|error| failure(&error))?;
+    done?;
     let words = match named.layer {
         Layer::Local => format!("Removed {}", line(&named.id)),
         Layer::Base => {
@@ -223,12 +223,12 @@ pub(crate) fn rollback(
     };
     let pinned = named.pinned.as_ref().ok_or_else(nothing)?;
     let key = pinned.key().map_err(|error| Failure::invalid(error.to_string()))?;
-    let mut changing = at.lock().map_err(|error| failure(&error))?;
-    let record = at.record(&key, &pinned.folder()).map_err(|error| failure(&error))?;
+    let mut changing = at.lock()?;
+    let record = at.record(&key, &pinned.folder())?;
     let before =
         record.replaced.filter(|folder| at.folder(&key, folder).is_dir()).ok_or_else(nothing)?;
-    let record = at.record(&key, &before).map_err(|error| failure(&error))?;
-    let installed = Installed::load(&at, &record.pinned).map_err(|error| failure(&error))?;
+    let record = at.record(&key, &before)?;
+    let installed = Installed::load(&at, &record.pinned)?;
     let manifest = std::fs::read(installed.root.join(&record.manifest)).map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to read its manifest").cause(error)
     })?;
@@ -237,7 +237,7 @@ pub(crate) fn rollback(
     let memory = owner::policy(home)?.sandbox.memory;
     let entry = catalog::entry(&installed.package, &manifest, &record.pinned, trust, memory);
     let version = record.pinned.version.clone();
-    changing.roll_back(record, entry).map_err(|error| failure(&error))?;
+    changing.roll_back(record, entry)?;
     let words = format!("Rolled back {} to {}", line(&named.id), line(&version));
     tell(&named, "version", &version.into(), &words, json_wanted, printer)
 }
@@ -250,7 +250,7 @@ pub(crate) fn reset(
     printer: Printer,
 ) -> Outcome {
     let at = installed::home(home);
-    let contents = at.read().map_err(|error| failure(&error))?;
+    let contents = at.read()?;
     let number = contents.lock.packages().len();
     let what = super::count(number, "package");
     let question = format!("Remove {what}, and everything in the local catalog?");
@@ -259,8 +259,8 @@ pub(crate) fn reset(
     if !args.yes && !is_meant()? {
         return Err(Failure::new(Exit::Denied, "nothing was removed"));
     }
-    let mut changing = at.lock().map_err(|error| failure(&error))?;
-    changing.reset().map_err(|error| failure(&error))?;
+    let mut changing = at.lock()?;
+    changing.reset()?;
     if json_wanted {
         printer.json(&json!({"removed": number}))?;
     } else {
@@ -270,7 +270,7 @@ pub(crate) fn reset(
 }
 
 pub(crate) fn lock(args: &LockArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let contents = installed::home(home).read().map_err(|error| failure(&error))?;
+    let contents = installed::home(home).read()?;
     let bytes = contents.lock.to_bytes();
     match &args.output {
         Some(path) => {

@@ -9,6 +9,7 @@ use manifest::model::{Action, Entry, Implementation};
 use policy::Surface;
 use tokio_util::sync::CancellationToken;
 
+use super::errand::beside;
 use super::running::Ran;
 use super::signing::tokens;
 use super::{Host, Known, Prepared, check_verdict, grantable, prepare_image};
@@ -175,15 +176,5 @@ impl Host {
 
 /// The call that asks a tool for its actions.
 fn listing(tool: &Tool) -> Call {
-    Call {
-        action: "tools/list".to_owned(),
-        input: "{}".to_owned(),
-        surface: Surface::Test,
-        approver: None,
-        ticket: None,
-        folder: tool.root.clone(),
-        within: None,
-        progress: None,
-        called_off: CancellationToken::new(),
-    }
+    beside(tool, "tools/list", &CancellationToken::new())
 }

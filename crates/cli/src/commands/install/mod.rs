@@ -21,41 +21,54 @@ use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
 use crate::{installed, owner};
 
+// A package, and where it is looked for. A doc comment here would stand in the help of every verb that has these.
 #[derive(Args, Debug)]
-pub(crate) struct InstallArgs {
+pub(crate) struct What {
     /// What: a folder, an archive, a manifest, or the id of a tool in a registry, alone or as ID@VERSION
     #[arg(value_name = "WHAT")]
-    what: String,
-    /// Accept its card without being asked; what your policy refuses stays refused
-    #[arg(long, short)]
-    yes: bool,
+    package: String,
     /// The id of a tools.json [default: its folder's name]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Of a catalog: the entry to install [default: all of it]
-    #[arg(long, value_name = "ID")]
-    only: Option<String>,
-    /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
-    env: Vec<(String, String)>,
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
     offline: Offline,
 }
 
+impl What {
+    fn fetch(
+        &self,
+        home: &Home,
+        ask: Ask,
+        json_wanted: bool,
+        printer: Printer,
+    ) -> Result<Fetched, Failure> {
+        let Self { package, id, which, offline } = self;
+        let id = id.as_deref();
+        Fetching { home, ask, which, offline, id, json_wanted, printer }.fetch(package)
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InstallArgs {
+    #[command(flatten)]
+    what: What,
+    /// Accept its card without being asked; what your policy refuses stays refused
+    #[arg(long, short)]
+    yes: bool,
+    /// Of a catalog: the entry to install [default: all of it]
+    #[arg(long, value_name = "ID")]
+    only: Option<String>,
+    /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
+    env: Vec<(String, String)>,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// What: as `haft install` takes it, or something that is installed
-    #[arg(value_name = "WHAT")]
-    what: String,
-    /// The id of a tools.json [default: its folder's name]
-    #[arg(long, value_name = "ID")]
-    id: Option<String>,
     #[command(flatten)]
-    which: Which,
-    #[command(flatten)]
-    offline: Offline,
+    what: What,
 }
 
 pub(crate) fn run(
@@ -66,10 +79,7 @@ pub(crate) fn run(
     printer: Printer,
 ) -> Outcome {
     let policy = owner::policy(home)?;
-    let InstallArgs { which, offline, .. } = args;
-    let fetching =
-        Fetching { home, ask, which, offline, id: args.id.as_deref(), json_wanted, printer };
-    let fetched = fetching.fetch(&args.what)?;
+    let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
     let chosen = chosen(&fetched, args.only.as_deref())?;
     let mut done = Vec::new();
     for piece in chosen {
@@ -168,7 +178,7 @@ fn install(
     };
     let ready = stage(&at, &wanted).map_err(|error| unstaged(&error))?;
     tried::check(&ready, package, (trust, &values), home, ask, printer)?;
-    let mut changing = at.lock().map_err(|error| installed::failure(&error))?;
+    let mut changing = at.lock()?;
     let put = changing.put(ready).map_err(|error| match error {
         PutError::OtherBytes => {
             let message = format!(
@@ -306,10 +316,7 @@ pub(crate) fn show(
     printer: Printer,
 ) -> Outcome {
     let policy = owner::policy(home)?;
-    let ShowArgs { which, offline, .. } = args;
-    let fetching =
-        Fetching { home, ask, which, offline, id: args.id.as_deref(), json_wanted, printer };
-    let fetched = fetching.fetch(&args.what)?;
+    let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
     let cards: Vec<_> =
         fetched.parcel.pieces.iter().map(|piece| card(&fetched, &piece.package, &policy)).collect();
     if json_wanted {
