@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use host::{Given, Tool};
+use host::surface::Surface;
+use host::{Brought, Given, Tool};
 use install::error::Doing;
-use install::record::How;
+use install::record::{ACQUIRED, How, Record};
 use install::{HomeError, Installed, Layer, Pinned};
 use manifest::model::Trust;
 use manifest::shape::suggest;
 use policy::Consent;
 
+use crate::commands::install::has_server;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::line;
@@ -90,7 +92,8 @@ pub(crate) fn found(name: &str, home: &Home) -> Result<Found, Failure> {
 /// An installed package as a tool.
 pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure> {
     let Installed { mut package, root, record } = installed;
-    let root = without_links(&root)?;
+    let place = without_links(&root)?;
+    let root = without_links(&run_from(&place, &record))?;
     package.enabled &= named.enabled;
     let source_trust = Trust::named(&record.trust).unwrap_or(Trust::Untrusted).min(named.trust);
     let admitted = match record.consent.how {
@@ -98,16 +101,56 @@ pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure>
         How::Asked => Trust::Community,
         How::Beforehand => Trust::Local,
     };
-    let place = root.clone();
+    let surface = match &record.surface {
+        Some(value) => Some(Surface::from_value(value).map_err(|error| {
+            let message = format!("what was approved of `{}` cannot be read", line(&named.id));
+            Failure::new(Exit::Unavailable, message).cause(error)
+        })?),
+        None if has_server(&package) => return Err(unapproved(named)),
+        None => None,
+    };
     Ok(Tool {
         package,
         root,
+        brought: brought(&place, &record),
         place,
         consent: Consent::ByCard { admitted },
         source_trust,
         given: Given::default(),
-        surface: None,
+        surface,
     })
+}
+
+/// A server that was never asked what it offers: nobody approved of anything yet.
+fn unapproved(named: &Named) -> Failure {
+    let id = line(&named.id);
+    let message = format!("nobody has approved what the server of `{id}` offers");
+    Failure::new(Exit::Denied, message)
+        .hint(format!("`haft approve surface {id}` shows it and asks"))
+}
+
+/// The folder that a version is run from: that of its files, or of the repository or the file that was acquired for it.
+pub(crate) fn run_from(place: &Path, record: &Record) -> PathBuf {
+    let acquired = record.acquired.as_ref().and_then(|acquired| acquired.files.as_ref());
+    match acquired.map(|files| place.join(ACQUIRED).join(files)) {
+        Some(files) if files.is_dir() => files,
+        Some(file) => file.parent().unwrap_or(place).to_owned(),
+        None => place.to_owned(),
+    }
+}
+
+/// What was acquired for a version that lies at a place.
+pub(crate) fn brought(place: &Path, record: &Record) -> Brought {
+    let Some(acquired) = &record.acquired else { return Brought::default() };
+    let folder = place.join(ACQUIRED);
+    let below = |path: &PathBuf| folder.join(path);
+    Brought {
+        path: acquired.path.iter().map(below).collect(),
+        python: acquired.python.as_ref().map(below),
+        node: acquired.node.as_ref().map(below),
+        main: acquired.main.clone(),
+        folder: Some(folder),
+    }
 }
 
 fn without_links(path: &Path) -> Result<PathBuf, Failure> {

@@ -32,6 +32,7 @@ mod progress;
 mod remote;
 mod seen;
 mod shell;
+mod sources;
 #[cfg(unix)]
 mod terminal;
 mod time;

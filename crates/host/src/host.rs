@@ -424,9 +424,11 @@ impl Host {
         tool: &'t Tool,
         action: &Action,
     ) -> Result<&'t Implementation, CallError> {
-        let search = &self.settings.search_path;
-        let has_program = |name: &OsStr| runtime::is_there(name, search, &tool.root);
-        let machine = Machine { platform: PLATFORM, has_program: &has_program };
+        let search = tool.brought.before(&self.settings.search_path);
+        let has_program = |name: &OsStr| runtime::is_there(name, &search, &tool.root);
+        let brought =
+            matches!(tool.consent, policy::Consent::ByCard { .. }).then_some(&tool.brought);
+        let machine = Machine { platform: PLATFORM, has_program: &has_program, brought };
         choose::implementation(&tool.package, action, &machine)
     }
 

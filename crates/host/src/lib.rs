@@ -30,6 +30,7 @@
 //! | [`host`] | the path as a whole |
 
 mod blocked;
+pub mod brought;
 pub mod call;
 mod choose;
 mod clip;
@@ -61,6 +62,7 @@ mod template;
 mod weight;
 
 pub use blocked::{Blocked, Why};
+pub use brought::Brought;
 pub use call::{Advance, Approver, Call, Given, Matter, Output, Progress, Said, Tool};
 pub use confine::denied;
 pub use endpoint::endpoints;

@@ -80,7 +80,7 @@ fn check_one(home: &Home, pinned: &Pinned, faults: &mut Vec<Fault>) {
         Ok(installed) => {
             let changed = installed.changed();
             if !changed.is_empty() {
-                faults.push(Fault::Changed(id(), changed.into_iter().map(str::to_owned).collect()));
+                faults.push(Fault::Changed(id(), changed));
             }
         }
     }

@@ -20,10 +20,12 @@
 //! | [`parcel`] | a package as it came |
 //! | [`card`] | what the owner is shown |
 //! | [`mod@stage`] | files that are ready to be put in their place |
+//! | [`mod@bring`] | what was acquired, among them |
 //! | [`installed`] | a package that lies in a home |
 //! | [`mod@check`] | whether a home is what it says it is |
 
 pub mod acquire;
+pub mod bring;
 pub mod card;
 pub mod catalog;
 pub mod check;
@@ -39,6 +41,7 @@ pub mod record;
 pub mod report;
 pub mod stage;
 
+pub use bring::{bring, make_room};
 pub use card::Card;
 pub use error::HomeError;
 pub use home::{Changing, Contents, Home, Layer, Listed, Put, PutError, Ready};

@@ -2,13 +2,20 @@
 
 use package::digest::Listing;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::acquire::Acquired;
 use crate::pinned::{Pinned, Sha256};
 
 /// The folder of ours in that of a version; no package has files there.
 pub const OURS: &str = ".haft";
 /// The file in it.
 pub const NAME: &str = ".haft/record.json";
+
+/// The folder of what was acquired for a version.
+pub const ACQUIRED: &str = ".haft/acquired";
+/// The digests of every file in it, apart because it may be long and few ask for it.
+pub const ACQUIRED_FILES: &str = ".haft/acquired.json";
 
 /// How a version came here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +34,12 @@ pub struct Record {
     /// The folder of the version that was active before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<String>,
+    /// What was acquired for it, below [`ACQUIRED`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acquired: Option<Acquired>,
+    /// Everything that a server offered when it was agreed to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surface: Option<Value>,
     /// Every file of the package.
     pub files: Vec<FileRecord>,
 }

@@ -80,6 +80,7 @@ pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
         manifest: Sha256(Digest::of(&piece.bytes)),
         archive: wanted.archive.map(Sha256),
         surface: None,
+        artefacts: Vec::new(),
     };
     let entry = catalog::entry(package, &piece.bytes, &pinned, wanted.trust, wanted.memory);
     let record = Record {
@@ -89,6 +90,8 @@ pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
         consent: wanted.consent.clone(),
         installed: wanted.now,
         replaced: None,
+        acquired: None,
+        surface: None,
         files: files(&listing),
     };
     Ok(Ready { draft, record, entry })

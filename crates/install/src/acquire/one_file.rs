@@ -53,6 +53,14 @@ pub(super) async fn acquire(
     {
         return Err(AcquireError::NotLocked(artefact.shown()));
     }
+    // One that comes with the package is as good as one that is fetched: what it is, its digest says.
+    if let Some(beside) = workshop.beside
+        && !workshop.store.has(sha256)?
+        && let Ok(bytes) = std::fs::read(beside.join(&name))
+        && Digest::of(&bytes) == sha256
+    {
+        workshop.store.put(&bytes)?;
+    }
     workshop.files.known(&artefact.shown(), &url, sha256, &Origin::Anybody).await?;
     let folder = workshop.folder.join(FOLDER);
     std::fs::create_dir(&folder).map_err(|error| AcquireError::Disk(folder.clone(), error))?;

@@ -286,7 +286,9 @@ fn tokens(plan: &Mcp) -> Redactor {
 /// The token of whoever signed in, where it is meant for that URL.
 fn signed(plan: &Mcp, url: &Url) -> HeaderMap {
     let told = plan.bearer.as_ref().and_then(|bearer| bearer.header(url));
-    told.map(|told| (AUTHORIZATION, told)).into_iter().collect()
+    let mut headers = plan.headers.clone();
+    headers.extend(told.map(|told| (AUTHORIZATION, told)));
+    headers
 }
 
 /// Headers with what is secret in them, because who asks with another is somebody else.
