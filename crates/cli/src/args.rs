@@ -99,6 +99,10 @@ pub(crate) enum Command {
     Remove(commands::installed::PackageArgs),
     /// Take everything away that was installed
     Reset(commands::installed::ResetArgs),
+    /// Bring what a lockfile says into this home
+    Sync(commands::sync::SyncArgs),
+    /// Look for newer versions of what is installed, and take them
+    Update(commands::update::UpdateArgs),
     /// Write down exactly what is installed
     Lock(commands::installed::LockArgs),
     /// Call a tool, inside the walls and as far as you allow it

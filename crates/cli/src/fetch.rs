@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use install::{Parcel, ParcelError, Source};
+use install::{Parcel, ParcelError, Pinned, Source};
 use manifest::document::{Options, read};
 use manifest::model::{Acquire, Trust};
 use package::archive::{Archive, Trailer};
@@ -86,7 +86,7 @@ impl Fetching<'_> {
     pub(crate) fn fetch(&self, typed: &str) -> Result<Fetched, Failure> {
         match Typed::read(typed) {
             Typed::Path(path) => self.path(&path),
-            Typed::Id(id, version) => self.registry(typed, id, version),
+            Typed::Id(id, version) => self.registry(typed, id, version, Yanked::Refused),
             Typed::Address(address) => {
                 let message = format!(
                     "`{}` is an address, and nothing is installed from one yet",
@@ -149,7 +149,62 @@ impl Fetching<'_> {
         }
     }
 
-    fn registry(&self, typed: &str, id: &str, version: Option<&str>) -> Result<Fetched, Failure> {
+    /// What was pinned, from where it came; exactly that version.
+    pub(crate) fn locked(&self, pinned: &Pinned) -> Result<Fetched, Failure> {
+        let (_, id) = pinned.parted().unwrap_or((manifest::dialect::Dialect::Mcpkg, &pinned.id));
+        match &pinned.source {
+            Source::Path(path) => Fetching { id: Some(id), ..*self }.path(Path::new(path)),
+            Source::Url(address) => self.fetch(address),
+            Source::Registry(address) => {
+                // Whoever can be asked says whether it was taken back for security.
+                if self.offline.offline
+                    && let Some(kept) = self.kept(pinned, id)?
+                {
+                    return Ok(kept);
+                }
+                let which = Which::named(address.clone());
+                let there = Fetching { which: &which, ..*self };
+                there.registry(&pinned.id, id, Some(&pinned.version), Yanked::UnlessForSecurity)
+            }
+        }
+    }
+
+    /// What there is now, where something that is installed came from.
+    pub(crate) fn newest(&self, pinned: &Pinned) -> Result<Fetched, Failure> {
+        let (_, id) = pinned.parted().unwrap_or((manifest::dialect::Dialect::Mcpkg, &pinned.id));
+        match &pinned.source {
+            Source::Path(path) => Fetching { id: Some(id), ..*self }.path(Path::new(path)),
+            Source::Url(address) => self.fetch(address),
+            Source::Registry(address) => {
+                let which = Which::named(address.clone());
+                let there = Fetching { which: &which, ..*self };
+                there.registry(&pinned.id, id, None, Yanked::Refused)
+            }
+        }
+    }
+
+    /// The archive that is pinned, where it was fetched before: its digest says that it is the same.
+    fn kept(&self, pinned: &Pinned, id: &str) -> Result<Option<Fetched>, Failure> {
+        let Some(digest) = pinned.archive else { return Ok(None) };
+        let cache = remote::cache(self.home);
+        let Ok(Some(file)) = cache.package(digest.0) else { return Ok(None) };
+        let Source::Registry(address) = &pinned.source else { return Ok(None) };
+        let because = format!("the registry at `{}` has it, and it is in your lock", line(address));
+        let archive = Archive::open(file, Trailer::Mcpb, &Limits::DEFAULT);
+        let archive = archive.map_err(|error| container::refused(Path::new(&pinned.id), &error))?;
+        let parcel = Parcel::open(archive, id)
+            .map_err(|error| self.refused(Path::new(&pinned.id), error))?;
+        let source = pinned.source.clone();
+        self.known(parcel, source, Some(digest.0), (Trust::Community, because)).map(Some)
+    }
+
+    fn registry(
+        &self,
+        typed: &str,
+        id: &str,
+        version: Option<&str>,
+        yanked: Yanked,
+    ) -> Result<Fetched, Failure> {
         let known = Known::new(self.home, self.ask)?.with(self.offline);
         let client = known.client(self.which).map_err(|failure| {
             let there = Path::new(typed).is_dir();
@@ -180,7 +235,7 @@ impl Fetching<'_> {
                 }
             }
         })?;
-        check_offered(fetched.described.yanked.as_ref(), typed)?;
+        check_offered(fetched.described.yanked.as_ref(), typed, yanked)?;
         let refused =
             |error: package::refusal::ReadError| container::refused(Path::new(typed), &error);
         let archive =
@@ -230,9 +285,21 @@ impl Fetching<'_> {
     }
 }
 
+/// What becomes of a version that was taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Yanked {
+    /// It is not had.
+    Refused,
+    /// A lockfile has it already, so it is; but not if it was taken back for security.
+    UnlessForSecurity,
+}
+
 /// Refuses a version that was taken back.
-fn check_offered(yanked: Option<&Yank>, typed: &str) -> Result<(), Failure> {
-    let Some(Yank { reason, security }) = yanked else { return Ok(()) };
+fn check_offered(yank: Option<&Yank>, typed: &str, yanked: Yanked) -> Result<(), Failure> {
+    let Some(Yank { reason, security }) = yank else { return Ok(()) };
+    if yanked == Yanked::UnlessForSecurity && !security {
+        return Ok(());
+    }
     let why = if reason.is_empty() { String::new() } else { format!(": {}", line(reason)) };
     let message = if *security {
         format!("`{}` was taken back for security{why}", line(typed))

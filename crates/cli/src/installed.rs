@@ -89,8 +89,28 @@ pub(crate) fn found(name: &str, home: &Home) -> Result<Found, Failure> {
     Ok(Found::installed(tool(installed, &named)?))
 }
 
-/// An installed package as a tool.
+/// An installed package as a tool; a server of which nothing was approved is none.
 pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure> {
+    let surface = approved(&installed.record, named)?;
+    if surface.is_none() && has_server(&installed.package) {
+        return Err(unapproved(named));
+    }
+    Ok(Tool { surface, ..unasked(installed, named)? })
+}
+
+/// What was approved of all that a server offers.
+pub(crate) fn approved(record: &Record, named: &Named) -> Result<Option<Surface>, Failure> {
+    let read = |value| {
+        Surface::from_value(value).map_err(|error| {
+            let message = format!("what was approved of `{}` cannot be read", line(&named.id));
+            Failure::new(Exit::Unavailable, message).cause(error)
+        })
+    };
+    record.surface.as_ref().map(read).transpose()
+}
+
+/// An installed package as a tool, whatever its server offers.
+pub(crate) fn unasked(installed: Installed, named: &Named) -> Result<Tool, Failure> {
     let Installed { mut package, root, record } = installed;
     let place = without_links(&root)?;
     let root = without_links(&run_from(&place, &record))?;
@@ -101,14 +121,6 @@ pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure>
         How::Asked => Trust::Community,
         How::Beforehand => Trust::Local,
     };
-    let surface = match &record.surface {
-        Some(value) => Some(Surface::from_value(value).map_err(|error| {
-            let message = format!("what was approved of `{}` cannot be read", line(&named.id));
-            Failure::new(Exit::Unavailable, message).cause(error)
-        })?),
-        None if has_server(&package) => return Err(unapproved(named)),
-        None => None,
-    };
     Ok(Tool {
         package,
         root,
@@ -117,7 +129,7 @@ pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure>
         consent: Consent::ByCard { admitted },
         source_trust,
         given: Given::default(),
-        surface,
+        surface: None,
     })
 }
 

@@ -123,6 +123,8 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Remove(args) => commands::installed::remove(args, &home()?, json, printer),
         Command::Reset(args) => commands::installed::reset(args, &home()?, ask, json, printer),
         Command::Lock(args) => commands::installed::lock(args, &home()?, json, printer),
+        Command::Sync(args) => commands::sync::run(args, &home()?, ask, json, printer),
+        Command::Update(args) => commands::update::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),

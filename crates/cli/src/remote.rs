@@ -29,6 +29,11 @@ const TOKEN: &str = "HAFT_TOKEN";
 /// Who the tokens in the vault belong to.
 const TOKEN_OWNER: &str = "haft:registry";
 
+/// What was fetched before.
+pub(crate) fn cache(home: &Home) -> Cache {
+    Cache::new(home.path().join("cache"), MOST)
+}
+
 /// What to say of an address that is only a host.
 const BEGINS: &str = "an address begins with https://, or http:// for this machine";
 
@@ -244,7 +249,7 @@ impl<'h> Known<'h> {
     }
 
     fn fetcher(&self, listed: &Listed, token: Option<&Token>) -> Result<Fetcher, Failure> {
-        let cache = Arc::new(Cache::new(self.home.path().join("cache"), MOST));
+        let cache = Arc::new(cache(self.home));
         let address = address(&listed.url)?;
         Fetcher::new(&address, token, cache, self.settings)
             .map_err(|error: SetupError| Failure::of(Exit::Unavailable, &error))

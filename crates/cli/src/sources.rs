@@ -136,7 +136,11 @@ fn take_npm(sources: &mut Sources) {
         Some(PathBuf::from(prefix.trim()).join("etc/npmrc"))
     });
     let user = named("userconfig").map(PathBuf::from).or_else(|| Some(home?.join(".npmrc")));
-    let mut text = String::new();
+    // The one that npm has by itself stands in no file.
+    let mut text = match said("npm", &["config", "get", "registry"]) {
+        Some(registry) => format!("registry={}\n", registry.trim()),
+        None => String::new(),
+    };
     for file in [global, user].into_iter().flatten() {
         // One that is not there says nothing.
         text.push_str(&std::fs::read_to_string(file).unwrap_or_default());
@@ -150,10 +154,11 @@ fn take_npm(sources: &mut Sources) {
     sources.take_npmrc(&text, &variable);
 }
 
-/// What a program of this machine says of its settings. One that is missing or fails says nothing.
+/// What a program of this machine says of its settings. One that is missing or fails says nothing. It is asked from where
+/// no project is, whose settings are not the owner's.
 fn said(program: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null());
+    command.args(arguments).current_dir("/").stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().ok().filter(|output| output.status.success())?;
     String::from_utf8(output.stdout).ok()
 }

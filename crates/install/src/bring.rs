@@ -8,7 +8,7 @@ use package::digest::Digest;
 
 use crate::acquire::Acquired;
 use crate::error::{Doing, HomeError};
-use crate::home::{FILES, Ready};
+use crate::home::Ready;
 use crate::pinned::Sha256;
 use crate::record::{ACQUIRED, ACQUIRED_FILES, FileRecord};
 
@@ -17,14 +17,14 @@ const NODE: &str = "node_modules";
 
 /// Makes the empty folder that is filled with what is acquired.
 pub fn make_room(ready: &Ready) -> Result<PathBuf, HomeError> {
-    let room = ready.draft.folder().join(FILES).join(ACQUIRED);
+    let room = ready.folder.join(ACQUIRED);
     fs::create_dir_all(&room).map_err(|cause| Doing::Make(room.clone()).failed(cause))?;
     Ok(room)
 }
 
 /// Takes what was acquired into the version: its digests, and where the package finds it.
 pub fn bring(ready: &mut Ready, acquired: Acquired) -> Result<(), HomeError> {
-    let root = ready.draft.folder().join(FILES);
+    let root = ready.folder.clone();
     let room = root.join(ACQUIRED);
     let doing = Doing::Read(room.clone());
     let files = listed(&room).map_err(|cause| doing.failed(cause))?;

@@ -64,6 +64,7 @@ pub struct Draft {
     /// Locked, by which others know that it is in use.
     _held: File,
     steps: Vec<Step>,
+    rooms: u32,
     is_over: bool,
 }
 
@@ -87,7 +88,7 @@ impl Draft {
                 && folder.exists()
             {
                 let (home, steps) = (home.to_owned(), Vec::new());
-                return Ok(Self { home, name, _held: held, steps, is_over: false });
+                return Ok(Self { home, name, _held: held, steps, rooms: 0, is_over: false });
             }
         }
         Err(doing.failed(io::ErrorKind::AlreadyExists.into()))
@@ -96,6 +97,12 @@ impl Draft {
     /// Where it is.
     pub fn folder(&self) -> PathBuf {
         self.home.join(STAGING).join(&self.name)
+    }
+
+    /// The name of a further folder in it, which is not there yet.
+    pub(crate) fn room(&mut self) -> String {
+        self.rooms += 1;
+        format!("files-{}", self.rooms)
     }
 
     /// Adds a step. What it moves is in the folder by the time of [`commit`](Self::commit).

@@ -8,7 +8,8 @@ use package::extract::{Durability, ExtractError, extract};
 
 use crate::catalog;
 use crate::error::HomeError;
-use crate::home::{FILES, Home, Ready};
+use crate::home::Ready;
+use crate::journal::Draft;
 use crate::parcel::{Parcel, Piece};
 use crate::pinned::{Pinned, Sha256, Source, actions};
 use crate::record::{Agreed, Record, files};
@@ -61,13 +62,13 @@ impl std::error::Error for StageError {
     }
 }
 
-/// Writes the files of a package into the staging area. Dropping what comes back removes them.
-pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
+/// Writes the files of a package into a draft; they go with it.
+pub fn stage(draft: &mut Draft, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
     let Wanted { parcel, piece, .. } = wanted;
     let package = &piece.package;
-    let draft = home.draft().map_err(StageError::Home)?;
-    let staged =
-        extract(parcel.archive(), &draft.folder().join(FILES)).map_err(StageError::Extract)?;
+    let room = draft.room();
+    let folder = draft.folder().join(&room);
+    let staged = extract(parcel.archive(), &folder).map_err(StageError::Extract)?;
     // They are put on the disk together with the rest of the change.
     let listing = staged.promote(Durability::Left).map_err(StageError::Extract)?;
     let pinned = Pinned {
@@ -94,5 +95,5 @@ pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
         surface: None,
         files: files(&listing),
     };
-    Ok(Ready { draft, record, entry })
+    Ok(Ready { room, folder, record, entry })
 }

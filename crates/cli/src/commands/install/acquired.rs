@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use install::acquire::{
     AcquireError, Acquired, Acquiring, Kind, Reach, Sources, acquire, commands,
 };
-use install::home::FILES;
 use install::report::Reporter;
 use install::{Pinned, Ready, bring, make_room};
 use manifest::model::Package;
@@ -60,7 +59,7 @@ impl<'p> Acquisition<'p> {
         printer: Printer,
     ) -> Result<(), Failure> {
         let room = make_room(ready)?;
-        let beside = ready.draft.folder().join(FILES);
+        let beside = ready.folder.clone();
         let cache = home.path().join("cache/acquired");
         let launcher = walls::launcher()?;
         let told = Arc::new(Told { bar: Mutex::new(None), json_wanted, printer });

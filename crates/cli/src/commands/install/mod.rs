@@ -102,11 +102,12 @@ pub(crate) fn run(
         on_smoke_fail: args.on_smoke_fail,
         reach: args.what.reach(),
     };
-    let mut done = Vec::new();
+    let mut draft = installed::home(home).draft()?;
+    let mut prepared = Vec::new();
     for piece in chosen {
-        done.push(installing.install(&fetched, piece, None)?);
+        prepared.push(installing.prepare(&fetched, piece, None, &mut draft)?);
     }
-    tell(done, json_wanted, printer)
+    tell(installing.put(draft, prepared, &[])?, json_wanted, printer)
 }
 
 /// Tells what was done. One that stays disabled because it failed is told last.

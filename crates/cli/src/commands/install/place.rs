@@ -1,6 +1,8 @@
 //! One package, from its card to its place in the home.
 
+use host::surface::Surface;
 use install::card::{Card, Circumstances};
+use install::journal::Draft;
 use install::record::{Agreed, How};
 use install::{Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage};
 use manifest::model::{Package, Trust};
@@ -11,6 +13,7 @@ use super::acquired::Acquisition;
 use super::{inputs, tried};
 use crate::ask::Ask;
 use crate::card::drawn;
+use crate::commands::surface::changes as surface_changes;
 use crate::exit::{Exit, Failure};
 use crate::fetch::Fetched;
 use crate::home::Home;
@@ -42,6 +45,8 @@ pub(crate) enum Agreement {
     Asked,
     /// Its owner said yes beforehand, as far as their policy lets them.
     Beforehand,
+    /// Its owner agreed to all of it before, in this way.
+    Before(How),
 }
 
 /// What becomes of a package whose smoke test fails.
@@ -52,6 +57,24 @@ pub(crate) enum OnSmokeFail {
     Refuse,
     /// It is installed and stays disabled, to find out why
     KeepDisabled,
+}
+
+/// A package that is ready to be put in its place.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) card: Card,
+    package: Package,
+    /// Nothing where it is there already.
+    ready: Option<Ready>,
+    values: inputs::Values,
+    kept_disabled: Option<Failure>,
+}
+
+impl Prepared {
+    /// What its server offers, where it was asked.
+    pub(crate) fn surface(&self) -> Option<&serde_json::Value> {
+        self.ready.as_ref()?.record.surface.as_ref()
+    }
 }
 
 /// What became of a package.
@@ -93,13 +116,42 @@ fn trust(fetched: &Fetched, package: &Package) -> Trust {
 }
 
 impl Installing<'_> {
-    /// Installs a package that was fetched; where a lock says what it is, exactly that or nothing.
-    pub(crate) fn install(
+    /// Makes a package ready that was fetched: agreed to, with all it needs, and tried. Where a lock says what it is, exactly
+    /// that or nothing.
+    pub(crate) fn prepare(
         &self,
         fetched: &Fetched,
         piece: &Piece,
         locked: Option<&Pinned>,
-    ) -> Result<Installed, Failure> {
+        draft: &mut Draft,
+    ) -> Result<Prepared, Failure> {
+        let prepared = self.make_ready(fetched, piece, locked, draft)?;
+        let at = installed::home(self.home);
+        match (&prepared.ready, locked, before(&at, &piece.package)?) {
+            (Some(ready), Some(locked), _) => check_locked(ready, locked)?,
+            (Some(ready), None, Some(before)) => self.agree_to_surface(ready, &before, &at)?,
+            (Some(_), None, None) | (None, ..) => {}
+        }
+        Ok(prepared)
+    }
+
+    /// Makes a package ready only to look at it.
+    pub(crate) fn look(
+        &self,
+        fetched: &Fetched,
+        piece: &Piece,
+        draft: &mut Draft,
+    ) -> Result<Prepared, Failure> {
+        self.make_ready(fetched, piece, None, draft)
+    }
+
+    fn make_ready(
+        &self,
+        fetched: &Fetched,
+        piece: &Piece,
+        locked: Option<&Pinned>,
+        draft: &mut Draft,
+    ) -> Result<Prepared, Failure> {
         let Self { policy, home, ask, printer, .. } = *self;
         let package = &piece.package;
         let at = installed::home(home);
@@ -125,44 +177,111 @@ impl Installing<'_> {
             now: host::records::now().unix_millis(),
             memory: policy.sandbox.memory,
         };
-        if is_there(&at, &wanted)? {
-            self.tell(&card, Put::There);
-            return Ok(Installed { card, put: Put::There, kept_disabled: None });
+        let mut prepared =
+            Prepared { card, package: package.clone(), ready: None, values, kept_disabled: None };
+        let before = before(&at, package)?;
+        if let Some(before) = &before
+            && before.version == package.semver()
+            && before.package.0 == fetched.parcel.digest()
+            && at.holds(before)
+        {
+            return Ok(prepared);
         }
-        let mut ready = stage(&at, &wanted).map_err(|error| unstaged(&error))?;
+        let mut ready = stage(draft, &wanted).map_err(|error| unstaged(&error))?;
         if let Some(acquisition) = &acquisition {
             acquisition.acquire(&mut ready, locked, home, self.json_wanted, printer)?;
         }
-        let tried = tried::Trying { package, trust, values: &values, home, ask, printer };
-        let kept_disabled = match tried.check(&mut ready) {
+        let values = &prepared.values;
+        let tried = tried::Trying { package, trust, values, home, ask, printer };
+        match tried.check(&mut ready) {
             Err(tried::Untried::Smoke(failure))
                 if self.on_smoke_fail == OnSmokeFail::KeepDisabled =>
             {
                 ready.entry["enabled"] = false.into();
-                Some(failure)
+                prepared.kept_disabled = Some(failure);
             }
-            checked => {
-                checked.map_err(tried::Untried::into_failure)?;
-                None
-            }
-        };
-        if let Some(locked) = locked {
-            check_locked(&ready, locked)?;
+            checked => checked.map_err(tried::Untried::into_failure)?,
         }
-        let mut changing = at.lock()?;
-        let put = changing.put(ready).map_err(|error| match error {
-            PutError::OtherBytes => other_bytes(&card),
-            PutError::Home(error) => installed::failure(&error),
-        })?;
-        drop(changing);
-        if let Some(vault) = vault {
-            keep(&values, package, &vault)?;
-        }
-        self.tell(&card, put);
-        Ok(Installed { card, put, kept_disabled })
+        prepared.ready = Some(ready);
+        Ok(prepared)
     }
 
-    fn tell(&self, card: &Card, put: Put) {
+    /// Puts packages that are ready in their places, all or none, and lets others go.
+    pub(crate) fn put(
+        &self,
+        draft: Draft,
+        prepared: Vec<Prepared>,
+        going: &[Pinned],
+    ) -> Result<Vec<Installed>, Failure> {
+        let at = installed::home(self.home);
+        let (mut done, mut ready, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for one in prepared {
+            let Prepared { card, package, ready: staged, values: given, kept_disabled } = one;
+            let actions = staged.as_ref().map(|ready| ready.record.pinned.actions.len());
+            done.push((Installed { card, put: Put::There, kept_disabled }, actions));
+            ready.push(staged);
+            values.push((package, given));
+        }
+        let is_staged: Vec<_> = ready.iter().map(Option::is_some).collect();
+        let mut put = if going.is_empty() && !is_staged.contains(&true) {
+            Vec::new()
+        } else {
+            let mut changing = at.lock()?;
+            let ready = ready.into_iter().flatten().collect();
+            changing.put(draft, ready, going).map_err(|error| match error {
+                PutError::OtherBytes(id) => other_bytes(&id),
+                PutError::Home(error) => installed::failure(&error),
+            })?
+        }
+        .into_iter();
+        if values.iter().any(|(_, given)| !given.is_empty()) {
+            let vault = owner::vault(self.home, self.ask)?;
+            for (package, given) in &values {
+                keep(given, package, &vault)?;
+            }
+        }
+        for ((one, _), is_staged) in done.iter_mut().zip(is_staged) {
+            if is_staged {
+                one.put = put.next().unwrap_or(Put::There);
+            }
+        }
+        for (one, actions) in &done {
+            self.tell(&one.card, one.put, *actions);
+        }
+        Ok(done.into_iter().map(|(one, _)| one).collect())
+    }
+
+    /// A server of which another surface was approved before: what is new is shown, and the owner asked.
+    fn agree_to_surface(
+        &self,
+        ready: &Ready,
+        before: &Pinned,
+        at: &install::Home,
+    ) -> Result<(), Failure> {
+        let (Some(known), Some(now)) = (before.surface, &ready.record.surface) else {
+            return Ok(());
+        };
+        if ready.record.pinned.surface == Some(known) {
+            return Ok(());
+        }
+        let key = before.key().map_err(|error| Failure::invalid(error.to_string()))?;
+        let record = at.record(&key, &before.folder())?;
+        let read = |value: &serde_json::Value| Surface::from_value(value).ok();
+        let was = record.surface.as_ref().and_then(read);
+        let changes = read(now).map(|now| surface_changes(was.as_ref(), &now));
+        self.printer.note(&changes.unwrap_or_default().join("\n"));
+        if self.agreed == Agreement::Beforehand {
+            return Ok(());
+        }
+        let message = "not installed: you did not approve what its server offers now";
+        let refused = || Failure::new(Exit::Denied, message);
+        if !self.ask.is_possible() {
+            return Err(refused().hint("--yes approves it beforehand"));
+        }
+        if self.ask.yes_or_no("Approve it?")? { Ok(()) } else { Err(refused()) }
+    }
+
+    fn tell(&self, card: &Card, put: Put, actions: Option<usize>) {
         let words = match put {
             Put::Installed => "Installed",
             Put::Replaced => "Updated to",
@@ -172,12 +291,15 @@ impl Installing<'_> {
             "{words} {} {}  ({})",
             line(&card.id),
             line(&card.version),
-            facts(card)
+            facts(card, actions)
         ));
     }
 
     /// Shows the card and asks, unless that was agreed to beforehand.
     fn consent(&self, card: &Card) -> Result<How, Failure> {
+        if let Agreement::Before(how) = self.agreed {
+            return Ok(how);
+        }
         self.printer.note(&drawn(card));
         if self.agreed == Agreement::Beforehand {
             return Ok(How::Beforehand);
@@ -195,14 +317,9 @@ impl Installing<'_> {
     }
 }
 
-/// Whether exactly these files are installed and active already: then nothing is fetched or tried again.
-fn is_there(at: &install::Home, wanted: &Wanted<'_>) -> Result<bool, Failure> {
-    let contents = at.read()?;
-    let package = &wanted.piece.package;
-    let known = contents.lock.get(&package.canonical_id());
-    Ok(known.is_some_and(|known| {
-        known.version == package.semver() && known.package.0 == wanted.parcel.digest()
-    }))
+/// The version of a package that is installed.
+fn before(at: &install::Home, package: &Package) -> Result<Option<Pinned>, Failure> {
+    Ok(at.read()?.lock.get(&package.canonical_id()).cloned())
 }
 
 /// Refuses what is not what a lock says.
@@ -231,11 +348,10 @@ fn check_locked(ready: &Ready, locked: &Pinned) -> Result<(), Failure> {
     Err(Failure::invalid(message))
 }
 
-fn other_bytes(card: &Card) -> Failure {
+fn other_bytes(id: &str) -> Failure {
     let message = format!(
-        "`{}` {} is installed with other bytes, and a version never changes",
-        line(&card.id),
-        line(&card.version)
+        "this version of `{}` is installed with other bytes, and a version never changes",
+        line(id)
     );
     Failure::new(Exit::Conflict, message).hint("give it another version, or `haft remove` it first")
 }
@@ -251,12 +367,12 @@ fn keep(values: &inputs::Values, package: &Package, vault: &FileVault) -> Result
 }
 
 /// The facts that matter, in a few words.
-fn facts(card: &Card) -> String {
+fn facts(card: &Card, actions: Option<usize>) -> String {
     let mut facts = Vec::new();
     if !card.scopes.is_empty() {
         facts.push(crate::commands::count(card.scopes.len(), "scope"));
     }
-    facts.push(crate::commands::count(card.actions.len(), "action"));
+    facts.push(crate::commands::count(actions.unwrap_or(card.actions.len()), "action"));
     facts.push(match card.hosts.as_slice() {
         [] => "no network".to_owned(),
         hosts => format!("network: {}", line(&hosts.join(", "))),
@@ -282,7 +398,7 @@ fn check_allowed(
         }
         None => {}
     }
-    let is_asked = agreed == Agreement::Asked;
+    let is_asked = matches!(agreed, Agreement::Asked | Agreement::Before(How::Asked));
     if policy.trust.allow.contains(&trust) || (trust == Trust::Community && is_asked) {
         return Ok(());
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use host::smoke::Verdict;
 use host::surface::Surface as Offered;
 use host::{CallError, CancellationToken, Given, Host, Kind, Smoked, Tool};
-use install::home::FILES;
 use install::{Ready, Sha256};
 use manifest::model::{Action, Entry, Invocation, Package, Trust};
 use package::digest::Digest;
@@ -89,14 +88,13 @@ impl Trying<'_> {
 
     /// The package as it is staged, as a tool.
     fn tool(&self, ready: &Ready) -> Result<Tool, Failure> {
-        let folder = ready.draft.folder().join(FILES);
         let found = |path: PathBuf| {
             path.canonicalize().map_err(|error| {
                 let message = format!("failed to find `{}`", path.display());
                 Failure::new(Exit::Unavailable, message).cause(error)
             })
         };
-        let place = found(folder)?;
+        let place = found(ready.folder.clone())?;
         Ok(Tool {
             package: self.package.clone(),
             root: found(run_from(&place, &ready.record))?,
