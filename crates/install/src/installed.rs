@@ -45,7 +45,9 @@ impl Installed {
             .map_err(|_| broken(&path, "its manifest is not valid any more"))?;
         let package = packages.into_iter().find(|package| package.canonical_id() == pinned.id);
         let mut package = package.ok_or_else(|| broken(&path, "it describes another package"))?;
-        if let Some(companion) = companion_of(&Here(&root)) {
+        let companion = companion_of(&Here(&root))
+            .map_err(|_| broken(&root, "its haft.json is not valid any more"))?;
+        if let Some(companion) = companion {
             companion::apply(&companion, &mut package);
         }
         Ok(Self { package, root, record })

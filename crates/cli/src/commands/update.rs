@@ -109,7 +109,9 @@ pub(crate) fn run(
         } else {
             Vec::new()
         };
-        show(&newer, &surface, args.check, printer)?;
+        if !json_wanted {
+            show(&newer, &surface, args.check, printer)?;
+        }
         let mut row = row(&newer, &surface);
         if !args.check {
             let agreed = match (newer.asks(), args.yes) {
