@@ -18,7 +18,7 @@ use vault::Owner;
 
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
-use crate::home::Home;
+use crate::home::{Home, VAULT};
 use crate::printer::line;
 use crate::{owner, shell};
 
@@ -264,7 +264,7 @@ impl<'h> Known<'h> {
         if let Some(text) = variable {
             return Token::parse(&text).map(Some).map_err(|error| no_token(TOKEN).cause(error));
         }
-        if self.settings.reach == Reach::Offline || !self.home.path().join("vault").exists() {
+        if self.settings.reach == Reach::Offline || !self.home.path().join(VAULT).exists() {
             return Ok(None);
         }
         let kept = owner::vault(self.home, self.ask)?

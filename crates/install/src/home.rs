@@ -107,6 +107,11 @@ impl Home {
         Ok(locked.contents.clone())
     }
 
+    /// Finishes a change that was broken off, where one was.
+    pub fn settle(&self) -> Result<(), HomeError> {
+        if journal::is_pending(&self.0) { self.lock().map(drop) } else { Ok(()) }
+    }
+
     /// Locks it against every other change, and finishes one that was broken off.
     pub fn lock(&self) -> Result<Changing, HomeError> {
         let place = self.0.join(LOCK);

@@ -4,7 +4,7 @@
 //! [`Step`]s in the file `journal`. From then on it counts: whoever opens the home next finishes what is left of
 //! it, and every step can be taken twice. Without a journal the folder counts for nothing and is swept.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
@@ -112,10 +112,22 @@ impl Draft {
 
     /// A file that gets these bytes.
     pub fn file(&mut self, to: &str, bytes: &[u8]) -> Result<(), HomeError> {
+        self.written(to, bytes, File::options().create_new(true).write(true))
+    }
+
+    /// A file that gets these bytes, for its owner alone.
+    pub fn private_file(&mut self, to: &str, bytes: &[u8]) -> Result<(), HomeError> {
+        let mut options = File::options();
+        options.create_new(true).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        self.written(to, bytes, &options)
+    }
+
+    fn written(&mut self, to: &str, bytes: &[u8], how: &OpenOptions) -> Result<(), HomeError> {
         let from = format!("file-{}", self.steps.len());
         let path = self.folder().join(&from);
-        let mut file =
-            File::create_new(&path).map_err(|cause| Doing::Write(path.clone()).failed(cause))?;
+        let mut file = how.open(&path).map_err(|cause| Doing::Write(path.clone()).failed(cause))?;
         file.write_all(bytes).map_err(|cause| Doing::Write(path).failed(cause))?;
         self.step(Step::Move { from, to: to.to_owned() });
         Ok(())

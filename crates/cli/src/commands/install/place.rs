@@ -7,7 +7,7 @@ use install::record::{Agreed, How};
 use install::{Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage};
 use manifest::model::{Package, Trust};
 use policy::Policy;
-use vault::FileVault;
+use vault::Change;
 
 use super::acquired::Acquisition;
 use super::{inputs, tried};
@@ -16,7 +16,7 @@ use crate::card::drawn;
 use crate::commands::surface::changes as surface_changes;
 use crate::exit::{Exit, Failure};
 use crate::fetch::Fetched;
-use crate::home::Home;
+use crate::home::{Home, VAULT};
 use crate::installed;
 use crate::owner;
 use crate::printer::{Printer, line};
@@ -209,7 +209,7 @@ impl Installing<'_> {
     /// Puts packages that are ready in their places, all or none, and lets others go.
     pub(crate) fn put(
         &self,
-        draft: Draft,
+        mut draft: Draft,
         prepared: Vec<Prepared>,
         going: &[Pinned],
     ) -> Result<Vec<Installed>, Failure> {
@@ -223,10 +223,18 @@ impl Installing<'_> {
             values.push((package, given));
         }
         let is_staged: Vec<_> = ready.iter().map(Option::is_some).collect();
+        let given = self.places(&values)?;
+        let vault = if given.is_empty() { None } else { Some(owner::vault(self.home, self.ask)?) };
         let mut put = if going.is_empty() && !is_staged.contains(&true) {
             Vec::new()
         } else {
             let mut changing = at.lock()?;
+            // The values are kept together with what they are for, or neither is.
+            let change = vault.as_ref().map(|vault| vault.change(&given)).transpose();
+            let change = change.map_err(|error| owner::vault_failure(&error))?;
+            if let Some(change) = &change {
+                draft.private_file(&format!("{VAULT}/{}", Change::FILE), change.bytes())?;
+            }
             let ready = ready.into_iter().flatten().collect();
             changing.put(draft, ready, going).map_err(|error| match error {
                 PutError::OtherBytes(id) => other_bytes(&id),
@@ -234,10 +242,11 @@ impl Installing<'_> {
             })?
         }
         .into_iter();
-        if values.iter().any(|(_, given)| !given.is_empty()) {
-            let vault = owner::vault(self.home, self.ask)?;
-            for (package, given) in &values {
-                keep(given, package, &vault)?;
+        if put.len() == 0
+            && let Some(vault) = &vault
+        {
+            for (place, value) in &given {
+                vault.set(place, value).map_err(|error| owner::vault_failure(&error))?;
             }
         }
         for ((one, _), is_staged) in done.iter_mut().zip(is_staged) {
@@ -249,6 +258,22 @@ impl Installing<'_> {
             self.tell(&one.card, one.put, *actions);
         }
         Ok(done.into_iter().map(|(one, _)| one).collect())
+    }
+
+    /// Where the values are kept that were given.
+    fn places(
+        &self,
+        values: &[(Package, inputs::Values)],
+    ) -> Result<Vec<(vault::Place, vault::Secret)>, Failure> {
+        let mut all = Vec::new();
+        for (package, given) in values {
+            for (name, value) in given {
+                let place = host::secrets::place(package, name);
+                let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
+                all.push((place, value.clone()));
+            }
+        }
+        Ok(all)
     }
 
     /// A server of which another surface was approved before: what is new is shown, and the owner asked.
@@ -354,16 +379,6 @@ fn other_bytes(id: &str) -> Failure {
         line(id)
     );
     Failure::new(Exit::Conflict, message).hint("give it another version, or `haft remove` it first")
-}
-
-/// Keeps the values that were given, now that there is a package that they are for.
-fn keep(values: &inputs::Values, package: &Package, vault: &FileVault) -> Result<(), Failure> {
-    for (name, value) in values {
-        let place = host::secrets::place(package, name);
-        let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
-        vault.set(&place, value).map_err(|error| owner::vault_failure(&error))?;
-    }
-    Ok(())
 }
 
 /// The facts that matter, in a few words.
