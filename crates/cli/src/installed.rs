@@ -6,8 +6,9 @@ use host::surface::Surface;
 use host::{Brought, Given, Tool};
 use install::error::Doing;
 use install::record::{ACQUIRED, How, Record};
-use install::{HomeError, Installed, Layer, Pinned};
-use manifest::model::Trust;
+use install::{HomeError, Installed, Layer, Pinned, catalog};
+use manifest::document::{Options, read};
+use manifest::model::{Acquire, Package, Trust};
 use manifest::shape::suggest;
 use policy::Consent;
 
@@ -79,14 +80,45 @@ pub(crate) fn found(name: &str, home: &Home) -> Result<Found, Failure> {
     let at = self::home(home);
     let named = named(name, &at)?;
     let Some(pinned) = &named.pinned else {
-        let message = format!(
-            "`{}` is declared in the catalog of the home, and not installed",
-            line(&named.id)
-        );
-        return Err(Failure::new(Exit::Unavailable, message));
+        return declared(&named, &at).map(Found::installed);
     };
     let installed = Installed::load(&at, pinned)?;
     Ok(Found::installed(tool(installed, &named)?))
+}
+
+/// An entry that is only declared in a catalog of the home, as a tool. It has the files that its origin names, or none.
+fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
+    let path = at.path().join(match named.layer {
+        Layer::Base => catalog::BASE,
+        Layer::Local => catalog::LOCAL,
+    });
+    let broken =
+        |why: &str| Failure::new(Exit::Unavailable, format!("`{}` is {why}", path.display()));
+    let bytes = std::fs::read(&path).map_err(|error| broken("not to be read").cause(error))?;
+    let (_, packages) = read(&bytes, &Options::default())
+        .map_err(|_| broken("not valid").hint(format!("`haft validate {}`", path.display())))?;
+    let is_it = |package: &Package| package.id == named.id_in_catalog;
+    let mut package =
+        packages.into_iter().find(is_it).ok_or_else(|| broken("without this entry"))?;
+    package.enabled &= named.enabled;
+    // The home itself is no tool's.
+    let none = at.path().join("packages").join(".none");
+    let root = match &package.acquire {
+        Acquire::LocalPath { path: Some(path) } => without_links(Path::new(path))?,
+        _ => none,
+    };
+    let root = if root.is_file() { root.parent().unwrap_or(&root).to_owned() } else { root };
+    Ok(Tool {
+        package,
+        place: root.clone(),
+        root,
+        brought: Brought::default(),
+        // Whoever can write the catalogs of the home is its owner.
+        consent: Consent::ByCard { admitted: Trust::Local },
+        source_trust: named.trust,
+        given: Given::default(),
+        surface: None,
+    })
 }
 
 /// An installed package as a tool; a server of which nothing was approved is none.

@@ -169,8 +169,8 @@ fn own_files(tool: &Tool, settings: &Settings, home: &Path) -> Result<Vec<PathBu
         return Ok(Vec::new());
     }
     let own = own_folder(tool);
-    if own != tool.root && own.symlink_metadata().is_err() {
-        // Its commands may all be the system's.
+    if own.symlink_metadata().is_err() {
+        // It has none: its commands may all be the system's.
         return Ok(Vec::new());
     }
     let denied =
