@@ -41,9 +41,8 @@ impl Brought {
     /// A command as it is started now that its package is here. What a manifest has fetched and run at once (`npx`,
     /// `uvx`, `pipx run`) was fetched when it was installed, so the command of that package is what is left to run.
     pub(crate) fn started(&self, argv: &[String], acquire: &Acquire) -> Vec<String> {
-        let package = match acquire {
-            Acquire::Npm { package, .. } | Acquire::Pip { package, .. } => package,
-            _ => return argv.to_vec(),
+        let (Acquire::Npm { package, .. } | Acquire::Pip { package, .. }) = acquire else {
+            return argv.to_vec();
         };
         let Some(main) = &self.main else { return argv.to_vec() };
         let Some((named, rest)) = fetched_at_once(argv) else { return argv.to_vec() };

@@ -46,7 +46,7 @@ pub(crate) fn run(
             HomeError::Broken { why, .. } => {
                 Failure::invalid(format!("`{}` is no lockfile", path.display())).cause(why)
             }
-            error => Failure::of(Exit::NotFound, &error),
+            error @ HomeError::Failed { .. } => Failure::of(Exit::NotFound, &error),
         })?,
         None => contents.lock.clone(),
     };

@@ -129,13 +129,13 @@ pub(crate) fn run(
         }
         rows.push(row);
     }
-    finish(any, rows, failed, json_wanted, printer)
+    finish(any, &rows, failed, json_wanted, printer)
 }
 
 /// What was found and what failed. One failure is told as itself, several by their names.
 fn finish(
     any: bool,
-    rows: Vec<Value>,
+    rows: &[Value],
     mut failed: Vec<(String, Failure)>,
     json_wanted: bool,
     printer: Printer,

@@ -223,7 +223,7 @@ impl Installing<'_> {
             values.push((package, given));
         }
         let is_staged: Vec<_> = ready.iter().map(Option::is_some).collect();
-        let given = self.places(&values)?;
+        let given = places(&values)?;
         let vault = if given.is_empty() { None } else { Some(owner::vault(self.home, self.ask)?) };
         let mut put = if going.is_empty() && !is_staged.contains(&true) {
             Vec::new()
@@ -258,22 +258,6 @@ impl Installing<'_> {
             self.tell(&one.card, one.put, *actions);
         }
         Ok(done.into_iter().map(|(one, _)| one).collect())
-    }
-
-    /// Where the values are kept that were given.
-    fn places(
-        &self,
-        values: &[(Package, inputs::Values)],
-    ) -> Result<Vec<(vault::Place, vault::Secret)>, Failure> {
-        let mut all = Vec::new();
-        for (package, given) in values {
-            for (name, value) in given {
-                let place = host::secrets::place(package, name);
-                let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
-                all.push((place, value.clone()));
-            }
-        }
-        Ok(all)
     }
 
     /// A server of which another surface was approved before: what is new is shown, and the owner asked.
@@ -379,6 +363,21 @@ fn other_bytes(id: &str) -> Failure {
         line(id)
     );
     Failure::new(Exit::Conflict, message).hint("give it another version, or `haft remove` it first")
+}
+
+/// Where the values are kept that were given.
+fn places(
+    values: &[(Package, inputs::Values)],
+) -> Result<Vec<(vault::Place, vault::Secret)>, Failure> {
+    let mut all = Vec::new();
+    for (package, given) in values {
+        for (name, value) in given {
+            let place = host::secrets::place(package, name);
+            let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
+            all.push((place, value.clone()));
+        }
+    }
+    Ok(all)
 }
 
 /// The facts that matter, in a few words.
