@@ -14,6 +14,7 @@ use crate::key::Key;
 use crate::lockfile::{self, Lockfile};
 use crate::pinned::Pinned;
 use crate::record::{self, Record};
+use crate::revoked::{self, Revocation, Revocations};
 
 /// Versions of packages.
 pub(crate) const PACKAGES: &str = "packages";
@@ -31,6 +32,8 @@ pub struct Home(PathBuf);
 pub struct Contents {
     /// What is installed.
     pub lock: Lockfile,
+    /// What was revoked.
+    pub revoked: Revocations,
     local: Vec<Brief>,
     base: Vec<Brief>,
 }
@@ -145,7 +148,8 @@ impl Home {
         let lock = self.parsed(lockfile::NAME, lockfile::MOST, Lockfile::parse)?;
         let local = self.parsed(catalog::LOCAL, catalog::MOST, catalog::briefs)?;
         let base = self.parsed(catalog::BASE, catalog::MOST, catalog::briefs)?;
-        Ok(Contents { lock, local, base })
+        let revoked = self.parsed(revoked::NAME, revoked::MOST, Revocations::parse)?;
+        Ok(Contents { lock, revoked, local, base })
     }
 
     fn parsed<T: Default>(
@@ -309,11 +313,12 @@ impl Changing {
             if before.version == record.pinned.version && before.package != record.pinned.package {
                 return Err(PutError::OtherBytes);
             }
-            if before.folder() == folder {
+            // What was revoked is put there anew.
+            if before.folder() == folder && self.contents.revoked.get(&before.id).is_none() {
                 return Ok(Put::There);
             }
         }
-        record.replaced = before.as_ref().map(Pinned::folder);
+        record.replaced = before.as_ref().map(Pinned::folder).filter(|before| *before != folder);
         let place = draft.folder().join(FILES).join(record::NAME);
         let doing = Doing::Write(place.clone());
         let made = place.parent().map_or(Ok(()), fs::create_dir_all);
@@ -342,6 +347,7 @@ impl Changing {
         lock.take(&pinned.id);
         let mut local = self.local()?;
         local.take(id_in_catalog(pinned));
+        self.forgive(&mut draft, &pinned.id)?;
         self.finish(draft, &lock, &local)
     }
 
@@ -362,6 +368,7 @@ impl Changing {
         let to = format!("../{PACKAGES}/{key}/{folder}");
         draft.step(Step::Link { at: format!("{TOOLS}/{key}"), to });
         let mut lock = self.contents.lock.clone();
+        self.forgive(&mut draft, &pinned.id)?;
         lock.put(pinned);
         let mut local = self.local()?;
         local.put(entry);
@@ -370,28 +377,80 @@ impl Changing {
 
     /// Switches a package on or off. Of the baseline, an entry above it says so.
     pub fn switch(&mut self, id_in_catalog: &str, enabled: bool) -> Result<(), HomeError> {
+        let Some(local) = self.switched(id_in_catalog, enabled)? else { return Ok(()) };
+        let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        self.finish(draft, &lock, &local)
+    }
+
+    /// The local catalog with a package switched on or off, where there is such a package.
+    fn switched(&self, id_in_catalog: &str, enabled: bool) -> Result<Option<Local>, HomeError> {
         let mut local = self.local()?;
         if !local.switch(id_in_catalog, enabled) {
             let base = self.home.parsed(catalog::BASE, catalog::MOST, Local::parse)?;
-            let Some(entry) = base.get(id_in_catalog) else { return Ok(()) };
+            let Some(entry) = base.get(id_in_catalog) else { return Ok(None) };
             local.put(entry.clone());
             local.switch(id_in_catalog, enabled);
         }
-        let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        Ok(Some(local))
+    }
+
+    /// Switches a package off, and writes down in the same change what came of revoking it.
+    pub fn revoke(&mut self, id_in_catalog: &str, what: Revocation) -> Result<(), HomeError> {
+        let local = match self.switched(id_in_catalog, false)? {
+            Some(local) => local,
+            None => self.local()?,
+        };
+        let (mut draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        let mut revoked = self.contents.revoked.clone();
+        revoked.put(what);
+        draft.file(revoked::NAME, &revoked.to_bytes())?;
         self.finish(draft, &lock, &local)
+    }
+
+    /// Forgets that a package was revoked which is not here any more.
+    pub fn forget_revocation(&mut self, id: &str) -> Result<(), HomeError> {
+        let mut draft = self.home.draft()?;
+        self.forgive(&mut draft, id)?;
+        draft.commit()?;
+        self.contents = self.home.look()?;
+        Ok(())
+    }
+
+    /// Adds to a change that a package does not count as revoked any more.
+    fn forgive(&self, draft: &mut Draft, id: &str) -> Result<(), HomeError> {
+        let mut revoked = self.contents.revoked.clone();
+        revoked.take(id);
+        self.put_revoked(draft, &revoked)
+    }
+
+    /// Adds to a change what counts as revoked after it.
+    fn put_revoked(&self, draft: &mut Draft, revoked: &Revocations) -> Result<(), HomeError> {
+        if *revoked == self.contents.revoked {
+            return Ok(());
+        }
+        if revoked.all().is_empty() {
+            draft.step(Step::Remove { at: revoked::NAME.to_owned() });
+            return Ok(());
+        }
+        draft.file(revoked::NAME, &revoked.to_bytes())
     }
 
     /// Takes an entry out of the local catalog that is only written there.
     pub fn forget(&mut self, id_in_catalog: &str) -> Result<(), HomeError> {
         let mut local = self.local()?;
         local.take(id_in_catalog);
-        let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        let (mut draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        self.forgive(&mut draft, &format!("{}:{id_in_catalog}", Dialect::Capability.name()))?;
         self.finish(draft, &lock, &local)
     }
 
-    /// Takes everything away but the baseline.
+    /// Takes everything away but the baseline. Of what was revoked only that stays whose secrets are still kept: nothing
+    /// but its kill switch may use them.
     pub fn reset(&mut self) -> Result<(), HomeError> {
         let mut draft = self.home.draft()?;
+        let mut revoked = self.contents.revoked.clone();
+        revoked.retain_open();
+        self.put_revoked(&mut draft, &revoked)?;
         for name in [TOOLS, PACKAGES, lockfile::NAME, catalog::LOCAL] {
             draft.step(Step::Remove { at: name.to_owned() });
         }

@@ -3,6 +3,7 @@
 use package::digest::Listing;
 use serde::{Deserialize, Serialize};
 
+use crate::beside::Beside;
 use crate::pinned::{Pinned, Sha256};
 
 /// The folder of ours in that of a version; no package has files there.
@@ -27,6 +28,9 @@ pub struct Record {
     /// The folder of the version that was active before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<String>,
+    /// What was shown of what runs beside its calls.
+    #[serde(default, skip_serializing_if = "Beside::is_empty")]
+    pub beside: Beside,
     /// Every file of the package.
     pub files: Vec<FileRecord>,
 }
