@@ -420,10 +420,10 @@ impl Asked<'_> {
         let tool = self.tool.package.name.as_deref().unwrap_or_default();
         let told = self.variables.iter().filter(|(_, one)| one.is_secret);
         told.flat_map(|(name, one)| {
-                let value = Value::from(one.value.as_str());
-                [(secrets::told_as(tool, name), value.clone()), (name.clone(), value)]
-            })
-            .collect()
+            let value = Value::from(one.value.as_str());
+            [(secrets::told_as(tool, name), value.clone()), (name.clone(), value)]
+        })
+        .collect()
     }
 
     fn walls(&self, program: &runtime::Program, folder: PathBuf) -> Result<Walls, CallError> {

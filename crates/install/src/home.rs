@@ -144,6 +144,11 @@ impl Home {
             .map_err(|error| HomeError::Broken { path, why: error.to_string() })
     }
 
+    /// How a version that is installed came here.
+    pub fn record_of(&self, pinned: &Pinned) -> Result<Record, HomeError> {
+        self.record(&key(pinned)?, &pinned.folder())
+    }
+
     fn look(&self) -> Result<Contents, HomeError> {
         let lock = self.parsed(lockfile::NAME, lockfile::MOST, Lockfile::parse)?;
         let local = self.parsed(catalog::LOCAL, catalog::MOST, catalog::briefs)?;

@@ -40,6 +40,9 @@ pub struct Revocation {
     /// Whether the owner gave up its secrets although nobody confirmed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forgotten: bool,
+    /// Whether something of what it was granted, or of secrets that are to go, may still be there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
 }
 
 /// What came of a revocation.
@@ -151,7 +154,8 @@ mod tests {
     fn one(id: &str, state: State) -> Revocation {
         let (why, by_hand) = (Some("the server answered 500".to_owned()), None);
         let hosts = vec!["127.0.0.1:80".to_owned()];
-        Revocation { id: id.into(), state, since: 7, why, by_hand, hosts, forgotten: false }
+        let (forgotten, unfinished) = (false, false);
+        Revocation { id: id.into(), state, since: 7, why, by_hand, hosts, forgotten, unfinished }
     }
 
     #[test]

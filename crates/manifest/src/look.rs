@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn letters_of_several_alphabets_are_a_mixture() {
-        for name in ["acme.pdf", "\u{447}\u{438}\u{442}\u{430}\u{442}\u{44c}.1", "caf\u{e9}", "x-1"] {
+        for name in ["acme.pdf", "\u{447}\u{438}\u{442}\u{430}\u{442}\u{44c}.1", "caf\u{e9}", "x-1"]
+        {
             assert!(!is_mixed(name), "{name}");
         }
         assert!(is_mixed("\u{430}cme.pdf"));

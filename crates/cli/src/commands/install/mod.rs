@@ -1,12 +1,14 @@
 //! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
 
+mod collision;
 mod inputs;
+mod similar;
 mod tried;
 
 use clap::Args;
 use install::card::{Card, Circumstances};
 use install::record::{Agreed, How};
-use install::{Piece, Put, PutError, Sha256, StageError, Wanted, stage};
+use install::{Beside, Piece, Put, PutError, Sha256, StageError, Wanted, stage};
 use manifest::model::{Acquire, Package, Trust};
 use policy::Policy;
 use serde_json::json;
@@ -14,12 +16,13 @@ use vault::FileVault;
 
 use crate::ask::Ask;
 use crate::card::drawn;
+use crate::changes::{Change, Verb};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::fetch::{Fetched, Fetching};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
-use crate::{installed, owner};
+use crate::{installed, owner, revoking};
 
 // A package, and where it is looked for. A doc comment here would stand in the help of every verb that has these.
 #[derive(Args, Debug)]
@@ -63,6 +66,12 @@ pub(crate) struct InstallArgs {
     /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
     env: Vec<(String, String)>,
+    /// Install it although its id may be taken for that of another
+    #[arg(long)]
+    allow_similar: bool,
+    /// Of several secrets: the one that its kill switch is told when it is revoked
+    #[arg(long, value_name = "SECRET")]
+    revoke_with: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -83,7 +92,11 @@ pub(crate) fn run(
     let chosen = chosen(&fetched, args.only.as_deref())?;
     let mut done = Vec::new();
     for piece in chosen {
-        done.push(install(&fetched, piece, args, &policy, home, ask, printer)?);
+        let card = card(&fetched, &piece.package, &policy);
+        let mut change = Change::of_card(home, &card, printer);
+        let put = install(&fetched, piece, &card, args, &policy, home, ask, &mut change, printer);
+        change.end(&put);
+        done.push((card, put?));
     }
     if json_wanted {
         let done: Vec<_> = done
@@ -143,28 +156,35 @@ fn trust(fetched: &Fetched, package: &Package) -> Trust {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "each is a part of one installation")]
 fn install(
     fetched: &Fetched,
     piece: &Piece,
+    card: &Card,
     args: &InstallArgs,
     policy: &Policy,
     home: &Home,
     ask: Ask,
+    change: &mut Change<'_>,
     printer: Printer,
-) -> Result<(Card, Put), Failure> {
+) -> Result<Put, Failure> {
     let package = &piece.package;
-    let card = card(fetched, package, policy);
     let trust = trust(fetched, package);
     check_allowed(package, trust, args.yes, policy)?;
     check_acquired(package)?;
-    let how = consent(&card, args.yes, ask, printer)?;
     let at = installed::home(home);
+    collision::check(package, &at.read()?, &at)?;
+    revoking::check_secrets_free(&card.id, &at)?;
+    similar::check(package, &at.read()?, policy, args, ask)?;
+    let how = consent(card, args.yes, ask, printer)?;
+    revoking::finish_revoked(&card.id, home, ask)?;
     let asks = !package.inputs.is_empty() || !args.env.is_empty();
     let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
     let values = match &vault {
         Some(vault) => inputs::collect(package, &args.env, vault, ask, printer)?,
         None => Vec::new(),
     };
+    let secret = inputs::revoking(package, args.revoke_with.as_deref(), ask)?;
     let consent = Agreed { card: Sha256(card.digest()), how };
     let wanted = Wanted {
         parcel: &fetched.parcel,
@@ -173,12 +193,16 @@ fn install(
         archive: fetched.archive,
         trust,
         consent,
+        beside: Beside { secret, ..Beside::of(package) },
         now: host::records::now().unix_millis(),
         memory: policy.sandbox.memory,
     };
     let ready = stage(&at, &wanted).map_err(|error| unstaged(&error))?;
     tried::check(&ready, package, (trust, &values), home, ask, printer)?;
+    change.begin()?;
     let mut changing = at.lock()?;
+    // Somebody else may have installed the other one in the meantime.
+    collision::check(package, changing.contents(), &at)?;
     let put = changing.put(ready).map_err(|error| match error {
         PutError::OtherBytes => {
             let message = format!(
@@ -194,18 +218,16 @@ fn install(
     if let Some(vault) = vault {
         keep(&values, package, &vault)?;
     }
+    if put == Put::Replaced {
+        change.turned_out(Verb::Update);
+    }
     let words = match put {
         Put::Installed => "Installed",
         Put::Replaced => "Updated to",
         Put::There => "Installed already:",
     };
-    printer.note(&format!(
-        "{words} {} {}  ({})",
-        line(&card.id),
-        line(&card.version),
-        facts(&card)
-    ));
-    Ok((card, put))
+    printer.note(&format!("{words} {} {}  ({})", line(&card.id), line(&card.version), facts(card)));
+    Ok(put)
 }
 
 /// Refuses what has to be acquired: nothing counts as installed that could not run.
