@@ -238,8 +238,10 @@ fn check_acquired(package: &Package) -> Result<(), Failure> {
         Acquire::Git { .. } => "git",
         Acquire::Container { .. } => "a container image",
         Acquire::Url { .. } => "a download",
-        Acquire::Preinstalled { .. } => "what is installed on this machine",
-        Acquire::Bundle | Acquire::LocalPath { .. } | Acquire::Nothing => return Ok(()),
+        Acquire::Preinstalled { .. }
+        | Acquire::Bundle
+        | Acquire::LocalPath { .. }
+        | Acquire::Nothing => return Ok(()),
     };
     let id = line(&package.canonical_id());
     let message =
