@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use manifest::document::{Options, read};
+use manifest::look::look;
 use package::digest::Digest;
 use registry::{Describe, Found};
 use serde_json::{Map, Value, json};
 use server::doors::Doors;
-use server::look::look;
 use server::{Blobs, Registry, Settings, Store};
 
 use crate::data::{self, Tool};

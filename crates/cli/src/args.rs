@@ -93,6 +93,8 @@ pub(crate) enum Command {
     Enable(commands::installed::PackageArgs),
     /// Keep a package from being called
     Disable(commands::installed::PackageArgs),
+    /// Make worthless what a package was given, and keep it from being called
+    Revoke(commands::revoke::RevokeArgs),
     /// Make the version active again that was before this one
     Rollback(commands::installed::PackageArgs),
     /// Take a package away

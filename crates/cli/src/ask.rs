@@ -145,6 +145,20 @@ impl Ask {
         Ok(said?.unwrap_or(false))
     }
 
+    /// Asks for one of several names; none where none of the answers is one.
+    pub(crate) fn one_of(self, question: &str, names: &[&str]) -> Result<Option<String>, Failure> {
+        let shown: Vec<_> = names.iter().map(|name| line(name)).collect();
+        let mut question = format!("{question} [{}] ", shown.join(", "));
+        for _ in 0..MOST_QUESTIONS {
+            let answer = self.line(&question)?;
+            if let Some(name) = names.iter().find(|name| **name == answer) {
+                return Ok(Some((*name).to_owned()));
+            }
+            question = format!("`{}` is none of them: [{}] ", line(&answer), shown.join(", "));
+        }
+        Ok(None)
+    }
+
     /// Asks until an answer is one of those that are taken. None, and it is told that this is a no, where none of the
     /// first few is.
     fn until_clear<A>(

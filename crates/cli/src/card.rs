@@ -41,6 +41,13 @@ pub(crate) fn drawn(card: &Card) -> String {
         row("scope", &drawn_scope(scope));
     }
     row("network", &none_or(&card.hosts));
+    for (who, hosts) in
+        [("smoke test", &card.smoke_hosts), ("kill switch", &card.kill_switch_hosts)]
+    {
+        if !hosts.is_empty() {
+            row("network", &format!("{}, for its {who} alone", none_or(hosts)));
+        }
+    }
     row("reads", &none_or(&card.folders.read));
     row("writes", &none_or(&card.folders.write));
     if !card.folders.devices.is_empty() {

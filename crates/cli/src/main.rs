@@ -6,6 +6,7 @@ mod args;
 mod ask;
 mod bar;
 mod card;
+mod changes;
 mod commands;
 mod container;
 mod declared;
@@ -30,6 +31,7 @@ mod printer;
 mod program;
 mod progress;
 mod remote;
+mod revoking;
 mod seen;
 mod shell;
 mod sources;
@@ -119,6 +121,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Status(args) => commands::installed::status(args, &home()?, json, printer),
         Command::Enable(args) => commands::installed::switch(args, true, &home()?, json, printer),
         Command::Disable(args) => commands::installed::switch(args, false, &home()?, json, printer),
+        Command::Revoke(args) => commands::revoke::run(args, &home()?, ask, json, printer),
         Command::Rollback(args) => commands::installed::rollback(args, &home()?, json, printer),
         Command::Remove(args) => commands::installed::remove(args, &home()?, json, printer),
         Command::Reset(args) => commands::installed::reset(args, &home()?, ask, json, printer),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use egress::Rule;
-use host::Records;
+use host::{Records, Settings};
 use ledger::StateError;
 use policy::Policy;
 use policy::policy::Presence;
@@ -35,6 +35,21 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 /// The owner's policy; an absent file is the default one.
 pub(crate) fn policy(home: &Home) -> Result<Policy, Failure> {
     policy_file(home)?.policy()
+}
+
+/// What the host has to know of this process and its owner.
+pub(crate) fn settings(home: &Home) -> Result<Settings, Failure> {
+    let policy = policy(home)?;
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    Ok(Settings {
+        policy,
+        home: home.path().to_owned(),
+        user_home: std::env::home_dir(),
+        search_path: std::env::var_os("PATH").unwrap_or_default(),
+        environment: std::env::vars_os().filter_map(text).collect(),
+    })
 }
 
 /// The file with the owner's policy, which may say something that is none.

@@ -72,6 +72,11 @@ impl Unpacked {
             match std::fs::create_dir(&folder) {
                 // Processes of different namespaces can have one number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                // Whoever made the staging area for a change that came to nothing has just taken it away.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && number < MOST_TRIES => {
+                    let _ = output::make_private_folder(staging);
+                    continue;
+                }
                 made => made?,
             }
             // Somebody may have taken it for a leftover before it was locked.
@@ -202,6 +207,9 @@ fn unpack(file: &Path, staging: Staging<'_>, printer: Printer) -> Result<Unpacke
     staged.promote(Durability::Left).map_err(failed)?;
     Ok(unpacked)
 }
+
+/// How often the staging area may be gone when a folder is to be made in it.
+const MOST_TRIES: u32 = 64;
 
 /// What the names of the folders of calls begin with.
 const PREFIX: &str = "call-";

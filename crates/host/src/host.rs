@@ -52,6 +52,7 @@ use crate::run::turns::Turns;
 use crate::run::worker::{self, Warmth, Workers};
 use crate::secrets::{Collected, Collector, Elsewhere};
 use crate::template::Variable;
+use crate::violation::Violation;
 
 /// What a host is told of the world once; it reads nothing of it by itself.
 #[derive(Clone, Debug)]
@@ -176,9 +177,11 @@ impl Host {
         let ready = Box::pin(self.ready(tool, call, warmth, &mut noted)).await;
         let Noted { mut record, waited, begun } = noted;
         let begun = begun.map_or_else(OnceLock::new, OnceLock::from);
+        let mut unseen = Vec::new();
         let mut answered = match ready {
             Ok(ready) => {
                 let Ready { plan, action, allowed } = ready;
+                unseen.clone_from(&plan.unseen);
                 let own = confine::own_folder(tool);
                 let running = Running {
                     plan: &plan,
@@ -213,10 +216,13 @@ impl Host {
         let ending = answered.ending(took);
         let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
         let wanted = grantable(&blocked, tool);
-        let unwritten =
-            self.records.finish(begun.into_inner(), &record, &ending, tool, &wanted).await;
+        let begun = begun.into_inner();
+        let ran_in_walls = is_walled && begun.is_some();
+        let unwritten = self.records.finish(begun, &record, &ending, tool, &wanted).await;
         let level = is_walled.then(|| self.level());
-        Made { reply, took, attempts, level, blocked, unwritten }
+        let reached = blocked.iter().filter(|one| ran_in_walls && !unseen.contains(one));
+        let violation = Violation::of(reached, call, tool, &self.settings.policy);
+        Made { reply, took, attempts, level, blocked, violation, unwritten }
     }
 
     /// Approval, then secrets; then it may be run.
@@ -501,6 +507,8 @@ pub struct Made {
     pub level: Option<sandbox::Level>,
     /// What the tool was kept from reaching.
     pub blocked: Vec<Blocked>,
+    /// What the owner wants done about that, where they want anything done: whoever made the call does it.
+    pub violation: Option<Violation>,
     /// What could not be written down.
     pub unwritten: Vec<String>,
 }

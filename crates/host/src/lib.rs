@@ -9,6 +9,7 @@
 //! | [`call`] | a tool, a call, a reply |
 //! | [`error`] | why there is none |
 //! | `blocked` | what a tool reached for in vain |
+//! | [`violation`] | what it reached for by itself, and what the owner wants done about it |
 //! | `limit` | which limit a call ran into, and who set it |
 //! | `choose` | which implementation runs here |
 //! | `input`, [`judge`] | defaults, schema, a clock for schemas that may take long |
@@ -59,6 +60,7 @@ mod stream;
 mod strict;
 pub mod surface;
 mod template;
+pub mod violation;
 mod weight;
 
 pub use blocked::{Blocked, Why};
@@ -78,3 +80,4 @@ pub use run::worker::Warmth;
 pub use sandbox::Level;
 pub use smoke::Smoked;
 pub use tokio_util::sync::CancellationToken;
+pub use violation::Violation;

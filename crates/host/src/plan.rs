@@ -423,13 +423,12 @@ impl Asked<'_> {
     /// and its own, and under its own alone.
     fn context(&self) -> Value {
         let tool = self.tool.package.name.as_deref().unwrap_or_default();
-        let secrets = self.variables.iter().filter(|(_, one)| one.is_secret);
-        secrets
-            .flat_map(|(name, one)| {
-                let value = Value::from(one.value.as_str());
-                [(format!("{tool}-{name}"), value.clone()), (name.clone(), value)]
-            })
-            .collect()
+        let told = self.variables.iter().filter(|(_, one)| one.is_secret);
+        told.flat_map(|(name, one)| {
+            let value = Value::from(one.value.as_str());
+            [(secrets::told_as(tool, name), value.clone()), (name.clone(), value)]
+        })
+        .collect()
     }
 
     fn walls(&self, program: &runtime::Program, folder: PathBuf) -> Result<Walls, CallError> {

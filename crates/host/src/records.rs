@@ -61,6 +61,14 @@ impl Records {
         Ok(Self::of(home, State::look(&home.join(STATE)).await?))
     }
 
+    /// The ledger for a trial: what happens is written into the log of the home, and what is decided and counted into
+    /// a copy of its state in this folder, which somebody else takes away.
+    pub async fn for_trial(home: &Path, folder: &Path) -> Result<Self, StateError> {
+        let copy = folder.join(STATE);
+        State::copy(&home.join(STATE), &copy).await?;
+        Ok(Self::of(home, State::open(&copy).await?))
+    }
+
     fn of(home: &Path, state: State) -> Self {
         let audit = Audit::new(home.join("audit"), Durability::Process);
         Self { state, audit, counts: Mutex::default(), last: Mutex::default() }

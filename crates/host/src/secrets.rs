@@ -308,6 +308,22 @@ pub fn place(package: &Package, name: &str) -> Result<Place, CallError> {
     Place::new(owner, name).map_err(|error| CallError::new(Kind::BadInput, error.to_string()))
 }
 
+/// The name under which a Node tool finds one of its secrets, beside the secret's own.
+pub(crate) fn told_as(tool: &str, name: &str) -> String {
+    format!("{tool}-{name}")
+}
+
+/// The names under which a Node tool finds the secrets that its manifest names. Two tools with one of them in common are
+/// not told apart by whoever keeps secrets by these names: `a` with `b-c`, and `a-b` with `c`.
+pub fn names_told(package: &Package) -> Vec<String> {
+    let tool = package.name.as_deref().unwrap_or_default();
+    let secrets = package.inputs.iter().filter(|input| input.secret);
+    match package.dialect {
+        Dialect::Jumith => secrets.map(|input| told_as(tool, &input.name)).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Takes the secrets of a call out of whatever is shown of it.
 pub(crate) fn redactor(variables: &[(String, Variable)]) -> Redactor {
     let secrets: Vec<_> = variables

@@ -8,6 +8,7 @@ use package::digest::Digest;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::beside::Beside;
 use crate::pinned::{Sha256, Source};
 
 /// What the owner is shown.
@@ -52,6 +53,12 @@ pub struct Card {
     pub scopes: Vec<ScopeShown>,
     /// Hosts that it may reach.
     pub hosts: Vec<String>,
+    /// Hosts that only its smoke test may reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub smoke_hosts: Vec<String>,
+    /// Hosts that only its kill switch may reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kill_switch_hosts: Vec<String>,
     /// What it wants of the disk and of devices.
     pub folders: Folders,
     /// What it asks the owner for.
@@ -177,6 +184,12 @@ impl Card {
         hosts.extend(package.permissions.hosts.iter().cloned());
         let mut known = std::collections::HashSet::new();
         hosts.retain(|host| known.insert(host.clone()));
+        let beside = Beside::of(package);
+        let only = |mut beside: Vec<String>| {
+            beside.retain(|host| !hosts.contains(host));
+            beside
+        };
+        let (smoke_hosts, kill_switch_hosts) = (only(beside.smoke), only(beside.kill_switch));
         let mut commands = around.commands;
         commands.extend(package.implementations.iter().filter_map(|one| run(&one.entry)));
         let value = |json: &Option<Json>| json.as_ref().map(Json::value);
@@ -197,6 +210,8 @@ impl Card {
             trust_because: around.trust_because,
             scopes: package.scopes.iter().map(scope).collect(),
             hosts,
+            smoke_hosts,
+            kill_switch_hosts,
             folders: Folders {
                 read: package.permissions.read.clone(),
                 write: package.permissions.write.clone(),

@@ -14,6 +14,7 @@ use crate::key::Key;
 use crate::lockfile::{self, Lockfile};
 use crate::pinned::Pinned;
 use crate::record::{self, Record};
+use crate::revoked::{self, Revocation, Revocations};
 
 /// Versions of packages.
 pub(crate) const PACKAGES: &str = "packages";
@@ -31,6 +32,8 @@ pub struct Home(PathBuf);
 pub struct Contents {
     /// What is installed.
     pub lock: Lockfile,
+    /// What was revoked.
+    pub revoked: Revocations,
     local: Vec<Brief>,
     base: Vec<Brief>,
 }
@@ -155,11 +158,17 @@ impl Home {
             .map_err(|error| HomeError::Broken { path, why: error.to_string() })
     }
 
+    /// How a version that is installed came here.
+    pub fn record_of(&self, pinned: &Pinned) -> Result<Record, HomeError> {
+        self.record(&key(pinned)?, &pinned.folder())
+    }
+
     fn look(&self) -> Result<Contents, HomeError> {
         let lock = self.parsed(lockfile::NAME, lockfile::MOST, Lockfile::parse)?;
         let local = self.parsed(catalog::LOCAL, catalog::MOST, catalog::briefs)?;
         let base = self.parsed(catalog::BASE, catalog::MOST, catalog::briefs)?;
-        Ok(Contents { lock, local, base })
+        let revoked = self.parsed(revoked::NAME, revoked::MOST, Revocations::parse)?;
+        Ok(Contents { lock, revoked, local, base })
     }
 
     fn parsed<T: Default>(
@@ -337,13 +346,18 @@ impl Changing {
         going: &[Pinned],
     ) -> Result<Vec<Put>, PutError> {
         let (mut lock, mut local) = (self.contents.lock.clone(), self.local()?);
+        let mut revoked = self.contents.revoked.clone();
         let mut done = Vec::new();
         for one in ready {
+            let id = one.record.pinned.id.clone();
             done.push(self.prepare(one, &mut draft, &mut lock, &mut local)?);
+            revoked.take(&id);
         }
         for pinned in going {
             leave(pinned, &mut draft, &mut lock, &mut local)?;
+            revoked.take(&pinned.id);
         }
+        self.put_revoked(&mut draft, &revoked)?;
         if !going.is_empty() || done.iter().any(|put| *put != Put::There) {
             self.finish(draft, &lock, &local)?;
         }
@@ -359,6 +373,7 @@ impl Changing {
         local: &mut Local,
     ) -> Result<Put, PutError> {
         let Ready { room, folder: staged, mut record, entry } = ready;
+        let revoked = &self.contents.revoked;
         let key = key(&record.pinned)?;
         let folder = record.pinned.folder();
         let before = self.contents.lock.get(&record.pinned.id).cloned();
@@ -366,7 +381,9 @@ impl Changing {
             if before.version == record.pinned.version && before.package != record.pinned.package {
                 return Err(PutError::OtherBytes(before.id.clone()));
             }
-            if before.folder() == folder && self.home.holds(before) {
+            // What was revoked is put there anew.
+            let is_revoked = revoked.get(&before.id).is_some();
+            if before.folder() == folder && self.home.holds(before) && !is_revoked {
                 return Ok(Put::There);
             }
         }
@@ -387,8 +404,13 @@ impl Changing {
             draft.step(Step::Remove { at: old });
         }
         lead(&record.pinned, draft)?;
+        // What was revoked was switched off for that alone.
+        let entry = match revoked.get(&record.pinned.id) {
+            Some(_) => entry,
+            None => keeping(entry, local),
+        };
         lock.put(record.pinned);
-        local.put(keeping(entry, local));
+        local.put(entry);
         Ok(if before.is_some() { Put::Replaced } else { Put::Installed })
     }
 
@@ -397,6 +419,7 @@ impl Changing {
         let mut draft = self.home.draft()?;
         let (mut lock, mut local) = (self.contents.lock.clone(), self.local()?);
         leave(pinned, &mut draft, &mut lock, &mut local)?;
+        self.forgive(&mut draft, &pinned.id)?;
         self.finish(draft, &lock, &local)
     }
 
@@ -405,6 +428,7 @@ impl Changing {
         let mut draft = self.home.draft()?;
         let (mut lock, mut local) = (self.contents.lock.clone(), self.local()?);
         lead(&record.pinned, &mut draft)?;
+        self.forgive(&mut draft, &record.pinned.id)?;
         lock.put(record.pinned);
         local.put(keeping(entry, &local));
         self.finish(draft, &lock, &local)
@@ -427,28 +451,80 @@ impl Changing {
 
     /// Switches a package on or off. Of the baseline, an entry above it says so.
     pub fn switch(&mut self, id_in_catalog: &str, enabled: bool) -> Result<(), HomeError> {
+        let Some(local) = self.switched(id_in_catalog, enabled)? else { return Ok(()) };
+        let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        self.finish(draft, &lock, &local)
+    }
+
+    /// The local catalog with a package switched on or off, where there is such a package.
+    fn switched(&self, id_in_catalog: &str, enabled: bool) -> Result<Option<Local>, HomeError> {
         let mut local = self.local()?;
         if !local.switch(id_in_catalog, enabled) {
             let base = self.home.parsed(catalog::BASE, catalog::MOST, Local::parse)?;
-            let Some(entry) = base.get(id_in_catalog) else { return Ok(()) };
+            let Some(entry) = base.get(id_in_catalog) else { return Ok(None) };
             local.put(entry.clone());
             local.switch(id_in_catalog, enabled);
         }
-        let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        Ok(Some(local))
+    }
+
+    /// Switches a package off, and writes down in the same change what came of revoking it.
+    pub fn revoke(&mut self, id_in_catalog: &str, what: Revocation) -> Result<(), HomeError> {
+        let local = match self.switched(id_in_catalog, false)? {
+            Some(local) => local,
+            None => self.local()?,
+        };
+        let (mut draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        let mut revoked = self.contents.revoked.clone();
+        revoked.put(what);
+        draft.file(revoked::NAME, &revoked.to_bytes())?;
         self.finish(draft, &lock, &local)
+    }
+
+    /// Forgets that a package was revoked which is not here any more.
+    pub fn forget_revocation(&mut self, id: &str) -> Result<(), HomeError> {
+        let mut draft = self.home.draft()?;
+        self.forgive(&mut draft, id)?;
+        draft.commit()?;
+        self.contents = self.home.look()?;
+        Ok(())
+    }
+
+    /// Adds to a change that a package does not count as revoked any more.
+    fn forgive(&self, draft: &mut Draft, id: &str) -> Result<(), HomeError> {
+        let mut revoked = self.contents.revoked.clone();
+        revoked.take(id);
+        self.put_revoked(draft, &revoked)
+    }
+
+    /// Adds to a change what counts as revoked after it.
+    fn put_revoked(&self, draft: &mut Draft, revoked: &Revocations) -> Result<(), HomeError> {
+        if *revoked == self.contents.revoked {
+            return Ok(());
+        }
+        if revoked.all().is_empty() {
+            draft.step(Step::Remove { at: revoked::NAME.to_owned() });
+            return Ok(());
+        }
+        draft.file(revoked::NAME, &revoked.to_bytes())
     }
 
     /// Takes an entry out of the local catalog that is only written there.
     pub fn forget(&mut self, id_in_catalog: &str) -> Result<(), HomeError> {
         let mut local = self.local()?;
         local.take(id_in_catalog);
-        let (draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        let (mut draft, lock) = (self.home.draft()?, self.contents.lock.clone());
+        self.forgive(&mut draft, &format!("{}:{id_in_catalog}", Dialect::Capability.name()))?;
         self.finish(draft, &lock, &local)
     }
 
-    /// Takes everything away but the baseline.
+    /// Takes everything away but the baseline. Of what was revoked only that stays whose secrets are still kept: nothing
+    /// but its kill switch may use them.
     pub fn reset(&mut self) -> Result<(), HomeError> {
         let mut draft = self.home.draft()?;
+        let mut revoked = self.contents.revoked.clone();
+        revoked.retain_open();
+        self.put_revoked(&mut draft, &revoked)?;
         for name in [TOOLS, PACKAGES, lockfile::NAME, catalog::LOCAL] {
             draft.step(Step::Remove { at: name.to_owned() });
         }

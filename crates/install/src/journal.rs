@@ -18,6 +18,8 @@ const JOURNAL: &str = "journal";
 pub(crate) const STAGING: &str = "staging";
 /// What the folders of changes are called in there.
 const PREFIX: &str = "change-";
+/// How often the staging area may be gone when a folder is to be made in it.
+const MOST_TRIES: u32 = 64;
 /// The longest journal that is read.
 const MOST: u64 = 16 << 20;
 
@@ -66,6 +68,8 @@ pub struct Draft {
     steps: Vec<Step>,
     rooms: u32,
     is_over: bool,
+    /// Whether the staging area was not there before.
+    is_first: bool,
 }
 
 impl Draft {
@@ -73,11 +77,16 @@ impl Draft {
     pub(crate) fn begin(home: &Path) -> Result<Self, HomeError> {
         let staging = home.join(STAGING);
         let doing = Doing::Make(staging.clone());
-        make_private(&staging).map_err(|cause| doing.failed(cause))?;
+        let is_first = !staging.is_dir();
         for number in 0_u32.. {
             let name = format!("{PREFIX}{}-{number}", std::process::id());
+            // Whoever made it may take it away again.
+            make_private(&staging).map_err(|cause| doing.failed(cause))?;
             match fs::create_dir(staging.join(&name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound && number < MOST_TRIES => {
+                    continue;
+                }
                 Err(error) => return Err(Doing::Make(staging.join(name)).failed(error)),
                 Ok(()) => {}
             }
@@ -88,7 +97,15 @@ impl Draft {
                 && folder.exists()
             {
                 let (home, steps) = (home.to_owned(), Vec::new());
-                return Ok(Self { home, name, _held: held, steps, rooms: 0, is_over: false });
+                return Ok(Self {
+                    home,
+                    name,
+                    _held: held,
+                    steps,
+                    rooms: 0,
+                    is_over: false,
+                    is_first,
+                });
             }
         }
         Err(doing.failed(io::ErrorKind::AlreadyExists.into()))
@@ -166,6 +183,10 @@ impl Drop for Draft {
     fn drop(&mut self) {
         if !self.is_over {
             let _ = fs::remove_dir_all(self.folder());
+            if self.is_first {
+                // Others may be in there by now, and then it stays.
+                let _ = fs::remove_dir(self.home.join(STAGING));
+            }
         }
     }
 }
@@ -374,6 +395,16 @@ mod tests {
         drop(draft(home.path(), "two"));
         assert_eq!(state(home.path()), ("one".into(), "one".into()));
         assert_eq!(fs::read_dir(home.path().join(STAGING)).unwrap().count(), 0);
+        let empty = self::home();
+        let (first, second) = (draft(empty.path(), "one"), draft(empty.path(), "two"));
+        drop(first);
+        assert!(second.folder().is_dir());
+        drop(second);
+        drop(draft(empty.path(), "three"));
+        assert_eq!(fs::read_dir(empty.path().join(STAGING)).unwrap().count(), 0);
+        let new = self::home();
+        drop(draft(new.path(), "one"));
+        assert_eq!(fs::read_dir(new.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -13,7 +13,9 @@
 //! | [`key`] | what a package is called on the disk |
 //! | [`acquire`] | how the artefacts of a package reach this machine, inside the walls |
 //! | [`pinned`], [`lockfile`] | what is installed, exactly |
+//! | [`beside`] | what runs beside the calls of a package, so far as its owner is shown it |
 //! | [`record`] | how it came here and what was agreed to |
+//! | [`revoked`] | which packages were revoked, and what came of it |
 //! | [`journal`] | changes that are made whole or not at all |
 //! | [`catalog`] | the catalogs of a home, as others can read them |
 //! | [`home`] | a home, and the one lock around every change |
@@ -25,6 +27,7 @@
 //! | [`mod@check`] | whether a home is what it says it is |
 
 pub mod acquire;
+pub mod beside;
 pub mod bring;
 pub mod card;
 pub mod catalog;
@@ -39,8 +42,10 @@ pub mod parcel;
 pub mod pinned;
 pub mod record;
 pub mod report;
+pub mod revoked;
 pub mod stage;
 
+pub use beside::Beside;
 pub use bring::{bring, make_room};
 pub use card::Card;
 pub use error::HomeError;
@@ -49,4 +54,5 @@ pub use installed::Installed;
 pub use lockfile::Lockfile;
 pub use parcel::{Parcel, ParcelError, Piece};
 pub use pinned::{Pinned, Sha256, Source};
+pub use revoked::{Revocation, Revocations};
 pub use stage::{StageError, Wanted, stage};

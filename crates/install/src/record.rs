@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::acquire::Acquired;
+use crate::beside::Beside;
 use crate::pinned::{Pinned, Sha256};
 
 /// The folder of ours in that of a version; no package has files there.
@@ -40,6 +41,9 @@ pub struct Record {
     /// Everything that a server offered when it was agreed to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surface: Option<Value>,
+    /// What was shown of what runs beside its calls.
+    #[serde(default, skip_serializing_if = "Beside::is_empty")]
+    pub beside: Beside,
     /// Every file of the package.
     pub files: Vec<FileRecord>,
 }

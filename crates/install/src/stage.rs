@@ -6,6 +6,7 @@ use manifest::model::Trust;
 use package::digest::Digest;
 use package::extract::{Durability, ExtractError, extract};
 
+use crate::beside::Beside;
 use crate::catalog;
 use crate::error::HomeError;
 use crate::home::Ready;
@@ -29,6 +30,8 @@ pub struct Wanted<'w> {
     pub trust: Trust,
     /// What was agreed to.
     pub consent: Agreed,
+    /// What was shown of what runs beside its calls.
+    pub beside: Beside,
     /// When, in milliseconds since 1970.
     pub now: i64,
     /// The memory of a call when nobody says, in bytes.
@@ -93,6 +96,7 @@ pub fn stage(draft: &mut Draft, wanted: &Wanted<'_>) -> Result<Ready, StageError
         replaced: None,
         acquired: None,
         surface: None,
+        beside: wanted.beside.clone(),
         files: files(&listing),
     };
     Ok(Ready { room, folder, record, entry })

@@ -10,6 +10,7 @@
 //! | [`concept`] | what a field is about, whatever dialect writes it |
 //! | [`shape`] | what a document may look like, as data: checker, schema and documentation |
 //! | [`path`] | what a file in a package may be called |
+//! | [`look`] | what a name looks like, and which names are taken for one another |
 //! | [`schema`] | the JSON Schemas inside documents, and the values they judge |
 //! | [`model`] | the one model |
 //! | [`dialect`] | the doors into it |
@@ -38,6 +39,7 @@ pub mod image_name;
 pub mod index;
 pub mod json;
 pub mod kill_switch;
+pub mod look;
 pub mod meta;
 pub mod model;
 pub mod openapi;

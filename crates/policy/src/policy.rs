@@ -195,6 +195,28 @@ pub struct SandboxRules {
     pub scratch: u64,
     /// Bytes of an answer.
     pub output: u64,
+    /// What becomes of an installed package that reaches for what it was not given.
+    pub on_violation: OnViolation,
+}
+
+/// What becomes of an installed package that reaches for what it was not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnViolation {
+    /// It is told, and nothing else.
+    Nothing,
+    /// It is switched off.
+    Disable,
+    /// It is revoked.
+    Revoke,
+}
+
+impl OnViolation {
+    /// Each with its name.
+    pub const ALL: [(OnViolation, &'static str); 3] = [
+        (OnViolation::Nothing, "none"),
+        (OnViolation::Disable, "disable"),
+        (OnViolation::Revoke, "revoke"),
+    ];
 }
 
 /// Variables of the caller that may be passed on although they change what a program does.
@@ -291,6 +313,8 @@ pub struct PackageRules {
     pub budget: Budget,
     /// What one call of it costs, in cents. No dialect says, so the owner does.
     pub cents_per_call: u64,
+    /// What becomes of it when it reaches for what it was not given.
+    pub on_violation: Option<OnViolation>,
     /// The rule for all of its actions.
     pub approval: Option<Rule>,
     /// Rules for single actions.
@@ -331,6 +355,7 @@ impl Default for Policy {
                 processes: 512,
                 scratch: 256 << 20,
                 output: 16 << 20,
+                on_violation: OnViolation::Nothing,
             },
             environment: EnvironmentRules::default(),
             containers: ContainerRules {
@@ -367,5 +392,11 @@ impl Policy {
             bare.split_once(':').is_some_and(|(dialect, _)| Dialect::named(dialect).is_some());
         let by_bare = || self.packages.get(bare).filter(|_| !is_canonical);
         self.packages.get(canonical).or_else(by_bare)
+    }
+
+    /// What becomes of a package that reaches for what it was not given.
+    pub fn on_violation(&self, canonical: &str, bare: &str) -> OnViolation {
+        let of_package = self.of(canonical, bare).and_then(|rules| rules.on_violation);
+        of_package.unwrap_or(self.sandbox.on_violation)
     }
 }

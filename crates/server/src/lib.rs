@@ -10,7 +10,6 @@
 //! | [`token`] | what somebody shows to be let in |
 //! | [`blobs`] | the files of packages, by their digest |
 //! | `stored` | the manifest of a version, read as it is kept |
-//! | [`look`] | what a name looks like |
 //! | [`store`] | what is known: packages, versions, tokens |
 //! | [`doors`] | what other worlds are told of a version |
 //! | [`hub`] | a tool as the hub of the Jumith world takes it |
@@ -36,7 +35,6 @@ pub mod doors;
 pub mod hub;
 pub mod identity;
 mod kept;
-pub mod look;
 mod memory;
 pub mod metrics;
 pub mod rate;

@@ -26,7 +26,7 @@ const TORN: &str =
 const MENDED: &str = "(no call) the log did not end as it was signed, so records before this one may be missing or changed; `haft audit verify` says how";
 
 /// What a record may say of a call: how it went, or what was decided about it.
-const OUTCOMES: [&str; 19] = [
+const OUTCOMES: [&str; 21] = [
     "ok",
     "allowed",
     "denied",
@@ -46,6 +46,8 @@ const OUTCOMES: [&str; 19] = [
     "not_found",
     "conflict",
     "bad_usage",
+    "unconfirmed",
+    "bug",
 ];
 
 #[derive(Args, Debug)]
@@ -240,6 +242,12 @@ fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Fail
     }
     let Record { seq, ts, surface, package, action, .. } = record;
     let words = match record.kind {
+        Kind::Call | Kind::Begin | Kind::End if record.is_change() => {
+            let Record { change, version, .. } = record;
+            let about: Vec<_> =
+                [package.as_str(), version].into_iter().filter(|part| !part.is_empty()).collect();
+            format!("{seq} {ts} {surface} {} {change} {}", about.join(" "), came(record))
+        }
         Kind::Call | Kind::Begin | Kind::End => {
             format!("{seq} {ts} {surface} {package} {action} {}", went(record))
         }
@@ -247,6 +255,17 @@ fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Fail
         Kind::Mended => format!("{seq} {ts} {MENDED}"),
     };
     printer.result(&(line(&words) + "\n"))
+}
+
+/// What came of a change.
+fn came(record: &Record) -> String {
+    match (record.outcome.as_deref(), &record.reason) {
+        (None, _) => "began".to_owned(),
+        (Some("ok"), _) => "ok".to_owned(),
+        (Some("unconfirmed"), _) => "unconfirmed".to_owned(),
+        (Some(code), Some(reason)) => format!("refused: {code}: {reason}"),
+        (Some(code), None) => format!("failed: {code}"),
+    }
 }
 
 /// How a call went: refused before anything ran, or made, and then well or not.

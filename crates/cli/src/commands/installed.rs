@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use install::{Installed, Layer, catalog};
+use install::{Installed, Layer, Revocation, catalog};
 use serde_json::json;
 
 use crate::ask::Ask;
+use crate::changes::{Change, Verb, noted};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::installed::{self, Named, named};
 use crate::printer::{Printer, line};
+use crate::revoking::{check_not_revoked, check_secrets_free};
 use crate::{output, owner};
 
 #[derive(Args, Debug)]
@@ -44,7 +46,7 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
         let packages: Vec<_> = listed
             .iter()
             .map(|one| {
-                json!({
+                let mut told = json!({
                     "id": one.id,
                     "version": one.version,
                     "dialect": one.dialect.name(),
@@ -53,7 +55,11 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
                     "enabled": one.enabled,
                     "trust": one.trust.name(),
                     "actions": one.actions,
-                })
+                });
+                if let Some(revoked) = contents.revoked.get(&one.id) {
+                    told["state"] = revoked.state.name().into();
+                }
+                told
             })
             .collect();
         printer.json(&json!({"packages": packages}))?;
@@ -67,11 +73,13 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
     }
     let width = listed.iter().map(|one| one.id.chars().count()).max().unwrap_or_default();
     let version = listed.iter().map(|one| one.version.len()).max().unwrap_or_default();
+    let states = listed.iter().map(|one| state(one.enabled, contents.revoked.get(&one.id)).len());
+    let wide = states.max().unwrap_or_default().max("disabled".len());
     let rows = listed.iter().map(|one| {
-        let state = if one.enabled { "enabled" } else { "disabled" };
+        let state = state(one.enabled, contents.revoked.get(&one.id));
         let actions = super::count(one.actions.len(), "action");
         format!(
-            "{:<width$}  {:<version$}  {:<8}  {:<9}  {:<5}  {actions}\n",
+            "{:<width$}  {:<version$}  {:<wide$}  {:<9}  {:<5}  {actions}\n",
             line(&one.id),
             line(one.version),
             state,
@@ -96,11 +104,19 @@ pub(crate) fn status(
         None => None,
     };
     let changed = installed.as_ref().map(Installed::changed).unwrap_or_default();
+    let revoked = at.read()?.revoked.get(&named.id).cloned();
+    let state = state(named.enabled, revoked.as_ref());
     if json_wanted {
         let record = installed.as_ref().map(|one| &one.record);
         printer.json(&json!({
             "id": named.id,
             "enabled": named.enabled,
+            "state": state,
+            "revoked": revoked.as_ref().map(|one| json!({
+                "since": ledger::Time::from_unix_millis(one.since).to_string(),
+                "why": one.why,
+                "by_hand": one.by_hand,
+            })),
             "layer": named.layer.name(),
             "trust": named.trust.name(),
             "version": record.map(|record| &record.pinned.version),
@@ -114,13 +130,19 @@ pub(crate) fn status(
         }))?;
         return Ok(Exit::Done);
     }
-    let state = if named.enabled { "enabled" } else { "disabled" };
     let mut text = format!(
         "{}  {state}, {} layer, trust: {}\n",
         line(&named.id),
         named.layer.name(),
         named.trust.name()
     );
+    for (name, told) in
+        revoked.iter().flat_map(|one| [("why", &one.why), ("by hand", &one.by_hand)])
+    {
+        if let Some(told) = told {
+            text += &format!("  {name:<13} {}\n", line(told));
+        }
+    }
     if let Some(Installed { record, root, package }) = &installed {
         let mut row = |name: &str, value: &str| text += &format!("  {name:<13} {}\n", line(value));
         row("version", &record.pinned.version);
@@ -152,9 +174,15 @@ pub(crate) fn switch(
 ) -> Outcome {
     let at = installed::home(home);
     let named = named(&args.id, &at)?;
+    let verb = if enabled { Verb::Enable } else { Verb::Disable };
+    if enabled {
+        check_not_revoked(&named.id, &at)?;
+    }
     if named.enabled != enabled {
-        let mut changing = at.lock()?;
-        changing.switch(&named.id_in_catalog, enabled)?;
+        noted(Change::new(home, verb, &named.id, printer).about(named.pinned.as_ref()), || {
+            let mut changing = at.lock()?;
+            Ok(changing.switch(&named.id_in_catalog, enabled)?)
+        })?;
     }
     let state = if enabled { "Enabled" } else { "Disabled" };
     tell(
@@ -165,6 +193,15 @@ pub(crate) fn switch(
         json_wanted,
         printer,
     )
+}
+
+/// Whether a package may be called, in a word.
+fn state(enabled: bool, revoked: Option<&Revocation>) -> &'static str {
+    match (revoked, enabled) {
+        (Some(revoked), _) => revoked.state.name(),
+        (None, true) => "enabled",
+        (None, false) => "disabled",
+    }
 }
 
 fn tell(
@@ -191,15 +228,20 @@ pub(crate) fn remove(
 ) -> Outcome {
     let at = installed::home(home);
     let named = named(&args.id, &at)?;
-    let mut changing = at.lock()?;
-    let done = match (&named.pinned, named.layer) {
-        (Some(pinned), _) => changing.remove(pinned),
-        // What is written above the baseline goes, and the baseline is seen again.
-        (None, Layer::Local) => changing.forget(&named.id_in_catalog),
-        // The baseline itself is never written.
-        (None, Layer::Base) => changing.switch(&named.id_in_catalog, false),
-    };
-    done?;
+    check_secrets_free(&named.id, &at)?;
+    noted(
+        Change::new(home, Verb::Remove, &named.id, printer).about(named.pinned.as_ref()),
+        || {
+            let mut changing = at.lock()?;
+            Ok(match (&named.pinned, named.layer) {
+                (Some(pinned), _) => changing.remove(pinned),
+                // What is written above the baseline goes, and the baseline is seen again.
+                (None, Layer::Local) => changing.forget(&named.id_in_catalog),
+                // The baseline itself is never written.
+                (None, Layer::Base) => changing.switch(&named.id_in_catalog, false),
+            }?)
+        },
+    )?;
     let words = match named.layer {
         Layer::Local => format!("Removed {}", line(&named.id)),
         Layer::Base => {
@@ -222,6 +264,7 @@ pub(crate) fn rollback(
         Failure::new(Exit::NotFound, message)
     };
     let pinned = named.pinned.as_ref().ok_or_else(nothing)?;
+    check_not_revoked(&named.id, &at)?;
     let key = pinned.key().map_err(|error| Failure::invalid(error.to_string()))?;
     let mut changing = at.lock()?;
     let record = at.record(&key, &pinned.folder())?;
@@ -237,7 +280,8 @@ pub(crate) fn rollback(
     let memory = owner::policy(home)?.sandbox.memory;
     let entry = catalog::entry(&installed.package, &manifest, &record.pinned, trust, memory);
     let version = record.pinned.version.clone();
-    changing.roll_back(record, entry)?;
+    let change = Change::new(home, Verb::Rollback, &named.id, printer).about(Some(&record.pinned));
+    noted(change, || Ok(changing.roll_back(record, entry)?))?;
     let words = format!("Rolled back {} to {}", line(&named.id), line(&version));
     tell(&named, "version", &version.into(), &words, json_wanted, printer)
 }
@@ -259,8 +303,7 @@ pub(crate) fn reset(
     if !args.yes && !is_meant()? {
         return Err(Failure::new(Exit::Denied, "nothing was removed"));
     }
-    let mut changing = at.lock()?;
-    changing.reset()?;
+    noted(Change::new(home, Verb::Reset, "", printer), || Ok(at.lock()?.reset()?))?;
     if json_wanted {
         printer.json(&json!({"removed": number}))?;
     } else {

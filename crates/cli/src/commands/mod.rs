@@ -23,6 +23,7 @@ pub(crate) mod publish;
 pub(crate) mod registries;
 pub(crate) mod registry;
 mod request_log;
+pub(crate) mod revoke;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod search;

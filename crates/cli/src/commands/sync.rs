@@ -8,7 +8,7 @@ use install::home::read_lockfile;
 use install::{HomeError, Pinned};
 use serde_json::json;
 
-use super::install::{Agreement, Installed, Installing, OnSmokeFail};
+use super::install::{Agreement, Installed, Installing, OnSmokeFail, Similar};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::fetch::{Fetched, Fetching};
@@ -70,6 +70,8 @@ pub(crate) fn run(
             printer,
             agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
             settings: &[],
+            similar: Similar::Asked,
+            revoke_with: None,
             on_smoke_fail: OnSmokeFail::Refuse,
             reach: if args.offline.offline { Reach::Offline } else { Reach::Kept },
         },

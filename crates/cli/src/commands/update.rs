@@ -11,7 +11,7 @@ use semver::Version;
 use serde_json::{Value, json};
 
 use super::diff::told as told_changes;
-use super::install::{Agreement, Installed, Installing, OnSmokeFail, has_server};
+use super::install::{Agreement, Installed, Installing, OnSmokeFail, Similar, has_server};
 use super::surface::changes as surface_changes;
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
@@ -78,6 +78,8 @@ pub(crate) fn run(
         printer,
         agreed,
         settings: &[],
+        similar: Similar::Asked,
+        revoke_with: None,
         on_smoke_fail: OnSmokeFail::Refuse,
         reach,
     };

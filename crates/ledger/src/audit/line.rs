@@ -194,6 +194,10 @@ fn bound(record: &mut Record, text: usize, items: usize) {
     for part in [tool, package, package_digest, action, surface, cwd, sandbox] {
         cut(part, text);
     }
+    let Record { change, version, card, .. } = record;
+    for part in [change, version, card] {
+        cut(part, text);
+    }
     let Record { decision, reason, outcome, note, .. } = record;
     for part in [decision, reason, outcome, note].into_iter().flatten() {
         cut(part, text);

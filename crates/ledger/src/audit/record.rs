@@ -1,4 +1,4 @@
-//! What is written of a call, and how much of it.
+//! What is written of a call, or of a change, and how much of it.
 //!
 //! A [`Call`] is known before it runs, an [`Ending`] after; a [`Record`] is what a line holds.
 //! Texts are given as they may be shown: secrets in argv and cwd are taken out by the caller.
@@ -33,6 +33,12 @@ pub struct Call {
     pub sandbox: String,
     /// What the arguments look like; see [`shape_of`](super::shape_of).
     pub arguments: Value,
+    /// What is done to the package, where it is not called: `install`, `remove`, `revoke`, …
+    pub change: String,
+    /// The version that this is about, of a change.
+    pub version: String,
+    /// The card that was accepted for it, of a change.
+    pub card: String,
 }
 
 /// Whether a call may run.
@@ -133,6 +139,12 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub action: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub change: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub card: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub surface: String,
     /// `allowed` or `denied`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,6 +194,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether something was done to a package, which was not called.
+    pub fn is_change(&self) -> bool {
+        !self.change.is_empty()
+    }
+
     /// A record that says nothing yet.
     pub(super) fn blank(kind: Kind, ts: Time) -> Self {
         Self {
@@ -192,6 +209,9 @@ impl Record {
             package: String::new(),
             package_digest: String::new(),
             action: String::new(),
+            change: String::new(),
+            version: String::new(),
+            card: String::new(),
             surface: String::new(),
             decision: None,
             reason: None,
@@ -219,6 +239,9 @@ impl Record {
         self.tool.clone_from(&call.tool);
         self.package.clone_from(&call.package);
         self.action.clone_from(&call.action);
+        self.change.clone_from(&call.change);
+        self.version.clone_from(&call.version);
+        self.card.clone_from(&call.card);
         self.surface.clone_from(&call.surface);
         self.package_digest.clone_from(&call.package_digest);
         self.argv.clone_from(&call.argv);
@@ -240,12 +263,15 @@ impl Record {
             Outcome::Ok => "ok".to_owned(),
             Outcome::Error(code) => code.clone(),
         });
-        self.exit = ending.exit;
+        self.blocked.clone_from(&ending.blocked);
         self.ms = Some(ending.ms);
+        if self.is_change() {
+            return;
+        }
+        self.exit = ending.exit;
         self.stdout_bytes = Some(ending.stdout_bytes);
         self.stderr_bytes = Some(ending.stderr_bytes);
         self.truncated = Some(ending.truncated);
         self.attempts = Some(ending.attempts);
-        self.blocked.clone_from(&ending.blocked);
     }
 }

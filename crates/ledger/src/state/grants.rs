@@ -1,6 +1,8 @@
 //! What the owner allowed, and what was reached for in vain.
 
-use super::{State, StateError, read};
+use sqlx::Connection;
+
+use super::{ALONE, State, StateError, read};
 use crate::Time;
 
 /// How many attempts are remembered of a package; the oldest go first.
@@ -109,6 +111,26 @@ impl State {
                 .execute(&mut *self.connection().await)
                 .await;
         Ok(gone.map_err(|error| self.failed("revoke", error))?.rows_affected() == 1)
+    }
+
+    /// Takes back everything that was allowed to a package, with every answer that is remembered for it and what it
+    /// reached for in vain; how many grants there were.
+    pub async fn revoke_all(&self, package: &str) -> Result<u64, StateError> {
+        let failed = |error| self.failed("revoke", error);
+        let mut connection = self.connection().await;
+        let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
+        let mut count = 0;
+        for statement in [
+            "DELETE FROM rules WHERE package = $1",
+            "DELETE FROM blocked WHERE package = $1",
+            "DELETE FROM grants WHERE package = $1",
+        ] {
+            let gone = sqlx::query(statement).bind(package).execute(&mut *alone).await;
+            // The last one counts.
+            count = gone.map_err(failed)?.rows_affected();
+        }
+        alone.commit().await.map_err(failed)?;
+        Ok(count)
     }
 
     /// What is allowed, to one package or to all.

@@ -90,6 +90,36 @@ impl State {
         Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
     }
 
+    /// Copies a database, with what is in its journal, and changes neither; where there is none, the copy is a new one.
+    /// This process must not have it open: to close a file ends the locks that it holds on it.
+    pub async fn copy(from: &Path, to: &Path) -> Result<(), StateError> {
+        /// How often somebody may change it in the meantime.
+        const TRIES: usize = 5;
+        let mut tried = 0;
+        loop {
+            for (from, to) in [(from.to_owned(), to.to_owned()), (journal(from), journal(to))] {
+                match std::fs::copy(&from, &to) {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                        let _ = std::fs::remove_file(&to);
+                    }
+                    copied => drop(copied.map_err(unopened(&from))?),
+                }
+            }
+            tried += 1;
+            // A change that is written while it is copied may leave a half of itself.
+            let whole = Self::open(to).await;
+            let checked = match &whole {
+                Ok(copied) => copied.check().await,
+                Err(_) => Ok(()),
+            };
+            match (whole, checked) {
+                (Ok(copied), Ok(())) => return copied.close().await,
+                (Err(error), _) | (Ok(_), Err(error)) if tried == TRIES => return Err(error),
+                _ => {}
+            }
+        }
+    }
+
     /// What the files of the database look like now. While that stays the same, nobody has changed anything.
     /// `None` where the last change is so fresh that another could look the same.
     pub fn mark(&self) -> Option<Mark> {

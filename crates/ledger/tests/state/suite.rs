@@ -198,6 +198,36 @@ fn grants_are_given_and_taken_back() {
 }
 
 #[test]
+fn everything_of_a_package_is_taken_back_at_once() {
+    with(async |state| {
+        for package in ["demo", "other"] {
+            for kind in GrantKind::ALL {
+                let (value, by) = ("x".into(), "terminal".into());
+                let grant = Grant { package: package.into(), kind, value, by, created: at(0) };
+                assert!(state.grant(&grant).await.unwrap());
+            }
+            let rule = Rule {
+                package: package.into(),
+                action: "send".into(),
+                arguments: "{}".into(),
+                lasts: Lasts::Always,
+                by: "terminal".into(),
+            };
+            state.remember(&rule, at(0)).await.unwrap();
+            state.note_blocked(package, GrantKind::Host, "a.example", at(0)).await.unwrap();
+        }
+        assert_eq!(state.revoke_all("demo").await.unwrap(), GrantKind::ALL.len() as u64);
+        assert_eq!(state.revoke_all("demo").await.unwrap(), 0);
+        assert!(state.grants(Some("demo")).await.unwrap().is_empty());
+        assert!(state.remembered(Some("demo")).await.unwrap().is_empty());
+        assert!(state.blocked("demo").await.unwrap().is_empty());
+        assert_eq!(state.grants(Some("other")).await.unwrap().len(), GrantKind::ALL.len());
+        assert_eq!(state.remembered(Some("other")).await.unwrap().len(), 1);
+        assert_eq!(state.blocked("other").await.unwrap().len(), 1);
+    });
+}
+
+#[test]
 fn attempts_are_counted_and_bounded() {
     with(async |state| {
         for number in 0..300 {

@@ -204,6 +204,8 @@ impl<'t> Reader<'t> {
         for (name, size) in [("scratch", &mut rules.scratch), ("output", &mut rules.output)] {
             put(size, table.take(name).and_then(|node| self.bytes(&node)));
         }
+        let then = table.take("on_violation").and_then(|node| self.on_violation(&node));
+        put(&mut rules.on_violation, then);
         if let Some(node) = table.take("processes") {
             let wanted = format!("a whole number from 1 to {MOST_PROCESSES}");
             let number = self.document.number(&node, &wanted);
@@ -310,6 +312,7 @@ impl<'t> Reader<'t> {
         let cents = table.take("cents_per_call");
         put(&mut rules.cents_per_call, cents.and_then(|node| self.document.number(&node, COUNT)));
         rules.approval = table.take("approval").and_then(|node| self.rule(&node));
+        rules.on_violation = table.take("on_violation").and_then(|node| self.on_violation(&node));
         self.within(table.take("budget"), |reader, table| reader.budget(table, &mut rules.budget));
         let wanted = "a table with a rule for each action, such as actions.send = \"ask\"";
         let actions = table.take("actions").and_then(|node| self.document.table(&node, wanted));

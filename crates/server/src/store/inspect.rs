@@ -1,5 +1,6 @@
 //! Row by row, for a check: a row that cannot be read is named and breaks no other.
 
+use manifest::look::look;
 use registry::{Describe, Found, Provenance, State};
 use serde_json::{Map, Value};
 use sqlx::Row;
@@ -8,7 +9,6 @@ use sqlx::any::AnyRow;
 use super::each::Read;
 use super::versions::{highest, signed};
 use super::{Engine, Store, StoreError, read};
-use crate::look::look;
 use crate::stored::read_manifest;
 
 /// How many names are read at once.

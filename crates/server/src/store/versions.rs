@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
+use manifest::look::look;
 use registry::{Channel, Describe, Outcome, State, Version, Versions, Yank, identity};
 use sqlx::{AnyConnection, Row};
 
@@ -11,7 +12,6 @@ use super::removals::{self, Note};
 use super::yanks::yank_of;
 use super::{Changing, Store, StoreError, asking, read, stored};
 use crate::doors::Doors;
-use crate::look::look;
 use crate::trouble::Trouble;
 
 /// A version that is to be published; its blob is durable already.

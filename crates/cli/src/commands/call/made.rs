@@ -4,13 +4,14 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::{Call, CancellationToken, Host, Output, Records, Said, Settings, Warmth};
+use host::{Call, CancellationToken, Host, Output, Records, Said, Warmth};
 use policy::Surface;
 use tokio::runtime::Runtime;
 
 use super::CallArgs;
 use super::blocked::blocked_words;
 use super::told::{Unmade, failed, in_json, show};
+use super::violation;
 use super::wanted::{Wanted, choose, discover};
 use crate::approver::Owner;
 use crate::ask::Ask;
@@ -22,6 +23,8 @@ use crate::printer::{Printer, check_output, line};
 use crate::progress::{self, Watcher};
 use crate::tools::{self, Found};
 use crate::{installed, interrupt, owner, walls};
+
+pub(in crate::commands) use crate::owner::settings;
 
 /// What is said when somebody calls it off.
 const CANCELLED: &str = "cancelled";
@@ -70,6 +73,8 @@ pub(super) fn make(
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
     let mut made = runtime.block_on(host.call(tool, &call, warmth));
     runtime.block_on(host.settle());
+    let settled = made.violation.take();
+    let consequence = settled.map(|one| violation::act(&one, tool, home, ask, printer));
     interrupt::nothing_runs();
     if let Err(error) = runtime.block_on(host.records().settle()) {
         made.unwritten.push(host::records::whole(&error));
@@ -87,7 +92,15 @@ pub(super) fn make(
         runtime.shutdown_background();
         if json_wanted {
             made.took += asked_for;
-            in_json(made, approver.take_failure(), tool, args.wanted.place(tool), home, printer)?;
+            in_json(
+                made,
+                consequence,
+                approver.take_failure(),
+                tool,
+                args.wanted.place(tool),
+                home,
+                printer,
+            )?;
         }
         interrupt::restore_terminal();
         printer.note(CANCELLED);
@@ -97,6 +110,7 @@ pub(super) fn make(
         made.took += asked_for;
         return Ok(in_json(
             made,
+            consequence,
             approver.take_failure(),
             tool,
             args.wanted.place(tool),
@@ -207,19 +221,4 @@ impl Ready {
         let host = Host::new(settings, launcher, vault, records);
         Ok(Self { runtime, host, found })
     }
-}
-
-/// What the host has to know of this process and its owner.
-pub(in crate::commands) fn settings(home: &Home) -> Result<Settings, Failure> {
-    let policy = owner::policy(home)?;
-    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    Ok(Settings {
-        policy,
-        home: home.path().to_owned(),
-        user_home: std::env::home_dir(),
-        search_path: std::env::var_os("PATH").unwrap_or_default(),
-        environment: std::env::vars_os().filter_map(text).collect(),
-    })
 }

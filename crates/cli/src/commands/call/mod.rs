@@ -5,6 +5,7 @@ mod explained;
 mod made;
 mod told;
 mod values;
+mod violation;
 mod wanted;
 
 use std::time::Instant;

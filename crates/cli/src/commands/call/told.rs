@@ -322,6 +322,7 @@ pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
 /// Tells programs of a call that was made. Where the owner's word did not count, `refused` says why.
 pub(super) fn in_json(
     made: Made,
+    consequence: Option<Value>,
     refused: Option<Failure>,
     tool: &Tool,
     from: &Path,
@@ -336,7 +337,11 @@ pub(super) fn in_json(
             (Err(with_hints(&error, &failure)), failure.exit)
         }
     };
-    printer.json(&document(told, made.took, made.attempts, made.level, &made.blocked))?;
+    let mut told = document(told, made.took, made.attempts, made.level, &made.blocked);
+    if let Some(consequence) = consequence {
+        told["violation"] = consequence;
+    }
+    printer.json(&told)?;
     Ok(exit)
 }
 

@@ -1,6 +1,7 @@
 //! What a package asks the owner for: values from the command line, from what is kept, from the environment, or typed.
 
 use host::secrets::{misfit, place};
+use install::beside::revoking_secrets;
 use manifest::model::{Input, InputSource, Package};
 use vault::{FileVault, Secret};
 
@@ -50,6 +51,33 @@ pub(super) fn collect(
         }
     }
     if missing.is_empty() { Ok(values) } else { Err(lacking(package, &missing)) }
+}
+
+/// The secret that the kill switch of a package is told, where it has several and somebody can say which.
+pub(super) fn revoking(
+    package: &Package,
+    typed: Option<&str>,
+    ask: Ask,
+) -> Result<Option<String>, Failure> {
+    if let Some(typed) = typed {
+        let secrets = package.inputs.iter().filter(|input| input.secret);
+        let known: Vec<_> = secrets.map(|input| input.name.as_str()).collect();
+        if known.contains(&typed) {
+            return Ok(Some(typed.to_owned()));
+        }
+        let failure = Failure::invalid(format!("it has no secret `{}`", line(typed)));
+        return Err(match known.as_slice() {
+            [] => failure,
+            known => failure.hint(format!("it has {}", line(&known.join(", ")))),
+        });
+    }
+    match revoking_secrets(package).as_slice() {
+        several @ [_, _, ..] if ask.is_possible() => {
+            ask.one_of("Which of its secrets does its kill switch need to revoke it?", several)
+        }
+        // Whoever revokes it can still say.
+        _ => Ok(None),
+    }
 }
 
 /// Refuses what was typed for nothing, and secrets that would be seen by others.

@@ -1,8 +1,10 @@
 //! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
 
 mod acquired;
+mod collision;
 mod inputs;
 mod place;
+mod similar;
 mod tried;
 
 use clap::Args;
@@ -13,6 +15,7 @@ use serde_json::json;
 
 use self::acquired::Acquisition;
 pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail, card};
+pub(crate) use self::similar::Similar;
 pub(crate) use self::tried::has_server;
 use crate::ask::Ask;
 use crate::card::drawn;
@@ -70,6 +73,12 @@ pub(crate) struct InstallArgs {
     /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
     env: Vec<(String, String)>,
+    /// Install it although its id may be taken for that of another
+    #[arg(long)]
+    allow_similar: bool,
+    /// Of several secrets: the one that its kill switch is told when it is revoked
+    #[arg(long, value_name = "SECRET")]
+    revoke_with: Option<String>,
     /// What becomes of it when its smoke test fails
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     on_smoke_fail: OnSmokeFail,
@@ -99,6 +108,8 @@ pub(crate) fn run(
         printer,
         agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
         settings: &args.env,
+        similar: if args.allow_similar { Similar::Allowed } else { Similar::Asked },
+        revoke_with: args.revoke_with.as_deref(),
         on_smoke_fail: args.on_smoke_fail,
         reach: args.what.reach(),
     };

@@ -4,22 +4,24 @@ use host::surface::Surface;
 use install::card::{Card, Circumstances};
 use install::journal::Draft;
 use install::record::{Agreed, How};
-use install::{Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage};
+use install::{Beside, Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage};
 use manifest::model::{Package, Trust};
 use policy::Policy;
 use vault::Change;
 
 use super::acquired::Acquisition;
-use super::{inputs, tried};
+use super::similar::{self, Similar};
+use super::{collision, inputs, tried};
 use crate::ask::Ask;
 use crate::card::drawn;
+use crate::changes::{self, Verb};
 use crate::commands::surface::changes as surface_changes;
 use crate::exit::{Exit, Failure};
 use crate::fetch::Fetched;
 use crate::home::{Home, VAULT};
 use crate::installed;
-use crate::owner;
 use crate::printer::{Printer, line};
+use crate::{owner, revoking};
 
 /// How packages are installed.
 pub(crate) struct Installing<'i> {
@@ -32,6 +34,10 @@ pub(crate) struct Installing<'i> {
     pub(crate) agreed: Agreement,
     /// Values that they ask for and that are no secrets.
     pub(crate) settings: &'i [(String, String)],
+    /// Whether their ids may be taken for those of others.
+    pub(crate) similar: Similar,
+    /// Of several secrets, the one that a kill switch is told.
+    pub(crate) revoke_with: Option<&'i str>,
     /// What becomes of one whose smoke test fails.
     pub(crate) on_smoke_fail: OnSmokeFail,
     /// Who is asked which versions of its parts there are.
@@ -67,6 +73,8 @@ pub(crate) struct Prepared {
     /// Nothing where it is there already.
     ready: Option<Ready>,
     values: inputs::Values,
+    /// How many actions it has, where that is known better than its card says.
+    actions: Option<usize>,
     kept_disabled: Option<Failure>,
 }
 
@@ -125,14 +133,23 @@ impl Installing<'_> {
         locked: Option<&Pinned>,
         draft: &mut Draft,
     ) -> Result<Prepared, Failure> {
-        let prepared = self.make_ready(fetched, piece, locked, draft)?;
-        let at = installed::home(self.home);
-        match (&prepared.ready, locked, before(&at, &piece.package)?) {
-            (Some(ready), Some(locked), _) => check_locked(ready, locked)?,
-            (Some(ready), None, Some(before)) => self.agree_to_surface(ready, &before, &at)?,
-            (Some(_), None, None) | (None, ..) => {}
+        let (acquisition, card) = self.card(fetched, &piece.package)?;
+        let change = changes::Change::of_card(self.home, &card, self.printer);
+        let made = self.make_ready(fetched, piece, (acquisition, card), locked, draft);
+        let prepared = made.and_then(|prepared| {
+            let at = installed::home(self.home);
+            match (&prepared.ready, locked, before(&at, &piece.package)?) {
+                (Some(ready), Some(locked), _) => check_locked(ready, locked)?,
+                (Some(ready), None, Some(before)) => self.agree_to_surface(ready, &before, &at)?,
+                (Some(_), None, None) | (None, ..) => {}
+            }
+            Ok(prepared)
+        });
+        if prepared.is_err() {
+            // What was refused is written down too.
+            change.end(&prepared);
         }
-        Ok(prepared)
+        prepared
     }
 
     /// Makes a package ready only to look at it.
@@ -142,31 +159,49 @@ impl Installing<'_> {
         piece: &Piece,
         draft: &mut Draft,
     ) -> Result<Prepared, Failure> {
-        self.make_ready(fetched, piece, None, draft)
+        let shown = self.card(fetched, &piece.package)?;
+        self.make_ready(fetched, piece, shown, None, draft)
+    }
+
+    /// What a package needs beside its files, and its card.
+    fn card<'p>(
+        &self,
+        fetched: &Fetched,
+        package: &'p Package,
+    ) -> Result<(Option<Acquisition<'p>>, Card), Failure> {
+        let at = installed::home(self.home);
+        let acquisition = Acquisition::of(package, self.policy, self.reach, &at)?;
+        let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
+        let card = card(fetched, package, commands.unwrap_or_default(), self.policy);
+        Ok((acquisition, card))
     }
 
     fn make_ready(
         &self,
         fetched: &Fetched,
         piece: &Piece,
+        (acquisition, card): (Option<Acquisition<'_>>, Card),
         locked: Option<&Pinned>,
         draft: &mut Draft,
     ) -> Result<Prepared, Failure> {
         let Self { policy, home, ask, printer, .. } = *self;
         let package = &piece.package;
         let at = installed::home(home);
-        let acquisition = Acquisition::of(package, policy, self.reach, &at)?;
-        let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
-        let card = card(fetched, package, commands.unwrap_or_default(), policy);
         let trust = trust(fetched, package);
         check_allowed(package, trust, self.agreed, policy)?;
+        let contents = at.read()?;
+        collision::check(package, &contents, &at)?;
+        revoking::check_secrets_free(&card.id, &at)?;
+        similar::check(package, &contents, policy, (self.similar, self.agreed), ask)?;
         let how = self.consent(&card)?;
+        revoking::finish_revoked(&card.id, home, ask)?;
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
         let values = match &vault {
             Some(vault) => inputs::collect(package, self.settings, vault, ask, printer)?,
             None => Vec::new(),
         };
+        let secret = inputs::revoking(package, self.revoke_with, ask)?;
         let wanted = Wanted {
             parcel: &fetched.parcel,
             piece,
@@ -174,16 +209,24 @@ impl Installing<'_> {
             archive: fetched.archive,
             trust,
             consent: Agreed { card: Sha256(card.digest()), how },
+            beside: Beside { secret, ..Beside::of(package) },
             now: host::records::now().unix_millis(),
             memory: policy.sandbox.memory,
         };
-        let mut prepared =
-            Prepared { card, package: package.clone(), ready: None, values, kept_disabled: None };
+        let mut prepared = Prepared {
+            card,
+            package: package.clone(),
+            ready: None,
+            values,
+            actions: None,
+            kept_disabled: None,
+        };
         let before = before(&at, package)?;
         if let Some(before) = &before
             && before.version == package.semver()
             && before.package.0 == fetched.parcel.digest()
             && at.holds(before)
+            && contents.revoked.get(&before.id).is_none()
         {
             return Ok(prepared);
         }
@@ -202,6 +245,7 @@ impl Installing<'_> {
             }
             checked => checked.map_err(tried::Untried::into_failure)?,
         }
+        prepared.actions = Some(ready.record.pinned.actions.len());
         prepared.ready = Some(ready);
         Ok(prepared)
     }
@@ -209,55 +253,95 @@ impl Installing<'_> {
     /// Puts packages that are ready in their places, all or none, and lets others go.
     pub(crate) fn put(
         &self,
-        mut draft: Draft,
+        draft: Draft,
         prepared: Vec<Prepared>,
         going: &[Pinned],
     ) -> Result<Vec<Installed>, Failure> {
-        let at = installed::home(self.home);
-        let (mut done, mut ready, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut there, mut staged, mut log) = (Vec::new(), Vec::new(), Vec::new());
         for one in prepared {
-            let Prepared { card, package, ready: staged, values: given, kept_disabled } = one;
-            let actions = staged.as_ref().map(|ready| ready.record.pinned.actions.len());
-            done.push((Installed { card, put: Put::There, kept_disabled }, actions));
-            ready.push(staged);
-            values.push((package, given));
+            match one.ready {
+                Some(_) => {
+                    log.push(changes::Change::of_card(self.home, &one.card, self.printer));
+                    staged.push(one);
+                }
+                None => there.push(one),
+            }
         }
-        let is_staged: Vec<_> = ready.iter().map(Option::is_some).collect();
-        let given = places(&values)?;
+        for pinned in going {
+            let change = changes::Change::new(self.home, Verb::Remove, &pinned.id, self.printer);
+            log.push(change.about(Some(pinned)));
+        }
+        let put = self.commit(draft, &mut staged, going, &mut log);
+        let put = match put {
+            Err(failure) => {
+                let failed = Err::<(), _>(failure);
+                log.into_iter().for_each(|change| change.end(&failed));
+                return failed.map(|()| Vec::new());
+            }
+            Ok(put) => put,
+        };
+        for (at, mut change) in log.into_iter().enumerate() {
+            if put.get(at) == Some(&Put::Replaced) {
+                change.turned_out(Verb::Update);
+            }
+            change.ended(ledger::audit::Outcome::Ok);
+        }
+        // Who is there already may have been given other values.
+        self.keep(&there)?;
+        let put = put.into_iter().chain(std::iter::repeat(Put::There));
+        let done = staged.into_iter().chain(there).zip(put).map(|(one, put)| {
+            self.tell(&one.card, put, one.actions);
+            Installed { card: one.card, put, kept_disabled: one.kept_disabled }
+        });
+        Ok(done.collect())
+    }
+
+    /// Makes the change of the home, once it is written down that it begins.
+    fn commit(
+        &self,
+        mut draft: Draft,
+        staged: &mut [Prepared],
+        going: &[Pinned],
+        log: &mut [changes::Change<'_>],
+    ) -> Result<Vec<Put>, Failure> {
+        if staged.is_empty() && going.is_empty() {
+            return Ok(Vec::new());
+        }
+        let given = places(staged)?;
         let vault = if given.is_empty() { None } else { Some(owner::vault(self.home, self.ask)?) };
-        let mut put = if going.is_empty() && !is_staged.contains(&true) {
-            Vec::new()
-        } else {
-            let mut changing = at.lock()?;
-            // The values are kept together with what they are for, or neither is.
-            let change = vault.as_ref().map(|vault| vault.change(&given)).transpose();
-            let change = change.map_err(|error| owner::vault_failure(&error))?;
-            if let Some(change) = &change {
-                draft.private_file(&format!("{VAULT}/{}", Change::FILE), change.bytes())?;
-            }
-            let ready = ready.into_iter().flatten().collect();
-            changing.put(draft, ready, going).map_err(|error| match error {
-                PutError::OtherBytes(id) => other_bytes(&id),
-                PutError::Home(error) => installed::failure(&error),
-            })?
+        for change in log {
+            change.begin()?;
         }
-        .into_iter();
-        if put.len() == 0
-            && let Some(vault) = &vault
-        {
-            for (place, value) in &given {
-                vault.set(place, value).map_err(|error| owner::vault_failure(&error))?;
-            }
+        let at = installed::home(self.home);
+        let mut changing = at.lock()?;
+        for one in &*staged {
+            // Somebody else may have installed the other one in the meantime.
+            collision::check(&one.package, changing.contents(), &at)?;
         }
-        for ((one, _), is_staged) in done.iter_mut().zip(is_staged) {
-            if is_staged {
-                one.put = put.next().unwrap_or(Put::There);
-            }
+        // The values are kept together with what they are for, or neither is.
+        let values = vault.as_ref().map(|vault| vault.change(&given)).transpose();
+        let values = values.map_err(|error| owner::vault_failure(&error))?;
+        if let Some(values) = &values {
+            draft.private_file(&format!("{VAULT}/{}", Change::FILE), values.bytes())?;
         }
-        for (one, actions) in &done {
-            self.tell(&one.card, one.put, *actions);
+        let ready = staged.iter_mut().filter_map(|one| one.ready.take()).collect();
+        changing.put(draft, ready, going).map_err(|error| match error {
+            PutError::OtherBytes(id) => other_bytes(&id),
+            PutError::Home(error) => installed::failure(&error),
+        })
+    }
+
+    /// Keeps the values that were given for packages that are there already.
+    fn keep(&self, there: &[Prepared]) -> Result<(), Failure> {
+        let given = places(there)?;
+        if given.is_empty() {
+            return Ok(());
         }
-        Ok(done.into_iter().map(|(one, _)| one).collect())
+        let vault = owner::vault(self.home, self.ask)?;
+        for (place, value) in &given {
+            vault.set(place, value).map_err(|error| owner::vault_failure(&error))?;
+        }
+        Ok(())
     }
 
     /// A server of which another surface was approved before: what is new is shown, and the owner asked.
@@ -366,12 +450,10 @@ fn other_bytes(id: &str) -> Failure {
 }
 
 /// Where the values are kept that were given.
-fn places(
-    values: &[(Package, inputs::Values)],
-) -> Result<Vec<(vault::Place, vault::Secret)>, Failure> {
+fn places(prepared: &[Prepared]) -> Result<Vec<(vault::Place, vault::Secret)>, Failure> {
     let mut all = Vec::new();
-    for (package, given) in values {
-        for (name, value) in given {
+    for Prepared { package, values, .. } in prepared {
+        for (name, value) in values {
             let place = host::secrets::place(package, name);
             let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
             all.push((place, value.clone()));

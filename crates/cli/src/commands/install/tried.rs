@@ -1,10 +1,11 @@
 //! A package that is staged is tried: its server says what it offers, and its smoke test is run. What fails leaves no trace.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use host::smoke::Verdict;
 use host::surface::Surface as Offered;
-use host::{CallError, CancellationToken, Given, Host, Kind, Smoked, Tool};
+use host::{CallError, CancellationToken, Given, Host, Kind, Records, Smoked, Tool};
 use install::{Ready, Sha256};
 use manifest::model::{Action, Entry, Invocation, Package, Trust};
 use package::digest::Digest;
@@ -60,7 +61,12 @@ impl Trying<'_> {
         }
         let mut tool = self.tool(ready)?;
         let runtime = owner::runtime()?;
-        let records = owner::records(self.home, &runtime)?;
+        // What fails leaves no trace but in the log: it is counted in a copy that nobody keeps.
+        let copy = tempfile::tempdir().map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to make a temporary folder").cause(error)
+        })?;
+        let records = runtime.block_on(Records::for_trial(self.home.path(), copy.path()));
+        let records = Arc::new(records.map_err(|error| owner::of_state(&error))?);
         let vault = owner::vault(self.home, self.ask)?;
         let settings = super::super::call::settings(self.home)?;
         let host = Host::new(settings, walls::launcher()?, vault, records);
@@ -103,7 +109,11 @@ impl Trying<'_> {
             // It was let in by now, however far it is trusted.
             consent: Consent::ByCard { admitted: self.trust },
             source_trust: self.trust,
-            given: Given { values: self.values.clone(), ..Given::default() },
+            given: Given {
+                values: self.values.clone(),
+                hosts: ready.record.beside.smoke.clone(),
+                ..Given::default()
+            },
             surface: None,
         })
     }

@@ -1,6 +1,6 @@
 //! What a policy may say, and what is told of one that says something else.
 
-use super::super::{Level, Rule};
+use super::super::{Level, OnViolation, Rule};
 use super::*;
 
 fn parse(text: &str) -> Result<Policy, PolicyError> {
@@ -46,6 +46,7 @@ fn every_key_is_read() {
         processes = 64
         scratch = "64M"
         output = "1M"
+        on_violation = "disable"
         [environment]
         allow = ["HTTPS_PROXY"]
         [secrets]
@@ -61,6 +62,7 @@ fn every_key_is_read() {
         timeout = "2s"
         memory = "64M"
         approval = "ask"
+        on_violation = "revoke"
         actions.send = "deny"
         budget.calls_per_day = 3
         "#,
@@ -83,6 +85,9 @@ fn every_key_is_read() {
     assert_eq!(echo.actions["send"], Rule::Deny);
     assert_eq!(echo.budget.calls_per_day, Some(3));
     assert_eq!(echo.timeout_ms, Some(2000));
+    assert_eq!(policy.on_violation("mcpkg:demo.echo", "demo.echo"), OnViolation::Revoke);
+    assert_eq!(policy.on_violation("mcpkg:demo.other", "demo.other"), OnViolation::Disable);
+    assert_eq!(Policy::default().on_violation("mcpkg:x.y", "x.y"), OnViolation::Nothing);
 }
 
 #[test]
@@ -209,6 +214,13 @@ fn a_value_that_makes_no_sense_is_told_with_its_place() {
     check(&[
         ("\n[sandbox]\nlevel = \"L9\"", 3, 9, "sandbox.level", "is none of: L0, L1, L2, L3"),
         ("[sandbox]\ntimeout = \"10\"", 2, 11, "sandbox.timeout", "write a time such as"),
+        (
+            "[sandbox]\non_violation = \"kill\"",
+            2,
+            16,
+            "sandbox.on_violation",
+            "is none of: none, disable, revoke",
+        ),
         ("[sandbox]\nmemory = \"0M\"", 2, 10, "sandbox.memory", "write a size such as"),
         ("[sandbox]\nprocesses = 99999999999", 2, 13, "sandbox.processes", "from 1 to 32000"),
         ("[sandbox]\nmemory = \"4M\"", 2, 10, "sandbox.memory", "the least is \"8M\""),

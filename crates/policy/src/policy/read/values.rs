@@ -3,7 +3,7 @@
 use manifest::shape::suggest;
 
 use super::super::table::Node;
-use super::super::{Level, Rule};
+use super::super::{Level, OnViolation, Rule};
 use super::Reader;
 
 /// The least memory a call can have: with less, no program starts inside the walls.
@@ -59,6 +59,11 @@ impl<'t> Reader<'t> {
     pub(super) fn level(&mut self, node: &Node<'t>) -> Option<Level> {
         let word = self.one_of(node, &Level::ALL.map(|(_, name)| name))?;
         Level::ALL.iter().find(|(_, name)| *name == word).map(|(level, _)| *level)
+    }
+
+    pub(super) fn on_violation(&mut self, node: &Node<'t>) -> Option<OnViolation> {
+        let word = self.one_of(node, &OnViolation::ALL.map(|(_, name)| name))?;
+        OnViolation::ALL.iter().find(|(_, name)| *name == word).map(|(then, _)| *then)
     }
 
     /// Folders are absolute, or begin with `~/`: a policy does not mean another thing elsewhere.

@@ -1,0 +1,207 @@
+//! What is done to packages, written down in the log of the home: once before it is done, and once after it.
+//!
+//! What cannot be written down is not done. What was refused leaves one record.
+
+use host::Blocked;
+use host::records::now;
+use install::{Card, Pinned};
+use ledger::audit::{self, Audit, Begun, BlockedKind, Durability, Ending};
+use policy::GrantKind;
+
+use crate::exit::{Exit, Failure};
+use crate::home::Home;
+use crate::printer::{Printer, line};
+use crate::{output, owner};
+
+/// What is done to a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Install,
+    Update,
+    Rollback,
+    Remove,
+    Reset,
+    Enable,
+    Disable,
+    Revoke,
+}
+
+impl Verb {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Install => "install",
+            Self::Update => "update",
+            Self::Rollback => "rollback",
+            Self::Remove => "remove",
+            Self::Reset => "reset",
+            Self::Enable => "enable",
+            Self::Disable => "disable",
+            Self::Revoke => "revoke",
+        }
+    }
+}
+
+/// Who does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The owner, at their terminal.
+    Owner,
+    /// The host itself, because the policy says so.
+    Policy,
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Owner => "terminal",
+            Self::Policy => "policy",
+        }
+    }
+}
+
+/// Something that is done to a package, on its way into the log.
+#[derive(Debug)]
+pub(crate) struct Change<'h> {
+    home: &'h Home,
+    audit: Audit,
+    written: audit::Call,
+    ending: Ending,
+    begun: Option<Begun>,
+    printer: Printer,
+}
+
+impl<'h> Change<'h> {
+    /// By the owner, to a package of this id.
+    pub(crate) fn new(home: &'h Home, verb: Verb, id: &str, printer: Printer) -> Self {
+        let audit = Audit::new(home.path().join("audit"), Durability::Process);
+        let written = audit::Call {
+            package: id.to_owned(),
+            change: verb.name().to_owned(),
+            surface: By::Owner.name().to_owned(),
+            ..audit::Call::default()
+        };
+        Self { home, audit, written, ending: Ending::default(), begun: None, printer }
+    }
+
+    /// An installation of what is on a card.
+    pub(crate) fn of_card(home: &'h Home, card: &Card, printer: Printer) -> Self {
+        let mut change = Self::new(home, Verb::Install, &card.id, printer);
+        change.written.version.clone_from(&card.version);
+        change.written.package_digest = format!("sha256:{}", card.package.0);
+        change.written.card = format!("sha256:{}", card.digest());
+        change
+    }
+
+    /// It is about this version.
+    pub(crate) fn about(mut self, pinned: Option<&Pinned>) -> Self {
+        if let Some(pinned) = pinned {
+            self.written.version.clone_from(&pinned.version);
+            self.written.package_digest = format!("sha256:{}", pinned.package.0);
+            self.written.card = install::Home::at(self.home.path())
+                .record_of(pinned)
+                .map(|record| format!("sha256:{}", record.consent.card.0))
+                .unwrap_or_default();
+        }
+        self
+    }
+
+    /// Somebody else than the owner does it, after a tool reached for these.
+    pub(crate) fn by(mut self, by: By, blocked: &[Blocked]) -> Self {
+        by.name().clone_into(&mut self.written.surface);
+        let told = |one: &Blocked| audit::Blocked {
+            kind: match one.kind() {
+                GrantKind::Host => BlockedKind::Host,
+                _ => BlockedKind::Path,
+            },
+            value: one.asked.clone(),
+        };
+        self.ending.blocked = blocked.iter().map(told).collect();
+        self
+    }
+
+    /// It turned out to be this.
+    pub(crate) fn turned_out(&mut self, verb: Verb) {
+        verb.name().clone_into(&mut self.written.change);
+    }
+
+    /// Writes down that it is about to be done.
+    pub(crate) fn begin(&mut self) -> Result<(), Failure> {
+        output::make_private_folder(self.home.path())?;
+        owner::check_home(self.home)?;
+        let begun = self.audit.begin(&self.written, now()).map_err(|error| {
+            let mut failure = Failure::of(Exit::Unavailable, &error);
+            let message = "it cannot be written down in the log, so it is not done".to_owned();
+            failure.causes.insert(0, std::mem::replace(&mut failure.message, message));
+            failure
+        })?;
+        self.begun = Some(begun);
+        Ok(())
+    }
+
+    /// Writes down what came of it. What was refused before it began leaves a record too; what neither began nor was
+    /// refused leaves none.
+    pub(crate) fn end<T>(self, done: &Result<T, Failure>) {
+        match done {
+            Ok(_) => self.ended(audit::Outcome::Ok),
+            Err(failure) => self.refused(failure),
+        }
+    }
+
+    /// Writes down that it was done, and how it came out.
+    pub(crate) fn ended(mut self, outcome: audit::Outcome) {
+        let Some(begun) = self.begun.take() else { return };
+        self.ending.outcome = outcome;
+        let written = self.audit.end(begun, &self.written, &self.ending, now());
+        self.tell(written.err());
+    }
+
+    fn refused(mut self, failure: &Failure) {
+        let outcome = audit::Outcome::Error(code(failure.exit).to_owned());
+        if self.begun.is_some() {
+            return self.ended(outcome);
+        }
+        self.written.decision = audit::Decision::Denied(failure.message.clone());
+        self.ending.outcome = outcome;
+        let made = output::make_private_folder(self.home.path());
+        if made.and_then(|()| owner::check_home(self.home)).is_err() {
+            return;
+        }
+        let written = self.audit.record(&self.written, &self.ending, now());
+        self.tell(written.err());
+    }
+
+    fn tell(&self, error: Option<ledger::AuditError>) {
+        if let Some(error) = error {
+            let why = line(&host::records::whole(&error));
+            self.printer.alarm(&format!("it could not be written down: {why}"));
+        }
+    }
+}
+
+/// Does something to a package, and writes it down before and after.
+pub(crate) fn noted<T>(
+    mut change: Change<'_>,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let done = change.begin().and_then(|()| work());
+    change.end(&done);
+    done
+}
+
+/// An exit code, as the log tells it.
+fn code(exit: Exit) -> &'static str {
+    match exit {
+        Exit::Done => "ok",
+        Exit::Failed => "tool_failed",
+        Exit::Invalid => "bad_input",
+        Exit::NotFound => "not_found",
+        Exit::Denied => "denied",
+        Exit::Conflict => "conflict",
+        Exit::Unavailable => "unavailable",
+        Exit::Bug => "bug",
+        Exit::Of(_) => "cancelled",
+    }
+}
+
+/// How a revocation that nobody confirmed is told in the log.
+pub(crate) const UNCONFIRMED: &str = "unconfirmed";

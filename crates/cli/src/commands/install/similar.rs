@@ -1,0 +1,99 @@
+//! Ids that may be taken for those of others.
+
+use install::Contents;
+use manifest::dialect::Dialect;
+use manifest::look::{Likeness, is_mixed, likeness};
+use manifest::model::Package;
+use policy::Policy;
+
+use super::Agreement;
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure};
+use crate::printer::line;
+
+/// Whether an id may be taken for that of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Similar {
+    /// The owner is asked about it.
+    Asked,
+    /// The owner said that it is the one they mean.
+    Allowed,
+}
+
+/// Asks first where an id may be taken for that of a package that is installed, or that the policy speaks of. Nobody who
+/// agrees beforehand has seen it, so then it is refused, unless that was allowed too.
+pub(super) fn check(
+    package: &Package,
+    contents: &Contents,
+    policy: &Policy,
+    (similar, agreed): (Similar, Agreement),
+    ask: Ask,
+) -> Result<(), Failure> {
+    let id = package.canonical_id();
+    // Who has it knows it.
+    if similar == Similar::Allowed || contents.lock.get(&id).is_some() {
+        return Ok(());
+    }
+    let installed = contents.listed();
+    let installed = installed.iter().map(|one| (one.id.as_str(), "which is installed"));
+    let named = policy.packages.keys().map(|key| (key.as_str(), "which your policy speaks of"));
+    let Some(why) = doubt(&id, installed.chain(named)) else { return Ok(()) };
+    if agreed != Agreement::Asked || !ask.is_possible() {
+        return Err(Failure::new(Exit::Denied, why)
+            .hint("look at it twice; --allow-similar says that it is the one you mean"));
+    }
+    if ask.yes_or_no(&format!("{why}. Is it the one you mean?"))? {
+        Ok(())
+    } else {
+        Err(Failure::new(Exit::Denied, "not installed: it is not the one you mean"))
+    }
+}
+
+/// What to say of an id that may be taken for another one.
+fn doubt<'o>(id: &str, others: impl Iterator<Item = (&'o str, &'static str)>) -> Option<String> {
+    let own = bare(id);
+    if is_mixed(own) {
+        return Some(format!("the id `{}` has letters of several alphabets", line(id)));
+    }
+    let is_other = |(other, _): &(&str, &str)| *other != id && *other != own;
+    others.filter(is_other).find_map(|(other, whence)| {
+        let how = match likeness(own, bare(other))? {
+            Likeness::Same => "looks like",
+            Likeness::OneEdit => "differs by one letter from",
+        };
+        Some(format!("the id `{}` {how} `{}`, {whence}", line(id), line(other)))
+    })
+}
+
+/// An id without its dialect; what registries call `tool:x` is called `x` by people.
+fn bare(id: &str) -> &str {
+    let id = match id.split_once(':') {
+        Some((dialect, bare)) if Dialect::named(dialect).is_some() => bare,
+        _ => id,
+    };
+    id.strip_prefix("tool:").unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_may_be_taken_for_another_one_is_told() {
+        let known = ["mcpkg:acme.pdf.read", "jumith:tool:email.send", "capability:notes"];
+        let doubt = |id| doubt(id, known.iter().map(|id| (*id, "which is installed")));
+        for (id, words) in [
+            ("mcpkg:acme.pdf.raed", "differs by one letter from `mcpkg:acme.pdf.read`"),
+            ("mcpkg:acme.pdf.reads", "differs by one letter"),
+            ("capability:acme.pdf.read", "looks like `mcpkg:acme.pdf.read`, which is installed"),
+            ("capability:Email.Send", "looks like `jumith:tool:email.send`"),
+            ("capability:\u{430}cme", "letters of several alphabets"),
+        ] {
+            let told = doubt(id).unwrap_or_default();
+            assert!(told.contains(words), "{id}: {told}");
+        }
+        for id in ["mcpkg:acme.pdf.write", "capability:note-book", "mcpkg:acme.pdf.read"] {
+            assert_eq!(doubt(id), None, "{id}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Revoking a package: it is switched off first, then its kill switch is run, then what it was granted and its secrets go.
+//!
+//! Each step is on the disk before the next one begins. Whoever is killed on the way leaves a package that is switched off
+//! and a revocation that is not confirmed, and doing it again finishes it.
+
+use host::records::whole;
+use host::{Blocked, CallError, CancellationToken, Host, Killed, Kind};
+use install::revoked::State;
+use install::{Installed, Pinned, Revocation};
+use ledger::audit::Outcome;
+use ledger::state::grants::GrantKind;
+use manifest::kill_switch::{ByHand, KillSwitch};
+use policy::Grant;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use vault::Owner;
+
+use crate::ask::Ask;
+use crate::changes::{By, Change, UNCONFIRMED, Verb};
+use crate::exit::{Exit, Failure};
+use crate::home::Home;
+use crate::installed::{self, Named};
+use crate::printer::{Printer, line};
+use crate::{interrupt, owner, walls};
+
+/// What is said of a revocation that nobody has finished.
+const BEGUN: &str = "its kill switch was not run to its end";
+
+/// How a package is revoked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Revoking<'r> {
+    pub(crate) home: &'r Home,
+    pub(crate) ask: Ask,
+    pub(crate) printer: Printer,
+    /// What becomes of its secrets.
+    pub(crate) secrets: Secrets,
+    /// The secret that shows who revokes, where it was named.
+    pub(crate) with: Option<&'r str>,
+    /// Who does it.
+    pub(crate) by: By,
+    /// What the tool reached for, where that is why.
+    pub(crate) blocked: &'r [Blocked],
+}
+
+/// What becomes of the secrets of a package that is revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Secrets {
+    /// They are kept until somebody confirms that they are worth nothing any more.
+    Kept,
+    /// They are given up in any case.
+    Forgotten,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Revoked {
+    pub(crate) id: String,
+    pub(crate) state: State,
+    pub(crate) why: Option<String>,
+    pub(crate) by_hand: Option<String>,
+    /// Whether it was confirmed before, so that nothing was asked again.
+    pub(crate) is_old: bool,
+}
+
+impl Revoked {
+    /// For programs.
+    pub(crate) fn to_value(&self) -> Value {
+        json!({
+            "id": self.id,
+            "state": self.state.name(),
+            "why": self.why,
+            "by_hand": self.by_hand,
+        })
+    }
+
+    /// For people.
+    pub(crate) fn words(&self) -> String {
+        let id = line(&self.id);
+        match (self.state, self.is_old) {
+            (State::Revoked, false) => format!("Revoked {id}: confirmed"),
+            (State::Revoked, true) => format!("{id} is revoked already: confirmed"),
+            (State::Unconfirmed, _) => {
+                let why = self.why.as_deref().map(|why| format!(": {}", line(why)));
+                format!(
+                    "{id} is switched off, and its revocation is unconfirmed{}",
+                    why.unwrap_or_default()
+                )
+            }
+        }
+    }
+}
+
+impl Revoking<'_> {
+    /// Revokes a package.
+    pub(crate) fn revoke(&self, named: &Named) -> Result<Revoked, Failure> {
+        let at = installed::home(self.home);
+        let known = at.read()?.revoked.get(&named.id).cloned();
+        if let Some(known) = &known
+            && known.state == State::Revoked
+        {
+            // Whoever was killed after it was confirmed may have left some of it.
+            finish(named, known, self.home, self.ask)?;
+            let (id, state) = (named.id.clone(), known.state);
+            return Ok(Revoked { id, state, why: None, by_hand: None, is_old: true });
+        }
+        let mut change = Change::new(self.home, Verb::Revoke, &named.id, self.printer)
+            .about(named.pinned.as_ref())
+            .by(self.by, self.blocked);
+        let done = change.begin().and_then(|()| self.revoke_noted(named, known, &at));
+        match &done {
+            Ok(revoked) if revoked.state == State::Unconfirmed => {
+                change.ended(Outcome::Error(UNCONFIRMED.to_owned()));
+            }
+            done => change.end(done),
+        }
+        done
+    }
+
+    fn revoke_noted(
+        &self,
+        named: &Named,
+        known: Option<Revocation>,
+        at: &install::Home,
+    ) -> Result<Revoked, Failure> {
+        let is_begun = known.is_some() && !named.enabled;
+        let before = known.unwrap_or_else(|| Revocation {
+            id: named.id.clone(),
+            state: State::Unconfirmed,
+            since: host::records::now().unix_millis(),
+            why: Some(BEGUN.to_owned()),
+            by_hand: None,
+            hosts: Vec::new(),
+            forgotten: false,
+            unfinished: false,
+        });
+        if !is_begun {
+            at.lock()?.revoke(&named.id_in_catalog, before.clone())?;
+        }
+        let runtime = owner::runtime()?;
+        let killed = match &named.pinned {
+            Some(pinned) => self.kill(named, pinned, &before, at, &runtime)?,
+            None => Killed::NothingToDo,
+        };
+        let (state, why, by_hand) = match killed {
+            Killed::Confirmed | Killed::NothingToDo => (State::Revoked, None, None),
+            Killed::Unconfirmed { why, by_hand } => {
+                let by_hand = by_hand.map(|by_hand| match by_hand {
+                    ByHand::Url(text) | ByHand::Instructions(text) => text,
+                });
+                (State::Unconfirmed, Some(why), by_hand)
+            }
+        };
+        let is_forgotten = before.forgotten || self.secrets == Secrets::Forgotten;
+        let after = match state {
+            State::Revoked => Revocation {
+                state,
+                why: None,
+                by_hand: None,
+                hosts: Vec::new(),
+                forgotten: false,
+                unfinished: true,
+                ..before
+            },
+            State::Unconfirmed => Revocation {
+                why: why.clone(),
+                by_hand: by_hand.clone(),
+                // Its grants go, and the kill switch may be tried again.
+                hosts: granted_hosts(&before, self.home, &runtime)?,
+                forgotten: is_forgotten,
+                unfinished: is_forgotten,
+                ..before
+            },
+        };
+        // What counts is on the disk before anything that it needs is gone.
+        at.lock()?.revoke(&named.id_in_catalog, after.clone())?;
+        take_grants(&named.id, self.home, &runtime)?;
+        finish(named, &after, self.home, self.ask)?;
+        Ok(Revoked { id: named.id.clone(), state, why, by_hand, is_old: false })
+    }
+
+    /// Runs the kill switch of an installed package. What keeps it from being run leaves the revocation unconfirmed.
+    fn kill(
+        &self,
+        named: &Named,
+        pinned: &Pinned,
+        before: &Revocation,
+        at: &install::Home,
+        runtime: &Runtime,
+    ) -> Result<Killed, Failure> {
+        let installed = match Installed::load(at, pinned) {
+            Ok(installed) => installed,
+            Err(error) => return Ok(Killed::Unconfirmed { why: whole(&error), by_hand: None }),
+        };
+        match KillSwitch::of(&installed.package) {
+            // Nothing is run for these, so nothing has to be there to run it.
+            None | Some(KillSwitch::None) => return Ok(Killed::NothingToDo),
+            Some(KillSwitch::Manual(by_hand)) => {
+                let why = "only its owner can revoke it".to_owned();
+                return Ok(Killed::Unconfirmed { why, by_hand: Some(by_hand) });
+            }
+            Some(KillSwitch::Url(_) | KillSwitch::Shell(_)) => {}
+        }
+        match self.run_switch(installed, named, before, runtime) {
+            Err(failure) if matches!(failure.exit, Exit::Of(_)) => Err(failure),
+            Err(failure) => {
+                let why = std::iter::once(failure.message).chain(failure.causes);
+                let why = why.collect::<Vec<_>>().join(": ");
+                Ok(Killed::Unconfirmed { why, by_hand: None })
+            }
+            killed => killed,
+        }
+    }
+
+    fn run_switch(
+        &self,
+        installed: Installed,
+        named: &Named,
+        before: &Revocation,
+        runtime: &Runtime,
+    ) -> Result<Killed, Failure> {
+        let beside = installed.record.beside.clone();
+        let mut tool = installed::tool(installed, named)?;
+        tool.given.hosts = beside.kill_switch;
+        let granted = |host: &String| Grant { kind: policy::GrantKind::Host, value: host.clone() };
+        tool.given.grants = before.hosts.iter().map(granted).collect();
+        let records = owner::records(self.home, runtime)?;
+        let vault = owner::vault(self.home, self.ask)?;
+        let host = Host::new(owner::settings(self.home)?, walls::launcher()?, vault, records);
+        let called_off = CancellationToken::new();
+        let token = called_off.clone();
+        interrupt::end_first(move || token.cancel());
+        let kill = |secret: Option<&str>| runtime.block_on(host.kill(&tool, secret, &called_off));
+        let with = self.with.or(beside.secret.as_deref());
+        let killed = match kill(with) {
+            Err(error) if error.kind == Kind::BadInput => match self.which(&error)? {
+                Some(secret) => kill(Some(&secret)),
+                None => Err(error),
+            },
+            killed => killed,
+        };
+        runtime.block_on(host.settle());
+        let _ = runtime.block_on(host.records().settle());
+        interrupt::nothing_runs();
+        match killed {
+            Err(error) if error.kind == Kind::Cancelled => {
+                let message = "cancelled: it is switched off, and its revocation is unconfirmed";
+                Err(Failure::new(Exit::Of(interrupt::CODE), message))
+            }
+            Err(error) => Ok(Killed::Unconfirmed { why: error.message, by_hand: None }),
+            Ok(killed) => Ok(killed),
+        }
+    }
+
+    /// Asks which of several secrets shows who revokes.
+    fn which(&self, error: &CallError) -> Result<Option<String>, Failure> {
+        let known = error.details.get("secrets").and_then(Value::as_array);
+        let known = known.into_iter().flatten().filter_map(Value::as_str);
+        let known: Vec<_> = known.collect();
+        if known.len() < 2 || !self.ask.is_possible() {
+            return Ok(None);
+        }
+        self.ask.one_of("Which of its secrets revokes it?", &known)
+    }
+}
+
+/// Refuses what cannot be done with a package that was revoked.
+pub(crate) fn check_not_revoked(id: &str, at: &install::Home) -> Result<(), Failure> {
+    let contents = at.read()?;
+    let Some(known) = contents.revoked.get(id) else { return Ok(()) };
+    let id = line(id);
+    let message = match known.state {
+        State::Revoked => format!("`{id}` was revoked"),
+        State::Unconfirmed => format!("`{id}` was revoked, and nobody has confirmed that so far"),
+    };
+    Err(Failure::new(Exit::Conflict, message).hint("install it again to use it again"))
+}
+
+/// Refuses to do something to a package while its secrets are kept for its kill switch alone.
+pub(crate) fn check_secrets_free(id: &str, at: &install::Home) -> Result<(), Failure> {
+    let contents = at.read()?;
+    if !contents.revoked.get(id).is_some_and(Revocation::keeps_secrets) {
+        return Ok(());
+    }
+    let word = crate::shell::word(id);
+    let message = format!(
+        "the revocation of `{}` is not confirmed, and its secrets are kept for that alone",
+        line(id)
+    );
+    Err(Failure::new(Exit::Conflict, message)
+        .hint(format!("`haft revoke {word}` tries it again"))
+        .hint(format!("`haft revoke {word} --forget` gives its secrets up")))
+}
+
+/// Takes away what is left of an earlier life of a package that is installed again, where whoever revoked it was killed
+/// before everything was gone. What the owner has said and kept for it since then stays.
+pub(crate) fn finish_revoked(id: &str, home: &Home, ask: Ask) -> Result<(), Failure> {
+    let at = installed::home(home);
+    if at.read()?.revoked.get(id).is_some_and(|known| known.unfinished) {
+        let named = installed::named(id, &at)?;
+        if let Some(known) = at.read()?.revoked.get(id) {
+            finish(&named, known, home, ask)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes away what it was granted, and its secrets, where they are to go; and writes down that they are gone.
+fn finish(named: &Named, known: &Revocation, home: &Home, ask: Ask) -> Result<(), Failure> {
+    if !known.unfinished {
+        return Ok(());
+    }
+    take_grants(&named.id, home, &owner::runtime()?)?;
+    take_secrets(&named.id, home, ask)?;
+    let done = Revocation { unfinished: false, ..known.clone() };
+    Ok(installed::home(home).lock()?.revoke(&named.id_in_catalog, done)?)
+}
+
+/// Hosts that a package was granted, now or before it was first revoked.
+fn granted_hosts(
+    before: &Revocation,
+    home: &Home,
+    runtime: &Runtime,
+) -> Result<Vec<String>, Failure> {
+    let mut hosts = before.hosts.clone();
+    if let Some(records) = owner::records_there(home, runtime)? {
+        let granted = runtime.block_on(records.state.grants(Some(&before.id)));
+        let granted = granted.map_err(|error| owner::of_state(&error))?;
+        let granted = granted.into_iter().filter(|one| one.kind == GrantKind::Host);
+        hosts.extend(granted.map(|one| one.value));
+    }
+    hosts.sort();
+    hosts.dedup();
+    Ok(hosts)
+}
+
+fn take_grants(id: &str, home: &Home, runtime: &Runtime) -> Result<(), Failure> {
+    let Some(records) = owner::records_there(home, runtime)? else { return Ok(()) };
+    let taken = runtime.block_on(records.state.revoke_all(id));
+    taken.map(drop).map_err(|error| owner::of_state(&error))
+}
+
+/// Gives up all secrets of a package, its sign-ins among them. Those that it shares with others stay.
+pub(crate) fn take_secrets(id: &str, home: &Home, ask: Ask) -> Result<(), Failure> {
+    if !home.path().join("vault").exists() {
+        return Ok(());
+    }
+    let vault = owner::vault(home, ask)?;
+    let taken = vault.remove_all(&Owner::Package(id.to_owned()));
+    taken.map(drop).map_err(|error| owner::vault_failure(&error))
+}
