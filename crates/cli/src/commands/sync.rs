@@ -70,7 +70,8 @@ pub(crate) fn run(
             printer,
             agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
             settings: &[],
-            similar: Similar::Asked,
+            // A lockfile says exactly which is meant.
+            similar: Similar::Allowed,
             revoke_with: None,
             on_smoke_fail: OnSmokeFail::Refuse,
             reach: if args.offline.offline { Reach::Offline } else { Reach::Kept },

@@ -59,10 +59,16 @@ fn doubt<'o>(id: &str, others: impl Iterator<Item = (&'o str, &'static str)>) ->
     others.filter(is_other).find_map(|(other, whence)| {
         let how = match likeness(own, bare(other))? {
             Likeness::Same => "looks like",
+            // `s3` and `s4`, `tool1` and `tool12` are two of a kind.
+            Likeness::OneEdit if without_digits(own) == without_digits(bare(other)) => return None,
             Likeness::OneEdit => "differs by one letter from",
         };
         Some(format!("the id `{}` {how} `{}`, {whence}", line(id), line(other)))
     })
+}
+
+fn without_digits(id: &str) -> String {
+    id.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 /// An id without its dialect; what registries call `tool:x` is called `x` by people.
@@ -92,7 +98,12 @@ mod tests {
             let told = doubt(id).unwrap_or_default();
             assert!(told.contains(words), "{id}: {told}");
         }
-        for id in ["mcpkg:acme.pdf.write", "capability:note-book", "mcpkg:acme.pdf.read"] {
+        for id in [
+            "mcpkg:acme.pdf.write",
+            "capability:note-book",
+            "mcpkg:acme.pdf.read",
+            "mcpkg:acme.pdf.read2",
+        ] {
             assert_eq!(doubt(id), None, "{id}");
         }
     }
