@@ -12,6 +12,7 @@
 //! | [`error`] | what keeps a home from being read or changed |
 //! | [`key`] | what a package is called on the disk |
 //! | [`acquire`] | how the artefacts of a package reach this machine, inside the walls |
+//! | [`download`] | files from addresses that the owner typed |
 //! | [`pinned`], [`lockfile`] | what is installed, exactly |
 //! | [`record`] | how it came here and what was agreed to |
 //! | [`journal`] | changes that are made whole or not at all |
@@ -27,6 +28,7 @@ pub mod acquire;
 pub mod card;
 pub mod catalog;
 pub mod check;
+pub mod download;
 pub mod error;
 pub mod home;
 pub mod installed;
