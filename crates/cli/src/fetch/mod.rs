@@ -1,27 +1,28 @@
-//! From what the owner typed to a package that was read whole: a path, an address, or the id of a tool in a registry.
+//! From what the owner typed to a package that was read whole: a path, an address, or the id of a tool.
+//!
+//! | module | what it is about |
+//! |---|---|
+//! | `path` | folders, archives, bundles and manifests on this machine |
+//! | `registry` | what a registry has, or a catalog lists |
+//! | `address` | files at addresses, and what the index of a site lists |
+
+mod address;
+mod path;
+mod registry;
 
 use std::path::{Path, PathBuf};
 
 use install::{Parcel, ParcelError, Source};
-use manifest::document::{Options, read};
-use manifest::model::{Acquire, Trust};
-use package::archive::{Archive, Trailer};
+use manifest::model::Trust;
 use package::digest::Digest;
-use package::gather::gather;
-use package::limits::Limits;
-use registry::Yank;
-use registry::client::many::Place;
 
 use crate::ask::Ask;
-use crate::bar::Bar;
 use crate::commands::signature_words;
-use crate::disk;
-use crate::draw;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::home::Home;
-use crate::printer::{Printer, line};
-use crate::remote::{self, Known, Offline, Which};
-use crate::{container, output, owner};
+use crate::printer::Printer;
+use crate::remote::{Offline, Which};
+use crate::{container, draw};
 
 /// A package as it came, and how far that speaks for it.
 #[derive(Debug)]
@@ -77,6 +78,8 @@ pub(crate) struct Fetching<'f> {
     pub(crate) offline: &'f Offline,
     /// The id of a tools.json.
     pub(crate) id: Option<&'f str>,
+    /// The entry of a catalog or of an index that is meant.
+    pub(crate) only: Option<&'f str>,
     pub(crate) json_wanted: bool,
     pub(crate) printer: Printer,
 }
@@ -87,111 +90,8 @@ impl Fetching<'_> {
         match Typed::read(typed) {
             Typed::Path(path) => self.path(&path),
             Typed::Id(id, version) => self.registry(typed, id, version),
-            Typed::Address(address) => {
-                let message = format!(
-                    "`{}` is an address, and nothing is installed from one yet",
-                    line(address)
-                );
-                Err(Failure::new(Exit::Unavailable, message))
-            }
+            Typed::Address(address) => self.address(address),
         }
-    }
-
-    fn path(&self, path: &Path) -> Result<Fetched, Failure> {
-        let absolute = path.canonicalize().map_err(|error| {
-            let exit = match error.kind() {
-                std::io::ErrorKind::NotFound => Exit::NotFound,
-                _ => Exit::Unavailable,
-            };
-            Failure::new(exit, format!("failed to read `{}`", path.display())).cause(error)
-        })?;
-        let opened =
-            |parcel: Result<Parcel, ParcelError>| parcel.map_err(|error| self.refused(path, error));
-        let (parcel, archive) = if absolute.is_dir() {
-            (opened(self.folder(&absolute)?)?, None)
-        } else if container::is_archive(&absolute) || is_bundle(&absolute)? {
-            let container = container::open(&absolute, self.printer)?;
-            let (digest, name) = (container.digest, container.name());
-            let archive = container.into_archive()?;
-            (opened(Parcel::open(archive, self.id.unwrap_or(&name)))?, Some(digest))
-        } else {
-            (opened(self.manifest(&absolute)?)?, None)
-        };
-        let because = "you typed its path".to_owned();
-        let source = Source::Path(absolute.display().to_string());
-        self.known(parcel, source, archive, (Trust::Local, because))
-    }
-
-    /// The files of a folder.
-    fn folder(&self, folder: &Path) -> Result<Result<Parcel, ParcelError>, Failure> {
-        let gathered = gather(folder, &Limits::DEFAULT)
-            .map_err(|error| Failure::invalid(error.to_string()))?;
-        let name =
-            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Parcel::pack(&gathered, self.id.unwrap_or(&name)))
-    }
-
-    /// A manifest by itself; where it speaks of files that come with it, those around it too.
-    fn manifest(&self, file: &Path) -> Result<Result<Parcel, ParcelError>, Failure> {
-        let bytes = disk::read(file)?;
-        let name = disk::folder_name(file).unwrap_or_default();
-        let fallback = self.id.unwrap_or(&name);
-        let options = Options { fallback_id: Some(fallback), ..Options::default() };
-        let (_, packages) = read(&bytes, &options)
-            .map_err(|report| draw::refused(file, &bytes, &report, self.printer))?;
-        let with_files =
-            |acquire: &Acquire| matches!(acquire, Acquire::Bundle | Acquire::LocalPath { .. });
-        let folder =
-            file.parent().filter(|_| packages.iter().any(|package| with_files(&package.acquire)));
-        match folder {
-            Some(folder) => self.folder(folder),
-            None => Ok(Parcel::of_manifest(bytes, fallback)),
-        }
-    }
-
-    fn registry(&self, typed: &str, id: &str, version: Option<&str>) -> Result<Fetched, Failure> {
-        let known = Known::new(self.home, self.ask)?.with(self.offline);
-        let client = known.client(self.which).map_err(|failure| {
-            let there = Path::new(typed).is_dir();
-            let hint = || format!("there is a folder of that name here: write `./{}`", line(typed));
-            if there { failure.hint(hint()) } else { failure }
-        })?;
-        output::make_private_folder(self.home.path())?;
-        let runtime = owner::runtime()?;
-        let (registry, fetched) = runtime.block_on(async {
-            let place = client.find(id, version).await;
-            match place.map_err(|error| remote::not_found(typed, version, &error))? {
-                Place::Registry(registry, described) => {
-                    let bytes = described.describe.size;
-                    let bar = Bar::begin("Downloading", bytes, self.json_wanted, self.printer);
-                    let watched = registry.clone().watched(bar.watch());
-                    let fetched = watched.package_of(*described).await;
-                    let fetched =
-                        fetched.map_err(|error| remote::failed(registry.name(), &error))?;
-                    Ok((registry.clone(), fetched))
-                }
-                Place::Catalog(catalog, package) => {
-                    let message = format!(
-                        "`{}` is listed in `{}`, which is no registry",
-                        line(&package.id),
-                        line(catalog.name())
-                    );
-                    Err(Failure::new(Exit::Unavailable, message))
-                }
-            }
-        })?;
-        check_offered(fetched.described.yanked.as_ref(), typed)?;
-        let refused =
-            |error: package::refusal::ReadError| container::refused(Path::new(typed), &error);
-        let archive =
-            Archive::open(fetched.file, Trailer::Mcpb, &Limits::DEFAULT).map_err(refused)?;
-        let name = fetched.described.describe.name.clone();
-        let parcel =
-            Parcel::open(archive, &name).map_err(|error| self.refused(Path::new(typed), error))?;
-        let source = Source::Registry(registry.address().url().to_string());
-        let because =
-            format!("the registry `{}` has it, and you named that registry", registry.name());
-        self.known(parcel, source, Some(fetched.digest), (Trust::Community, because))
     }
 
     /// What is known of a package, once it is known who signed it.
@@ -230,22 +130,8 @@ impl Fetching<'_> {
     }
 }
 
-/// Refuses a version that was taken back.
-fn check_offered(yanked: Option<&Yank>, typed: &str) -> Result<(), Failure> {
-    let Some(Yank { reason, security }) = yanked else { return Ok(()) };
-    let why = if reason.is_empty() { String::new() } else { format!(": {}", line(reason)) };
-    let message = if *security {
-        format!("`{}` was taken back for security{why}", line(typed))
-    } else {
-        format!("`{}` was taken back{why}", line(typed))
-    };
-    Err(Failure::new(Exit::Denied, message)
-        .hint("a version that was taken back is installed only where a lockfile has it already"))
-}
-
-/// Whether a file is a package as one JSON text.
-fn is_bundle(path: &Path) -> Result<bool, Failure> {
-    let bytes = disk::read(path)?;
-    let root = std::str::from_utf8(&bytes).ok().and_then(|text| manifest::json::parse(text).root);
-    Ok(root.is_some_and(|root| root.get("manifest").is_some() && root.get("files").is_some()))
+/// Whether bytes are a package as one JSON text.
+fn is_bundle(bytes: &[u8]) -> bool {
+    let root = std::str::from_utf8(bytes).ok().and_then(|text| manifest::json::parse(text).root);
+    root.is_some_and(|root| root.get("manifest").is_some() && root.get("files").is_some())
 }

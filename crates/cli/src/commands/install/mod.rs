@@ -1,5 +1,6 @@
 //! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
 
+mod agreed;
 mod inputs;
 mod tried;
 
@@ -24,9 +25,12 @@ use crate::{installed, owner};
 // A package, and where it is looked for. A doc comment here would stand in the help of every verb that has these.
 #[derive(Args, Debug)]
 pub(crate) struct What {
-    /// What: a folder, an archive, a manifest, or the id of a tool in a registry, alone or as ID@VERSION
+    /// What: a folder, an archive, a manifest, an address of one, or the id of a tool in a registry, alone or as ID@VERSION
     #[arg(value_name = "WHAT")]
     package: String,
+    /// Of a catalog or of the index of a site: the entry that is meant [default: all of a catalog]
+    #[arg(long, value_name = "ID")]
+    only: Option<String>,
     /// The id of a tools.json [default: its folder's name]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -44,9 +48,9 @@ impl What {
         json_wanted: bool,
         printer: Printer,
     ) -> Result<Fetched, Failure> {
-        let Self { package, id, which, offline } = self;
-        let id = id.as_deref();
-        Fetching { home, ask, which, offline, id, json_wanted, printer }.fetch(package)
+        let Self { package, only, id, which, offline } = self;
+        let (id, only) = (id.as_deref(), only.as_deref());
+        Fetching { home, ask, which, offline, id, only, json_wanted, printer }.fetch(package)
     }
 }
 
@@ -57,9 +61,8 @@ pub(crate) struct InstallArgs {
     /// Accept its card without being asked; what your policy refuses stays refused
     #[arg(long, short)]
     yes: bool,
-    /// Of a catalog: the entry to install [default: all of it]
-    #[arg(long, value_name = "ID")]
-    only: Option<String>,
+    #[command(flatten)]
+    cards: agreed::Cards,
     /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
     env: Vec<(String, String)>,
@@ -80,7 +83,7 @@ pub(crate) fn run(
 ) -> Outcome {
     let policy = owner::policy(home)?;
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
-    let chosen = chosen(&fetched, args.only.as_deref())?;
+    let chosen = chosen(&fetched, args.what.only.as_deref())?;
     let mut done = Vec::new();
     for piece in chosen {
         done.push(install(&fetched, piece, args, &policy, home, ask, printer)?);
@@ -155,9 +158,10 @@ fn install(
     let package = &piece.package;
     let card = card(fetched, package, policy);
     let trust = trust(fetched, package);
-    check_allowed(package, trust, args.yes, policy)?;
+    let is_beforehand = args.cards.check(&card)? || args.yes;
+    check_allowed(package, trust, is_beforehand, policy)?;
     check_acquired(package)?;
-    let how = consent(&card, args.yes, ask, printer)?;
+    let how = consent(&card, is_beforehand, ask, printer)?;
     let at = installed::home(home);
     let asks = !package.inputs.is_empty() || !args.env.is_empty();
     let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
@@ -317,8 +321,9 @@ pub(crate) fn show(
 ) -> Outcome {
     let policy = owner::policy(home)?;
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
+    let chosen = chosen(&fetched, args.what.only.as_deref())?;
     let cards: Vec<_> =
-        fetched.parcel.pieces.iter().map(|piece| card(&fetched, &piece.package, &policy)).collect();
+        chosen.into_iter().map(|piece| card(&fetched, &piece.package, &policy)).collect();
     if json_wanted {
         let with_digest = |card: &Card| {
             let mut value = serde_json::to_value(card).unwrap_or_default();
