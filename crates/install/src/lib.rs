@@ -12,6 +12,7 @@
 //! | [`error`] | what keeps a home from being read or changed |
 //! | [`key`] | what a package is called on the disk |
 //! | [`acquire`] | how the artefacts of a package reach this machine, inside the walls |
+//! | [`download`] | files from addresses that the owner typed |
 //! | [`pinned`], [`lockfile`] | what is installed, exactly |
 //! | [`beside`] | what runs beside the calls of a package, so far as its owner is shown it |
 //! | [`record`] | how it came here and what was agreed to |
@@ -32,6 +33,7 @@ pub mod bring;
 pub mod card;
 pub mod catalog;
 pub mod check;
+pub mod download;
 pub mod error;
 pub mod home;
 pub mod installed;

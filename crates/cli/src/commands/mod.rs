@@ -49,7 +49,10 @@ use serde_json::{Value, json};
 use crate::home::Trusted;
 
 /// A number with its noun.
-fn count<N: std::fmt::Display + Copy + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+pub(crate) fn count<N: std::fmt::Display + Copy + PartialEq + From<u8>>(
+    number: N,
+    noun: &str,
+) -> String {
     let ending = if number == N::from(1) { "" } else { "s" };
     format!("{number} {noun}{ending}")
 }

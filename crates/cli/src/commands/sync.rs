@@ -59,6 +59,7 @@ pub(crate) fn run(
             which: &Which::named(String::new()),
             offline: &args.offline,
             id: None,
+            only: None,
             json_wanted,
             printer,
         },
@@ -69,6 +70,7 @@ pub(crate) fn run(
             json_wanted,
             printer,
             agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
+            cards: None,
             settings: &[],
             // A lockfile says exactly which is meant.
             similar: Similar::Allowed,

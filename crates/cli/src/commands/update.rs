@@ -77,6 +77,7 @@ pub(crate) fn run(
         json_wanted,
         printer,
         agreed,
+        cards: None,
         settings: &[],
         similar: Similar::Asked,
         revoke_with: None,
@@ -90,6 +91,7 @@ pub(crate) fn run(
         which: &which,
         offline: &args.offline,
         id: None,
+        only: None,
         json_wanted,
         printer,
     };

@@ -1,6 +1,7 @@
 //! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
 
 mod acquired;
+mod agreed;
 mod collision;
 mod inputs;
 mod place;
@@ -29,9 +30,12 @@ use crate::{installed, owner};
 // A package, and where it is looked for. A doc comment here would stand in the help of every verb that has these.
 #[derive(Args, Debug)]
 pub(crate) struct What {
-    /// What: a folder, an archive, a manifest, or the id of a tool in a registry, alone or as ID@VERSION
+    /// What: a folder, an archive, a manifest, an address of one, or the id of a tool in a registry, alone or as ID@VERSION
     #[arg(value_name = "WHAT")]
     package: String,
+    /// Of a catalog or of the index of a site: the entry that is meant [default: all of a catalog]
+    #[arg(long, value_name = "ID")]
+    only: Option<String>,
     /// The id of a tools.json [default: its folder's name]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -49,9 +53,9 @@ impl What {
         json_wanted: bool,
         printer: Printer,
     ) -> Result<Fetched, Failure> {
-        let Self { package, id, which, offline } = self;
-        let id = id.as_deref();
-        Fetching { home, ask, which, offline, id, json_wanted, printer }.fetch(package)
+        let Self { package, only, id, which, offline } = self;
+        let (id, only) = (id.as_deref(), only.as_deref());
+        Fetching { home, ask, which, offline, id, only, json_wanted, printer }.fetch(package)
     }
 
     /// Who is asked which versions of its parts there are.
@@ -67,9 +71,8 @@ pub(crate) struct InstallArgs {
     /// Accept its card without being asked; what your policy refuses stays refused
     #[arg(long, short)]
     yes: bool,
-    /// Of a catalog: the entry to install [default: all of it]
-    #[arg(long, value_name = "ID")]
-    only: Option<String>,
+    #[command(flatten)]
+    cards: agreed::Cards,
     /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
     env: Vec<(String, String)>,
@@ -99,7 +102,7 @@ pub(crate) fn run(
 ) -> Outcome {
     let policy = owner::policy(home)?;
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
-    let chosen = chosen(&fetched, args.only.as_deref())?;
+    let chosen = chosen(&fetched, args.what.only.as_deref())?;
     let installing = Installing {
         policy: &policy,
         home,
@@ -107,6 +110,7 @@ pub(crate) fn run(
         json_wanted,
         printer,
         agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
+        cards: Some(&args.cards),
         settings: &args.env,
         similar: if args.allow_similar { Similar::Allowed } else { Similar::Asked },
         revoke_with: args.revoke_with.as_deref(),
@@ -174,7 +178,7 @@ pub(crate) fn show(
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
     let at = installed::home(home);
     let mut cards = Vec::new();
-    for piece in &fetched.parcel.pieces {
+    for piece in chosen(&fetched, args.what.only.as_deref())? {
         let acquisition = Acquisition::of(&piece.package, &policy, args.what.reach(), &at)?;
         let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
         cards.push(card(&fetched, &piece.package, commands.unwrap_or_default(), &policy));

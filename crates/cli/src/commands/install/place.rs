@@ -10,6 +10,7 @@ use policy::Policy;
 use vault::Change;
 
 use super::acquired::Acquisition;
+use super::agreed::Cards;
 use super::similar::{self, Similar};
 use super::{collision, inputs, tried};
 use crate::ask::Ask;
@@ -32,6 +33,8 @@ pub(crate) struct Installing<'i> {
     pub(crate) printer: Printer,
     /// Whether their cards are accepted already.
     pub(crate) agreed: Agreement,
+    /// Cards that were shown before, and are the only ones to be accepted.
+    pub(crate) cards: Option<&'i Cards>,
     /// Values that they ask for and that are no secrets.
     pub(crate) settings: &'i [(String, String)],
     /// Whether their ids may be taken for those of others.
@@ -188,12 +191,16 @@ impl Installing<'_> {
         let package = &piece.package;
         let at = installed::home(home);
         let trust = trust(fetched, package);
-        check_allowed(package, trust, self.agreed, policy)?;
+        let agreed = match self.cards.map(|cards| cards.check(&card)).transpose()? {
+            Some(true) => Agreement::Beforehand,
+            Some(false) | None => self.agreed,
+        };
+        check_allowed(package, trust, agreed, policy)?;
         let contents = at.read()?;
         collision::check(package, &contents, &at)?;
         revoking::check_secrets_free(&card.id, &at)?;
-        similar::check(package, &contents, policy, (self.similar, self.agreed), ask)?;
-        let how = self.consent(&card)?;
+        similar::check(package, &contents, policy, (self.similar, agreed), ask)?;
+        let how = self.consent(&card, agreed)?;
         revoking::finish_revoked(&card.id, home, ask)?;
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
@@ -389,12 +396,12 @@ impl Installing<'_> {
     }
 
     /// Shows the card and asks, unless that was agreed to beforehand.
-    fn consent(&self, card: &Card) -> Result<How, Failure> {
-        if let Agreement::Before(how) = self.agreed {
+    fn consent(&self, card: &Card, agreed: Agreement) -> Result<How, Failure> {
+        if let Agreement::Before(how) = agreed {
             return Ok(how);
         }
         self.printer.note(&drawn(card));
-        if self.agreed == Agreement::Beforehand {
+        if agreed == Agreement::Beforehand {
             return Ok(How::Beforehand);
         }
         if !self.ask.is_possible() {
