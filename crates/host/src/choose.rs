@@ -13,6 +13,8 @@ pub(crate) struct Machine<'m> {
     pub(crate) platform: &'m str,
     /// Whether a program of that name can be found.
     pub(crate) has_program: &'m dyn Fn(&OsStr) -> bool,
+    /// Whether the package is installed, so that its owner was asked for what it leaves open.
+    pub(crate) is_installed: bool,
 }
 
 /// This machine's platform, as packages name it; empty where they have no name for it.
@@ -44,7 +46,7 @@ pub(crate) fn implementation<'p>(
         if is_in_an_image(package, one) {
             return Ok(one);
         }
-        match why_not_yet(package, one).or_else(|| why_not(one, machine)) {
+        match why_not_yet(package, one, machine).or_else(|| why_not(one, machine)) {
             None => return Ok(one),
             Some(reason) => not_chosen.push(format!("`{}` {reason}", one.id)),
         }
@@ -71,13 +73,14 @@ pub(crate) fn is_in_an_image(package: &Package, one: &Implementation) -> bool {
 
 /// Why an implementation cannot run before it is installed. What a server.json lists is fetched from elsewhere, and
 /// only whoever installs it is asked for the values that it leaves open.
-fn why_not_yet(package: &Package, one: &Implementation) -> Option<String> {
+fn why_not_yet(package: &Package, one: &Implementation, machine: &Machine<'_>) -> Option<String> {
     if package.dialect != Dialect::ServerJson {
         return None;
     }
     let is_open = || package.inputs.iter().any(|input| input.required);
     match &one.entry {
         Entry::McpStdio { .. } => Some("has to be fetched, and a call fetches nothing".to_owned()),
+        Entry::McpHttp { .. } if machine.is_installed => None,
         Entry::McpHttp { url, .. } if url.contains('{') || is_open() => {
             Some("wants values that are asked for when it is installed".to_owned())
         }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Implementation};
-use policy::{Decision, Denial, Grants, Memory, Policy, SetBy, Verdict, decide};
+use policy::{Consent, Decision, Denial, Grants, Memory, Policy, SetBy, Verdict, decide};
 use sandbox::{Launcher, runtime};
 use tokio_util::sync::CancellationToken;
 use vault::FileVault;
@@ -426,7 +426,8 @@ impl Host {
     ) -> Result<&'t Implementation, CallError> {
         let search = &self.settings.search_path;
         let has_program = |name: &OsStr| runtime::is_there(name, search, &tool.root);
-        let machine = Machine { platform: PLATFORM, has_program: &has_program };
+        let is_installed = matches!(tool.consent, Consent::ByCard { .. });
+        let machine = Machine { platform: PLATFORM, has_program: &has_program, is_installed };
         choose::implementation(&tool.package, action, &machine)
     }
 

@@ -1,6 +1,7 @@
 //! Exactly what a call would run, and with what.
 
 pub(crate) mod a2a;
+mod braces;
 pub(crate) mod container;
 pub(crate) mod engine;
 mod lent;
@@ -257,8 +258,8 @@ impl Asked<'_> {
             | Entry::McpTool { .. }
             | Entry::KnownServer { .. }
             | Entry::A2a { .. } => match (&self.implementation.entry, &self.action.invocation) {
-                (Entry::McpHttp { url, .. }, Invocation::McpTool { .. }) => {
-                    Ok(Way::Mcp(Box::new(self.mcp_url(url)?)))
+                (Entry::McpHttp { url, headers }, Invocation::McpTool { .. }) => {
+                    Ok(Way::Mcp(Box::new(self.mcp_url(url, headers)?)))
                 }
                 (Entry::McpTool { registry_url, server_id, .. }, _) => {
                     let request = self.mcp_registry(registry_url, server_id.as_deref())?;

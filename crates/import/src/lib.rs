@@ -10,8 +10,8 @@
 //! |---|---|
 //! | [`jsonc`] | JSON with comments, made into JSON of the same length |
 //! | [`variable`] | the `${…}` of clients' settings |
-//! | [`secret`] | whether a value is a secret |
 //! | [`config`] | the settings of a client |
+//! | [`secret`] | whether a value of them is a secret |
 //! | [`draft`] | a package made of them |
 //! | [`openapi`] | a package made of the operations of a document |
 //! | [`recognise`](mod@recognise) | what a file is, by its content |

@@ -2,6 +2,8 @@
 
 use package::secrets::in_text;
 
+use crate::config::{Entry, Launch};
+
 /// What a part of a name ends with when a value so called is a secret.
 const ENDINGS: [&str; 12] = [
     "KEY",
@@ -106,6 +108,17 @@ fn parts(name: &str) -> Vec<String> {
     }
     parts.retain(|part| !part.is_empty());
     parts
+}
+
+/// The values of a server's settings that are secrets, to be left out of what is shown.
+pub fn values(entry: &Entry) -> Vec<String> {
+    let (named, args) = match &entry.launch {
+        Launch::Command { env, args, .. } => (env, args.as_slice()),
+        Launch::Remote { headers, .. } => (headers, &[][..]),
+    };
+    let named = named.iter().filter(|(name, value)| is_secret(name, value));
+    let shown = args.iter().filter(|argument| is_secret_value(argument));
+    named.map(|(_, value)| value).chain(shown).cloned().collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use host::secrets::{misfit, place};
 use manifest::model::{Input, InputSource, Package};
 use vault::{FileVault, Secret};
 
+use super::Choices;
 use crate::ask::Ask;
 use crate::declared;
 use crate::exit::{Exit, Failure};
@@ -19,11 +20,12 @@ pub(super) type Values = Vec<(String, Secret)>;
 /// Collects the values in the order of the manifest. All that are missing are told at once.
 pub(super) fn collect(
     package: &Package,
-    typed: &[(String, String)],
+    choices: &Choices,
     vault: &FileVault,
     ask: Ask,
     printer: Printer,
 ) -> Result<Values, Failure> {
+    let typed = &choices.env;
     check_typed(package, typed)?;
     let (mut values, mut missing) = (Vec::new(), Vec::new());
     // Where a secret is kept elsewhere, nobody is asked for it.
@@ -34,6 +36,8 @@ pub(super) fn collect(
         let is_kept = vault.get(&kept).map_err(|error| owner::vault_failure(&error))?.is_some();
         let given =
             typed.iter().find(|(name, _)| *name == input.name).map(|(_, value)| value.clone());
+        let known = choices.secrets.iter().find(|(name, _)| *name == input.name);
+        let given = given.or_else(|| known.map(|(_, secret)| secret.expose().to_owned()));
         let found = match given {
             Some(value) => Some(checked(input, value)?),
             None if is_kept => None,
@@ -136,7 +140,7 @@ fn lacking(package: &Package, missing: &[&Input]) -> Failure {
 }
 
 /// Reads `NAME=VALUE`.
-pub(super) fn setting(text: &str) -> Result<(String, String), String> {
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),

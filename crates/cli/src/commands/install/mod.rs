@@ -1,16 +1,18 @@
 //! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
 
-mod inputs;
+pub(super) mod inputs;
+mod lent;
 mod tried;
 
 use clap::Args;
 use install::card::{Card, Circumstances};
 use install::record::{Agreed, How};
 use install::{Piece, Put, PutError, Sha256, StageError, Wanted, stage};
-use manifest::model::{Acquire, Package, Trust};
+use ledger::state::grants::GrantKind;
+use manifest::model::{Acquire, Entry, Package, Trust};
 use policy::Policy;
 use serde_json::json;
-use vault::FileVault;
+use vault::{FileVault, Secret};
 
 use crate::ask::Ask;
 use crate::card::drawn;
@@ -20,6 +22,7 @@ use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
 use crate::{installed, owner};
+use lent::Lent;
 
 // A package, and where it is looked for. A doc comment here would stand in the help of every verb that has these.
 #[derive(Args, Debug)]
@@ -65,6 +68,19 @@ pub(crate) struct InstallArgs {
     env: Vec<(String, String)>,
 }
 
+/// What the owner said before they are asked anything.
+#[derive(Debug, Default)]
+pub(crate) struct Choices {
+    /// Whether they accept the card beforehand.
+    pub(crate) yes: bool,
+    /// Values that are no secrets.
+    pub(crate) env: Vec<(String, String)>,
+    /// Secrets that are known already.
+    pub(crate) secrets: Vec<(String, Secret)>,
+    /// What is granted together with the card.
+    pub(crate) lent: Vec<(GrantKind, String)>,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
@@ -81,9 +97,10 @@ pub(crate) fn run(
     let policy = owner::policy(home)?;
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
     let chosen = chosen(&fetched, args.only.as_deref())?;
+    let choices = Choices { yes: args.yes, env: args.env.clone(), ..Choices::default() };
     let mut done = Vec::new();
     for piece in chosen {
-        done.push(install(&fetched, piece, args, &policy, home, ask, printer)?);
+        done.push(install(&fetched, piece, &choices, &policy, home, ask, printer)?);
     }
     if json_wanted {
         let done: Vec<_> = done
@@ -95,7 +112,7 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
-fn put_name(put: Put) -> &'static str {
+pub(crate) fn put_name(put: Put) -> &'static str {
     match put {
         Put::Installed => "installed",
         Put::Replaced => "updated",
@@ -143,10 +160,11 @@ fn trust(fetched: &Fetched, package: &Package) -> Trust {
     }
 }
 
-fn install(
+/// Installs one package that was fetched, once its card is accepted.
+pub(crate) fn install(
     fetched: &Fetched,
     piece: &Piece,
-    args: &InstallArgs,
+    choices: &Choices,
     policy: &Policy,
     home: &Home,
     ask: Ask,
@@ -155,14 +173,14 @@ fn install(
     let package = &piece.package;
     let card = card(fetched, package, policy);
     let trust = trust(fetched, package);
-    check_allowed(package, trust, args.yes, policy)?;
+    check_allowed(package, trust, choices.yes, policy)?;
     check_acquired(package)?;
-    let how = consent(&card, args.yes, ask, printer)?;
+    let how = consent(&card, choices.yes, ask, printer)?;
     let at = installed::home(home);
-    let asks = !package.inputs.is_empty() || !args.env.is_empty();
+    let asks = !package.inputs.is_empty() || !choices.env.is_empty();
     let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
     let values = match &vault {
-        Some(vault) => inputs::collect(package, &args.env, vault, ask, printer)?,
+        Some(vault) => inputs::collect(package, choices, vault, ask, printer)?,
         None => Vec::new(),
     };
     let consent = Agreed { card: Sha256(card.digest()), how };
@@ -177,6 +195,7 @@ fn install(
         memory: policy.sandbox.memory,
     };
     let ready = stage(&at, &wanted).map_err(|error| unstaged(&error))?;
+    let lent = Lent::new(&package.canonical_id(), &choices.lent, home, ask)?;
     tried::check(&ready, package, (trust, &values), home, ask, printer)?;
     let mut changing = at.lock()?;
     let put = changing.put(ready).map_err(|error| match error {
@@ -191,6 +210,7 @@ fn install(
         }
         PutError::Home(error) => installed::failure(&error),
     })?;
+    lent.keep();
     if let Some(vault) = vault {
         keep(&values, package, &vault)?;
     }
@@ -210,6 +230,14 @@ fn install(
 
 /// Refuses what has to be acquired: nothing counts as installed that could not run.
 fn check_acquired(package: &Package) -> Result<(), Failure> {
+    // What only runs elsewhere needs nothing here.
+    let is_elsewhere = |entry: &Entry| {
+        matches!(entry, Entry::Http { .. } | Entry::A2a { .. }) || entry.is_server_elsewhere()
+    };
+    let ways = &package.implementations;
+    if !ways.is_empty() && ways.iter().all(|one| is_elsewhere(&one.entry)) {
+        return Ok(());
+    }
     let how = match &package.acquire {
         Acquire::Pip { .. } => "pip",
         Acquire::Npm { .. } => "npm",
