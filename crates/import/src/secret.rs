@@ -94,15 +94,11 @@ fn parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut was_lower = false;
     for letter in name.chars() {
-        if !letter.is_alphanumeric() {
+        if !letter.is_alphanumeric() || (letter.is_uppercase() && was_lower) {
             parts.push(String::new());
-        } else {
-            if letter.is_uppercase() && was_lower {
-                parts.push(String::new());
-            }
-            if let Some(part) = parts.last_mut() {
-                part.extend(letter.to_uppercase());
-            }
+        }
+        if let Some(part) = parts.last_mut().filter(|_| letter.is_alphanumeric()) {
+            part.extend(letter.to_uppercase());
         }
         was_lower = letter.is_lowercase();
     }

@@ -16,6 +16,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) wanted: Vec<Want>,
     pub(crate) secrets: Vec<(String, Secret)>,
     pub(crate) warnings: Vec<String>,
+    /// What stands where nothing secret may.
+    open: Vec<(String, &'static str)>,
 }
 
 /// One thing that the owner is asked for.
@@ -26,6 +28,16 @@ pub(crate) struct Want {
     pub(crate) secret: bool,
     pub(crate) required: bool,
     pub(crate) default: Option<String>,
+    origin: Origin,
+}
+
+/// Where a value comes from that something is asked for instead of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// A variable or an input of the client's.
+    Client,
+    /// It is written out in the settings of the server.
+    Written,
 }
 
 /// A part of a value, once it is known what is asked for.
@@ -51,12 +63,35 @@ pub(crate) enum Sink<'s> {
     /// A variable or header of that name.
     Named(&'s str),
     /// The command line, or an address: nothing secret may stand there.
-    Open(&'s str),
+    Open(&'static str),
+}
+
+impl Sink<'_> {
+    /// Whether what is called so would be a secret there.
+    fn makes_secret(self, name: &str) -> bool {
+        is_secret_name(name) || matches!(self, Self::Named(of) if is_secret_name(of))
+    }
 }
 
 impl<'a> Asked<'a> {
     pub(crate) fn new(around: &'a Around<'a>) -> Self {
-        Self { around, wanted: Vec::new(), secrets: Vec::new(), warnings: Vec::new() }
+        Self {
+            around,
+            wanted: Vec::new(),
+            secrets: Vec::new(),
+            warnings: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// Refuses secrets that stand where others can read them; which values are secrets is known at the end.
+    pub(crate) fn check_open(&self) -> Result<(), String> {
+        match self.open.iter().find(|(name, _)| self.is_secret(name)) {
+            None => Ok(()),
+            Some((name, place)) => {
+                Err(format!("the secret `{name}` stands in {place}, which others can read"))
+            }
+        }
     }
 
     /// Whether something that is asked for is a secret.
@@ -96,25 +131,46 @@ impl<'a> Asked<'a> {
                 Piece::Literal(text) => Part::Text(text.to_owned()),
                 Piece::Home | Piece::Project => Part::Text(self.folder(&piece)?),
                 Piece::Variable(name, default) => {
-                    let secret = self.is_secret_in(name, sink);
+                    let secret = sink.makes_secret(name);
+                    if secret && default.is_some_and(|default| !default.is_empty()) {
+                        let message = format!("the default of the secret `{name}` is not carried");
+                        self.warnings.push(message);
+                    }
+                    // What everybody can read is no secret.
+                    let default = default.filter(|_| !secret).map(str::to_owned);
                     let prompt =
                         format!("The value of `{name}`, which the client was given as a variable");
-                    // What everybody can read is no secret.
-                    let default = default.filter(|_| !secret);
-                    self.want(name, prompt, secret, default)?;
-                    Part::Wanted(name.to_owned())
+                    let (name, required) = (name.to_owned(), default.is_none());
+                    let origin = Origin::Client;
+                    self.want(Want {
+                        name: name.clone(),
+                        prompt,
+                        secret,
+                        required,
+                        default,
+                        origin,
+                    })?;
+                    Part::Wanted(name)
                 }
                 Piece::Input(id) => {
                     let known = self.around.inputs.iter().find(|one| one.id == id);
                     let Some(AskedFor { description, password, default, .. }) = known else {
                         return Err(format!("`${{input:{id}}}` is asked for nowhere in the file"));
                     };
-                    let secret = *password || self.is_secret_in(id, sink);
+                    let secret = *password || sink.makes_secret(id);
                     let prompt =
                         description.clone().unwrap_or_else(|| format!("The value of `{id}`"));
-                    let default = default.as_deref().filter(|_| !secret);
-                    let name = name_of(id);
-                    self.want(&name, prompt, secret, default)?;
+                    let default = default.clone().filter(|_| !secret);
+                    let (name, required) = (name_of(id), default.is_none());
+                    let origin = Origin::Client;
+                    self.want(Want {
+                        name: name.clone(),
+                        prompt,
+                        secret,
+                        required,
+                        default,
+                        origin,
+                    })?;
                     Part::Wanted(name)
                 }
                 Piece::Unknown(whole) => {
@@ -123,15 +179,10 @@ impl<'a> Asked<'a> {
             });
         }
         if let Sink::Open(place) = sink {
-            let secret = parts.iter().find_map(|part| match part {
-                Part::Wanted(name) if self.is_secret(name) => Some(name),
-                _ => None,
-            });
-            if let Some(name) = secret {
-                return Err(format!(
-                    "the secret `{name}` stands in {place}, which other processes can read"
-                ));
-            }
+            self.open.extend(parts.iter().filter_map(|part| match part {
+                Part::Wanted(name) => Some((name.clone(), place)),
+                Part::Text(_) => None,
+            }));
         }
         Ok(parts)
     }
@@ -153,12 +204,12 @@ impl<'a> Asked<'a> {
             return Ok(parts);
         }
         let text: String = parts.into_iter().map(Part::into_text).collect();
-        let text = text.as_str();
         let prompt = format!("The value of `{name}`");
-        if is_secret(name, text) {
-            self.keep(name, text, prompt)?;
+        if is_secret(name, &text) {
+            self.keep(name, &text, prompt)?;
         } else {
-            self.want(name, prompt, false, Some(text))?;
+            let (name, default, origin) = (name.to_owned(), Some(text), Origin::Written);
+            self.want(Want { name, prompt, secret: false, required: false, default, origin })?;
         }
         Ok(vec![Part::Wanted(name.to_owned())])
     }
@@ -167,7 +218,8 @@ impl<'a> Asked<'a> {
     pub(crate) fn keep(&mut self, name: &str, value: &str, prompt: String) -> Result<(), String> {
         let secret = Secret::new(value.to_owned())
             .map_err(|error| format!("the value of `{name}` cannot be kept: {error}"))?;
-        self.want(name, prompt, true, None)?;
+        let (own, origin) = (name.to_owned(), Origin::Written);
+        self.want(Want { name: own, prompt, secret: true, required: true, default: None, origin })?;
         match self.secrets.iter().find(|(known, _)| known == name) {
             Some((_, known)) if known.expose() != secret.expose() => {
                 Err(format!("`{name}` has two values"))
@@ -180,32 +232,25 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn is_secret_in(&self, name: &str, sink: Sink<'_>) -> bool {
-        is_secret_name(name) || matches!(sink, Sink::Named(of) if is_secret_name(of))
-    }
-
     /// Asks for something; as strictly as any place that it stands in does.
-    fn want(
-        &mut self,
-        name: &str,
-        prompt: String,
-        secret: bool,
-        default: Option<&str>,
-    ) -> Result<(), String> {
-        if let Some(known) = self.wanted.iter_mut().find(|one| one.name == name) {
-            known.secret |= secret;
-            if known.secret {
-                known.default = None;
+    fn want(&mut self, want: Want) -> Result<(), String> {
+        let Some(known) = self.wanted.iter_mut().find(|one| one.name == want.name) else {
+            if self.wanted.len() == MOST {
+                return Err(format!("it asks for more than {MOST} values"));
             }
-            known.required = known.default.is_none();
+            self.wanted.push(want);
             return Ok(());
+        };
+        if known.origin != want.origin {
+            let name = &want.name;
+            return Err(format!(
+                "`{name}` is set for it, and is a variable of yours elsewhere in its settings"
+            ));
         }
-        if self.wanted.len() == MOST {
-            return Err(format!("it asks for more than {MOST} values"));
-        }
-        let default = default.map(str::to_owned);
-        let required = default.is_none();
-        self.wanted.push(Want { name: name.to_owned(), prompt, secret, required, default });
+        known.secret |= want.secret;
+        let default = known.default.take().or(want.default);
+        known.default = default.filter(|_| !known.secret);
+        known.required = known.default.is_none();
         Ok(())
     }
 }

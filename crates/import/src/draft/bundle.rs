@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::asked::{Asked, Part, Sink, Want};
 use super::command::check_argument;
 use super::place::{absolute, needed};
-use super::{Around, Draft, Kind, bytes_of, read_back, versioned};
+use super::{Around, Draft, Kind, Mark, bytes_of, read_back, versioned};
 
 /// How a program is started.
 pub(super) struct Started<'s> {
@@ -68,6 +68,7 @@ pub(super) fn draft(
         let value = template(&asked.variable(name, value)?);
         env.insert(name.clone(), value.into());
     }
+    asked.check_open()?;
     let Asked { wanted, secrets, warnings, .. } = asked;
     let program = filled.remove(0);
     let mut config = json!({"command": program, "args": filled});
@@ -86,7 +87,7 @@ pub(super) fn draft(
         document["user_config"] =
             wanted.iter().map(|one| (one.name.clone(), setting(one))).collect();
     }
-    let document = versioned(document, "0.0.0", "/version", '+');
+    let document = versioned(document, "0.0.0", "/version", Mark::Build);
     let bytes = bytes_of(&document);
     let package = read_back(&bytes)?;
     let started = [&[command][..], &args].concat();

@@ -56,7 +56,7 @@ pub(crate) fn runner(command: &str, args: &[String], env: &Pairs) -> Result<Runn
     match (name, words.as_slice()) {
         // A shell of Windows around the command that is meant.
         ("cmd", ["/c" | "/C", inner, ..]) => runner(inner, &args[2..], env),
-        ("npx" | "bunx" | "pnpx", _) => npx(&args.to_vec(), env),
+        ("npx" | "bunx" | "pnpx", _) => npx(args, env),
         ("npm", ["exec", ..]) | ("pnpm", ["dlx", ..]) => npx(&args[1..], env),
         ("uvx", _) => uvx(args, env).map(Runner::Registry),
         ("uv", ["tool", "run", ..]) => uvx(&args[2..], env).map(Runner::Registry),
@@ -237,7 +237,7 @@ fn uvx(args: &[String], env: &Pairs) -> Result<Wanted, String> {
         match word.as_str() {
             "--from" => from = rest.next().cloned(),
             word if word.starts_with("--from=") => {
-                from = word.strip_prefix("--from=").map(str::to_owned)
+                from = word.strip_prefix("--from=").map(str::to_owned);
             }
             "--python" | "-p" => dropped.extend(rest.next().map(|_| "--python".to_owned())),
             "-q" | "--quiet" | "--refresh" | "--no-progress" | "--" => {}
@@ -323,7 +323,7 @@ fn docker(args: &[String], env: &Pairs) -> Result<Wanted, String> {
         match word.as_str() {
             "-i" | "--interactive" | "--rm" | "--init" | "-t" | "--tty" | "-it" | "-ti" => {}
             "-e" | "--env" => {
-                set(rest.next().ok_or("the engine is told a variable that is none")?)
+                set(rest.next().ok_or("the engine is told a variable that is none")?);
             }
             word if word.starts_with("--env=") => set(&word["--env=".len()..]),
             "--name" | "--pull" | "--platform" | "--label" | "-l" => {

@@ -3,7 +3,7 @@
 //! | what it is | the dialect that carries it whole |
 //! |---|---|
 //! | a program on this machine | `mcpb`, started by its `mcp_config` |
-//! | a package of npm or PyPI, an image | `server-json`, `packages` |
+//! | a package of npm or `PyPI`, an image | `server-json`, `packages` |
 //! | a server on the network | `server-json`, `remotes` |
 //! | operations of an OpenAPI document | `install-manifest` |
 //!
@@ -142,19 +142,28 @@ pub fn plain_name(name: &str) -> String {
     if trimmed.is_empty() { "server".to_owned() } else { trimmed.to_owned() }
 }
 
-/// A document with its version, which follows from all that it says: other settings are another version.
-pub(crate) fn versioned(mut document: Value, core: &str, key: &str, sign: char) -> Value {
+/// How the version of a dialect takes what follows from the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// As build metadata.
+    Build,
+    /// As a pre-release, where there is no metadata.
+    PreRelease,
+}
+
+/// A document with its version at a place, which follows from all that it says: other settings are another version.
+pub(crate) fn versioned(mut document: Value, core: &str, place: &str, mark: Mark) -> Value {
     let digest = Sha256::digest(document.to_string().as_bytes());
     let mut short = String::new();
     for byte in &digest[..6] {
         let _ = write!(short, "{byte:02x}");
     }
-    // A pre-release that is a number must not begin with a zero.
-    let version = match sign {
-        '+' => format!("{core}+{short}"),
-        _ => format!("{core}-import.x{short}"),
+    // A part of a pre-release that is a number must not begin with a zero, so it is none.
+    let version = match mark {
+        Mark::Build => format!("{core}+{short}"),
+        Mark::PreRelease => format!("{core}-import.x{short}"),
     };
-    if let Some(place) = document.pointer_mut(key) {
+    if let Some(place) = document.pointer_mut(place) {
         *place = version.into();
     }
     document

@@ -5,7 +5,7 @@ use url::Url;
 
 use super::asked::{Asked, Part, Sink};
 use super::server::{document, variables};
-use super::{Draft, bytes_of, read_back, versioned};
+use super::{Draft, Mark, bytes_of, read_back, versioned};
 use crate::config::Transport;
 use crate::secret::{is_secret, is_secret_name};
 
@@ -61,10 +61,11 @@ pub(super) fn draft(
     if !told.is_empty() {
         remote["headers"] = told.into();
     }
+    asked.check_open()?;
     let Asked { secrets, warnings, .. } = asked;
     let mut document = document(name, "A server on the network, from the settings of a client.");
     document["remotes"] = json!([remote]);
-    let document = versioned(document, "0.0.0", "/version", '+');
+    let document = versioned(document, "0.0.0", "/version", Mark::Build);
     let bytes = bytes_of(&document);
     let package = read_back(&bytes)?;
     let files = vec![("server.json".to_owned(), bytes)];
@@ -105,11 +106,8 @@ pub(crate) fn is_private(url: &Url) -> bool {
         }
         Some(url::Host::Domain(name)) => {
             let name = name.trim_end_matches('.');
-            name == "localhost"
-                || name.ends_with(".localhost")
-                || name.ends_with(".local")
-                || name.ends_with(".internal")
-                || !name.contains('.')
+            let last = name.rsplit('.').next().unwrap_or_default();
+            !name.contains('.') || ["localhost", "local", "internal", "lan"].contains(&last)
         }
         None => false,
     }

@@ -1,10 +1,10 @@
-//! A package of npm or PyPI, or an image, as a server.json.
+//! A package of npm or `PyPI`, or an image, as a server.json.
 
 use serde_json::{Map, Value, json};
 
 use super::asked::{Asked, Part, Sink};
 use super::command::{Manager, Wanted, check_argument};
-use super::{Draft, bytes_of, read_back, versioned};
+use super::{Draft, Mark, bytes_of, read_back, versioned};
 
 /// The namespace of servers that nobody published.
 const NAMESPACE: &str = "imported";
@@ -36,6 +36,7 @@ pub(super) fn draft(name: &str, wanted: Wanted, mut asked: Asked<'_>) -> Result<
     if !variables.is_empty() {
         one["environmentVariables"] = variables.into();
     }
+    asked.check_open()?;
     let Asked { secrets, warnings, .. } = asked;
     let about = match manager {
         Manager::Npm | Manager::Pypi => {
@@ -47,7 +48,7 @@ pub(super) fn draft(name: &str, wanted: Wanted, mut asked: Asked<'_>) -> Result<
     let mut document = document(name, &about);
     document["packages"] = json!([one]);
     let core = version.filter(|version| is_core(version)).unwrap_or_else(|| "0.0.0".to_owned());
-    let document = versioned(document, &core, "/version", '+');
+    let document = versioned(document, &core, "/version", Mark::Build);
     let bytes = bytes_of(&document);
     let package = read_back(&bytes)?;
     let files = vec![("server.json".to_owned(), bytes)];

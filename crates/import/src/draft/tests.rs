@@ -231,6 +231,11 @@ fn secrets_on_a_command_line_are_refused() {
             assert!(!refused.contains("abcdef") && !refused.contains(":pw@"), "{refused}");
         }
     }
+    // What is a secret elsewhere is one here, whatever it is called.
+    let late = json!({"command": "node", "args": ["${X}"], "env": {"API_KEY": "${X}"}});
+    assert!(made(&late).unwrap_err().contains("the secret `X`"));
+    let both = json!({"command": "node", "args": ["${PORT}"], "env": {"PORT": "80"}});
+    assert!(made(&both).unwrap_err().contains("`PORT` is set for it"));
     made(&json!({"command": "node", "args": ["--key-file", "/etc/key", "--token-limit", "100", "--max-tokens", "5"]})).unwrap();
 }
 

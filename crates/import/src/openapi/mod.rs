@@ -9,22 +9,25 @@
 //!
 //! What is answered is not held against the document: it was written to describe, not to refuse.
 
+mod actions;
+mod input;
 mod operation;
 mod schema;
 mod security;
+mod words;
 mod yaml;
 
-use std::collections::HashSet;
-
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use manifest::json::parse;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use url::Url;
 
-use self::operation::{METHODS, Made, Operation};
-use self::schema::Document;
+use self::actions::Gathered;
+use self::operation::{METHODS, Operation};
+use self::schema::{Document, Revision};
 use self::security::Credential;
-use crate::draft::{Draft, bytes_of, plain_name, read_back, versioned};
+use self::words::cut;
+use crate::draft::{Draft, Mark, bytes_of, plain_name, read_back, versioned};
 
 /// The most bytes of a document.
 pub const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
@@ -32,8 +35,6 @@ pub const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
 pub const MOST_ACTIONS: usize = 64;
 /// The most operations of a document that are looked at.
 const MOST_OPERATIONS: usize = 10_000;
-/// How many operations that are left out are named.
-const NAMED: usize = 20;
 
 /// Which operations are meant, and where they are reached.
 #[derive(Clone, Debug, Default)]
@@ -89,17 +90,21 @@ pub fn is_openapi(document: &Value) -> bool {
 /// Says why none can be made, and what would help.
 pub fn draft(document: &Value, wanted: &Wanted) -> Result<Draft, String> {
     let version = document.get("openapi").and_then(Value::as_str).unwrap_or_default();
-    let is_old = version.starts_with("3.0.");
-    if !is_old && !version.starts_with("3.1.") {
-        let told = if version.is_empty() { "no version of OpenAPI 3" } else { version };
-        return Err(format!("it is written in `{}`, and 3.0 and 3.1 are read", cut(told)));
-    }
+    let revision = match version {
+        old if old.starts_with("3.0.") => Revision::V3_0,
+        new if new.starts_with("3.1.") => Revision::V3_1,
+        "" => return Err("it says no version of OpenAPI 3, and 3.0 and 3.1 are read".to_owned()),
+        other => {
+            let other = cut(other, 20);
+            return Err(format!("it is written in OpenAPI `{other}`, and 3.0 and 3.1 are read"));
+        }
+    };
     let endpoint = endpoint(document, wanted)?;
     let chosen = chosen(document, wanted)?;
-    let mut reader = Document::new(document, is_old);
-    let mut made = Actions::default();
+    let mut reader = Document::new(document, revision);
+    let mut made = Gathered::default();
     for operation in chosen {
-        made.take(operation, document, &endpoint, &mut reader, wanted.base_url.is_some());
+        made.take(operation, &endpoint, wanted, &mut reader);
     }
     if made.actions.is_empty() {
         let why = made.left_out.first().map_or_else(String::new, |first| format!(": {first}"));
@@ -113,7 +118,7 @@ pub fn draft(document: &Value, wanted: &Wanted) -> Result<Draft, String> {
         .and_then(Value::as_str)
         .map_or_else(|| "0.0.0".to_owned(), core_of);
     let manifest = manifest(document, &name, title, &endpoint, &made, &smoke);
-    let manifest = versioned(manifest, &core, "/tool/version", '-');
+    let manifest = versioned(manifest, &core, "/tool/version", Mark::PreRelease);
     let bytes = bytes_of(&manifest);
     let package = read_back(&bytes)?;
     let mut warnings = made.warnings();
@@ -150,7 +155,7 @@ fn endpoint(document: &Value, wanted: &Wanted) -> Result<Url, String> {
     let url = Url::parse(&written).map_err(|_| {
         format!(
             "its server `{}` is no absolute address; --base-url says where it is reached",
-            cut(&written)
+            cut(&written, 120)
         )
     })?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -173,7 +178,7 @@ fn filled(server: &Value) -> Result<String, String> {
     if url.contains('{') {
         return Err(format!(
             "a variable of its server `{}` has no default; --base-url says where it is reached",
-            cut(&url)
+            cut(&url, 120)
         ));
     }
     Ok(url)
@@ -182,7 +187,7 @@ fn filled(server: &Value) -> Result<String, String> {
 /// The operations that are meant.
 fn chosen<'d>(document: &'d Value, wanted: &Wanted) -> Result<Vec<Operation<'d>>, String> {
     let paths = globs(&wanted.paths)?;
-    let reader = Document::new(document, false);
+    let reader = Document::new(document, Revision::V3_1);
     let items = document.get("paths").and_then(Value::as_object);
     let mut all = Vec::new();
     for (path, item) in items.into_iter().flatten() {
@@ -217,7 +222,7 @@ fn chosen<'d>(document: &'d Value, wanted: &Wanted) -> Result<Vec<Operation<'d>>
         .iter()
         .find(|id| !all.iter().any(|one| one.id() == Some(id) || one.name() == **id));
     if let Some(id) = missing {
-        return Err(format!("it has no operation `{}`", cut(id)));
+        return Err(format!("it has no operation `{}`", cut(id, 80)));
     }
     all.retain(|one| is_tagged(one) && is_named(one) && has_method(one) && has_path(one));
     match all.len() {
@@ -236,112 +241,13 @@ fn globs(patterns: &[String]) -> Result<Option<GlobSet>, String> {
     }
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let glob = Glob::new(pattern)
-            .map_err(|error| format!("`{}` is no glob: {}", cut(pattern), error.kind()))?;
+        // `*` is one segment, and `**` any number of them.
+        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        let glob =
+            glob.map_err(|error| format!("`{}` is no glob: {}", cut(pattern, 80), error.kind()))?;
         set.add(glob);
     }
     set.build().map(Some).map_err(|error| error.to_string())
-}
-
-/// The actions that were made, and what was not.
-#[derive(Default)]
-struct Actions {
-    actions: Vec<Value>,
-    credentials: Vec<Credential>,
-    trials: Vec<(String, Option<String>, Option<Map<String, Value>>)>,
-    names: HashSet<String>,
-    left_out: Vec<String>,
-    notes: Vec<String>,
-}
-
-impl Actions {
-    fn take<'d>(
-        &mut self,
-        operation: Operation<'d>,
-        document: &'d Value,
-        endpoint: &Url,
-        reader: &mut Document<'d>,
-        is_typed: bool,
-    ) {
-        let words = operation.words();
-        if !is_typed && is_elsewhere(&operation, document, endpoint) {
-            self.left_out.push(format!("{words}: it has a server of its own"));
-            return;
-        }
-        let name = self.free(&operation.name());
-        match operation.action(&name, reader) {
-            Ok(Made { action, credentials, trial, notes }) => {
-                self.names.insert(name.clone());
-                self.actions.push(action);
-                for one in credentials {
-                    if !self.credentials.iter().any(|known| known.env == one.env) {
-                        self.credentials.push(one);
-                    }
-                }
-                self.trials.push((name, operation.id().map(str::to_owned), trial));
-                self.notes.extend(notes.into_iter().map(|note| format!("{words}: {note}")));
-            }
-            Err(why) => self.left_out.push(format!("{words}: {why}")),
-        }
-    }
-
-    fn free(&self, name: &str) -> String {
-        let mut free = name.to_owned();
-        let mut number = 2;
-        while self.names.contains(&free) {
-            free = format!("{name}_{number}");
-            number += 1;
-        }
-        free
-    }
-
-    /// How the package is tried: by what the owner named, or by an operation that changes nothing and needs nothing that
-    /// the document does not give.
-    fn smoke(&self, wanted: &Wanted) -> Result<Value, String> {
-        let tried = |name: &str, arguments: &Map<String, Value>| json!({"kind": "action-call", "action": name, "arguments": arguments, "success": {}});
-        let given = wanted.smoke_input.as_ref().and_then(Value::as_object);
-        match &wanted.smoke {
-            Some(id) => {
-                let found = self
-                    .trials
-                    .iter()
-                    .find(|(name, own, _)| name == id || own.as_ref() == Some(id));
-                let (name, _, trial) = found
-                    .ok_or_else(|| format!("there is no operation `{}` to try it with", cut(id)))?;
-                let nothing = Map::new();
-                Ok(tried(name, given.or(trial.as_ref()).unwrap_or(&nothing)))
-            }
-            None => {
-                let least =
-                    self.trials.iter().filter_map(|(name, _, trial)| Some((name, trial.as_ref()?)));
-                let (name, trial) = least.min_by_key(|(_, trial)| trial.len()).ok_or(
-                    "none of its operations changes nothing and can be called with what the document gives; --smoke names one that the package is tried with, and --smoke-input says with what",
-                )?;
-                Ok(tried(name, trial))
-            }
-        }
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let few = |list: &[String], about: &str, into: &mut Vec<String>| {
-            into.extend(list.iter().take(NAMED).map(|one| format!("{about}{one}")));
-            if list.len() > NAMED {
-                into.push(format!("{about}{} more", list.len() - NAMED));
-            }
-        };
-        few(&self.left_out, "left out: ", &mut warnings);
-        few(&self.notes, "", &mut warnings);
-        warnings
-    }
-}
-
-/// Whether an operation is reached somewhere else than the rest.
-fn is_elsewhere(operation: &Operation<'_>, document: &Value, endpoint: &Url) -> bool {
-    let own = operation.value.get("servers").or_else(|| operation.item.get("servers"));
-    let Some(first) = own.and_then(|servers| servers.get(0)) else { return false };
-    document.pointer("/servers/0") != Some(first)
-        && filled(first).ok().and_then(|url| Url::parse(&url).ok()).as_ref() != Some(endpoint)
 }
 
 fn manifest(
@@ -349,7 +255,7 @@ fn manifest(
     name: &str,
     title: &str,
     endpoint: &Url,
-    made: &Actions,
+    made: &Gathered,
     smoke: &Value,
 ) -> Value {
     let info = |pointer: &str| {
@@ -427,10 +333,6 @@ fn core_of(version: &str) -> String {
         .collect();
     let at = |index: usize| numbers.get(index).cloned().unwrap_or_else(|| "0".to_owned());
     format!("{}.{}.{}", at(0), at(1), at(2))
-}
-
-fn cut(text: &str) -> String {
-    text.chars().take(120).collect()
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! One operation of a document as an action.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value, json};
 
+use super::input::{Body, Parameter, Request, parameter};
 use super::schema::Document;
 use super::security::{Credential, credentials};
+use super::words::{cut, flat, portable};
 
 /// The methods that an action may have, with what they change.
 pub(super) const METHODS: [(&str, &str); 5] = [
@@ -55,89 +55,25 @@ impl<'d> Operation<'d> {
     /// The action, under a name that no other has.
     pub(super) fn action(&self, name: &str, document: &mut Document<'d>) -> Result<Made, String> {
         let mut notes = Vec::new();
-        let mut input = Input::default();
         let body = self.body(document, &mut notes)?;
-        let takes_body = matches!(self.method, "post" | "put" | "patch");
-        let taken: HashSet<String> =
-            body.as_ref().map(|body| body.properties.keys().cloned().collect()).unwrap_or_default();
-        let mut path = self.path.to_owned();
-        let mut query = Vec::new();
-        let mut headers = Map::new();
+        let mut request = Request::new(self.method, self.path, body.as_ref(), notes);
         for parameter in self.parameters(document)? {
-            let Parameter { name, place, required, schema, example, odd } = parameter;
-            let property = input.free(&name, &taken, matches!(place, Place::Query) && !takes_body);
-            match place {
-                Place::Cookie if required => {
-                    return Err(format!("it needs the cookie `{name}`"));
-                }
-                Place::Cookie => {
-                    notes.push(format!("the cookie `{name}` is left out"));
-                    continue;
-                }
-                Place::Query if odd => {
-                    if required {
-                        return Err(format!("`{name}` is written in a way that is not carried"));
-                    }
-                    notes.push(format!(
-                        "`{name}` is left out: it is written in a way that is not carried"
-                    ));
-                    continue;
-                }
-                Place::Query if takes_body && !required => {
-                    notes.push(format!("`{name}` is left out: beside a body only what is required goes into the address"));
-                    continue;
-                }
-                Place::Query if takes_body => {
-                    query.push(format!("{}=${{input.{property}}}", encoded(&name)));
-                }
-                Place::Query => {}
-                Place::Header if is_ours(&name) => continue,
-                Place::Header => {
-                    headers.insert(name.clone(), format!("${{input.{property}}}").into());
-                }
-                Place::Path => {
-                    let written = format!("{{{name}}}");
-                    if !path.contains(&written) {
-                        notes.push(format!("`{name}` is not in the path, and is left out"));
-                        continue;
-                    }
-                    path = path.replace(&written, &format!("${{input.{property}}}"));
-                }
-            }
-            input.add(property, schema, required, example);
+            request.take(parameter)?;
         }
-        if path.replace("${input.", "").contains('{') {
-            return Err("a part of its path is declared nowhere".to_owned());
-        }
-        if !query.is_empty() {
-            path = format!("{path}?{}", query.join("&"));
-        }
+        let credentials = credentials(self.value, document)?;
+        let (path, headers) = request.written(body.as_ref(), &credentials)?;
+        let Request { mut input, notes, .. } = request;
         if let Some(body) = body {
-            if let Some(kind) = &body.kind {
-                headers.insert("Content-Type".to_owned(), kind.as_str().into());
-            }
-            input.open |= body.open;
-            for (name, schema) in body.properties {
-                let required = body.required.contains(&name);
-                let example = body.example.get(&name).cloned();
-                input.add(name, schema, required, example);
-            }
+            input.take(body);
         }
-        let found = credentials(self.value, document)?;
-        for one in &found {
-            headers.insert(one.header.clone(), one.value.as_str().into());
-        }
-        let (summary, description) = self.texts();
         let mut invocation =
             json!({"kind": "http", "method": self.method.to_ascii_uppercase(), "path": path});
         if !headers.is_empty() {
             invocation["headers"] = headers.into();
         }
-        let effects = METHODS
-            .iter()
-            .find(|(method, _)| *method == self.method)
-            .map_or("write", |(_, effects)| effects);
-        let trial = (effects == "read").then(|| input.trial()).flatten();
+        let effects = METHODS.iter().find(|(method, _)| *method == self.method);
+        let effects = effects.map_or("destructive", |(_, effects)| effects);
+        let (summary, description) = self.texts();
         let mut action = json!({
             "name": name,
             "summary": summary,
@@ -152,7 +88,8 @@ impl<'d> Operation<'d> {
         if let Some(format) = self.output(document) {
             action["output"] = json!({"format": format});
         }
-        Ok(Made { action, credentials: found, trial, notes })
+        let trial = (effects == "read").then(|| input.trial()).flatten();
+        Ok(Made { action, credentials, trial, notes })
     }
 
     /// What it takes beside its body; what stands at the operation takes the place of what stands at the path.
@@ -215,7 +152,7 @@ impl<'d> Operation<'d> {
         }
         whole.kind = kind.ends_with("+json").then(|| kind.clone());
         if let Some(Value::Object(example)) = media.get("example") {
-            whole.example = example.clone();
+            whole.example.clone_from(example);
         }
         Ok(Some(whole))
     }
@@ -256,224 +193,4 @@ impl<'d> Operation<'d> {
             None
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Path,
-    Query,
-    Header,
-    Cookie,
-}
-
-struct Parameter {
-    name: String,
-    place: Place,
-    required: bool,
-    schema: Value,
-    example: Option<Value>,
-    /// Whether it is written in a way that requests here are not.
-    odd: bool,
-}
-
-fn parameter<'d>(part: &'d Value, document: &mut Document<'d>) -> Result<Parameter, String> {
-    let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
-    let name = text("name").to_owned();
-    let place = match text("in") {
-        "path" => Place::Path,
-        "query" => Place::Query,
-        "header" => Place::Header,
-        "cookie" => Place::Cookie,
-        other => return Err(format!("the parameter `{name}` is in `{other}`, which is nowhere")),
-    };
-    if name.is_empty() {
-        return Err("a parameter has no name".to_owned());
-    }
-    let mut schema = match part.get("schema") {
-        Some(schema) => document.schema(schema)?,
-        None => json!({}),
-    };
-    let about = cut(text("description"), 1000);
-    if !about.is_empty()
-        && let Some(object) = schema.as_object_mut()
-    {
-        object.entry("description").or_insert_with(|| about.into());
-    }
-    let first = || part.get("examples")?.as_object()?.values().next()?.get("value");
-    let example = part.get("example").or_else(first).or_else(|| part.get("schema")?.get("example"));
-    let example = example.or_else(|| part.get("schema")?.get("default")).cloned();
-    let is_list = schema.get("type").and_then(Value::as_str) == Some("array");
-    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
-    let joined = part.get("explode") == Some(&Value::Bool(false)) && is_list;
-    let styled = !matches!(text("style"), "" | "form" | "simple");
-    let odd = part.get("content").is_some() || joined || is_object || styled;
-    let required = place == Place::Path || part.get("required") == Some(&Value::Bool(true));
-    Ok(Parameter { name, place, required, schema, example, odd })
-}
-
-/// The members of a body that is an object.
-#[derive(Default)]
-struct Body {
-    properties: Map<String, Value>,
-    required: HashSet<String>,
-    open: bool,
-    kind: Option<String>,
-    example: Map<String, Value>,
-}
-
-impl Body {
-    /// Takes the members of a schema, and of those it is made of; whether it can be one of an object.
-    fn gather(&mut self, schema: &Value, depth: usize) -> bool {
-        if depth > 8 {
-            return true;
-        }
-        let is_object = match schema.get("type") {
-            None => true,
-            Some(Value::String(kind)) => kind == "object",
-            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
-            Some(_) => false,
-        };
-        if !is_object {
-            return false;
-        }
-        if let Some(Value::Object(properties)) = schema.get("properties") {
-            self.properties
-                .extend(properties.iter().map(|(name, one)| (name.clone(), one.clone())));
-        }
-        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-        self.required.extend(required.filter_map(Value::as_str).map(str::to_owned));
-        let says_more =
-            schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
-        let has_choice = schema.get("anyOf").is_some() || schema.get("oneOf").is_some();
-        let says_nothing = schema.get("properties").is_none() && schema.get("allOf").is_none();
-        // Which of several it is, only the server says; whatever is given is passed on.
-        self.open |= says_more || has_choice || says_nothing;
-        let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
-        parts.fold(true, |all, part| self.gather(part, depth + 1) && all)
-    }
-}
-
-/// What an action takes.
-#[derive(Default)]
-struct Input {
-    properties: Map<String, Value>,
-    required: Vec<String>,
-    examples: Map<String, Value>,
-    open: bool,
-}
-
-impl Input {
-    /// A name of a parameter that neither the body nor another parameter has. One that goes into the query by its own
-    /// name keeps it.
-    fn free(&self, name: &str, taken: &HashSet<String>, keeps: bool) -> String {
-        let plain: String = name
-            .chars()
-            .map(
-                |letter| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '_' },
-            )
-            .collect();
-        let wanted = if keeps { name.to_owned() } else { plain };
-        if keeps {
-            return wanted;
-        }
-        let is_free = |name: &str| !taken.contains(name) && !self.properties.contains_key(name);
-        let mut free = wanted.clone();
-        let mut number = 2;
-        while !is_free(&free) {
-            free = format!("{wanted}_{number}");
-            number += 1;
-        }
-        free
-    }
-
-    fn add(&mut self, name: String, schema: Value, required: bool, example: Option<Value>) {
-        if required && !self.required.contains(&name) {
-            self.required.push(name.clone());
-        }
-        if let Some(example) = example {
-            self.examples.insert(name.clone(), example);
-        }
-        self.properties.insert(name, schema);
-    }
-
-    fn schema(&self) -> Value {
-        let mut schema = json!({"type": "object", "properties": self.properties});
-        if !self.required.is_empty() {
-            schema["required"] = self.required.clone().into();
-        }
-        schema["additionalProperties"] = self.open.into();
-        schema
-    }
-
-    /// What it can be tried with: what is required, as the document gives it.
-    fn trial(&self) -> Option<Map<String, Value>> {
-        let given = |name: &String| Some((name.clone(), self.examples.get(name)?.clone()));
-        self.required.iter().map(given).collect()
-    }
-}
-
-/// Headers that are no parameters, by the rules of the format or because requests set them themselves.
-fn is_ours(name: &str) -> bool {
-    [
-        "accept",
-        "content-type",
-        "authorization",
-        "host",
-        "connection",
-        "content-length",
-        "transfer-encoding",
-        "te",
-        "upgrade",
-    ]
-    .contains(&name.to_ascii_lowercase().as_str())
-}
-
-/// A name of a query as it is written in an address.
-fn encoded(name: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    name.bytes()
-        .map(
-            |byte| {
-                if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
-            },
-        )
-        .collect()
-}
-
-/// A name as every client takes it: lower-case words joined by underscores.
-pub(super) fn portable(words: &str) -> String {
-    let mut name = String::new();
-    let mut before = '_';
-    for letter in words.chars() {
-        let is_break = !letter.is_ascii_alphanumeric()
-            || (letter.is_ascii_uppercase() && before.is_ascii_lowercase());
-        if is_break && !name.ends_with('_') && !name.is_empty() {
-            name.push('_');
-        }
-        if letter.is_ascii_alphanumeric() {
-            name.push(letter.to_ascii_lowercase());
-        }
-        before = letter;
-    }
-    let name: String = name.trim_matches('_').chars().take(56).collect();
-    let name = name.trim_end_matches('_');
-    if name.starts_with(|first: char| first.is_ascii_lowercase()) {
-        name.to_owned()
-    } else {
-        format!("do_{name}").trim_end_matches('_').to_owned()
-    }
-}
-
-/// A text of at most so many characters, on one line where it has several.
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let mut cut: String = text.chars().take(most - 1).collect();
-    cut.push('…');
-    cut
-}
-
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -46,11 +46,19 @@ const PLAIN: [&str; 20] = [
     "deprecated",
 ];
 
+/// Which words a document has for schemas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Revision {
+    /// Its own, older ones.
+    V3_0,
+    /// Those of JSON Schema 2020-12.
+    V3_1,
+}
+
 /// A document whose references are followed.
 pub(super) struct Document<'d> {
     pub(super) root: &'d Value,
-    /// Whether it is of 3.0, which has words of its own.
-    pub(super) is_old: bool,
+    revision: Revision,
     /// How many values schemas have taken so far.
     spent: usize,
     /// What may still be spent on patterns.
@@ -60,8 +68,8 @@ pub(super) struct Document<'d> {
 }
 
 impl<'d> Document<'d> {
-    pub(super) fn new(root: &'d Value, is_old: bool) -> Self {
-        Self { root, is_old, spent: 0, patterns: Budget::default(), notes: HashSet::new() }
+    pub(super) fn new(root: &'d Value, revision: Revision) -> Self {
+        Self { root, revision, spent: 0, patterns: Budget::default(), notes: HashSet::new() }
     }
 
     /// What a part of the document stands for, which may be a reference.
@@ -160,18 +168,18 @@ impl<'d> Document<'d> {
     fn bounds(&self, object: &Map<String, Value>, plain: &mut Map<String, Value>) {
         for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
             match object.get(flag) {
-                Some(Value::Bool(true)) if self.is_old => {
+                Some(Value::Bool(true)) if self.revision == Revision::V3_0 => {
                     if let Some(value) = plain.remove(bound) {
                         plain.insert(flag.to_owned(), value);
                     }
                 }
-                Some(value @ Value::Number(_)) if !self.is_old => {
+                Some(value @ Value::Number(_)) if self.revision == Revision::V3_1 => {
                     plain.insert(flag.to_owned(), value.clone());
                 }
                 _ => {}
             }
         }
-        if self.is_old && object.get("nullable") == Some(&Value::Bool(true)) {
+        if self.revision == Revision::V3_0 && object.get("nullable") == Some(&Value::Bool(true)) {
             if let Some(Value::String(kind)) = plain.get("type") {
                 let kinds = json!([kind, "null"]);
                 plain.insert("type".to_owned(), kinds);
@@ -233,8 +241,8 @@ fn percent_decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn schema(document: &Value, is_old: bool) -> (Value, usize) {
-        let mut reader = Document::new(document, is_old);
+    fn schema(document: &Value, revision: Revision) -> (Value, usize) {
+        let mut reader = Document::new(document, revision);
         let plain = reader.schema(&document["s"]).unwrap();
         (plain, reader.notes.len())
     }
@@ -248,7 +256,7 @@ mod tests {
                 "id": {"type": "string", "readOnly": true},
                 "n": {"type": "integer", "example": 3}}}}},
         });
-        let (plain, notes) = schema(&document, false);
+        let (plain, notes) = schema(&document, Revision::V3_1);
         let expected = json!({"type": "object", "required": ["next"], "properties": {"next": {}, "n": {"type": "integer"}}});
         assert_eq!((plain, notes), (expected, 1));
     }
@@ -258,7 +266,7 @@ mod tests {
         let document = json!({"s": {"type": "number", "nullable": true, "minimum": 1, "exclusiveMinimum": true, "enum": [2, 3]}});
         let expected =
             json!({"type": ["number", "null"], "exclusiveMinimum": 1, "enum": [2, 3, null]});
-        assert_eq!(schema(&document, true).0, expected);
+        assert_eq!(schema(&document, Revision::V3_0).0, expected);
     }
 
     #[test]
@@ -271,15 +279,20 @@ mod tests {
         schemas.insert("L40".to_owned(), json!({}));
         let document =
             json!({"s": {"$ref": "#/components/schemas/L0"}, "components": {"schemas": schemas}});
-        assert_eq!(schema(&document, false).1, 1);
+        assert_eq!(schema(&document, Revision::V3_1).1, 1);
     }
 
     #[test]
     fn nothing_outside_is_referred_to() {
         let document = json!({"s": {"$ref": "https://a.example/x.json"}});
-        let mut reader = Document::new(&document, false);
+        let mut reader = Document::new(&document, Revision::V3_1);
         assert!(reader.schema(&document["s"]).unwrap_err().contains("outside"));
         let turning = json!({"p": {"$ref": "#/q"}, "q": {"$ref": "#/p"}});
-        assert!(Document::new(&turning, false).part(&turning["p"]).unwrap_err().contains("circle"));
+        assert!(
+            Document::new(&turning, Revision::V3_1)
+                .part(&turning["p"])
+                .unwrap_err()
+                .contains("circle")
+        );
     }
 }
