@@ -23,6 +23,7 @@ use told::{Report, State};
 #[command(
     after_help = "CLIENT is claude-desktop, claude-code, cursor, vscode, codex, gemini, or all of them: all.\n\nExamples:\n  haft import claude-code --dry-run\n  haft import cursor --replace --yes\n  haft import cursor --undo\n  haft import petstore.yaml --include-tag pets"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
 pub(crate) struct ImportArgs {
     /// What: a client by its name, a file of its settings, a package, or an OpenAPI document
     #[arg(value_name = "CLIENT|FILE", required = true)]
