@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Show(commands::install::ShowArgs),
     /// Install a package once you accept its card
     Install(commands::install::InstallArgs),
+    /// Make packages of what clients and documents describe, and install them
+    Import(commands::import::ImportArgs),
     /// List what is installed
     List(commands::installed::ListArgs),
     /// Show how a package came here, and whether it still is what it was

@@ -117,6 +117,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Search(args) => commands::search::run(args, &home()?, ask, json, printer),
         Command::Show(args) => commands::install::show(args, &home()?, ask, json, printer),
         Command::Install(args) => commands::install::run(args, &home()?, ask, json, printer),
+        Command::Import(args) => commands::import::run(args, &home()?, ask, json, printer),
         Command::List(args) => commands::installed::list(args, &home()?, json, printer),
         Command::Status(args) => commands::installed::status(args, &home()?, json, printer),
         Command::Enable(args) => commands::installed::switch(args, true, &home()?, json, printer),

@@ -38,7 +38,7 @@ pub(crate) fn cache(home: &Home) -> Cache {
 const BEGINS: &str = "an address begins with https://, or http:// for this machine";
 
 // Which registries. A doc comment here would stand in the help of every verb that has these.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Which {
     /// The registry: a name that `haft registry list` shows, or an address [default: `REGISTRY_BASE_URL`, or those you have added]
     #[arg(long, value_name = "NAME|URL")]
@@ -65,7 +65,7 @@ impl Which {
 }
 
 // Whether anybody is asked; no doc comment either.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Offline {
     /// Ask nobody: what was fetched before has to do
     #[arg(long)]

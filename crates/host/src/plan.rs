@@ -1,6 +1,7 @@
 //! Exactly what a call would run, and with what.
 
 pub(crate) mod a2a;
+mod braces;
 pub(crate) mod container;
 pub(crate) mod engine;
 mod lent;

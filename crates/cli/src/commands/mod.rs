@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod grant;
+pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod inspect;

@@ -72,6 +72,8 @@ pub(crate) fn run(
             agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
             cards: None,
             settings: &[],
+            secrets: &[],
+            lent: &[],
             // A lockfile says exactly which is meant.
             similar: Similar::Allowed,
             revoke_with: None,

@@ -79,6 +79,8 @@ pub(crate) fn run(
         agreed,
         cards: None,
         settings: &[],
+        secrets: &[],
+        lent: &[],
         similar: Similar::Asked,
         revoke_with: None,
         on_smoke_fail: OnSmokeFail::Refuse,

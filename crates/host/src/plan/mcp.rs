@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{MAIN_SEPARATOR, Path};
 
 use egress::Rules;
-use egress::http::{HeaderMap, HeaderName, HeaderValue, Url};
+use egress::http::{HeaderMap, Url};
 use manifest::dialect::Dialect;
 use manifest::model::{Entry, Input, InputKind, Invocation};
 use policy::Allowance;
@@ -30,8 +30,6 @@ pub(crate) struct Mcp {
     pub(crate) name: String,
     /// Who the owner signed in as, once that is known.
     pub(crate) bearer: Option<Bearer>,
-    /// Headers that every request to its address has.
-    pub(crate) headers: HeaderMap,
     /// The name of the tool there.
     pub(crate) tool: String,
     /// What it is called with.
@@ -58,6 +56,8 @@ pub(crate) enum Place {
     Url {
         /// Its address.
         url: Url,
+        /// Headers that its package sets for every request.
+        headers: HeaderMap,
         /// What may be reached.
         rules: Rules,
     },
@@ -89,7 +89,8 @@ impl Mcp {
 
     /// A request over the network as one JSON value, for people and programs.
     pub(super) fn to_value(&self, allowance: &Allowance) -> Value {
-        let (Place::Url { url, rules } | Place::Registry { url, rules, .. }) = &self.place else {
+        let (Place::Url { url, rules, .. } | Place::Registry { url, rules, .. }) = &self.place
+        else {
             return Value::Null;
         };
         let hosts: Vec<_> = rules.iter().map(ToString::to_string).collect();
@@ -156,24 +157,9 @@ impl Asked<'_> {
         headers: &[(String, String)],
     ) -> Result<Mcp, CallError> {
         let rules = confine::rules(&self.decision.allowance)?;
-        let (shown, url) =
-            (vec![url.to_owned()], address(&self.filled(url, Sink::Argument)?.concat())?);
-        let mut sent = HeaderMap::new();
-        for (name, template) in headers {
-            // One that the owner left open is left out.
-            let filled = self.filled(template, Sink::Variable)?.concat();
-            if filled.is_empty() {
-                continue;
-            }
-            let (Ok(name), Ok(mut value)) =
-                (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&filled))
-            else {
-                return Err(unavailable(&format!("`{name}` cannot be sent as a header")));
-            };
-            value.set_sensitive(true);
-            sent.insert(name, value);
-        }
-        Ok(Mcp { headers: sent, ..self.mcp(Place::Url { url, rules }, shown)? })
+        let (shown, url) = (vec![url.to_owned()], address(&self.address_in_braces(url)?)?);
+        let headers = self.headers_in_braces(headers, &url)?;
+        self.mcp(Place::Url { url, headers, rules }, shown)
     }
 
     /// Plans a request to a server that a registry knows.
@@ -212,16 +198,21 @@ impl Asked<'_> {
             Place::Url { .. } | Place::Registry { .. } => Owner::of(self.tool, [], None),
         };
         let surface = self.tool.surface.clone();
-        let (bearer, headers) = (None, HeaderMap::new());
-        Ok(Mcp { owner, place, name, bearer, headers, tool, arguments, longest, shown, surface })
+        Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown, surface })
     }
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it
-    /// stands alone. Other dialects have none of this kind.
+    /// stands alone. A server.json has braces instead, and other dialects have nothing of this kind.
     fn filled(&self, template: &str, sink: Sink) -> Result<Vec<String>, CallError> {
         match self.tool.package.dialect {
             Dialect::Mcpb => {}
-            Dialect::ServerJson => return self.filled_in_braces(template, sink),
+            Dialect::ServerJson => {
+                let alone = template.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+                if let Some(name) = alone.filter(|name| self.is_asked_for(name)) {
+                    return self.setting(name, sink);
+                }
+                return self.in_braces(template, sink).map(|text| vec![text]);
+            }
             _ => return Ok(vec![template.to_owned()]),
         }
         let alone = template.strip_prefix("${user_config.").and_then(|rest| rest.strip_suffix('}'));
@@ -239,31 +230,6 @@ impl Asked<'_> {
                 (None, Some(value)) => text += &value,
                 // What the format does not know stays as it is.
                 (None, None) => text += &rest[start..=start + length],
-            }
-            rest = &rest[start + length + 1..];
-        }
-        text.push_str(rest);
-        Ok(vec![text])
-    }
-
-    /// Fills in the `{…}` of a server.json, as far as they name what the owner is asked for. A text that stands for one
-    /// thing alone that nobody set is left out.
-    fn filled_in_braces(&self, template: &str, sink: Sink) -> Result<Vec<String>, CallError> {
-        let is_asked = |name: &str| self.tool.package.inputs.iter().any(|one| one.name == name);
-        let alone = template.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-        if let Some(name) = alone.filter(|name| is_asked(name)) {
-            return self.setting(name, sink);
-        }
-        let mut text = String::new();
-        let mut rest = template;
-        while let Some(start) = rest.find('{') {
-            let Some(length) = rest[start..].find('}') else { break };
-            text.push_str(&rest[..start]);
-            let name = &rest[start + 1..start + length];
-            if is_asked(name) {
-                text += &self.setting(name, sink)?.concat();
-            } else {
-                text += &rest[start..=start + length];
             }
             rest = &rest[start + length + 1..];
         }
@@ -338,7 +304,7 @@ fn address(text: &str) -> Result<Url, CallError> {
 
 /// Where a value goes.
 #[derive(Clone, Copy, PartialEq)]
-enum Sink {
+pub(super) enum Sink {
     Argument,
     Variable,
 }

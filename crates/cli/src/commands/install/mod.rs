@@ -3,7 +3,8 @@
 mod acquired;
 mod agreed;
 mod collision;
-mod inputs;
+pub(super) mod inputs;
+mod lent;
 mod place;
 mod similar;
 mod tried;
@@ -15,6 +16,7 @@ use manifest::model::Package;
 use serde_json::json;
 
 use self::acquired::Acquisition;
+pub(crate) use self::lent::Lent;
 pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail, card};
 pub(crate) use self::similar::Similar;
 pub(crate) use self::tried::has_server;
@@ -112,6 +114,8 @@ pub(crate) fn run(
         agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
         cards: Some(&args.cards),
         settings: &args.env,
+        secrets: &[],
+        lent: &[],
         similar: if args.allow_similar { Similar::Allowed } else { Similar::Asked },
         revoke_with: args.revoke_with.as_deref(),
         on_smoke_fail: args.on_smoke_fail,
@@ -129,11 +133,9 @@ pub(crate) fn run(
 pub(crate) fn tell(done: Vec<Installed>, json_wanted: bool, printer: Printer) -> Outcome {
     if json_wanted {
         let row = |one: &Installed| {
-            let state = match (&one.kept_disabled, one.put) {
-                (Some(_), _) => "disabled",
-                (None, Put::Installed) => "installed",
-                (None, Put::Replaced) => "updated",
-                (None, Put::There) => "there",
+            let state = match &one.kept_disabled {
+                Some(_) => "disabled",
+                None => put_name(one.put),
             };
             json!({"id": one.card.id, "version": one.card.version, "state": state})
         };
@@ -148,6 +150,15 @@ pub(crate) fn tell(done: Vec<Installed>, json_wanted: bool, printer: Printer) ->
                 "`haft enable {id}` switches it on, `haft remove {id}` takes it away"
             )))
         }
+    }
+}
+
+/// What became of a package, for programs.
+pub(crate) fn put_name(put: Put) -> &'static str {
+    match put {
+        Put::Installed => "installed",
+        Put::Replaced => "updated",
+        Put::There => "there",
     }
 }
 

@@ -7,10 +7,11 @@ use install::record::{Agreed, How};
 use install::{Beside, Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage};
 use manifest::model::{Package, Trust};
 use policy::Policy;
-use vault::Change;
+use vault::{Change, Secret};
 
 use super::acquired::Acquisition;
 use super::agreed::Cards;
+use super::lent::{self, Lent};
 use super::similar::{self, Similar};
 use super::{collision, inputs, tried};
 use crate::ask::Ask;
@@ -37,6 +38,10 @@ pub(crate) struct Installing<'i> {
     pub(crate) cards: Option<&'i Cards>,
     /// Values that they ask for and that are no secrets.
     pub(crate) settings: &'i [(String, String)],
+    /// Secrets that are known already.
+    pub(crate) secrets: &'i [(String, Secret)],
+    /// What is granted together with the card.
+    pub(crate) lent: &'i [Lent],
     /// Whether their ids may be taken for those of others.
     pub(crate) similar: Similar,
     /// Of several secrets, the one that a kill switch is told.
@@ -196,6 +201,9 @@ impl Installing<'_> {
             Some(false) | None => self.agreed,
         };
         check_allowed(package, trust, agreed, policy)?;
+        if !self.lent.is_empty() {
+            owner::check_presence(home, ask)?;
+        }
         let contents = at.read()?;
         collision::check(package, &contents, &at)?;
         revoking::check_secrets_free(&card.id, &at)?;
@@ -205,7 +213,10 @@ impl Installing<'_> {
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
         let values = match &vault {
-            Some(vault) => inputs::collect(package, self.settings, vault, ask, printer)?,
+            Some(vault) => {
+                let given = (self.settings, self.secrets);
+                inputs::collect(package, given, vault, ask, printer)?
+            }
             None => Vec::new(),
         };
         let secret = inputs::revoking(package, self.revoke_with, ask)?;
@@ -242,7 +253,8 @@ impl Installing<'_> {
             acquisition.acquire(&mut ready, locked, home, self.json_wanted, printer)?;
         }
         let values = &prepared.values;
-        let tried = tried::Trying { package, trust, values, home, ask, printer };
+        let grants = self.lent.iter().map(Lent::given).collect();
+        let tried = tried::Trying { package, trust, values, grants, home, ask, printer };
         match tried.check(&mut ready) {
             Err(tried::Untried::Smoke(failure))
                 if self.on_smoke_fail == OnSmokeFail::KeepDisabled =>
@@ -295,6 +307,9 @@ impl Installing<'_> {
         }
         // Who is there already may have been given other values.
         self.keep(&there)?;
+        for one in staged.iter().chain(&there) {
+            lent::grant(&one.card.id, self.lent, self.home)?;
+        }
         let put = put.into_iter().chain(std::iter::repeat(Put::There));
         let done = staged.into_iter().chain(there).zip(put).map(|(one, put)| {
             self.tell(&one.card, put, one.actions);
@@ -457,7 +472,7 @@ fn other_bytes(id: &str) -> Failure {
 }
 
 /// Where the values are kept that were given.
-fn places(prepared: &[Prepared]) -> Result<Vec<(vault::Place, vault::Secret)>, Failure> {
+fn places(prepared: &[Prepared]) -> Result<Vec<(vault::Place, Secret)>, Failure> {
     let mut all = Vec::new();
     for Prepared { package, values, .. } in prepared {
         for (name, value) in values {

@@ -13,6 +13,7 @@ use policy::{Consent, Surface};
 
 use super::inputs::Values;
 use crate::ask::Ask;
+use crate::commands::call;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::installed::{brought, run_from};
@@ -24,6 +25,8 @@ pub(super) struct Trying<'t> {
     pub(super) package: &'t Package,
     pub(super) trust: Trust,
     pub(super) values: &'t Values,
+    /// What is granted together with the card.
+    pub(super) grants: Vec<policy::Grant>,
     pub(super) home: &'t Home,
     pub(super) ask: Ask,
     pub(super) printer: Printer,
@@ -68,7 +71,7 @@ impl Trying<'_> {
         let records = runtime.block_on(Records::for_trial(self.home.path(), copy.path()));
         let records = Arc::new(records.map_err(|error| owner::of_state(&error))?);
         let vault = owner::vault(self.home, self.ask)?;
-        let settings = super::super::call::settings(self.home)?;
+        let settings = call::settings(self.home)?;
         let host = Host::new(settings, walls::launcher()?, vault, records);
         let called_off = CancellationToken::new();
         let token = called_off.clone();
@@ -112,7 +115,7 @@ impl Trying<'_> {
             given: Given {
                 values: self.values.clone(),
                 hosts: ready.record.beside.smoke.clone(),
-                ..Given::default()
+                grants: self.grants.clone(),
             },
             surface: None,
         })
@@ -150,7 +153,7 @@ impl Trying<'_> {
             Err(error) => {
                 let message =
                     "its server could not be asked what it offers, so it is not installed";
-                Err(Untried::Smoke(failure(&error, message)))
+                Err(Untried::Smoke(failure(&error, message, tool)))
             }
         }
     }
@@ -173,7 +176,7 @@ impl Trying<'_> {
             Ok(smoked) => Err(Untried::Smoke(failed(&smoked))),
             Err(error) => {
                 let message = "its smoke test could not be run, so it is not installed";
-                Err(Untried::Smoke(failure(&error, message)))
+                Err(Untried::Smoke(failure(&error, message, tool)))
             }
         }
     }
@@ -217,7 +220,10 @@ fn failed(smoked: &Smoked) -> Failure {
         .details(wrong.chain(printed))
 }
 
-fn failure(error: &CallError, message: &str) -> Failure {
-    let exit = if error.kind.is_refusal() { Exit::Denied } else { Exit::Failed };
-    Failure::new(exit, message).cause(line(&error.to_string()))
+/// Why it could not be run, with what it tried in vain.
+fn failure(error: &CallError, message: &str, tool: &Tool) -> Failure {
+    let mut told = call::failure(error, &error.blocked, tool);
+    let cause = std::mem::replace(&mut told.message, message.to_owned());
+    told.causes.insert(0, cause);
+    told
 }

@@ -184,8 +184,11 @@ impl Servers {
                 let start = Server::start(launcher, &order, &plan.name, &*self.eras, until);
                 self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
             }
-            Place::Url { url, rules } => {
-                let headers = &signed(plan, url);
+            Place::Url { url, headers, rules } => {
+                // Who signed in comes before what the package says.
+                let mut headers = headers.clone();
+                headers.extend(signed(plan, url));
+                let headers = &headers;
                 let key = format!("{url} {:?} {rules:?} {}", secret_too(headers), plan.longest);
                 let start = async {
                     let line = Line::new(rules)?;
@@ -286,9 +289,7 @@ fn tokens(plan: &Mcp) -> Redactor {
 /// The token of whoever signed in, where it is meant for that URL.
 fn signed(plan: &Mcp, url: &Url) -> HeaderMap {
     let told = plan.bearer.as_ref().and_then(|bearer| bearer.header(url));
-    let mut headers = plan.headers.clone();
-    headers.extend(told.map(|told| (AUTHORIZATION, told)));
-    headers
+    told.map(|told| (AUTHORIZATION, told)).into_iter().collect()
 }
 
 /// Headers with what is secret in them, because who asks with another is somebody else.
