@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use egress::Rule;
 use egress::http::Url;
 use install::acquire::{Index, Manager, Reach, Requirement, Sources};
-use manifest::model::{Acquire, Package};
+use manifest::model::{Acquire, Entry, Package};
 use policy::SourceRules;
 
 use crate::exit::Failure;
@@ -22,6 +22,14 @@ pub(crate) struct Needed<'p> {
 impl<'p> Needed<'p> {
     /// What a package needs; nothing where it brings everything itself.
     pub(crate) fn of(package: &'p Package) -> Result<Option<Self>, Failure> {
+        // What only runs elsewhere needs nothing here.
+        let is_elsewhere = |entry: &Entry| {
+            matches!(entry, Entry::Http { .. } | Entry::A2a { .. }) || entry.is_server_elsewhere()
+        };
+        let ways = &package.implementations;
+        if !ways.is_empty() && ways.iter().all(|one| is_elsewhere(&one.entry)) {
+            return Ok(None);
+        }
         let bad =
             |error: install::acquire::BadRequirement| Failure::invalid(line(&error.to_string()));
         let mut packages = Vec::new();

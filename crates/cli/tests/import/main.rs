@@ -58,7 +58,7 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
         ("dice", "installed"),
         ("off", "left"),
         ("empty", "refused"),
-        ("crash", "unstarted"),
+        ("crash", "refused"),
     ];
     let ran = desk.haft(&["import", &file, "--yes", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
@@ -206,7 +206,7 @@ fn a_client_starts_us_instead_and_again_what_it_started_before() {
     assert_eq!(desk.text(file), text, "nothing was changed");
     assert_eq!(
         desk.states(&["import", "cursor", "--replace", "--yes"], 1),
-        pairs(&[("dice", "replaced"), ("crash", "unstarted")])
+        pairs(&[("dice", "replaced"), ("crash", "refused")])
     );
     let swapped = desk.text(file);
     for words in [
@@ -221,7 +221,7 @@ fn a_client_starts_us_instead_and_again_what_it_started_before() {
     // Once more changes nothing.
     assert_eq!(
         desk.states(&["import", "cursor", "--replace", "--yes"], 1),
-        pairs(&[("dice", "left"), ("crash", "unstarted")])
+        pairs(&[("dice", "left"), ("crash", "refused")])
     );
     assert_eq!(desk.text(file), swapped);
     desk.write(file, &swapped.replace("dark", "light"));
