@@ -99,7 +99,7 @@ impl Revoking<'_> {
             && known.state == State::Revoked
         {
             // Whoever was killed after it was confirmed may have left some of it.
-            finish(named, known, self.home, self.ask)?;
+            finish(named, known, self.home, self.ask, &owner::runtime()?)?;
             let (id, state) = (named.id.clone(), known.state);
             return Ok(Revoked { id, state, why: None, by_hand: None, is_old: true });
         }
@@ -173,8 +173,11 @@ impl Revoking<'_> {
         };
         // What counts is on the disk before anything that it needs is gone.
         at.lock()?.revoke(&named.id_in_catalog, after.clone())?;
-        take_grants(&named.id, self.home, &runtime)?;
-        finish(named, &after, self.home, self.ask)?;
+        if after.unfinished {
+            finish(named, &after, self.home, self.ask, &runtime)?;
+        } else {
+            take_grants(&named.id, self.home, &runtime)?;
+        }
         Ok(Revoked { id: named.id.clone(), state, why, by_hand, is_old: false })
     }
 
@@ -298,18 +301,24 @@ pub(crate) fn finish_revoked(id: &str, home: &Home, ask: Ask) -> Result<(), Fail
     if at.read()?.revoked.get(id).is_some_and(|known| known.unfinished) {
         let named = installed::named(id, &at)?;
         if let Some(known) = at.read()?.revoked.get(id) {
-            finish(&named, known, home, ask)?;
+            finish(&named, known, home, ask, &owner::runtime()?)?;
         }
     }
     Ok(())
 }
 
 /// Takes away what it was granted, and its secrets, where they are to go; and writes down that they are gone.
-fn finish(named: &Named, known: &Revocation, home: &Home, ask: Ask) -> Result<(), Failure> {
+fn finish(
+    named: &Named,
+    known: &Revocation,
+    home: &Home,
+    ask: Ask,
+    runtime: &Runtime,
+) -> Result<(), Failure> {
     if !known.unfinished {
         return Ok(());
     }
-    take_grants(&named.id, home, &owner::runtime()?)?;
+    take_grants(&named.id, home, runtime)?;
     take_secrets(&named.id, home, ask)?;
     let done = Revocation { unfinished: false, ..known.clone() };
     Ok(installed::home(home).lock()?.revoke(&named.id_in_catalog, done)?)
