@@ -6,7 +6,7 @@
 use host::records::whole;
 use host::{Blocked, CallError, CancellationToken, Host, Killed, Kind};
 use install::revoked::State;
-use install::{Installed, Pinned, Revocation};
+use install::{Contents, Installed, Pinned, Revocation};
 use ledger::audit::Outcome;
 use ledger::state::grants::GrantKind;
 use manifest::kill_switch::{ByHand, KillSwitch};
@@ -267,8 +267,7 @@ impl Revoking<'_> {
 }
 
 /// Refuses what cannot be done with a package that was revoked.
-pub(crate) fn check_not_revoked(id: &str, at: &install::Home) -> Result<(), Failure> {
-    let contents = at.read()?;
+pub(crate) fn check_not_revoked(id: &str, contents: &Contents) -> Result<(), Failure> {
     let Some(known) = contents.revoked.get(id) else { return Ok(()) };
     let id = line(id);
     let message = match known.state {
@@ -279,8 +278,7 @@ pub(crate) fn check_not_revoked(id: &str, at: &install::Home) -> Result<(), Fail
 }
 
 /// Refuses to do something to a package while its secrets are kept for its kill switch alone.
-pub(crate) fn check_secrets_free(id: &str, at: &install::Home) -> Result<(), Failure> {
-    let contents = at.read()?;
+pub(crate) fn check_secrets_free(id: &str, contents: &Contents) -> Result<(), Failure> {
     if !contents.revoked.get(id).is_some_and(Revocation::keeps_secrets) {
         return Ok(());
     }
@@ -296,15 +294,19 @@ pub(crate) fn check_secrets_free(id: &str, at: &install::Home) -> Result<(), Fai
 
 /// Takes away what is left of an earlier life of a package that is installed again, where whoever revoked it was killed
 /// before everything was gone. What the owner has said and kept for it since then stays.
-pub(crate) fn finish_revoked(id: &str, home: &Home, ask: Ask) -> Result<(), Failure> {
-    let at = installed::home(home);
-    if at.read()?.revoked.get(id).is_some_and(|known| known.unfinished) {
-        let named = installed::named(id, &at)?;
-        if let Some(known) = at.read()?.revoked.get(id) {
-            finish(&named, known, home, ask, &owner::runtime()?)?;
+pub(crate) fn finish_revoked(
+    id: &str,
+    contents: &Contents,
+    home: &Home,
+    ask: Ask,
+) -> Result<(), Failure> {
+    match contents.revoked.get(id) {
+        Some(known) if known.unfinished => {
+            let named = installed::named(id, &installed::home(home))?;
+            finish(&named, known, home, ask, &owner::runtime()?)
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Takes away what it was granted, and its secrets, where they are to go; and writes down that they are gone.

@@ -173,11 +173,12 @@ fn install(
     check_allowed(package, trust, args.yes, policy)?;
     check_acquired(package)?;
     let at = installed::home(home);
-    collision::check(package, &at.read()?, &at)?;
-    revoking::check_secrets_free(&card.id, &at)?;
-    similar::check(package, &at.read()?, policy, args, ask)?;
+    let contents = at.read()?;
+    collision::check(package, &contents, &at)?;
+    revoking::check_secrets_free(&card.id, &contents)?;
+    similar::check(package, &contents, policy, args, ask)?;
     let how = consent(card, args.yes, ask, printer)?;
-    revoking::finish_revoked(&card.id, home, ask)?;
+    revoking::finish_revoked(&card.id, &contents, home, ask)?;
     let asks = !package.inputs.is_empty() || !args.env.is_empty();
     let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
     let values = match &vault {
@@ -201,8 +202,9 @@ fn install(
     tried::check(&ready, package, (trust, &values), home, ask, printer)?;
     change.begin()?;
     let mut changing = at.lock()?;
-    // Somebody else may have installed the other one in the meantime.
+    // Somebody else may have installed the other one, or revoked this one, in the meantime.
     collision::check(package, changing.contents(), &at)?;
+    revoking::check_secrets_free(&card.id, changing.contents())?;
     let put = changing.put(ready).map_err(|error| match error {
         PutError::OtherBytes => {
             let message = format!(
