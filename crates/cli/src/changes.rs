@@ -67,6 +67,8 @@ pub(crate) struct Change<'h> {
     written: audit::Call,
     ending: Ending,
     begun: Option<Begun>,
+    /// Whether the log could not be written, so that nobody tries again.
+    is_lost: bool,
     printer: Printer,
 }
 
@@ -80,7 +82,15 @@ impl<'h> Change<'h> {
             surface: By::Owner.name().to_owned(),
             ..audit::Call::default()
         };
-        Self { home, audit, written, ending: Ending::default(), begun: None, printer }
+        Self {
+            home,
+            audit,
+            written,
+            ending: Ending::default(),
+            begun: None,
+            is_lost: false,
+            printer,
+        }
     }
 
     /// An installation of what is on a card.
@@ -128,7 +138,9 @@ impl<'h> Change<'h> {
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
         output::make_private_folder(self.home.path())?;
         owner::check_home(self.home)?;
-        let begun = self.audit.begin(&self.written, now()).map_err(|error| {
+        let begun = self.audit.begin(&self.written, now());
+        self.is_lost = begun.is_err();
+        let begun = begun.map_err(|error| {
             let mut failure = Failure::of(Exit::Unavailable, &error);
             let message = "it cannot be written down in the log, so it is not done".to_owned();
             failure.causes.insert(0, std::mem::replace(&mut failure.message, message));
@@ -159,6 +171,9 @@ impl<'h> Change<'h> {
         let outcome = audit::Outcome::Error(code(failure.exit).to_owned());
         if self.begun.is_some() {
             return self.ended(outcome);
+        }
+        if self.is_lost {
+            return;
         }
         self.written.decision = audit::Decision::Denied(failure.message.clone());
         self.ending.outcome = outcome;

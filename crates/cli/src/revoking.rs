@@ -6,7 +6,7 @@
 use host::records::whole;
 use host::{Blocked, CallError, CancellationToken, Host, Killed, Kind};
 use install::revoked::State;
-use install::{Installed, Pinned, Revocation};
+use install::{Contents, Installed, Pinned, Revocation};
 use ledger::audit::Outcome;
 use ledger::state::grants::GrantKind;
 use manifest::kill_switch::{ByHand, KillSwitch};
@@ -99,7 +99,7 @@ impl Revoking<'_> {
             && known.state == State::Revoked
         {
             // Whoever was killed after it was confirmed may have left some of it.
-            finish(named, known, self.home, self.ask)?;
+            finish(named, known, self.home, self.ask, &owner::runtime()?)?;
             let (id, state) = (named.id.clone(), known.state);
             return Ok(Revoked { id, state, why: None, by_hand: None, is_old: true });
         }
@@ -173,8 +173,11 @@ impl Revoking<'_> {
         };
         // What counts is on the disk before anything that it needs is gone.
         at.lock()?.revoke(&named.id_in_catalog, after.clone())?;
-        take_grants(&named.id, self.home, &runtime)?;
-        finish(named, &after, self.home, self.ask)?;
+        if after.unfinished {
+            finish(named, &after, self.home, self.ask, &runtime)?;
+        } else {
+            take_grants(&named.id, self.home, &runtime)?;
+        }
         Ok(Revoked { id: named.id.clone(), state, why, by_hand, is_old: false })
     }
 
@@ -264,8 +267,7 @@ impl Revoking<'_> {
 }
 
 /// Refuses what cannot be done with a package that was revoked.
-pub(crate) fn check_not_revoked(id: &str, at: &install::Home) -> Result<(), Failure> {
-    let contents = at.read()?;
+pub(crate) fn check_not_revoked(id: &str, contents: &Contents) -> Result<(), Failure> {
     let Some(known) = contents.revoked.get(id) else { return Ok(()) };
     let id = line(id);
     let message = match known.state {
@@ -276,8 +278,7 @@ pub(crate) fn check_not_revoked(id: &str, at: &install::Home) -> Result<(), Fail
 }
 
 /// Refuses to do something to a package while its secrets are kept for its kill switch alone.
-pub(crate) fn check_secrets_free(id: &str, at: &install::Home) -> Result<(), Failure> {
-    let contents = at.read()?;
+pub(crate) fn check_secrets_free(id: &str, contents: &Contents) -> Result<(), Failure> {
     if !contents.revoked.get(id).is_some_and(Revocation::keeps_secrets) {
         return Ok(());
     }
@@ -293,23 +294,33 @@ pub(crate) fn check_secrets_free(id: &str, at: &install::Home) -> Result<(), Fai
 
 /// Takes away what is left of an earlier life of a package that is installed again, where whoever revoked it was killed
 /// before everything was gone. What the owner has said and kept for it since then stays.
-pub(crate) fn finish_revoked(id: &str, home: &Home, ask: Ask) -> Result<(), Failure> {
-    let at = installed::home(home);
-    if at.read()?.revoked.get(id).is_some_and(|known| known.unfinished) {
-        let named = installed::named(id, &at)?;
-        if let Some(known) = at.read()?.revoked.get(id) {
-            finish(&named, known, home, ask)?;
+pub(crate) fn finish_revoked(
+    id: &str,
+    contents: &Contents,
+    home: &Home,
+    ask: Ask,
+) -> Result<(), Failure> {
+    match contents.revoked.get(id) {
+        Some(known) if known.unfinished => {
+            let named = installed::named(id, &installed::home(home))?;
+            finish(&named, known, home, ask, &owner::runtime()?)
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Takes away what it was granted, and its secrets, where they are to go; and writes down that they are gone.
-fn finish(named: &Named, known: &Revocation, home: &Home, ask: Ask) -> Result<(), Failure> {
+fn finish(
+    named: &Named,
+    known: &Revocation,
+    home: &Home,
+    ask: Ask,
+    runtime: &Runtime,
+) -> Result<(), Failure> {
     if !known.unfinished {
         return Ok(());
     }
-    take_grants(&named.id, home, &owner::runtime()?)?;
+    take_grants(&named.id, home, runtime)?;
     take_secrets(&named.id, home, ask)?;
     let done = Revocation { unfinished: false, ..known.clone() };
     Ok(installed::home(home).lock()?.revoke(&named.id_in_catalog, done)?)

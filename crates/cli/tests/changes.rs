@@ -220,6 +220,13 @@ fn an_id_that_may_be_taken_for_another_one_asks_first() {
         assert!(ran.stderr.contains("--allow-similar"), "{}", ran.stderr);
     }
     assert_eq!(all(&desk.path("home")), before);
+    let (code, screen) = desk.at_terminal(&["n"], &["install", "./echo"]);
+    assert_eq!(code, Some(4), "{screen}");
+    assert!(screen.contains("it is not the one you mean"), "{screen}");
+    assert_eq!(all(&desk.path("home")), before);
+    let (code, screen) = desk.at_terminal(&["y", "y"], &["install", "./echo"]);
+    assert_eq!(code, Some(0), "{screen}");
+    desk.done(&["remove", "demo.ehco"]);
     desk.done(&["install", "./echo", "--yes", "--allow-similar", "-q"]);
     // Who has it is not asked again.
     fs::write(&manifest, text.replace("demo.echo", "demo.ehco").replace("\"0.1.0\"", "\"0.2.0\""))

@@ -202,7 +202,7 @@ fn many_at_once_come_to_one_result_each() {
     }
     let start = |what: String| {
         Command::new(assert_cmd::cargo::cargo_bin("haft"))
-            .args(["install", &what, "--yes", "-q"])
+            .args(["install", &what, "--yes", "--allow-similar", "-q"])
             .current_dir(desk.0.path())
             .env("HAFT_HOME", desk.path("home"))
             .stdin(Stdio::null())

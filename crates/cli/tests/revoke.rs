@@ -329,3 +329,40 @@ fn a_package_that_was_changed_on_the_disk_is_switched_off_and_nothing_of_it_is_r
     assert_eq!(state(&desk), (json!(false), json!("revoke_unconfirmed")));
     assert!(!mark.exists());
 }
+
+#[test]
+fn the_owner_is_asked_which_secret_revokes_and_whether_it_is_meant() {
+    let provider = Provider::answering(&[204]);
+    let desk = Desk::new();
+    package(&desk, &["KEY", "OTHER"], &json!({"kind": "url", "url": provider.url()}));
+    keep(&desk, &["KEY", "OTHER"]);
+    let (code, screen) = desk.at_terminal(&["y", "NONE", "OTHER"], &["install", "./revocable"]);
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("`NONE` is none of them: [KEY, OTHER]"), "{screen}");
+    desk.done(&["grant", ID, "--host", provider.host()]);
+    let (code, screen) = desk.at_terminal(&["n"], &["revoke", "revocable"]);
+    assert_eq!((code, state(&desk)), (Some(4), (json!(true), json!(null))), "{screen}");
+    assert!(screen.contains("nothing was revoked"), "{screen}");
+    let (code, screen) = desk.at_terminal(&["y"], &["revoke", "revocable"]);
+    assert_eq!((code, state(&desk)), (Some(0), (json!(false), json!("revoked"))), "{screen}");
+    assert!(provider.asked()[0].to_lowercase().contains(&format!("bearer {KEY}-other")));
+}
+
+#[test]
+fn a_smoke_test_has_what_was_granted_before_and_is_shown_where_it_goes() {
+    let provider = Provider::answering(&[200]);
+    let desk = Desk::new();
+    package(&desk, &[], &json!({"kind": "none"}));
+    let path = desk.path("revocable/manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    manifest["smoke"] = json!({"kind": "http", "url": format!("{}/up", provider.origin), "success": {"http_status": 200}});
+    fs::write(&path, manifest.to_string()).unwrap();
+    let card = desk.done(&["show", "./revocable"]).stdout;
+    assert!(card.contains(&format!("{}, for its smoke test alone", provider.host())), "{card}");
+    // On this machine only a grant lets it; a public host would be reached for being on the card.
+    fails(&desk.haft(&["install", "./revocable", "--yes"]), 4, "could not be run");
+    assert_eq!(provider.asked(), [""; 0]);
+    desk.done(&["grant", ID, "--host", provider.host()]);
+    desk.done(&["install", "./revocable", "--yes", "-q"]);
+    assert!(provider.asked()[0].starts_with("GET /up HTTP/1.1\r\n"));
+}

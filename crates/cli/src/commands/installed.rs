@@ -175,12 +175,12 @@ pub(crate) fn switch(
     let at = installed::home(home);
     let named = named(&args.id, &at)?;
     let verb = if enabled { Verb::Enable } else { Verb::Disable };
-    if enabled {
-        check_not_revoked(&named.id, &at)?;
-    }
     if named.enabled != enabled {
         noted(Change::new(home, verb, &named.id, printer).about(named.pinned.as_ref()), || {
             let mut changing = at.lock()?;
+            if enabled {
+                check_not_revoked(&named.id, changing.contents())?;
+            }
             Ok(changing.switch(&named.id_in_catalog, enabled)?)
         })?;
     }
@@ -228,11 +228,11 @@ pub(crate) fn remove(
 ) -> Outcome {
     let at = installed::home(home);
     let named = named(&args.id, &at)?;
-    check_secrets_free(&named.id, &at)?;
     noted(
         Change::new(home, Verb::Remove, &named.id, printer).about(named.pinned.as_ref()),
         || {
             let mut changing = at.lock()?;
+            check_secrets_free(&named.id, changing.contents())?;
             Ok(match (&named.pinned, named.layer) {
                 (Some(pinned), _) => changing.remove(pinned),
                 // What is written above the baseline goes, and the baseline is seen again.
@@ -264,9 +264,9 @@ pub(crate) fn rollback(
         Failure::new(Exit::NotFound, message)
     };
     let pinned = named.pinned.as_ref().ok_or_else(nothing)?;
-    check_not_revoked(&named.id, &at)?;
     let key = pinned.key().map_err(|error| Failure::invalid(error.to_string()))?;
     let mut changing = at.lock()?;
+    check_not_revoked(&named.id, changing.contents())?;
     let record = at.record(&key, &pinned.folder())?;
     let before =
         record.replaced.filter(|folder| at.folder(&key, folder).is_dir()).ok_or_else(nothing)?;

@@ -117,6 +117,15 @@ impl Desk {
         assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
     }
 
+    /// Runs a verb at a terminal, where these answers are typed; its code and what the screen showed.
+    pub fn at_terminal(&self, answers: &[&str], arguments: &[&str]) -> (Option<i32>, String) {
+        let mut command = Command::new("python3");
+        command.arg(repository().join("crates/cli/tests/terminal.py")).args(answers).arg("--");
+        command.arg(assert_cmd::cargo::cargo_bin("haft")).arg("--home").arg(self.path("home"));
+        let output = command.args(arguments).current_dir(self.0.path()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    }
+
     /// A copy of the echo example.
     pub fn echo(&self) -> PathBuf {
         let folder = self.path("echo");

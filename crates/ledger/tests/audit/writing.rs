@@ -25,6 +25,7 @@ fn a_record_says_everything_but_values() {
         env_keys: vec!["PATH".into()],
         sandbox: "L3".into(),
         arguments: shape_of(&json!({"path": "/home/jane/secret"})),
+        ..Call::default()
     };
     let ending = Ending {
         outcome: Outcome::Error("denied".into()),
@@ -51,6 +52,32 @@ fn a_record_says_everything_but_values() {
     );
     assert!(hashes.starts_with(&"0".repeat(64)));
     assert_eq!(names(&home.folder()), ["20251115.log", "head", "key", "key.pub", "lock"]);
+}
+
+#[test]
+fn a_change_of_a_package_says_what_was_done_to_which_version() {
+    let home = Home::new();
+    let audit = home.audit();
+    let mut change = Call {
+        package: "mcpkg:demo.echo".into(),
+        package_digest: "sha256:12".into(),
+        change: "install".into(),
+        version: "1.0.0".into(),
+        card: "sha256:34".into(),
+        surface: "terminal".into(),
+        ..Call::default()
+    };
+    let begun = audit.begin(&change, at(7)).unwrap();
+    change.change = "update".into();
+    audit.end(begun, &change, &Ending::default(), at(9)).unwrap();
+    let text = home.text();
+    let (said, _) = text.lines().nth(1).unwrap().split_once(",\"prev\":\"").unwrap();
+    assert_eq!(
+        said,
+        "{\"seq\":2,\"ts\":\"2025-11-15T12:00:00.009Z\",\"kind\":\"end\",\"package\":\"mcpkg:demo.echo\",\
+         \"packageDigest\":\"sha256:12\",\"change\":\"update\",\"version\":\"1.0.0\",\"card\":\"sha256:34\",\
+         \"surface\":\"terminal\",\"decision\":\"allowed\",\"outcome\":\"ok\",\"ms\":0,\"begin\":1"
+    );
 }
 
 #[cfg(unix)]

@@ -206,10 +206,10 @@ impl Installing<'_> {
         }
         let contents = at.read()?;
         collision::check(package, &contents, &at)?;
-        revoking::check_secrets_free(&card.id, &at)?;
+        revoking::check_secrets_free(&card.id, &contents)?;
         similar::check(package, &contents, policy, (self.similar, agreed), ask)?;
         let how = self.consent(&card, agreed)?;
-        revoking::finish_revoked(&card.id, home, ask)?;
+        revoking::finish_revoked(&card.id, &contents, home, ask)?;
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
         let values = match &vault {
@@ -337,8 +337,9 @@ impl Installing<'_> {
         let at = installed::home(self.home);
         let mut changing = at.lock()?;
         for one in &*staged {
-            // Somebody else may have installed the other one in the meantime.
+            // Somebody else may have installed the other one, or revoked this one, in the meantime.
             collision::check(&one.package, changing.contents(), &at)?;
+            revoking::check_secrets_free(&one.card.id, changing.contents())?;
         }
         // The values are kept together with what they are for, or neither is.
         let values = vault.as_ref().map(|vault| vault.change(&given)).transpose();
