@@ -50,6 +50,8 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
         "off": {"command": "x", "disabled": true},
         "empty": {},
         "crash": {"command": "python3", "args": ["-c", "import sys; sys.exit('no such luck')"]},
+        "plain": {"url": "http://plain.example/mcp", "headers": {"X-Api-Key": SECRET}},
+        "reach": {"command": "python3", "args": ["-c", "import urllib.request as u; u.urlopen('http://api.example/x')"]},
     }});
     let file = desk.write("config.json", &config.to_string());
     let expected = [
@@ -59,6 +61,8 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
         ("off", "left"),
         ("empty", "refused"),
         ("crash", "unstarted"),
+        ("plain", "unstarted"),
+        ("reach", "unstarted"),
     ];
     let ran = desk.haft(&["import", &file, "--yes", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
@@ -74,6 +78,13 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
     assert!(why(0).contains("without its digest"), "{}", why(0));
     assert!(why(1).contains("`--api-key`") && !ran.stdout.contains(SECRET), "{}", why(1));
     assert!(why(5).contains("no such luck"), "{}", why(5));
+    assert!(
+        why(6).contains("a secret is not sent to `plain.example` over plain `http`"),
+        "{}",
+        why(6)
+    );
+    // What it tried is told, with what would allow it.
+    assert!(why(7).contains("haft grant mcpb:reach --host api.example"), "{}", why(7));
     // Without a word of the owner nothing is installed.
     let unasked = desk.write(
         "other.json",
