@@ -6,6 +6,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
 use import::config::{read_json, read_toml};
 use import::edit::{Form, Ours, replaced, restored, served};
 use import::{Config, Unreadable};
@@ -16,6 +17,7 @@ use similar::TextDiff;
 use super::ImportArgs;
 use super::source::{Source, read};
 use super::told::{Report, State};
+use crate::args::Haft;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::output::{Beside, keep_secret, make_private_folder};
@@ -55,8 +57,16 @@ pub(super) fn replace(
             }
         }
         printer.note(&format!("Wrote {}", line(&source.shown())));
+        if !is_served() {
+            printer.warn("this program has no `haft mcp` yet, so the client finds no server there until it has; --undo puts back what it started before");
+        }
     }
     Ok(())
+}
+
+/// Whether this program can do what is written.
+fn is_served() -> bool {
+    Haft::command().find_subcommand("mcp").is_some()
 }
 
 /// Shows what would be written. Secrets that would move are not shown.
