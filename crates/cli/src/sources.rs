@@ -1,13 +1,13 @@
 //! Where this machine's own package managers have their packages, and what the owner's policy says of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use egress::Rule;
 use egress::http::Url;
-use install::acquire::{Index, Manager, Reach, Requirement, Sources};
+use install::acquire::{Bringer, Images, Index, Manager, Reach, Requirement, Sources};
 use manifest::model::{Acquire, Package};
-use policy::SourceRules;
+use policy::{ContainerWay, Policy, SourceRules};
 
 use crate::exit::Failure;
 use crate::printer::line;
@@ -100,6 +100,17 @@ impl<'p> Needed<'p> {
         }
         Ok(sources)
     }
+}
+
+/// Where container images are had: by us, unless the policy leaves images to an engine.
+pub(crate) fn images(policy: &Policy, home: &Path) -> Result<Images, Failure> {
+    let by_us = policy.containers.order.contains(&ContainerWay::Image);
+    let mirror = policy.sources.images.as_slice();
+    Ok(Images {
+        mirror: indexes(mirror)?.pop(),
+        folder: Some(home.join("images")),
+        by: if by_us { Bringer::Us } else { Bringer::Engine },
+    })
 }
 
 fn indexes(addresses: &[String]) -> Result<Vec<Index>, Failure> {
