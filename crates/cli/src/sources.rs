@@ -65,7 +65,7 @@ impl<'p> Needed<'p> {
             search: std::env::var_os("PATH").unwrap_or_default(),
             servers: servers.into_iter().collect(),
             reach,
-            certificates: certificates(),
+            certificates: trusted_certificates(rules),
             ..Sources::default()
         };
         if self.is_of(Manager::Pip) {
@@ -125,8 +125,12 @@ fn indexes(addresses: &[String]) -> Result<Vec<Index>, Failure> {
     addresses.iter().map(index).collect()
 }
 
-/// The certificates that this machine's programs are told of.
-fn certificates() -> Option<PathBuf> {
+/// The certificates that are trusted too: those that the policy names, else those that this machine's programs are told of.
+pub(crate) fn trusted_certificates(rules: &SourceRules) -> Option<PathBuf> {
+    rules.certificates.as_ref().map(PathBuf::from).or_else(told_certificates)
+}
+
+fn told_certificates() -> Option<PathBuf> {
     ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"]
         .into_iter()
         .filter_map(std::env::var_os)

@@ -158,7 +158,7 @@ pub(super) fn plain(url: &Url) -> Url {
 }
 
 /// The rule for the host and the port of a URL.
-pub(super) fn rule_for(url: &Url) -> Option<Rule> {
+pub(crate) fn rule_for(url: &Url) -> Option<Rule> {
     let port = url.port_or_known_default()?;
     Rule::parse(&format!("{}:{port}", url.host_str()?)).ok()
 }

@@ -1,6 +1,7 @@
 //! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
 
 mod acquired;
+mod estimate;
 mod inputs;
 mod place;
 mod tried;
@@ -12,6 +13,7 @@ use manifest::model::Package;
 use serde_json::json;
 
 use self::acquired::Acquisition;
+pub(crate) use self::estimate::words as estimate_words;
 pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail, card};
 pub(crate) use self::tried::has_server;
 use crate::ask::Ask;
@@ -166,7 +168,9 @@ pub(crate) fn show(
     for piece in &fetched.parcel.pieces {
         let acquisition = Acquisition::of(&piece.package, &policy, args.what.reach(), &at)?;
         let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
-        cards.push(card(&fetched, &piece.package, commands.unwrap_or_default(), &policy));
+        let mut card = card(&fetched, &piece.package, commands.unwrap_or_default(), &policy);
+        estimate::ask(&mut card, &policy, args.what.reach())?;
+        cards.push(card);
     }
     if json_wanted {
         let with_digest = |card: &Card| {

@@ -10,7 +10,7 @@ use policy::Policy;
 use vault::Change;
 
 use super::acquired::Acquisition;
-use super::{inputs, tried};
+use super::{estimate, inputs, tried};
 use crate::ask::Ask;
 use crate::card::drawn;
 use crate::commands::surface::changes as surface_changes;
@@ -157,10 +157,10 @@ impl Installing<'_> {
         let at = installed::home(home);
         let acquisition = Acquisition::of(package, policy, self.reach, &at)?;
         let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
-        let card = card(fetched, package, commands.unwrap_or_default(), policy);
+        let mut card = card(fetched, package, commands.unwrap_or_default(), policy);
         let trust = trust(fetched, package);
         check_allowed(package, trust, self.agreed, policy)?;
-        let how = self.consent(&card)?;
+        let how = self.consent(&mut card)?;
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
         let values = match &vault {
@@ -321,10 +321,11 @@ impl Installing<'_> {
     }
 
     /// Shows the card and asks, unless that was agreed to beforehand.
-    fn consent(&self, card: &Card) -> Result<How, Failure> {
+    fn consent(&self, card: &mut Card) -> Result<How, Failure> {
         if let Agreement::Before(how) = self.agreed {
             return Ok(how);
         }
+        estimate::ask(card, self.policy, self.reach)?;
         self.printer.note(&drawn(card));
         if self.agreed == Agreement::Beforehand {
             return Ok(How::Beforehand);
