@@ -20,6 +20,7 @@
 //! | [`journal`] | changes that are made whole or not at all |
 //! | [`catalog`] | the catalogs of a home, as others can read them |
 //! | [`home`] | a home, and the one lock around every change |
+//! | [`estimate`] | what its author estimates that a package costs |
 //! | [`parcel`] | a package as it came |
 //! | [`card`] | what the owner is shown |
 //! | [`mod@stage`] | files that are ready to be put in their place |
@@ -35,6 +36,7 @@ pub mod catalog;
 pub mod check;
 pub mod download;
 pub mod error;
+pub mod estimate;
 pub mod home;
 pub mod installed;
 pub mod journal;
