@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use manifest::companion;
 use manifest::document::{Options, read};
-use manifest::folder::{Folder, FolderError};
+use manifest::folder::{Folder, FolderError, Script};
 use manifest::model::Package;
+use manifest::skill;
 use package::digest::Digest;
 
 use crate::error::{Doing, HomeError};
@@ -43,7 +44,8 @@ impl Installed {
             .map_err(|_| broken(&path, "its manifest is not valid any more"))?;
         let package = packages.into_iter().find(|package| package.canonical_id() == pinned.id);
         let mut package = package.ok_or_else(|| broken(&path, "it describes another package"))?;
-        if let Some(companion) = companion_of(&Here(&root)) {
+        skill::apply(&Here(&root, &record), &mut package);
+        if let Some(companion) = companion_of(&Here(&root, &record)) {
             companion::apply(&companion, &mut package);
         }
         Ok(Self { package, root, record })
@@ -64,7 +66,7 @@ fn broken(path: &Path, why: &str) -> HomeError {
 }
 
 /// The files of an installed package; we wrote them, and none of them is a link.
-struct Here<'h>(&'h Path);
+struct Here<'h>(&'h Path, &'h Record);
 
 impl Folder for Here<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, FolderError> {
@@ -74,4 +76,25 @@ impl Folder for Here<'_> {
     fn test_files(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Those that were agreed to: what somebody put beside them later is none.
+    fn scripts(&self) -> Vec<Script> {
+        let script = |path: &str| {
+            let name = path.strip_prefix(skill::FOLDER)?.strip_prefix('/')?;
+            let is_executable = is_executable(&self.0.join(path));
+            (!name.contains('/')).then(|| Script { name: name.to_owned(), is_executable })
+        };
+        self.1.files.iter().filter_map(|file| script(&file.path)).collect()
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o100 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_path: &Path) -> bool {
+    false
 }
