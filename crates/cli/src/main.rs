@@ -29,6 +29,7 @@ mod policy_file;
 mod printer;
 mod program;
 mod progress;
+mod project;
 mod remote;
 mod seen;
 mod shell;
@@ -122,6 +123,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Remove(args) => commands::installed::remove(args, &home()?, json, printer),
         Command::Reset(args) => commands::installed::reset(args, &home()?, ask, json, printer),
         Command::Lock(args) => commands::installed::lock(args, &home()?, json, printer),
+        Command::Trust(args) => commands::trust::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),

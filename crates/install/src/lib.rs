@@ -22,6 +22,7 @@
 //! | [`card`] | what the owner is shown |
 //! | [`mod@stage`] | files that are ready to be put in their place |
 //! | [`installed`] | a package that lies in a home |
+//! | [`project`] | what the home of a project adds, once its owner trusts it |
 //! | [`mod@check`] | whether a home is what it says it is |
 
 pub mod acquire;
@@ -37,6 +38,7 @@ pub mod key;
 pub mod lockfile;
 pub mod parcel;
 pub mod pinned;
+pub mod project;
 pub mod record;
 pub mod report;
 pub mod stage;

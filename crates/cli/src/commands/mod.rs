@@ -29,6 +29,7 @@ pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod sign;
 mod stores;
+pub(crate) mod trust;
 pub(crate) mod unpack;
 pub(crate) mod validate;
 pub(crate) mod verify;
