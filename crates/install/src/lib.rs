@@ -26,6 +26,7 @@
 //! | [`mod@stage`] | files that are ready to be put in their place |
 //! | [`mod@bring`] | what was acquired, among them |
 //! | [`installed`] | a package that lies in a home |
+//! | [`project`] | what the home of a project adds, once its owner trusts it |
 //! | [`mod@check`] | whether a home is what it says it is |
 
 pub mod acquire;
@@ -44,6 +45,7 @@ pub mod key;
 pub mod lockfile;
 pub mod parcel;
 pub mod pinned;
+pub mod project;
 pub mod record;
 pub mod report;
 pub mod revoked;

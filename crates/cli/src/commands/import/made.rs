@@ -239,8 +239,11 @@ impl Making<'_> {
         entry.state = match put {
             Err(failure) => State::Refused(words(&failure)),
             Ok((put, is_server)) => {
-                let asked =
-                    if is_server { started::offered(&id, self.home).map(Some) } else { Ok(None) };
+                let asked = if is_server {
+                    started::offered(&id, self.home, self.printer).map(Some)
+                } else {
+                    Ok(None)
+                };
                 match asked {
                     Ok(tools) => {
                         entry.tools = tools;

@@ -52,27 +52,3 @@ pub(super) fn grant(package: &str, things: &[Lent], home: &Home) -> Result<(), F
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn granted(home: &Home) -> usize {
-        let runtime = owner::runtime().unwrap();
-        let records = owner::records(home, &runtime).unwrap();
-        runtime.block_on(records.state.grants(Some("mcpb:x"))).unwrap().len()
-    }
-
-    #[test]
-    fn what_is_not_kept_is_withdrawn_and_what_was_there_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::find(Some(&folder.path().join("home"))).unwrap();
-        let ask = Ask::new(true);
-        let thing = |path: &str| [(GrantKind::Read, path.to_owned())];
-        drop(Lent::new("mcpb:x", &thing("/a"), &home, ask).unwrap());
-        assert_eq!(granted(&home), 0);
-        Lent::new("mcpb:x", &thing("/a"), &home, ask).unwrap().keep();
-        drop(Lent::new("mcpb:x", &thing("/a"), &home, ask).unwrap());
-        assert_eq!(granted(&home), 1);
-    }
-}
