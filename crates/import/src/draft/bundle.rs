@@ -126,7 +126,7 @@ fn template(parts: &[Part]) -> String {
 
 fn setting(want: &Want) -> Value {
     let mut setting = json!({
-        "type": "string", "title": want.name, "description": want.prompt, "required": want.required,
+        "type": "string", "title": want.prompt, "description": "", "required": want.required,
     });
     if want.secret {
         setting["sensitive"] = true.into();
