@@ -148,12 +148,12 @@ impl<'t> Reader<'t> {
                 continue;
             }
             let place = line.start + line.indent;
-            let Some((key, after)) = key_of(line.text) else {
+            let Some((key, length, after)) = key_of(line.text) else {
                 let message = "a line of the head is a name, a colon and a blank, and a value";
                 self.fault(path, place, message);
                 continue;
             };
-            let key_span = span(place, place + key.len());
+            let key_span = span(place, place + length);
             let value = self.value(line, after, path.key(&key), depth);
             if members.iter().any(|known| known.key == key) {
                 let (pointer, code) = (path.key(&key).pointer(), Code::DuplicateKey);
@@ -395,8 +395,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The name at the beginning of a line, and where what follows its colon begins.
-fn key_of(text: &str) -> Option<(Cow<'_, str>, usize)> {
+/// The name at the beginning of a line, how long it is as it is written, and where what follows its colon begins.
+fn key_of(text: &str) -> Option<(Cow<'_, str>, usize, usize)> {
     let (key, rest) = if text.starts_with(['"', '\'']) {
         quoted(text).ok()?
     } else {
@@ -404,9 +404,10 @@ fn key_of(text: &str) -> Option<(Cow<'_, str>, usize)> {
         let end = text.find(|c| !is_plain(c)).unwrap_or(text.len());
         (Cow::Borrowed(&text[..end]), &text[end..])
     };
+    let length = text.len() - rest.len();
     let rest = rest.trim_start_matches(' ').strip_prefix(':')?;
     let is_parted = rest.is_empty() || rest.starts_with([' ', '\t']);
-    (!key.is_empty() && is_parted).then(|| (key, text.len() - rest.len()))
+    (!key.is_empty() && is_parted).then(|| (key, length, text.len() - rest.len()))
 }
 
 /// A value that is not there.

@@ -86,3 +86,39 @@ fn a_value_knows_where_it_stands() {
     let root = parse(text).root.unwrap();
     assert_eq!(&text[root.get("name").unwrap().span.range()], "word-count");
 }
+
+#[test]
+fn whatever_stands_in_a_head_is_read_or_refused_and_places_lie_within_it() {
+    let pieces = [
+        "name", "a", ": ", ":", " ", "  ", "\n", "\n  ", "\n- ", "\n  - ", "\"", "'", "''", "\\",
+        "\\u00", "[", "]", ",", "|", ">-", "#", " # ", "é", "😀", "\t", "---", "~", "{", "&x", "*",
+    ];
+    // A row of numbers that is the same every time.
+    let mut state: u64 = 0x2545_f491_4f6c_dd1d;
+    let mut next = |most: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % most as u64).unwrap()
+    };
+    for _ in 0..20_000 {
+        let length = next(24);
+        let head: String = (0..length).map(|_| pieces[next(pieces.len())]).collect();
+        let text = format!("---\n{head}\n---\nWords.\n");
+        let parsed = parse(&text);
+        check_places(parsed.root.as_ref(), &text);
+        for fault in &parsed.faults {
+            assert!(fault.span.range().start <= text.len(), "{text:?}: {fault:?}");
+        }
+    }
+}
+
+fn check_places(node: Option<&Node<'_>>, text: &str) {
+    let Some(node) = node else { return };
+    assert!(node.span.range().start <= text.len(), "{text:?}: {node:?}");
+    node.items().iter().for_each(|item| check_places(Some(item), text));
+    for member in node.members() {
+        assert!(text.get(member.key_span.range()).is_some(), "{text:?}: {member:?}");
+        check_places(Some(&member.value), text);
+    }
+}
