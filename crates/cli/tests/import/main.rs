@@ -322,7 +322,7 @@ fn a_project_is_lent_nothing_outside_of_it_by_its_own_word() {
         (1, "haft grant server-json:imported/here --host 127.0.0.1"),
     ] {
         let entry = &told["entries"][index];
-        assert_eq!(entry["state"], "unstarted", "{entry}");
+        assert_eq!(entry["state"], "refused", "{entry}");
         assert!(entry["warnings"].to_string().contains(words), "{entry}");
     }
     assert!(peer.asked().is_empty(), "nobody was asked");
