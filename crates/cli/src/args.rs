@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Show(commands::install::ShowArgs),
     /// Install a package once you accept its card
     Install(commands::install::InstallArgs),
+    /// Make packages of what clients and documents describe, and install them
+    Import(commands::import::ImportArgs),
     /// List what is installed
     List(commands::installed::ListArgs),
     /// Show how a package came here, and whether it still is what it was
@@ -101,6 +103,10 @@ pub(crate) enum Command {
     Remove(commands::installed::PackageArgs),
     /// Take everything away that was installed
     Reset(commands::installed::ResetArgs),
+    /// Bring what a lockfile says into this home
+    Sync(commands::sync::SyncArgs),
+    /// Look for newer versions of what is installed, and take them
+    Update(commands::update::UpdateArgs),
     /// Write down exactly what is installed
     Lock(commands::installed::LockArgs),
     /// Call a tool, inside the walls and as far as you allow it

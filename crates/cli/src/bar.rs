@@ -75,6 +75,15 @@ impl Bar {
         })
     }
 
+    /// So many bytes are done, of so many where that is known.
+    pub(crate) fn at(&self, done: u64, total: Option<u64>) {
+        if let Some(total) = total.filter(|total| *total > 0) {
+            self.0.set_length(total);
+            draw_as(&self.0, MEASURED);
+        }
+        self.0.set_position(done);
+    }
+
     /// So many things there are.
     pub(crate) fn of(&self, total: u64) {
         self.0.set_length(total);

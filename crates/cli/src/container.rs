@@ -231,7 +231,9 @@ pub(crate) fn describe(
         is_one.then(|| packages.remove(0))
     });
     let mut package = package;
-    if let (Some(package), Some(companion)) = (&mut package, companion_of(&Around(contents))) {
+    if let (Some(package), Some(companion)) =
+        (&mut package, companion_of(&Around(contents)).ok().flatten())
+    {
         companion::apply(&companion, package);
     }
     let reports = check_with_folder(&manifest, bytes, &options, &Around(contents));

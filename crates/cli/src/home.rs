@@ -21,6 +21,8 @@ const PUBLIC: &str = "pub";
 const PRIVATE: &str = "key";
 /// Room for a key's file.
 const KEY_ROOM: usize = 64 * 1024;
+/// The folder of the vault.
+pub(crate) const VAULT: &str = "vault";
 /// The longest name of a key.
 const MAX_NAME: usize = 64;
 
@@ -91,7 +93,7 @@ impl Home {
         if let Some(vault) = self.vault.get() {
             return Ok(Arc::clone(vault));
         }
-        let opened = Arc::new(open(self.path.join("vault"))?);
+        let opened = Arc::new(open(self.path.join(VAULT))?);
         Ok(Arc::clone(self.vault.get_or_init(|| opened)))
     }
 

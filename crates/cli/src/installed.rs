@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use host::{Given, Tool};
+use host::surface::Surface;
+use host::{Brought, Given, Tool};
 use install::error::Doing;
-use install::record::How;
-use install::{HomeError, Installed, Layer, Pinned};
-use manifest::model::Trust;
+use install::record::{ACQUIRED, How, Record};
+use install::{HomeError, Installed, Layer, Pinned, catalog};
+use manifest::document::{Options, read};
+use manifest::model::{Acquire, Package, Trust};
 use manifest::shape::suggest;
 use policy::Consent;
 
+use crate::commands::install::has_server;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::line;
@@ -77,20 +80,72 @@ pub(crate) fn found(name: &str, home: &Home) -> Result<Found, Failure> {
     let at = self::home(home);
     let named = named(name, &at)?;
     let Some(pinned) = &named.pinned else {
-        let message = format!(
-            "`{}` is declared in the catalog of the home, and not installed",
-            line(&named.id)
-        );
-        return Err(Failure::new(Exit::Unavailable, message));
+        return declared(&named, &at).map(Found::installed);
     };
     let installed = Installed::load(&at, pinned)?;
     Ok(Found::installed(tool(installed, &named)?))
 }
 
-/// An installed package as a tool.
+/// An entry that is only declared in a catalog of the home, as a tool. It has the files that its origin names, or none.
+fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
+    let path = at.path().join(match named.layer {
+        Layer::Base => catalog::BASE,
+        Layer::Local => catalog::LOCAL,
+    });
+    let broken =
+        |why: &str| Failure::new(Exit::Unavailable, format!("`{}` is {why}", path.display()));
+    let bytes = std::fs::read(&path).map_err(|error| broken("not to be read").cause(error))?;
+    let (_, packages) = read(&bytes, &Options::default())
+        .map_err(|_| broken("not valid").hint(format!("`haft validate {}`", path.display())))?;
+    let is_it = |package: &Package| package.id == named.id_in_catalog;
+    let mut package =
+        packages.into_iter().find(is_it).ok_or_else(|| broken("without this entry"))?;
+    package.enabled &= named.enabled;
+    // The home itself is no tool's.
+    let none = at.path().join("packages").join(".none");
+    let root = match &package.acquire {
+        Acquire::LocalPath { path: Some(path) } => without_links(Path::new(path))?,
+        _ => none,
+    };
+    let root = if root.is_file() { root.parent().unwrap_or(&root).to_owned() } else { root };
+    Ok(Tool {
+        package,
+        place: root.clone(),
+        root,
+        brought: Brought::default(),
+        // Whoever can write the catalogs of the home is its owner.
+        consent: Consent::ByCard { admitted: Trust::Local },
+        source_trust: named.trust,
+        given: Given::default(),
+        surface: None,
+    })
+}
+
+/// An installed package as a tool; a server of which nothing was approved is none.
 pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure> {
+    let surface = approved(&installed.record, named)?;
+    if surface.is_none() && has_server(&installed.package) {
+        return Err(unapproved(named));
+    }
+    Ok(Tool { surface, ..unasked(installed, named)? })
+}
+
+/// What was approved of all that a server offers.
+pub(crate) fn approved(record: &Record, named: &Named) -> Result<Option<Surface>, Failure> {
+    let read = |value| {
+        Surface::from_value(value).map_err(|error| {
+            let message = format!("what was approved of `{}` cannot be read", line(&named.id));
+            Failure::new(Exit::Unavailable, message).cause(error)
+        })
+    };
+    record.surface.as_ref().map(read).transpose()
+}
+
+/// An installed package as a tool, whatever its server offers.
+pub(crate) fn unasked(installed: Installed, named: &Named) -> Result<Tool, Failure> {
     let Installed { mut package, root, record } = installed;
-    let root = without_links(&root)?;
+    let place = without_links(&root)?;
+    let root = without_links(&run_from(&place, &record))?;
     package.enabled &= named.enabled;
     let source_trust = Trust::named(&record.trust).unwrap_or(Trust::Untrusted).min(named.trust);
     let admitted = match record.consent.how {
@@ -98,16 +153,48 @@ pub(crate) fn tool(installed: Installed, named: &Named) -> Result<Tool, Failure>
         How::Asked => Trust::Community,
         How::Beforehand => Trust::Local,
     };
-    let place = root.clone();
     Ok(Tool {
         package,
         root,
+        brought: brought(&place, &record),
         place,
         consent: Consent::ByCard { admitted },
         source_trust,
         given: Given::default(),
         surface: None,
     })
+}
+
+/// A server that was never asked what it offers: nobody approved of anything yet.
+fn unapproved(named: &Named) -> Failure {
+    let id = line(&named.id);
+    let message = format!("nobody has approved what the server of `{id}` offers");
+    Failure::new(Exit::Denied, message)
+        .hint(format!("`haft approve surface {id}` shows it and asks"))
+}
+
+/// The folder that a version is run from: that of its files, or of the repository or the file that was acquired for it.
+pub(crate) fn run_from(place: &Path, record: &Record) -> PathBuf {
+    let acquired = record.acquired.as_ref().and_then(|acquired| acquired.files.as_ref());
+    match acquired.map(|files| place.join(ACQUIRED).join(files)) {
+        Some(files) if files.is_dir() => files,
+        Some(file) => file.parent().unwrap_or(place).to_owned(),
+        None => place.to_owned(),
+    }
+}
+
+/// What was acquired for a version that lies at a place.
+pub(crate) fn brought(place: &Path, record: &Record) -> Brought {
+    let Some(acquired) = &record.acquired else { return Brought::default() };
+    let folder = place.join(ACQUIRED);
+    let below = |path: &PathBuf| folder.join(path);
+    Brought {
+        path: acquired.path.iter().map(below).collect(),
+        python: acquired.python.as_ref().map(below),
+        node: acquired.node.as_ref().map(below),
+        main: acquired.main.clone(),
+        folder: Some(folder),
+    }
 }
 
 fn without_links(path: &Path) -> Result<PathBuf, Failure> {

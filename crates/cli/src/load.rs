@@ -120,7 +120,7 @@ impl Loading<'_> {
         let options = Options { dialect: self.dialect, fallback_id, ..Options::default() };
         let (_, mut packages) = read(&bytes, &options)
             .map_err(|report| refused(&path.join(&name), &bytes, &report, printer))?;
-        if let Some(companion) = companion_of(&Around(container.contents())) {
+        if let Some(companion) = companion_of(&Around(container.contents())).ok().flatten() {
             for package in &mut packages {
                 companion::apply(&companion, package);
             }
@@ -133,7 +133,7 @@ impl Loading<'_> {
         let fallback_id = self.id.or(folder_name.as_deref());
         let (report, mut packages) =
             read(bytes, &Options { dialect: self.dialect, fallback_id, ..Options::default() })?;
-        if let Some(companion) = companion_of(&Beside::of(path)) {
+        if let Some(companion) = companion_of(&Beside::of(path)).ok().flatten() {
             for package in &mut packages {
                 companion::apply(&companion, package);
             }

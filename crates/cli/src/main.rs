@@ -34,6 +34,7 @@ mod remote;
 mod revoking;
 mod seen;
 mod shell;
+mod sources;
 #[cfg(unix)]
 mod terminal;
 mod time;
@@ -116,6 +117,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Search(args) => commands::search::run(args, &home()?, ask, json, printer),
         Command::Show(args) => commands::install::show(args, &home()?, ask, json, printer),
         Command::Install(args) => commands::install::run(args, &home()?, ask, json, printer),
+        Command::Import(args) => commands::import::run(args, &home()?, ask, json, printer),
         Command::List(args) => commands::installed::list(args, &home()?, json, printer),
         Command::Status(args) => commands::installed::status(args, &home()?, json, printer),
         Command::Enable(args) => commands::installed::switch(args, true, &home()?, json, printer),
@@ -125,6 +127,8 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Remove(args) => commands::installed::remove(args, &home()?, json, printer),
         Command::Reset(args) => commands::installed::reset(args, &home()?, ask, json, printer),
         Command::Lock(args) => commands::installed::lock(args, &home()?, json, printer),
+        Command::Sync(args) => commands::sync::run(args, &home()?, ask, json, printer),
+        Command::Update(args) => commands::update::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),

@@ -158,6 +158,8 @@ pub(crate) fn vault_asking(
     prompt: &'static str,
 ) -> Result<Arc<FileVault>, Failure> {
     check_home(home)?;
+    // A change that was broken off may have values in it.
+    install::Home::at(home.path()).settle()?;
     home.vault(|folder| {
         let asked = move || Secret::new(ask.vault_passphrase(prompt).ok()?.to_string()).ok();
         FileVault::open(folder, asked).map_err(|error| vault_failure(&error))

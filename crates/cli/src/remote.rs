@@ -18,7 +18,7 @@ use vault::Owner;
 
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
-use crate::home::Home;
+use crate::home::{Home, VAULT};
 use crate::printer::line;
 use crate::{owner, shell};
 
@@ -29,11 +29,16 @@ const TOKEN: &str = "HAFT_TOKEN";
 /// Who the tokens in the vault belong to.
 const TOKEN_OWNER: &str = "haft:registry";
 
+/// What was fetched before.
+pub(crate) fn cache(home: &Home) -> Cache {
+    Cache::new(home.path().join("cache"), MOST)
+}
+
 /// What to say of an address that is only a host.
 const BEGINS: &str = "an address begins with https://, or http:// for this machine";
 
 // Which registries. A doc comment here would stand in the help of every verb that has these.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Which {
     /// The registry: a name that `haft registry list` shows, or an address [default: `REGISTRY_BASE_URL`, or those you have added]
     #[arg(long, value_name = "NAME|URL")]
@@ -60,7 +65,7 @@ impl Which {
 }
 
 // Whether anybody is asked; no doc comment either.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Offline {
     /// Ask nobody: what was fetched before has to do
     #[arg(long)]
@@ -244,7 +249,7 @@ impl<'h> Known<'h> {
     }
 
     fn fetcher(&self, listed: &Listed, token: Option<&Token>) -> Result<Fetcher, Failure> {
-        let cache = Arc::new(Cache::new(self.home.path().join("cache"), MOST));
+        let cache = Arc::new(cache(self.home));
         let address = address(&listed.url)?;
         Fetcher::new(&address, token, cache, self.settings)
             .map_err(|error: SetupError| Failure::of(Exit::Unavailable, &error))
@@ -259,7 +264,7 @@ impl<'h> Known<'h> {
         if let Some(text) = variable {
             return Token::parse(&text).map(Some).map_err(|error| no_token(TOKEN).cause(error));
         }
-        if self.settings.reach == Reach::Offline || !self.home.path().join("vault").exists() {
+        if self.settings.reach == Reach::Offline || !self.home.path().join(VAULT).exists() {
             return Ok(None);
         }
         let kept = owner::vault(self.home, self.ask)?

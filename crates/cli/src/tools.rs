@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use host::{Given, Tool};
+use host::{Brought, Given, Tool};
 use manifest::dialect::Dialect;
 use manifest::model::{Package, Trust};
 use package::extract::{Durability, extract};
@@ -164,8 +164,8 @@ fn find(
         let place = if unpacked.is_some() { without_links(&file)? } else { root.clone() };
         // A path the owner typed is the owner's own.
         let (consent, source_trust) = (Consent::ByPath, Trust::Local);
-        let (given, surface) = (Given::default(), None);
-        tools.push(Tool { package, root, place, consent, source_trust, given, surface });
+        let (given, surface, brought) = (Given::default(), None, Brought::default());
+        tools.push(Tool { package, root, place, consent, source_trust, given, surface, brought });
         files.push(file);
     }
     Ok(Found { tools, files, _unpacked: unpacked })

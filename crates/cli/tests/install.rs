@@ -305,3 +305,28 @@ fn a_registry_vouches_for_what_the_owner_accepts_and_no_more() {
     desk.done(&["yank", "demo.echo@0.1.0", "--security", "--reason", "leaks"]);
     fails(&desk.haft(&["install", "demo.echo@0.1.0", "--yes"]), 4, "taken back for security");
 }
+
+#[test]
+fn what_the_catalogs_of_a_home_declare_is_called_without_being_installed() {
+    let desk = Desk::new();
+    let entry = |id: &str, implementation: Value| {
+        json!({
+            "id": id, "type": "tool", "version": "1.0.0", "description": "A test.",
+            "origin": {"source": "local", "digest": "0".repeat(64)},
+            "interfaces": {"inputs": {"type": "object"}, "outputs": {"type": "object"}},
+            "permissions": {"network": "deny", "filesystem": "none", "devices": []},
+            "runtime": {"sandbox": "process", "resources": {"cpu": "1", "memory": "256Mi"}, "timeout_seconds": 10},
+            "trust_level": "local", "implementation": implementation,
+        })
+    };
+    let cat = json!({"kind": "command", "command": {"argv": ["cat"]}});
+    let dump = json!({"kind": "command", "command": {"argv": ["ls", desk.path("home").to_str().unwrap()]}});
+    let catalog = json!({"capabilities": [entry("acme.same", cat), entry("acme.home", dump)]});
+    fs::create_dir(desk.path("home")).unwrap();
+    fs::write(desk.path("home/manifest.base.json"), catalog.to_string()).unwrap();
+    assert_eq!(desk.done(&["call", "acme.same", r#"{"a":1}"#]).json(), json!({"a": 1}));
+    // It has no files, and above all not those of the home.
+    assert_ne!(desk.haft(&["call", "acme.home", "{}"]).code, 0);
+    desk.done(&["disable", "acme.same"]);
+    fails(&desk.haft(&["call", "acme.same", "{}"]), 4, "capability disabled");
+}

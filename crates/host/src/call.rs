@@ -1,7 +1,7 @@
 //! One call: what is asked for, and what comes back.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use vault::Secret;
 
+use crate::brought::Brought;
 use crate::error::CallError;
 use crate::surface::Surface as Offered;
 
@@ -33,6 +34,8 @@ pub struct Tool {
     /// What the owner approved of all that it offers, where it is a server that was asked: one that offers
     /// something else is not called.
     pub surface: Option<Offered>,
+    /// What was acquired for it.
+    pub brought: Brought,
 }
 
 /// What a tool is given that is not kept, or not yet: while it is installed, and while it is revoked.
@@ -55,6 +58,12 @@ impl Tool {
             [only] => self.is_called(name).then_some(only),
             _ => None,
         })
+    }
+
+    /// Whether a path lies among its files, or among what was acquired for it.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        let brought = self.brought.folder.as_ref();
+        path.starts_with(&self.root) || brought.is_some_and(|folder| path.starts_with(folder))
     }
 
     /// Whether the package is meant by a name: its id, alone or with its namespace or dialect, or its own name.

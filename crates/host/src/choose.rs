@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use manifest::dialect::Dialect;
 use manifest::model::{Acquire, Action, Entry, Implementation, Package};
 
+use crate::brought::Brought;
 use crate::error::{CallError, Kind};
 
 /// What this machine has.
@@ -13,6 +14,8 @@ pub(crate) struct Machine<'m> {
     pub(crate) platform: &'m str,
     /// Whether a program of that name can be found.
     pub(crate) has_program: &'m dyn Fn(&OsStr) -> bool,
+    /// What was acquired for the tool, where it is installed.
+    pub(crate) brought: Option<&'m Brought>,
 }
 
 /// This machine's platform, as packages name it; empty where they have no name for it.
@@ -44,7 +47,7 @@ pub(crate) fn implementation<'p>(
         if is_in_an_image(package, one) {
             return Ok(one);
         }
-        match why_not_yet(package, one).or_else(|| why_not(one, machine)) {
+        match why_not_yet(package, one, machine).or_else(|| why_not(package, one, machine)) {
             None => return Ok(one),
             Some(reason) => not_chosen.push(format!("`{}` {reason}", one.id)),
         }
@@ -71,9 +74,15 @@ pub(crate) fn is_in_an_image(package: &Package, one: &Implementation) -> bool {
 
 /// Why an implementation cannot run before it is installed. What a server.json lists is fetched from elsewhere, and
 /// only whoever installs it is asked for the values that it leaves open.
-fn why_not_yet(package: &Package, one: &Implementation) -> Option<String> {
+fn why_not_yet(package: &Package, one: &Implementation, machine: &Machine<'_>) -> Option<String> {
     if package.dialect != Dialect::ServerJson {
         return None;
+    }
+    if machine.brought.is_some() {
+        // How the first is had is how the server is had.
+        let is_first = package.implementations.first().is_some_and(|first| first.id == one.id);
+        let is_other = matches!(one.entry, Entry::McpStdio { .. }) && !is_first;
+        return is_other.then(|| "was not fetched when it was installed".to_owned());
     }
     let is_open = || package.inputs.iter().any(|input| input.required);
     match &one.entry {
@@ -89,19 +98,22 @@ fn why_not_yet(package: &Package, one: &Implementation) -> Option<String> {
 }
 
 /// Why an implementation does not run here.
-fn why_not(one: &Implementation, machine: &Machine<'_>) -> Option<String> {
+fn why_not(package: &Package, one: &Implementation, machine: &Machine<'_>) -> Option<String> {
     if !one.platforms.is_empty() && !one.platforms.iter().any(|name| name == machine.platform) {
         return Some(format!("is for {}, this is {}", one.platforms.join(", "), machine.platform));
     }
     let program = match &one.entry {
-        Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => argv.first().map(String::as_str),
-        Entry::NodeModule { .. } => Some("node"),
-        Entry::PythonCallable { .. } => Some("python3"),
+        Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => {
+            let started = machine.brought.map(|one| one.started(argv, &package.acquire));
+            started.as_ref().unwrap_or(argv).first().cloned()
+        }
+        Entry::NodeModule { .. } => Some("node".to_owned()),
+        Entry::PythonCallable { .. } => Some("python3".to_owned()),
         Entry::Undeclared => return Some("does not say how it is run".to_owned()),
         _ => None,
     };
     // A path is looked at when it is started, from the folder it is meant in, and a template when it is filled in.
     let program = program.filter(|program| !program.contains('/') && !program.contains("${"))?;
-    (!(machine.has_program)(OsStr::new(program)))
+    (!(machine.has_program)(OsStr::new(&program)))
         .then(|| format!("needs `{program}`, which is not here"))
 }

@@ -55,6 +55,8 @@ pub(crate) fn walls(
     let forbidden = Forbidden::new(settings);
     let folders = &settings.policy.folders;
     confinement.readable.extend(own_files(tool, settings, &forbidden.home)?);
+    confinement.readable.extend(tool.brought.folder.clone());
+    lead_to_brought(&mut confinement.environment, tool);
     for (texts, of_policy, kind, into) in [
         (&allowance.read, &folders.read, GrantKind::Read, &mut confinement.readable),
         (&allowance.write, &folders.write, GrantKind::Write, &mut confinement.writable),
@@ -72,7 +74,7 @@ pub(crate) fn walls(
     confinement.devices.extend(devices.filter(|device| device.symlink_metadata().is_ok()));
     let program = inside.program;
     let mut parts = std::iter::once(&program.path).chain(&program.needs);
-    if let Some(part) = parts.find(|one| forbidden.holds(one) && !one.starts_with(&tool.root)) {
+    if let Some(part) = parts.find(|one| forbidden.holds(one) && !tool.holds(one)) {
         let message = format!("`{}` is in a folder that no tool gets", part.display());
         return Err(CallError::new(Kind::Denied, message));
     }
@@ -167,8 +169,8 @@ fn own_files(tool: &Tool, settings: &Settings, home: &Path) -> Result<Vec<PathBu
         return Ok(Vec::new());
     }
     let own = own_folder(tool);
-    if own != tool.root && own.symlink_metadata().is_err() {
-        // Its commands may all be the system's.
+    if own.symlink_metadata().is_err() {
+        // It has none: its commands may all be the system's.
         return Ok(Vec::new());
     }
     let denied =
@@ -248,6 +250,16 @@ fn environment(dialect: Dialect, settings: &Settings) -> Vec<(OsString, OsString
         }
     }
     variables
+}
+
+/// Lets a process find what was acquired for its tool.
+fn lead_to_brought(variables: &mut Vec<(OsString, OsString)>, tool: &Tool) {
+    if let Some((_, path)) = variables.iter_mut().find(|(name, _)| name == "PATH") {
+        *path = tool.brought.before(path);
+    }
+    for (name, folder) in tool.brought.variables() {
+        variables.push((name.into(), folder.into()));
+    }
 }
 
 fn set(variables: &mut Vec<(OsString, OsString)>, name: String, value: String) {

@@ -31,6 +31,7 @@
 //! | [`host`] | the path as a whole |
 
 mod blocked;
+pub mod brought;
 pub mod call;
 mod choose;
 mod clip;
@@ -63,6 +64,7 @@ pub mod violation;
 mod weight;
 
 pub use blocked::{Blocked, Why};
+pub use brought::Brought;
 pub use call::{Advance, Approver, Call, Given, Matter, Output, Progress, Said, Tool};
 pub use confine::denied;
 pub use endpoint::endpoints;

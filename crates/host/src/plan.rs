@@ -1,6 +1,7 @@
 //! Exactly what a call would run, and with what.
 
 pub(crate) mod a2a;
+mod braces;
 pub(crate) mod container;
 pub(crate) mod engine;
 mod lent;
@@ -233,7 +234,10 @@ impl Asked<'_> {
                 self.process(argv, cwd.as_deref()).map(|one| Way::Process(Arc::new(one)))
             }
             Entry::PythonCallable { callable } => {
-                let load = json!({ "root": self.tool.root, "callable": callable });
+                let libraries = &self.tool.brought.python;
+                let load = json!({
+                    "root": self.tool.root, "callable": callable, "libraries": libraries,
+                });
                 self.worker("python3", PYTHON, load).map(|one| Way::Worker(Arc::new(one)))
             }
             Entry::NodeModule { main, export } => {
@@ -257,8 +261,8 @@ impl Asked<'_> {
             | Entry::McpTool { .. }
             | Entry::KnownServer { .. }
             | Entry::A2a { .. } => match (&self.implementation.entry, &self.action.invocation) {
-                (Entry::McpHttp { url, .. }, Invocation::McpTool { .. }) => {
-                    Ok(Way::Mcp(Box::new(self.mcp_url(url)?)))
+                (Entry::McpHttp { url, headers }, Invocation::McpTool { .. }) => {
+                    Ok(Way::Mcp(Box::new(self.mcp_url(url, headers)?)))
                 }
                 (Entry::McpTool { registry_url, server_id, .. }, _) => {
                     let request = self.mcp_registry(registry_url, server_id.as_deref())?;
@@ -386,10 +390,12 @@ impl Asked<'_> {
     /// What starts the tool, filled in where its dialect has templates there. A server outlives a call, so
     /// there is no input for any of them.
     fn start(&self, argv: &[String]) -> Result<Vec<String>, CallError> {
-        if self.tool.package.dialect != Dialect::InstallManifest {
-            return Ok(argv.to_vec());
+        let package = &self.tool.package;
+        let argv = self.tool.brought.started(argv, &package.acquire);
+        if package.dialect != Dialect::InstallManifest {
+            return Ok(argv);
         }
-        template::command(argv, &Values { input: &Value::Null, ..self.values() })
+        template::command(&argv, &Values { input: &Value::Null, ..self.values() })
     }
 
     /// The input as the dialect wants it on standard input.
@@ -444,8 +450,8 @@ impl Asked<'_> {
                 return Err(CallError::new(Kind::Denied, message));
             }
         }
-        let search = &self.settings.search_path;
-        runtime::find(OsStr::new(name), search, root, Word::Package).map_err(|error| {
+        let search = self.tool.brought.before(&self.settings.search_path);
+        runtime::find(OsStr::new(name), &search, root, Word::Package).map_err(|error| {
             let told = CallError::new(Kind::Unavailable, error.to_string()).with("program", name);
             match &error {
                 FindError::NotExecutable(path) if path.is_file() => {

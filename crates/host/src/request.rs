@@ -70,7 +70,10 @@ pub(crate) fn make(of: Sources<'_>) -> Result<Http, CallError> {
     let base = base(of.base)?;
     let method = Method::from_bytes(of.method.as_bytes())
         .map_err(|_| unavailable(format!("`{}` is no method", of.method)))?;
-    let (path, taken) = template::path(of.path, &of.values)?;
+    let (path, mut taken) = template::path(of.path, &of.values)?;
+    // What a header is made with has its place, too.
+    let in_headers = of.headers.iter().flat_map(|(_, template)| template::inputs(template));
+    taken.extend(in_headers.map(str::to_owned));
     let mut url = join(&base, &path);
     let left = left(of.values.input, &taken);
     let mut shown = join_text(of.base, of.path);
@@ -258,12 +261,16 @@ fn variables_of(template: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn header_name(name: &str) -> Result<HeaderName, CallError> {
+pub(crate) fn header_name(name: &str) -> Result<HeaderName, CallError> {
     HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| unavailable(format!("`{name}` is no name of a header")))
 }
 
-fn header_value(name: &str, text: &str, is_secret: bool) -> Result<HeaderValue, CallError> {
+pub(crate) fn header_value(
+    name: &str,
+    text: &str,
+    is_secret: bool,
+) -> Result<HeaderValue, CallError> {
     let mut value = HeaderValue::from_str(text).map_err(|_| {
         let message = format!(
             "the value for the header `{name}` holds a character that no header is sent with"

@@ -295,6 +295,9 @@ fn acquired(acquire: &Acquire) -> String {
         }
         Acquire::Git { url, reference, .. } => format!("by git: {url} at {reference}"),
         Acquire::Container { image } => format!("as an image: {image}"),
+        Acquire::Url { url, sha256 } if sha256.is_empty() => {
+            format!("from {url} (nobody says what its digest is)")
+        }
         Acquire::Url { url, sha256 } => format!("from {url} (sha256:{sha256})"),
         Acquire::Preinstalled { locator } => {
             format!("it must be there already: {}", locator.text())

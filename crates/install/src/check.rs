@@ -68,11 +68,7 @@ pub fn check(home: &Home) -> Result<Vec<Fault>, HomeError> {
 
 fn check_one(home: &Home, pinned: &Pinned, faults: &mut Vec<Fault>) {
     let id = || pinned.id.clone();
-    let Ok(key) = pinned.key() else { return };
-    let active = fs::read_link(home.path().join(TOOLS).join(key.as_str()));
-    let is_active =
-        active.is_ok_and(|to| to.file_name().is_some_and(|name| *name == *pinned.folder()));
-    if !is_active {
+    if !home.holds(pinned) {
         faults.push(Fault::NotActive(id()));
     }
     match Installed::load(home, pinned) {
@@ -80,7 +76,7 @@ fn check_one(home: &Home, pinned: &Pinned, faults: &mut Vec<Fault>) {
         Ok(installed) => {
             let changed = installed.changed();
             if !changed.is_empty() {
-                faults.push(Fault::Changed(id(), changed.into_iter().map(str::to_owned).collect()));
+                faults.push(Fault::Changed(id(), changed));
             }
         }
     }

@@ -110,6 +110,11 @@ impl Home {
         Ok(locked.contents.clone())
     }
 
+    /// Finishes a change that was broken off, where one was.
+    pub fn settle(&self) -> Result<(), HomeError> {
+        if journal::is_pending(&self.0) { self.lock().map(drop) } else { Ok(()) }
+    }
+
     /// Locks it against every other change, and finishes one that was broken off.
     pub fn lock(&self) -> Result<Changing, HomeError> {
         let place = self.0.join(LOCK);
@@ -132,6 +137,15 @@ impl Home {
     /// The folder of an installed version.
     pub fn folder(&self, key: &Key, version: &str) -> PathBuf {
         self.0.join(PACKAGES).join(key.as_str()).join(version)
+    }
+
+    /// Whether the version that is pinned lies here and is the active one.
+    pub fn holds(&self, pinned: &Pinned) -> bool {
+        let Ok(key) = pinned.key() else { return false };
+        let folder = pinned.folder();
+        let active = fs::read_link(self.0.join(TOOLS).join(key.as_str()));
+        let leads = active.is_ok_and(|to| to.file_name().is_some_and(|name| *name == *folder));
+        leads && self.folder(&key, &folder).join(record::NAME).is_file()
     }
 
     /// How an installed version came here.
@@ -169,6 +183,13 @@ impl Home {
             None => Ok(T::default()),
         }
     }
+}
+
+/// The lockfile at a path, wherever that is.
+pub fn read_lockfile(path: &Path) -> Result<Lockfile, HomeError> {
+    let missing = || Doing::Read(path.to_owned()).failed(io::ErrorKind::NotFound.into());
+    let bytes = read(path, lockfile::MOST)?.ok_or_else(missing)?;
+    Lockfile::parse(&bytes).map_err(|why| HomeError::Broken { path: path.to_owned(), why })
 }
 
 /// A file of the home, where it is there.
@@ -254,6 +275,15 @@ impl<'c> Listed<'c> {
     }
 }
 
+/// The entry of another version: one that was switched off stays so.
+fn keeping(mut entry: serde_json::Value, local: &Local) -> serde_json::Value {
+    let known = entry["id"].as_str().and_then(|id| local.get(id));
+    if known.is_some_and(|known| known["enabled"] == false) {
+        entry["enabled"] = false.into();
+    }
+    entry
+}
+
 /// A home that is locked, to be changed.
 #[derive(Debug)]
 pub struct Changing {
@@ -265,16 +295,15 @@ pub struct Changing {
 /// A version that is ready to be put in its place.
 #[derive(Debug)]
 pub struct Ready {
-    /// The folder in which it was prepared; its files are in the folder `files` of it.
-    pub draft: Draft,
+    /// The name of the folder with its files, in the draft.
+    pub room: String,
+    /// Where that is.
+    pub folder: PathBuf,
     /// How it came here.
     pub record: Record,
     /// Its entry in the local catalog.
     pub entry: serde_json::Value,
 }
-
-/// The files of a version that is prepared, in the folder of its draft.
-pub const FILES: &str = "files";
 
 /// What became of a version that was to be put in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,8 +319,8 @@ pub enum Put {
 /// Why a version was not put in its place.
 #[derive(Debug)]
 pub enum PutError {
-    /// Other bytes are installed under the same version.
-    OtherBytes,
+    /// Other bytes are installed under the same version of this package.
+    OtherBytes(String),
     /// The home could not be changed.
     Home(HomeError),
 }
@@ -308,23 +337,59 @@ impl Changing {
         &self.contents
     }
 
-    /// Puts a version in its place. The one that was active stays beside it, and those before that are removed.
-    pub fn put(&mut self, ready: Ready) -> Result<Put, PutError> {
-        let Ready { mut draft, mut record, entry } = ready;
+    /// Puts versions in their places, all or none. The one of each that was active stays beside it, and those before that
+    /// are removed; so are the packages that are to go.
+    pub fn put(
+        &mut self,
+        mut draft: Draft,
+        ready: Vec<Ready>,
+        going: &[Pinned],
+    ) -> Result<Vec<Put>, PutError> {
+        let (mut lock, mut local) = (self.contents.lock.clone(), self.local()?);
+        let mut revoked = self.contents.revoked.clone();
+        let mut done = Vec::new();
+        for one in ready {
+            let id = one.record.pinned.id.clone();
+            done.push(self.prepare(one, &mut draft, &mut lock, &mut local)?);
+            revoked.take(&id);
+        }
+        for pinned in going {
+            leave(pinned, &mut draft, &mut lock, &mut local)?;
+            revoked.take(&pinned.id);
+        }
+        self.put_revoked(&mut draft, &revoked)?;
+        if !going.is_empty() || done.iter().any(|put| *put != Put::There) {
+            self.finish(draft, &lock, &local)?;
+        }
+        Ok(done)
+    }
+
+    /// Prepares one version to be put in its place.
+    fn prepare(
+        &self,
+        ready: Ready,
+        draft: &mut Draft,
+        lock: &mut Lockfile,
+        local: &mut Local,
+    ) -> Result<Put, PutError> {
+        let Ready { room, folder: staged, mut record, entry } = ready;
+        let revoked = &self.contents.revoked;
         let key = key(&record.pinned)?;
         let folder = record.pinned.folder();
         let before = self.contents.lock.get(&record.pinned.id).cloned();
         if let Some(before) = &before {
             if before.version == record.pinned.version && before.package != record.pinned.package {
-                return Err(PutError::OtherBytes);
+                return Err(PutError::OtherBytes(before.id.clone()));
             }
             // What was revoked is put there anew.
-            if before.folder() == folder && self.contents.revoked.get(&before.id).is_none() {
+            let is_revoked = revoked.get(&before.id).is_some();
+            if before.folder() == folder && self.home.holds(before) && !is_revoked {
                 return Ok(Put::There);
             }
         }
-        record.replaced = before.as_ref().map(Pinned::folder).filter(|before| *before != folder);
-        let place = draft.folder().join(FILES).join(record::NAME);
+        let before = before.filter(|before| before.folder() != folder);
+        record.replaced = before.as_ref().map(Pinned::folder);
+        let place = staged.join(record::NAME);
         let doing = Doing::Write(place.clone());
         let made = place.parent().map_or(Ok(()), fs::create_dir_all);
         made.and_then(|()| fs::write(&place, record.to_bytes()))
@@ -334,49 +399,53 @@ impl Changing {
         if self.home.0.join(&to).exists() {
             draft.step(Step::Remove { at: to.clone() });
         }
-        draft.step(Step::Move { from: FILES.into(), to });
+        draft.step(Step::Move { from: room, to });
         for old in self.others(&key, &[Some(&folder), record.replaced.as_ref()])? {
             draft.step(Step::Remove { at: old });
         }
-        self.activate(draft, record.pinned, entry)?;
+        lead(&record.pinned, draft)?;
+        // What was revoked was switched off for that alone.
+        let entry = match revoked.get(&record.pinned.id) {
+            Some(_) => entry,
+            None => keeping(entry, local),
+        };
+        lock.put(record.pinned);
+        local.put(entry);
         Ok(if before.is_some() { Put::Replaced } else { Put::Installed })
     }
 
     /// Takes a package away, with every version of it.
     pub fn remove(&mut self, pinned: &Pinned) -> Result<(), HomeError> {
-        let key = key(pinned)?;
         let mut draft = self.home.draft()?;
-        draft.step(Step::Remove { at: format!("{TOOLS}/{key}") });
-        draft.step(Step::Remove { at: format!("{PACKAGES}/{key}") });
-        let mut lock = self.contents.lock.clone();
-        lock.take(&pinned.id);
-        let mut local = self.local()?;
-        local.take(id_in_catalog(pinned));
+        let (mut lock, mut local) = (self.contents.lock.clone(), self.local()?);
+        leave(pinned, &mut draft, &mut lock, &mut local)?;
         self.forgive(&mut draft, &pinned.id)?;
         self.finish(draft, &lock, &local)
     }
 
     /// Makes the version active again that was before this one; its entry is that of `entry`.
     pub fn roll_back(&mut self, record: Record, entry: serde_json::Value) -> Result<(), HomeError> {
-        let draft = self.home.draft()?;
-        self.activate(draft, record.pinned, entry)
+        let mut draft = self.home.draft()?;
+        let (mut lock, mut local) = (self.contents.lock.clone(), self.local()?);
+        lead(&record.pinned, &mut draft)?;
+        self.forgive(&mut draft, &record.pinned.id)?;
+        lock.put(record.pinned);
+        local.put(keeping(entry, &local));
+        self.finish(draft, &lock, &local)
     }
 
-    /// Lets the link lead to a version, and the lockfile and the catalog speak of it.
-    fn activate(
-        &mut self,
-        mut draft: Draft,
-        pinned: Pinned,
-        entry: serde_json::Value,
-    ) -> Result<(), HomeError> {
-        let (key, folder) = (key(&pinned)?, pinned.folder());
-        let to = format!("../{PACKAGES}/{key}/{folder}");
-        draft.step(Step::Link { at: format!("{TOOLS}/{key}"), to });
-        let mut lock = self.contents.lock.clone();
-        self.forgive(&mut draft, &pinned.id)?;
-        lock.put(pinned);
-        let mut local = self.local()?;
-        local.put(entry);
+    /// Writes down anew how the active version came here, and what it is.
+    pub fn amend(&mut self, record: Record) -> Result<(), HomeError> {
+        const AMENDED: &str = "record.json";
+        let mut draft = self.home.draft()?;
+        let place = draft.folder().join(AMENDED);
+        fs::write(&place, record.to_bytes())
+            .map_err(|cause| Doing::Write(place.clone()).failed(cause))?;
+        let (key, folder) = (key(&record.pinned)?, record.pinned.folder());
+        let to = format!("{PACKAGES}/{key}/{folder}/{}", record::NAME);
+        draft.step(Step::Move { from: AMENDED.into(), to });
+        let (mut lock, local) = (self.contents.lock.clone(), self.local()?);
+        lock.put(record.pinned);
         self.finish(draft, &lock, &local)
     }
 
@@ -495,6 +564,29 @@ impl Changing {
         self.contents = self.home.look()?;
         Ok(())
     }
+}
+
+/// Lets the link of a package lead to a version.
+fn lead(pinned: &Pinned, draft: &mut Draft) -> Result<(), HomeError> {
+    let (key, folder) = (key(pinned)?, pinned.folder());
+    let to = format!("../{PACKAGES}/{key}/{folder}");
+    draft.step(Step::Link { at: format!("{TOOLS}/{key}"), to });
+    Ok(())
+}
+
+/// Lets a package go, with every version of it.
+fn leave(
+    pinned: &Pinned,
+    draft: &mut Draft,
+    lock: &mut Lockfile,
+    local: &mut Local,
+) -> Result<(), HomeError> {
+    let key = key(pinned)?;
+    draft.step(Step::Remove { at: format!("{TOOLS}/{key}") });
+    draft.step(Step::Remove { at: format!("{PACKAGES}/{key}") });
+    lock.take(&pinned.id);
+    local.take(id_in_catalog(pinned));
+    Ok(())
 }
 
 fn key(pinned: &Pinned) -> Result<Key, HomeError> {

@@ -1,5 +1,6 @@
 //! An installed package, read again from where it lies.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,11 +10,12 @@ use manifest::folder::{Folder, FolderError};
 use manifest::model::Package;
 use package::digest::Digest;
 
+use crate::bring::listed;
 use crate::error::{Doing, HomeError};
 use crate::home::Home;
 use crate::parcel::companion_of;
-use crate::pinned::Pinned;
-use crate::record::Record;
+use crate::pinned::{Pinned, Sha256};
+use crate::record::{ACQUIRED, ACQUIRED_FILES, FileRecord, Record};
 
 /// A package that lies in a home.
 #[derive(Clone, Debug)]
@@ -43,20 +45,43 @@ impl Installed {
             .map_err(|_| broken(&path, "its manifest is not valid any more"))?;
         let package = packages.into_iter().find(|package| package.canonical_id() == pinned.id);
         let mut package = package.ok_or_else(|| broken(&path, "it describes another package"))?;
-        if let Some(companion) = companion_of(&Here(&root)) {
+        let companion = companion_of(&Here(&root))
+            .map_err(|_| broken(&root, "its haft.json is not valid any more"))?;
+        if let Some(companion) = companion {
             companion::apply(&companion, &mut package);
         }
         Ok(Self { package, root, record })
     }
 
-    /// Every file that is not what it was, or is gone.
-    pub fn changed(&self) -> Vec<&str> {
-        let is_changed = |file: &&crate::record::FileRecord| {
+    /// Every file that is not what it was, or is gone, and every one that was acquired and is not.
+    pub fn changed(&self) -> Vec<String> {
+        let is_changed = |file: &&FileRecord| {
             let read = fs::read(self.root.join(&file.path));
             read.map_or(true, |bytes| Digest::of(&bytes) != file.sha256.0)
         };
-        self.record.files.iter().filter(is_changed).map(|file| file.path.as_str()).collect()
+        let files = self.record.files.iter().filter(is_changed).map(|file| file.path.clone());
+        files.chain(self.changed_among_acquired()).collect()
     }
+
+    fn changed_among_acquired(&self) -> Vec<String> {
+        if self.record.acquired.is_none() {
+            return Vec::new();
+        }
+        let whole = |path: &str| format!("{ACQUIRED}/{path}");
+        let text = fs::read(self.root.join(ACQUIRED_FILES)).unwrap_or_default();
+        let Ok(known) = serde_json::from_slice::<Vec<FileRecord>>(&text) else {
+            return vec![ACQUIRED_FILES.to_owned()];
+        };
+        let Ok(found) = listed(&self.root.join(ACQUIRED)) else { return vec![ACQUIRED.to_owned()] };
+        let known: BTreeSet<_> = known.iter().map(told).collect();
+        let found: BTreeSet<_> = found.iter().map(told).collect();
+        let differs = known.symmetric_difference(&found).map(|(path, _)| whole(path));
+        differs.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+fn told(file: &FileRecord) -> (&str, Sha256) {
+    (&file.path, file.sha256)
 }
 
 fn broken(path: &Path, why: &str) -> HomeError {

@@ -4,7 +4,7 @@
 //! [`Step`]s in the file `journal`. From then on it counts: whoever opens the home next finishes what is left of
 //! it, and every step can be taken twice. Without a journal the folder counts for nothing and is swept.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
@@ -66,6 +66,7 @@ pub struct Draft {
     /// Locked, by which others know that it is in use.
     _held: File,
     steps: Vec<Step>,
+    rooms: u32,
     is_over: bool,
     /// Whether the staging area was not there before.
     is_first: bool,
@@ -96,7 +97,15 @@ impl Draft {
                 && folder.exists()
             {
                 let (home, steps) = (home.to_owned(), Vec::new());
-                return Ok(Self { home, name, _held: held, steps, is_over: false, is_first });
+                return Ok(Self {
+                    home,
+                    name,
+                    _held: held,
+                    steps,
+                    rooms: 0,
+                    is_over: false,
+                    is_first,
+                });
             }
         }
         Err(doing.failed(io::ErrorKind::AlreadyExists.into()))
@@ -107,6 +116,12 @@ impl Draft {
         self.home.join(STAGING).join(&self.name)
     }
 
+    /// The name of a further folder in it, which is not there yet.
+    pub(crate) fn room(&mut self) -> String {
+        self.rooms += 1;
+        format!("files-{}", self.rooms)
+    }
+
     /// Adds a step. What it moves is in the folder by the time of [`commit`](Self::commit).
     pub fn step(&mut self, step: Step) {
         self.steps.push(step);
@@ -114,10 +129,22 @@ impl Draft {
 
     /// A file that gets these bytes.
     pub fn file(&mut self, to: &str, bytes: &[u8]) -> Result<(), HomeError> {
+        self.written(to, bytes, File::options().create_new(true).write(true))
+    }
+
+    /// A file that gets these bytes, for its owner alone.
+    pub fn private_file(&mut self, to: &str, bytes: &[u8]) -> Result<(), HomeError> {
+        let mut options = File::options();
+        options.create_new(true).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        self.written(to, bytes, &options)
+    }
+
+    fn written(&mut self, to: &str, bytes: &[u8], how: &OpenOptions) -> Result<(), HomeError> {
         let from = format!("file-{}", self.steps.len());
         let path = self.folder().join(&from);
-        let mut file =
-            File::create_new(&path).map_err(|cause| Doing::Write(path.clone()).failed(cause))?;
+        let mut file = how.open(&path).map_err(|cause| Doing::Write(path.clone()).failed(cause))?;
         file.write_all(bytes).map_err(|cause| Doing::Write(path).failed(cause))?;
         self.step(Step::Move { from, to: to.to_owned() });
         Ok(())

@@ -12,6 +12,7 @@
 //! | [`error`] | what keeps a home from being read or changed |
 //! | [`key`] | what a package is called on the disk |
 //! | [`acquire`] | how the artefacts of a package reach this machine, inside the walls |
+//! | [`download`] | files from addresses that the owner typed |
 //! | [`pinned`], [`lockfile`] | what is installed, exactly |
 //! | [`beside`] | what runs beside the calls of a package, so far as its owner is shown it |
 //! | [`record`] | how it came here and what was agreed to |
@@ -22,14 +23,17 @@
 //! | [`parcel`] | a package as it came |
 //! | [`card`] | what the owner is shown |
 //! | [`mod@stage`] | files that are ready to be put in their place |
+//! | [`mod@bring`] | what was acquired, among them |
 //! | [`installed`] | a package that lies in a home |
 //! | [`mod@check`] | whether a home is what it says it is |
 
 pub mod acquire;
 pub mod beside;
+pub mod bring;
 pub mod card;
 pub mod catalog;
 pub mod check;
+pub mod download;
 pub mod error;
 pub mod home;
 pub mod installed;
@@ -44,6 +48,7 @@ pub mod revoked;
 pub mod stage;
 
 pub use beside::Beside;
+pub use bring::{bring, make_room};
 pub use card::Card;
 pub use error::HomeError;
 pub use home::{Changing, Contents, Home, Layer, Listed, Put, PutError, Ready};

@@ -101,6 +101,7 @@ mod tests {
             manifest: digest,
             archive: None,
             surface: None,
+            artefacts: Vec::new(),
         }
     }
 

@@ -111,7 +111,7 @@ impl Parcel {
                 catalogs
             }
         };
-        if let Some(companion) = companion_of(&Around(&archive)) {
+        if let Some(companion) = companion_of(&Around(&archive))? {
             for piece in &mut pieces {
                 companion::apply(&companion, &mut piece.package);
             }
@@ -218,10 +218,16 @@ impl Contents for Alone {
 /// What a manifest is called that had no folder of its own.
 const MANIFEST: &str = "manifest.json";
 
-/// The companion beside a manifest, when there is a valid one.
-pub fn companion_of(folder: &dyn Folder) -> Option<Companion> {
-    let bytes = [COMPANION, "meta/haft.json"].iter().find_map(|name| folder.read(name).ok())?;
+/// The companion beside a manifest, where there is one.
+pub fn companion_of(folder: &dyn Folder) -> Result<Option<Companion>, ParcelError> {
+    let found = |name: &&str| Some(((*name).to_owned(), folder.read(name).ok()?));
+    let Some((path, bytes)) = [COMPANION, "meta/haft.json"].iter().find_map(found) else {
+        return Ok(None);
+    };
     let report = check(&bytes, &Options { form: Some(Form::Companion), ..Options::default() });
-    let root = parse(std::str::from_utf8(&bytes).ok()?).root.filter(|_| report.is_valid())?;
-    Some(companion::read(&root))
+    let text = std::str::from_utf8(&bytes).ok().filter(|_| report.is_valid());
+    match text.and_then(|text| parse(text).root) {
+        Some(root) => Ok(Some(companion::read(&root))),
+        None => Err(ParcelError::Invalid { path, report: Box::new(report), bytes }),
+    }
 }

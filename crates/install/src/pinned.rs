@@ -5,6 +5,7 @@ use manifest::model::Package;
 use package::digest::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::acquire::Artefact;
 use crate::key::{Key, NoKey};
 
 /// A package at a version, and the digests of everything that it is.
@@ -32,6 +33,9 @@ pub struct Pinned {
     /// Everything that an MCP server offered when it was agreed to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surface: Option<Sha256>,
+    /// What was acquired for it, each file by its digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artefacts: Vec<Artefact>,
 }
 
 /// Where a package came from.

@@ -2,7 +2,9 @@
 
 use package::digest::Listing;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::acquire::Acquired;
 use crate::beside::Beside;
 use crate::pinned::{Pinned, Sha256};
 
@@ -10,6 +12,11 @@ use crate::pinned::{Pinned, Sha256};
 pub const OURS: &str = ".haft";
 /// The file in it.
 pub const NAME: &str = ".haft/record.json";
+
+/// The folder of what was acquired for a version.
+pub const ACQUIRED: &str = ".haft/acquired";
+/// The digests of every file in it, apart because it may be long and few ask for it.
+pub const ACQUIRED_FILES: &str = ".haft/acquired.json";
 
 /// How a version came here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +35,12 @@ pub struct Record {
     /// The folder of the version that was active before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<String>,
+    /// What was acquired for it, below [`ACQUIRED`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acquired: Option<Acquired>,
+    /// Everything that a server offered when it was agreed to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surface: Option<Value>,
     /// What was shown of what runs beside its calls.
     #[serde(default, skip_serializing_if = "Beside::is_empty")]
     pub beside: Beside,

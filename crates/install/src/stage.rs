@@ -9,7 +9,8 @@ use package::extract::{Durability, ExtractError, extract};
 use crate::beside::Beside;
 use crate::catalog;
 use crate::error::HomeError;
-use crate::home::{FILES, Home, Ready};
+use crate::home::Ready;
+use crate::journal::Draft;
 use crate::parcel::{Parcel, Piece};
 use crate::pinned::{Pinned, Sha256, Source, actions};
 use crate::record::{Agreed, Record, files};
@@ -64,13 +65,13 @@ impl std::error::Error for StageError {
     }
 }
 
-/// Writes the files of a package into the staging area. Dropping what comes back removes them.
-pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
+/// Writes the files of a package into a draft; they go with it.
+pub fn stage(draft: &mut Draft, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
     let Wanted { parcel, piece, .. } = wanted;
     let package = &piece.package;
-    let draft = home.draft().map_err(StageError::Home)?;
-    let staged =
-        extract(parcel.archive(), &draft.folder().join(FILES)).map_err(StageError::Extract)?;
+    let room = draft.room();
+    let folder = draft.folder().join(&room);
+    let staged = extract(parcel.archive(), &folder).map_err(StageError::Extract)?;
     // They are put on the disk together with the rest of the change.
     let listing = staged.promote(Durability::Left).map_err(StageError::Extract)?;
     let pinned = Pinned {
@@ -83,6 +84,7 @@ pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
         manifest: Sha256(Digest::of(&piece.bytes)),
         archive: wanted.archive.map(Sha256),
         surface: None,
+        artefacts: Vec::new(),
     };
     let entry = catalog::entry(package, &piece.bytes, &pinned, wanted.trust, wanted.memory);
     let record = Record {
@@ -92,8 +94,10 @@ pub fn stage(home: &Home, wanted: &Wanted<'_>) -> Result<Ready, StageError> {
         consent: wanted.consent.clone(),
         installed: wanted.now,
         replaced: None,
+        acquired: None,
+        surface: None,
         beside: wanted.beside.clone(),
         files: files(&listing),
     };
-    Ok(Ready { draft, record, entry })
+    Ok(Ready { room, folder, record, entry })
 }

@@ -25,4 +25,6 @@ pub use arguments::{Arguments, Pattern, digest_of};
 pub use decide::{Asked, Consent, decide, denies, denies_network, may_be_passed, may_have_device};
 pub use decision::{Allowance, Decision, Denial, HostAllowance, Reason, SetBy, Verdict};
 pub use grants::{Grant, Grants, Kind as GrantKind};
-pub use policy::{ContainerWay, DEFAULTS, Judges, Level, OnViolation, Policy, PolicyError};
+pub use policy::{
+    ContainerWay, DEFAULTS, Judges, Level, OnViolation, Policy, PolicyError, SourceRules,
+};

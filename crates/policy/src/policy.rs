@@ -41,6 +41,8 @@ pub struct Policy {
     pub secrets: SecretRules,
     /// How tools that are container images are run.
     pub containers: ContainerRules,
+    /// Where packages of other package managers are had.
+    pub sources: SourceRules,
     /// What is different for one package, by its canonical id or its bare one.
     pub packages: BTreeMap<String, PackageRules>,
 }
@@ -266,6 +268,21 @@ pub struct ContainerRules {
     pub engine_secrets: bool,
 }
 
+/// Where packages of other package managers are had; what is not said is as this machine's own managers are set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceRules {
+    /// The addresses of Python indexes, the main one first.
+    pub pip: Vec<String>,
+    /// The address of a Node registry.
+    pub npm: Option<String>,
+    /// Further hosts that files may come from.
+    pub hosts: Vec<String>,
+    /// A file of certificates that are trusted too.
+    pub certificates: Option<String>,
+    /// Packages that may run code of their own while they are installed, such as `npm:esbuild`.
+    pub run_scripts: Vec<String>,
+}
+
 /// A way to run an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerWay {
@@ -345,6 +362,7 @@ impl Default for Policy {
                 order: vec![ContainerWay::Image, ContainerWay::Engine],
                 engine_secrets: false,
             },
+            sources: SourceRules::default(),
             secrets: SecretRules::default(),
             packages: BTreeMap::new(),
         }

@@ -38,6 +38,28 @@ impl Describe {
             tests: None,
         }
     }
+
+    /// What is said here of a package that the package does not say of itself, by the first name of that. A companion
+    /// beside the manifest may ask for more secrets, which whoever describes it need not know.
+    pub fn differs_from(&self, package: &Package) -> Option<&'static str> {
+        let own = Self::of_package(package);
+        let is_other = |said: &Option<String>, own: &Option<String>| {
+            said.as_ref().is_some_and(|said| Some(said) != own.as_ref())
+        };
+        [
+            ("id", self.id != own.id),
+            ("name", self.name != own.name),
+            ("version", self.version != own.version),
+            ("dialect", is_other(&self.dialect, &own.dialect)),
+            ("kind", is_other(&self.kind, &own.kind)),
+            ("summary", self.summary != own.summary),
+            ("description", self.description != own.description),
+            ("requiresApproval", self.requires_approval != own.requires_approval),
+            ("usesPayment", self.uses_payment != own.uses_payment),
+        ]
+        .into_iter()
+        .find_map(|(name, is_other)| is_other.then_some(name))
+    }
 }
 
 /// One line on what it does, which a registry must have: the nearest thing that the author wrote.

@@ -58,6 +58,28 @@ enum Under<'p> {
     Passphrase(&'p Secret),
 }
 
+/// What the file of the secrets is to hold. While this is there, nobody else changes it.
+pub struct Change {
+    bytes: Vec<u8>,
+    _lock: Lock,
+}
+
+impl Change {
+    /// The name of the file in the folder of the vault.
+    pub const FILE: &'static str = SECRETS;
+
+    /// What is to be in it, for the owner alone to read.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl std::fmt::Debug for Change {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Change")
+    }
+}
+
 /// The vault while nobody else can write to it, with its key at hand.
 struct Writing {
     folder: Folder,
@@ -138,6 +160,24 @@ impl FileVault {
     /// Keeps a value, in place of the one that may be there.
     pub fn set(&self, place: &Place, value: &Secret) -> Result<(), VaultError> {
         self.begin()?.set(place, value)
+    }
+
+    /// Prepares to keep values: somebody else puts the file in its place, together with what it belongs to. Nobody else
+    /// changes the vault meanwhile.
+    pub fn change(&self, values: &[(Place, Secret)]) -> Result<Change, VaultError> {
+        let writing = self.begin()?;
+        let (mut contents, key) = match writing.current {
+            Some((contents, opened)) => (contents, opened.key),
+            None => new_vault(&writing.folder, &writing.lock)?,
+        };
+        for (place, value) in values {
+            contents.put(&key, place, value)?;
+        }
+        let bytes = contents.to_bytes();
+        if bytes.len() > MAX_FILE {
+            return Err(VaultError::Full);
+        }
+        Ok(Change { bytes, _lock: writing.lock })
     }
 
     /// Keeps a value in place of another, where that is still what is kept; says whether it was.
@@ -307,17 +347,25 @@ impl FileVault {
 impl Writing {
     /// Keeps a value, in place of the one that may be there.
     fn set(self, place: &Place, value: &Secret) -> Result<(), VaultError> {
-        let now = now();
         let (mut contents, key) = match self.current {
             Some((contents, opened)) => (contents, opened.key),
             None => new_vault(&self.folder, &self.lock)?,
         };
-        let created = contents.find(place).map_or(now, |entry| entry.listed().created);
-        let listed = Listed { place: place.clone(), created, changed: now };
-        let entry = Entry::seal((contents.key.id(), &key), &listed, value)?;
-        contents.entries.retain(|entry| !entry.is_at(place));
-        contents.entries.push(entry);
+        contents.put(&key, place, value)?;
         commit(&self.folder, &self.lock, &contents)
+    }
+}
+
+impl Contents {
+    /// Puts a value in, in place of the one that may be there.
+    fn put(&mut self, key: &Key, place: &Place, value: &Secret) -> Result<(), VaultError> {
+        let now = now();
+        let created = self.find(place).map_or(now, |entry| entry.listed().created);
+        let listed = Listed { place: place.clone(), created, changed: now };
+        let entry = Entry::seal((self.key.id(), key), &listed, value)?;
+        self.entries.retain(|entry| !entry.is_at(place));
+        self.entries.push(entry);
+        Ok(())
     }
 }
 

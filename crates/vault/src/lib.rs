@@ -26,7 +26,7 @@ pub mod redact;
 pub mod reference;
 pub mod secret;
 
-pub use file::{FileVault, VaultError};
+pub use file::{Change, FileVault, VaultError};
 pub use place::{Owner, Place};
 pub use redact::Redactor;
 pub use reference::Reference;

@@ -8,6 +8,7 @@ use ledger::state::rules::{Lasts, Remembered, Rule};
 use policy::{Arguments, Pattern};
 use serde_json::{Value, json};
 
+use super::surface::SurfaceArgs;
 use crate::ask::Ask;
 use crate::declared::Declared;
 use crate::done::Done;
@@ -61,6 +62,8 @@ enum What {
         #[arg(value_name = "TICKET")]
         ticket: String,
     },
+    /// Approve everything that an installed server offers, or what it offers now
+    Surface(SurfaceArgs),
     /// Show what may be called without asking
     Rules,
     /// Ask again from now on
@@ -164,6 +167,7 @@ pub(crate) fn run(
             done.note(format!("`{}` is not called", line(&ticket.asked.action)));
             json!({ "refused": to_value(&ticket) })
         }
+        What::Surface(args) => return super::surface::run(args, home, ask, json_wanted, printer),
         What::Rules => {
             let rules = match owner::records_there(home, &runtime)? {
                 Some(records) => runtime.block_on(rules(&records))?,

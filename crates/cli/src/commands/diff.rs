@@ -90,7 +90,7 @@ fn files(args: &DiffArgs, printer: Printer) -> Result<Vec<Change>, Failure> {
     Ok(changes)
 }
 
-fn told(changes: &[Change], printer: Printer) -> String {
+pub(super) fn told(changes: &[Change], printer: Printer) -> String {
     changes
         .iter()
         .map(|change| {

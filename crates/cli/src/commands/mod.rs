@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod grant;
+pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod inspect;
@@ -30,7 +31,10 @@ pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod sign;
 mod stores;
+pub(crate) mod surface;
+pub(crate) mod sync;
 pub(crate) mod unpack;
+pub(crate) mod update;
 pub(crate) mod validate;
 pub(crate) mod verify;
 pub(crate) mod yank;
@@ -46,7 +50,10 @@ use serde_json::{Value, json};
 use crate::home::Trusted;
 
 /// A number with its noun.
-fn count<N: std::fmt::Display + Copy + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+pub(crate) fn count<N: std::fmt::Display + Copy + PartialEq + From<u8>>(
+    number: N,
+    noun: &str,
+) -> String {
     let ending = if number == N::from(1) { "" } else { "s" };
     format!("{number} {noun}{ending}")
 }

@@ -11,6 +11,8 @@ use std::process::Command;
 
 #[cfg(unix)]
 pub mod served;
+#[cfg(unix)]
+pub mod site;
 
 /// What came of a run.
 pub struct Ran {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{MAIN_SEPARATOR, Path};
 
 use egress::Rules;
-use egress::http::Url;
+use egress::http::{HeaderMap, Url};
 use manifest::dialect::Dialect;
 use manifest::model::{Entry, Input, InputKind, Invocation};
 use policy::Allowance;
@@ -56,6 +56,8 @@ pub(crate) enum Place {
     Url {
         /// Its address.
         url: Url,
+        /// Headers that its package sets for every request.
+        headers: HeaderMap,
         /// What may be reached.
         rules: Rules,
     },
@@ -87,7 +89,8 @@ impl Mcp {
 
     /// A request over the network as one JSON value, for people and programs.
     pub(super) fn to_value(&self, allowance: &Allowance) -> Value {
-        let (Place::Url { url, rules } | Place::Registry { url, rules, .. }) = &self.place else {
+        let (Place::Url { url, rules, .. } | Place::Registry { url, rules, .. }) = &self.place
+        else {
             return Value::Null;
         };
         let hosts: Vec<_> = rules.iter().map(ToString::to_string).collect();
@@ -115,7 +118,13 @@ impl Asked<'_> {
             start.split_first().ok_or_else(|| unavailable("its command is empty"))?;
         let mut shown = vec![self.filled(name, Sink::Argument)?.concat()];
         for argument in rest {
-            shown.extend(self.filled(argument, Sink::Argument)?);
+            let filled = self.filled(argument, Sink::Argument)?;
+            // A flag whose value nobody set is not given either.
+            let is_flag = |word: &String| argument.strip_prefix('{') == Some(&format!("{word}}}"));
+            if filled.is_empty() && shown.len() > 1 && shown.last().is_some_and(is_flag) {
+                shown.pop();
+            }
+            shown.extend(filled);
         }
         let program = self.program(&shown[0])?;
         let mut whole: Vec<_> = shown.iter().map(OsString::from).collect();
@@ -142,10 +151,15 @@ impl Asked<'_> {
     }
 
     /// Plans a request to a server on the network.
-    pub(super) fn mcp_url(&self, url: &str) -> Result<Mcp, CallError> {
+    pub(super) fn mcp_url(
+        &self,
+        url: &str,
+        headers: &[(String, String)],
+    ) -> Result<Mcp, CallError> {
         let rules = confine::rules(&self.decision.allowance)?;
-        let (shown, url) = (vec![url.to_owned()], address(url)?);
-        self.mcp(Place::Url { url, rules }, shown)
+        let (shown, url) = (vec![url.to_owned()], address(&self.address_in_braces(url)?)?);
+        let headers = self.headers_in_braces(headers, &url)?;
+        self.mcp(Place::Url { url, headers, rules }, shown)
     }
 
     /// Plans a request to a server that a registry knows.
@@ -188,10 +202,18 @@ impl Asked<'_> {
     }
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it
-    /// stands alone. Other dialects have none of this kind.
+    /// stands alone. A server.json has braces instead, and other dialects have nothing of this kind.
     fn filled(&self, template: &str, sink: Sink) -> Result<Vec<String>, CallError> {
-        if self.tool.package.dialect != Dialect::Mcpb {
-            return Ok(vec![template.to_owned()]);
+        match self.tool.package.dialect {
+            Dialect::Mcpb => {}
+            Dialect::ServerJson => {
+                let alone = template.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+                if let Some(name) = alone.filter(|name| self.is_asked_for(name)) {
+                    return self.setting(name, sink);
+                }
+                return self.in_braces(template, sink).map(|text| vec![text]);
+            }
+            _ => return Ok(vec![template.to_owned()]),
         }
         let alone = template.strip_prefix("${user_config.").and_then(|rest| rest.strip_suffix('}'));
         if let Some(name) = alone.filter(|name| !name.contains('}')) {
@@ -282,7 +304,7 @@ fn address(text: &str) -> Result<Url, CallError> {
 
 /// Where a value goes.
 #[derive(Clone, Copy, PartialEq)]
-enum Sink {
+pub(super) enum Sink {
     Argument,
     Variable,
 }

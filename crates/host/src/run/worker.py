@@ -48,6 +48,8 @@ def main():
     def fail(error):
         return {"error": {"type": type(error).__name__, "message": str(error), "at": place(error)}}
 
+    if load.get("libraries"):
+        sys.path.insert(0, load["libraries"])
     sys.path.insert(0, root)
     module, _, name = load["callable"].partition(":")
     try:

@@ -216,6 +216,7 @@ pub(crate) fn tool_of(manifest: &Value) -> Tool {
         source_trust: Trust::Local,
         given: host::Given::default(),
         surface: None,
+        brought: host::Brought::default(),
     }
 }
 

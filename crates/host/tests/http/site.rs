@@ -229,6 +229,7 @@ pub(super) fn tool(manifest: &Value) -> Tool {
         source_trust: Trust::Local,
         given: host::Given::default(),
         surface: None,
+        brought: host::Brought::default(),
     }
 }
 

@@ -55,6 +55,7 @@ impl Folder {
             source_trust: Trust::Local,
             given: host::Given::default(),
             surface: None,
+            brought: host::Brought::default(),
         }
     }
 }

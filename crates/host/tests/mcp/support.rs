@@ -110,6 +110,7 @@ pub(crate) fn tool(root: &Path, runtime: &Value) -> Tool {
         source_trust: Trust::Local,
         given: host::Given::default(),
         surface: None,
+        brought: host::Brought::default(),
     }
 }
 

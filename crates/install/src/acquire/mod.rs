@@ -61,6 +61,8 @@ pub struct Acquiring<'a> {
     pub packages: Vec<Requirement>,
     /// An empty folder, to be filled. Nothing is written elsewhere but what is kept.
     pub into: &'a Path,
+    /// The files that come with the package, where any do.
+    pub beside: Option<&'a Path>,
     /// Where files and answers are kept for the next time.
     pub cache: &'a Path,
     /// Where packages are had, and what their owner allows them.
@@ -86,6 +88,9 @@ pub struct Acquired {
     pub node: Option<PathBuf>,
     /// What a repository or a download brought: a folder, or one file.
     pub files: Option<PathBuf>,
+    /// The command of the package itself, where one of its commands stands out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main: Option<String>,
     /// Exactly what was run.
     pub commands: Vec<String>,
 }
@@ -122,7 +127,8 @@ pub fn commands(
 
 /// Acquires the artefacts of a package. Where that fails, the folder is as empty as before.
 pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError> {
-    let Acquiring { what, packages, into, cache, sources, launcher, reporter, locked } = acquiring;
+    let Acquiring { what, packages, into, beside, cache, sources, launcher, reporter, locked } =
+        acquiring;
     let (pip, npm) = requirements(what, &packages)?;
     let repository = repository(what, sources)?;
     let unusable = |error| AcquireError::Disk(into.to_owned(), error);
@@ -130,6 +136,7 @@ pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError>
     let staged = Staged(Some(&folder));
     let store = Store::new(cache);
     let workshop = Workshop {
+        beside,
         workplace: Workplace {
             launcher,
             search: &sources.search,
@@ -154,6 +161,11 @@ pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError>
         acquired.path.extend(npm::path(&workshop));
         acquired.node = Some(npm::LIBRARY.into());
     }
+    acquired.main = match what {
+        Acquire::Pip { package, .. } => pip::main(&folder, package),
+        Acquire::Npm { package, .. } => npm::main(&folder, package),
+        _ => None,
+    };
     match what {
         Acquire::Url { url, sha256 } => {
             let (artefact, file) = one_file::acquire(&workshop, url, sha256).await?;

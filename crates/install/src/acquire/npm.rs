@@ -328,6 +328,22 @@ pub(super) fn path(workshop: &Workshop<'_>) -> Option<PathBuf> {
     workshop.folder.join(COMMANDS).is_dir().then(|| COMMANDS.into())
 }
 
+/// The command of a package: its only one, or that of its own name.
+pub(super) fn main(folder: &Path, package: &str) -> Option<String> {
+    let text = fs::read(folder.join(LIBRARY).join(package).join("package.json")).ok()?;
+    let description = serde_json::from_slice::<Value>(&text).ok()?;
+    let commands = named_commands(&description, package).into_iter().map(|(name, _)| name);
+    standing_out(commands.collect(), package.rsplit('/').next().unwrap_or(package))
+}
+
+/// The only name, or the one that is called so.
+pub(super) fn standing_out(names: Vec<String>, called: &str) -> Option<String> {
+    match names.as_slice() {
+        [only] => Some(only.clone()),
+        _ => names.into_iter().find(|name| name == called),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

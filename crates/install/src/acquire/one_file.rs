@@ -1,11 +1,11 @@
-//! One file from anywhere, known by its digest.
+//! One file from anywhere, known by its digest; where nobody says what that is, the first one counts from then on.
 
 use std::path::PathBuf;
 
 use egress::http::Url;
 use package::digest::Digest;
 
-use super::artefact::{Artefact, Method};
+use super::artefact::{Artefact, Method, shown};
 use super::error::AcquireError;
 use super::fetch::Origin;
 use super::sources::plain;
@@ -18,10 +18,13 @@ pub(super) const FOLDER: &str = "bin";
 /// What an archive begins with: such a file is no program, and nobody unpacks it here.
 const ARCHIVES: [&[u8]; 5] = [b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"];
 
-/// Reads what a manifest names: where the file is, what it is, and what it is called.
-pub(super) fn read(url: &str, sha256: &str) -> Result<(Url, Digest, String), AcquireError> {
+/// Reads what a manifest names: where the file is, what it is where that is known, and what it is called.
+pub(super) fn read(url: &str, sha256: &str) -> Result<(Url, Option<Digest>, String), AcquireError> {
     let refuse = |why| AcquireError::Place { place: url.to_owned(), why };
-    let digest = Digest::parse(sha256).ok_or_else(|| refuse("its digest is no SHA-256"))?;
+    let digest = match sha256 {
+        "" => None,
+        text => Some(Digest::parse(text).ok_or_else(|| refuse("its digest is no SHA-256"))?),
+    };
     let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "https" && url.has_host());
     let parsed = parsed.ok_or_else(|| refuse("it is not `https`"))?;
     let last = parsed.path_segments().and_then(|mut segments| segments.next_back());
@@ -40,7 +43,7 @@ pub(super) async fn acquire(
     sha256: &str,
 ) -> Result<(Artefact, PathBuf), AcquireError> {
     let (url, sha256, name) = read(url, sha256)?;
-    let artefact = Artefact {
+    let of = |sha256| Artefact {
         method: Method::Url,
         name: name.clone(),
         version: String::new(),
@@ -48,12 +51,34 @@ pub(super) async fn acquire(
         sha256,
         place: None,
     };
-    if let Some(locked) = workshop.locked(Method::Url, &artefact.shown())?
-        && !locked.contains(&artefact)
-    {
-        return Err(AcquireError::NotLocked(artefact.shown()));
-    }
-    workshop.files.known(&artefact.shown(), &url, sha256, &Origin::Anybody).await?;
+    let shown = shown(&name, "");
+    let locked = workshop.locked(Method::Url, &shown)?;
+    let is_same = |one: &&Artefact| **one == of(sha256.unwrap_or(one.sha256));
+    let pinned = locked.as_ref().map(|locked| locked.iter().find(is_same));
+    let sha256 = match (pinned, sha256) {
+        (Some(None), _) => return Err(AcquireError::NotLocked(shown)),
+        (Some(Some(pinned)), _) => Some(pinned.sha256),
+        (None, sha256) => sha256,
+    };
+    let sha256 = match sha256 {
+        Some(sha256) => {
+            // One that comes with the package is as good as one that is fetched: what it is, its digest says.
+            if let Some(beside) = workshop.beside
+                && !workshop.store.has(sha256)?
+                && let Ok(bytes) = std::fs::read(beside.join(&name))
+                && Digest::of(&bytes) == sha256
+            {
+                workshop.store.put(&bytes)?;
+            }
+            workshop.files.known(&shown, &url, sha256, &Origin::Anybody).await?;
+            sha256
+        }
+        None => {
+            let bytes = workshop.files.unknown(&shown, &url, &Origin::Anybody).await?;
+            workshop.store.put(&bytes)?
+        }
+    };
+    let artefact = of(sha256);
     let folder = workshop.folder.join(FOLDER);
     std::fs::create_dir(&folder).map_err(|error| AcquireError::Disk(folder.clone(), error))?;
     let path = folder.join(&name);

@@ -17,6 +17,7 @@ use super::bench::Bench;
 use super::command::Command;
 use super::error::AcquireError;
 use super::fetch::Origin;
+use super::npm::standing_out;
 use super::requirement::{Manager, Requirement, folded};
 use super::sources::{Index, Sources, plain};
 use super::workshop::{Expected, Wanted, Workshop};
@@ -292,6 +293,24 @@ fn file_name(artefact: &Artefact) -> Result<String, AcquireError> {
 /// The folder of commands, where there are any.
 pub(super) fn path(workshop: &Workshop<'_>) -> Option<PathBuf> {
     workshop.folder.join(COMMANDS).is_dir().then(|| COMMANDS.into())
+}
+
+/// The command of a package: its only one, or that of its own name.
+pub(super) fn main(folder: &Path, package: &str) -> Option<String> {
+    let name = package.split('[').next().unwrap_or(package).trim();
+    let is_it = |entry: &std::fs::DirEntry| {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let parted = file.strip_suffix(".dist-info").and_then(|stem| stem.rsplit_once('-'));
+        parted.is_some_and(|(of, _)| folded(Manager::Pip, of) == folded(Manager::Pip, name))
+    };
+    let entries = std::fs::read_dir(folder.join(LIBRARY)).ok()?.flatten();
+    let described = entries.into_iter().find(is_it)?.path();
+    let text = std::fs::read_to_string(described.join("entry_points.txt")).ok()?;
+    let after = text.split("[console_scripts]").nth(1)?;
+    let lines = after.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+    let names =
+        lines.filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim().to_owned());
+    standing_out(names.collect(), name)
 }
 
 #[cfg(test)]

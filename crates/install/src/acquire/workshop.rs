@@ -24,6 +24,8 @@ const AT_ONCE: usize = 8;
 /// All that is needed while something is acquired.
 #[derive(Debug)]
 pub(super) struct Workshop<'w> {
+    /// The files that come with the package.
+    pub(super) beside: Option<&'w Path>,
     /// The folder that things are acquired into. Programs see none of it.
     pub(super) folder: &'w Path,
     pub(super) workplace: Workplace<'w>,

@@ -59,6 +59,20 @@ async fn other_bytes_are_refused() {
 }
 
 #[tokio::test]
+async fn a_file_of_which_nobody_says_the_digest_is_pinned_once_it_came() {
+    let ((world, sources), home) = (secure(), Home::new());
+    let Acquire::Url { url, .. } = url(&world, "/one/tool", TOOL) else { unreachable!() };
+    let what = Acquire::Url { url, sha256: String::new() };
+    let (acquired, _) = home.acquire(&what, &[], &sources, None).await.unwrap();
+    assert_eq!(acquired.artefacts[0].sha256, Digest::of(TOOL));
+    home.acquire(&what, &[], &offline(&sources), Some(&acquired.artefacts)).await.unwrap();
+    let mut other = acquired.artefacts.clone();
+    other[0].sha256 = Digest::of(b"others");
+    let refused = Home::new().acquire(&what, &[], &sources, Some(&other)).await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Digest { .. }), "{refused}");
+}
+
+#[tokio::test]
 async fn a_redirect_leads_neither_to_http_nor_to_a_private_place() {
     let ((world, sources), home) = (secure(), Home::new());
     let plain = World::new();

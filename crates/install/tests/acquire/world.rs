@@ -153,6 +153,7 @@ impl Home {
             what,
             packages: packages.to_vec(),
             into: &into,
+            beside: None,
             cache: &self.path().join("cache"),
             sources,
             launcher: launcher(),

@@ -127,6 +127,9 @@ fn words(acquire: &Acquire) -> String {
             format!("the repository {} at {}{folder}{layout}", quoted(url), quoted(reference))
         }
         Acquire::Container { image } => format!("the image {}", quoted(image)),
+        Acquire::Url { url, sha256 } if sha256.is_empty() => {
+            format!("{} with no known SHA-256", quoted(url))
+        }
         Acquire::Url { url, sha256 } => format!("{} with SHA-256 {}", quoted(url), quoted(sha256)),
         Acquire::Preinstalled { locator } => format!("there already: {}", quoted(locator.text())),
         Acquire::LocalPath { path: Some(path) } => format!("the path {}", quoted(path)),

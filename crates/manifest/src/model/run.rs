@@ -16,7 +16,7 @@ pub enum Acquire {
     Git { url: String, reference: String, subpath: Option<String>, layout: Option<String> },
     /// As a container image.
     Container { image: String },
-    /// As one file.
+    /// As one file; the digest is empty where nobody knows it.
     Url { url: String, sha256: String },
     /// It is there already; the locator says how to see that.
     Preinstalled { locator: Json },

@@ -11,7 +11,7 @@ use super::fault::PolicyError;
 use super::table::{Document, Key, Node, Table};
 use super::{
     ApprovalRules, Budget, ContainerRules, ContainerWay, FolderRules, Judges, NetworkRules,
-    PackageRules, Policy, Presence, SandboxRules, SecretRules, Store, VaultServer,
+    PackageRules, Policy, Presence, SandboxRules, SecretRules, SourceRules, Store, VaultServer,
 };
 
 /// The largest policy that is read.
@@ -91,6 +91,9 @@ impl<'t> Reader<'t> {
         });
         self.within(file.take("containers"), |reader, table| {
             reader.containers(table, &mut policy.containers);
+        });
+        self.within(file.take("sources"), |reader, table| {
+            reader.sources(table, &mut policy.sources);
         });
         let packages = file.take("package");
         self.document.end(file);
@@ -280,6 +283,25 @@ impl<'t> Reader<'t> {
         put(&mut rules.order, order);
         let secrets = table.take("engine_secrets").and_then(|node| self.document.flag(&node));
         put(&mut rules.engine_secrets, secrets);
+    }
+
+    fn sources(&mut self, table: &mut Table<'t>, rules: &mut SourceRules) {
+        const INDEX: &str = "an address such as \"https://packages.example.com/simple\"";
+        const INDEXES: &str =
+            "a list of addresses such as [\"https://packages.example.com/simple\"]";
+        const PACKAGES: &str = "a list of packages such as [\"pip:acme\", \"npm:@acme/tool\"]";
+        const PACKAGE: &str = "a package such as \"npm:@acme/tool\"";
+        let pip = table.take("pip").map(|node| self.texts(&node, INDEXES, INDEX));
+        put(&mut rules.pip, pip);
+        let mut text = |reader: &mut Self, key: &'static str, wanted: &'static str| {
+            table.take(key).and_then(|node| reader.document.text(&node, wanted)).map(str::to_owned)
+        };
+        rules.npm = text(self, "npm", INDEX);
+        rules.certificates = text(self, "certificates", "the path of a file of certificates");
+        let hosts = table.take("hosts").map(|node| self.texts(&node, HOSTS, HOST));
+        put(&mut rules.hosts, hosts);
+        let scripts = table.take("run_scripts").map(|node| self.texts(&node, PACKAGES, PACKAGE));
+        put(&mut rules.run_scripts, scripts);
     }
 
     fn package(&mut self, table: &mut Table<'t>, rules: &mut PackageRules) {

@@ -11,7 +11,7 @@ use package::archive::{Archive, Trailer};
 use package::contents::{Contents, MANIFEST_NAMES, find_manifest};
 use package::limits::Limits;
 
-use super::read::Listing;
+use super::read::{Held, Listed, Listing};
 
 /// How deep below the folder is looked.
 const DEEPEST: usize = 4;
@@ -48,7 +48,10 @@ pub(super) fn read(folder: &Path) -> io::Result<Listing> {
                 left.push((path, depth + 1));
             } else if found.is_file() {
                 match one(&path) {
-                    Some(Ok(package)) => listing.packages.push(package),
+                    Some(Ok(package)) => {
+                        let held = Held::File(path);
+                        listing.packages.push(Listed { package, held });
+                    }
                     Some(Err(why)) => listing.warn(format!("`{}`: {why}", path.display())),
                     None => {}
                 }

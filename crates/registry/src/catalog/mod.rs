@@ -24,7 +24,8 @@ use manifest::model::{Package, Trust};
 use search::{Entry, Facet, Index, Query};
 use tokio::sync::OnceCell;
 
-use self::read::Listing;
+pub use self::read::Held;
+use self::read::{Listed, Listing};
 use crate::client::error::FetchError;
 use crate::client::fetch::Fetcher;
 use crate::client::remote::Question;
@@ -60,7 +61,7 @@ pub struct Catalog {
 
 #[derive(Debug)]
 struct Loaded {
-    packages: BTreeMap<String, Package>,
+    packages: BTreeMap<String, Listed>,
     index: Index,
     warnings: Vec<String>,
 }
@@ -78,7 +79,7 @@ impl Catalog {
 
     /// Its packages, by their ids, each untrusted.
     pub async fn packages(&self) -> Result<impl Iterator<Item = &Package>, FetchError> {
-        Ok(self.loaded().await?.packages.values())
+        Ok(self.loaded().await?.packages.values().map(|listed| &listed.package))
     }
 
     /// What was passed over.
@@ -101,7 +102,7 @@ impl Catalog {
             }
         }
         let page = loaded.index.search(&query.page(question.offset, question.limit));
-        let found = |key: &String| loaded.packages.get(key).map(found);
+        let found = |key: &String| loaded.packages.get(key).map(|listed| found(&listed.package));
         let results = page.hits.iter().filter_map(|hit| found(&hit.key)).collect();
         Ok(Page { results, total: page.total as u64 })
     }
@@ -110,8 +111,19 @@ impl Catalog {
     pub async fn find(&self, id: &str) -> Result<Option<&Package>, FetchError> {
         let packages = &self.loaded().await?.packages;
         let by_id = packages.get(id).or_else(|| packages.get(&identity::with_prefix(id)));
-        let by_name = || packages.values().find(|package| identity::name(package) == id);
-        Ok(by_id.or_else(by_name))
+        let by_name = || packages.values().find(|one| identity::name(&one.package) == id);
+        Ok(by_id.or_else(by_name).map(|listed| &listed.package))
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Where all of a package is to be had that this catalog lists.
+    pub fn held(&self, package: &Package) -> Option<&Held> {
+        let loaded = self.loaded.get()?;
+        loaded.packages.get(&identity::id(package)).map(|listed| &listed.held)
     }
 
     async fn loaded(&self) -> Result<&Loaded, FetchError> {
@@ -145,17 +157,17 @@ impl Catalog {
 
 impl Loaded {
     fn new(Listing { packages, mut warnings }: Listing) -> Self {
-        let (mut known, index) = (BTreeMap::<String, Package>::new(), Index::new());
-        for mut package in packages {
-            package.trust = Trust::Untrusted;
-            let id = identity::id(&package);
-            let version = |package: &Package| semver::Version::parse(&package.semver()).ok();
+        let (mut known, index) = (BTreeMap::<String, Listed>::new(), Index::new());
+        for mut listed in packages {
+            listed.package.trust = Trust::Untrusted;
+            let id = identity::id(&listed.package);
+            let version = |one: &Listed| semver::Version::parse(&one.package.semver()).ok();
             match known.get(&id) {
-                Some(there) if version(there) >= version(&package) => continue,
-                _ => known.insert(id, package),
+                Some(there) if version(there) >= version(&listed) => continue,
+                _ => known.insert(id, listed),
             };
         }
-        for (id, package) in &known {
+        for (id, Listed { package, .. }) in &known {
             let put = Entry::of_package(id, package).ok().map(|entry| index.put(entry));
             if !matches!(put, Some(Ok(()))) {
                 warnings.push(format!("`{id}` cannot be searched for"));

@@ -1,7 +1,9 @@
 //! Bytes of a catalog or of an index, read one entry at a time: a bad one is passed over and told.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
+use egress::http::Url;
 use manifest::dialect::{Dialect, Form};
 use manifest::document::{MAX_CATALOG, MAX_INDEX, MAX_MANIFEST, Options, read};
 use manifest::finding::Severity;
@@ -13,12 +15,45 @@ use manifest::model::Package;
 pub const MOST: usize = 20_000;
 /// How many warnings are told.
 const WARNINGS: usize = 100;
+/// States of a manifest that is not to be used.
+const REFUSED: [&str; 2] = ["broken", "quarantined"];
 
 /// What a catalog lists.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The packages.
-    pub packages: Vec<Package>,
+    pub packages: Vec<Listed>,
+    /// What was passed over, and why.
+    pub warnings: Vec<String>,
+}
+
+/// A package that is listed, and where all of it is to be had.
+#[derive(Debug)]
+pub struct Listed {
+    /// What it says about itself.
+    pub package: Package,
+    /// Where it is to be had.
+    pub held: Held,
+}
+
+/// Where a package that is listed is to be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It is this manifest, which stands in the catalog.
+    Manifest(Vec<u8>),
+    /// It is this manifest, which was fetched from here.
+    ManifestAt(Url, Vec<u8>),
+    /// It is in this file, with the files around it or in it.
+    File(PathBuf),
+}
+
+/// What an index lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    /// What can be used.
+    pub pointed: Vec<Pointed>,
+    /// What its publisher says cannot be used: ids, each with its status.
+    pub refused: Vec<(String, &'static str)>,
     /// What was passed over, and why.
     pub warnings: Vec<String>,
 }
@@ -30,6 +65,10 @@ pub struct Pointed {
     pub id: String,
     /// Where it is.
     pub url: String,
+    /// One line on what it does.
+    pub summary: Option<String>,
+    /// Whether its publisher would rather have another one used.
+    pub is_deprecated: bool,
     /// What is to be used instead.
     pub deprecated_for: Option<String>,
 }
@@ -57,11 +96,15 @@ pub fn capabilities(bytes: &[u8]) -> Result<Listing, String> {
     for (index, entry) in entries.iter().enumerate() {
         let id = entry.text_at("id").unwrap_or_default();
         let named = format!("entry {index} `{}`", clip(id));
-        match one(text[entry.span.range()].as_bytes(), Dialect::Capability) {
+        let bytes = text[entry.span.range()].as_bytes();
+        match one(bytes, Dialect::Capability) {
             Ok(package) if !seen.insert(package.id.clone()) => {
                 listing.warn(format!("{named} is there already"));
             }
-            Ok(package) => listing.packages.push(package),
+            Ok(package) => {
+                let held = Held::Manifest(bytes.to_vec());
+                listing.packages.push(Listed { package, held });
+            }
             Err(why) => listing.warn(format!("{named}: {why}")),
         }
     }
@@ -69,7 +112,7 @@ pub fn capabilities(bytes: &[u8]) -> Result<Listing, String> {
 }
 
 /// Reads an index of install-manifests: what it points to, and what was passed over.
-pub fn index(bytes: &[u8]) -> Result<(Vec<Pointed>, Vec<String>), String> {
+pub fn index(bytes: &[u8]) -> Result<Index, String> {
     let text = text(bytes, MAX_INDEX)?;
     let root = root(text)?;
     if root.text_at("version") != Some("1") {
@@ -80,29 +123,37 @@ pub fn index(bytes: &[u8]) -> Result<(Vec<Pointed>, Vec<String>), String> {
     if entries.len() > MAX_ENTRIES {
         return Err(format!("it lists {} manifests, and {MAX_ENTRIES} may be", entries.len()));
     }
-    let (mut pointed, mut passed_over) = (Vec::new(), Listing::default());
+    let (mut found, mut passed_over) = (Index::default(), Listing::default());
     let mut seen = HashSet::new();
     for (index, entry) in entries.iter().enumerate() {
         let id = entry.text_at("id").unwrap_or_default();
         let named = format!("entry {index} `{}`", clip(id));
         let (url, status) = (entry.text_at("manifest_url"), entry.text_at("status"));
         match (url, status) {
-            (Some(url), Some("active" | "deprecated")) if !id.is_empty() => {
+            (Some(url), Some(status @ ("active" | "deprecated"))) if !id.is_empty() => {
                 if seen.insert(id) {
-                    let instead = entry.text_at("deprecated_in_favor_of").map(str::to_owned);
-                    let (id, url) = (id.to_owned(), url.to_owned());
-                    pointed.push(Pointed { id, url, deprecated_for: instead });
+                    let of = |name: &str| entry.text_at(name).map(clip);
+                    found.pointed.push(Pointed {
+                        id: id.to_owned(),
+                        url: url.to_owned(),
+                        summary: of("summary"),
+                        is_deprecated: status == "deprecated",
+                        deprecated_for: of("deprecated_in_favor_of"),
+                    });
                 } else {
                     passed_over.warn(format!("{named} is there already"));
                 }
             }
-            (Some(_), Some(status @ ("broken" | "quarantined"))) => {
+            (Some(_), Some(status)) if REFUSED.contains(&status) => {
                 passed_over.warn(format!("{named} is {status}"));
+                let status = REFUSED.into_iter().find(|known| *known == status);
+                found.refused.extend(status.map(|status| (clip(id), status)));
             }
             _ => passed_over.warn(format!("{named} has no id, no address or no known status")),
         }
     }
-    Ok((pointed, passed_over.warnings))
+    found.warnings = passed_over.warnings;
+    Ok(found)
 }
 
 /// Reads a manifest that an index pointed to; its id must be the one that was listed.
@@ -193,9 +244,10 @@ mod tests {
             {"id":"b","manifest_url":"https://x.example/b.json","status":"quarantined"},
             {"id":"a","manifest_url":"https://evil.example/a.json","status":"active"},
             {"id":"c","status":"active"}, 7]}"#;
-        let (pointed, warnings) = index(text.as_bytes()).unwrap();
+        let Index { pointed, refused, warnings } = index(text.as_bytes()).unwrap();
         assert_eq!(pointed.len(), 1);
         assert_eq!(pointed[0].url, "https://x.example/a.json");
+        assert_eq!(refused, [("b".to_owned(), "quarantined")]);
         assert_eq!(warnings.len(), 4, "{warnings:?}");
         assert!(index(br#"{"version":"2","manifests":[]}"#).is_err());
         let many = format!(r#"{{"version":"1","manifests":[{}]}}"#, vec!["1"; 257].join(","));

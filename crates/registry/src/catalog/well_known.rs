@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use manifest::document::{MAX_INDEX, MAX_MANIFEST};
 
-use super::read::{self, Listing, Pointed};
+use super::read::{self, Held, Listed, Listing, Pointed};
 use super::{WITHIN, each_page};
 use crate::client::error::FetchError;
 use crate::client::fetch::Fetcher;
@@ -31,11 +31,11 @@ pub(super) async fn fetch(fetcher: &Fetcher) -> Result<Listing, FetchError> {
     let mut listing = Listing::default();
     let (mut pointed, mut seen) = (Vec::new(), HashSet::new());
     let take = |body: &[u8], listing: &mut Listing| {
-        let (page, warnings) = read::index(body)?;
-        for warning in warnings {
+        let page = read::index(body)?;
+        for warning in page.warnings {
             listing.warn(warning);
         }
-        for one in page {
+        for one in page.pointed {
             if seen.insert(one.id.clone()) {
                 pointed.push(one);
             } else {
@@ -61,9 +61,10 @@ pub(super) async fn fetch(fetcher: &Fetcher) -> Result<Listing, FetchError> {
     fetcher.settings.pace.tries = TRIES;
     let fetcher = &fetcher;
     let each = wanted.into_iter().map(|(one, at)| async move {
-        let fetched = fetcher.get(at, MAX_MANIFEST as u64, WITHIN).await;
+        let fetched = fetcher.get(at.clone(), MAX_MANIFEST as u64, WITHIN).await;
         let read = match fetched {
-            Ok(answer) => read::pointed(&one, &answer.body),
+            Ok(answer) => read::pointed(&one, &answer.body)
+                .map(|package| Listed { package, held: Held::ManifestAt(at, answer.body) }),
             Err(error) => Err(error.to_string()),
         };
         (one, read)
@@ -110,7 +111,10 @@ mod tests {
     fn a_manifest_is_nowhere_private_and_encrypted() {
         let index = Url::parse("http://127.0.0.1:8000/.well-known/install-manifests.json").unwrap();
         let at = |url: &str| {
-            let pointed = Pointed { id: "a".to_owned(), url: url.to_owned(), deprecated_for: None };
+            let text = format!(
+                r#"{{"version":"1","manifests":[{{"id":"a","manifest_url":"{url}","status":"active"}}]}}"#
+            );
+            let pointed = read::index(text.as_bytes()).unwrap().pointed.remove(0);
             place(&index, &pointed).map(|(url, rule)| (url.to_string(), rule.is_some()))
         };
         assert_eq!(at("/a.json"), Ok(("http://127.0.0.1:8000/a.json".to_owned(), false)));

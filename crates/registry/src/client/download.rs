@@ -94,6 +94,7 @@ pub(super) async fn fetch(fetcher: &Fetcher, wanted: &Wanted) -> Result<File, Fe
             }
             Ok(Came::Nothing) if had_some => had_some = false,
             Ok(Came::Nothing) => {
+                part.discard().map_err(cannot)?;
                 return Err(other("bytes", &wanted.shown, "others than those"));
             }
             Err(error) => {
@@ -101,6 +102,10 @@ pub(super) async fn fetch(fetcher: &Fetcher, wanted: &Wanted) -> Result<File, Fe
                 // A connection that brings something, even if little, is worth another.
                 had_some = had_some || part.length() > before;
                 if !(error.passes() && fetcher.pause(failures, &error).await) {
+                    // Only a beginning is worth keeping.
+                    if part.length() == 0 {
+                        part.discard().map_err(cannot)?;
+                    }
                     return Err(error);
                 }
             }

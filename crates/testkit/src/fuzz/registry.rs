@@ -40,12 +40,12 @@ pub fn registry_list(bytes: &[u8]) -> Kept {
 /// A catalog, an index, and a manifest that an index points to.
 pub fn registry_catalog(bytes: &[u8]) -> Kept {
     if let Ok(listing) = read::capabilities(bytes) {
-        let mut ids: Vec<_> = listing.packages.iter().map(|package| &package.id).collect();
+        let mut ids: Vec<_> = listing.packages.iter().map(|one| &one.package.id).collect();
         ids.sort();
         ids.dedup();
         prop_assert_eq!(ids.len(), listing.packages.len(), "one id, two packages");
     }
-    if let Ok((pointed, _)) = read::index(bytes) {
+    if let Ok(read::Index { pointed, .. }) = read::index(bytes) {
         prop_assert!(pointed.len() <= manifest::index::MAX_ENTRIES);
         for one in &pointed {
             if let Ok(package) = read::pointed(one, bytes) {

@@ -122,6 +122,9 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                 Some(_) => failure.hint(
                     "`haft policy show` shows your policy; the same call with --explain says which rule of it refuses",
                 ),
+                None if error.details.get("surface").is_some() => failure.hint(format!(
+                    "`haft approve surface {package}` shows what is different, and asks"
+                )),
                 None => failure,
             },
         },

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use host::{Blocked, Call, CallError, CancellationToken, Host, Kind, Tool};
@@ -105,6 +105,9 @@ impl Wanted {
     }
 }
 
+/// How long what was approved of a server may be read.
+const READING: Duration = Duration::from_secs(10);
+
 /// Whether a word that stands alone is an input, and no name of an action.
 fn is_input(word: &str) -> bool {
     word == "-" || word.starts_with(['{', '@'])
@@ -124,11 +127,19 @@ pub(super) async fn discover(
     }
     let is_alone = tools.len() == 1;
     for tool in tools.iter_mut().filter(|tool| tool.package.is_server()) {
-        match host.discover(tool, &Surface::Terminal, wanted.timeout, called_off).await {
-            Ok(found) => {
+        let offered = match &tool.surface {
+            // Another than the approved one would not be called.
+            Some(surface) => host::actions_of(surface, Instant::now() + READING).await,
+            None => {
+                let found = host.discover(tool, &Surface::Terminal, wanted.timeout, called_off);
+                found.await.map(|found| found.actions)
+            }
+        };
+        match offered {
+            Ok(actions) => {
                 let declared: Vec<_> =
                     tool.package.actions.iter().map(|one| one.name.clone()).collect();
-                let more = found.actions.into_iter().filter(|one| !declared.contains(&one.name));
+                let more = actions.into_iter().filter(|one| !declared.contains(&one.name));
                 tool.package.actions.extend(more);
             }
             Err(error) if is_alone => {

@@ -20,7 +20,7 @@ pub(super) type Values = Vec<(String, Secret)>;
 /// Collects the values in the order of the manifest. All that are missing are told at once.
 pub(super) fn collect(
     package: &Package,
-    typed: &[(String, String)],
+    (typed, known): (&[(String, String)], &[(String, Secret)]),
     vault: &FileVault,
     ask: Ask,
     printer: Printer,
@@ -35,6 +35,8 @@ pub(super) fn collect(
         let is_kept = vault.get(&kept).map_err(|error| owner::vault_failure(&error))?.is_some();
         let given =
             typed.iter().find(|(name, _)| *name == input.name).map(|(_, value)| value.clone());
+        let known = known.iter().find(|(name, _)| *name == input.name);
+        let given = given.or_else(|| known.map(|(_, secret)| secret.expose().to_owned()));
         let found = match given {
             Some(value) => Some(checked(input, value)?),
             None if is_kept => None,
@@ -164,7 +166,7 @@ fn lacking(package: &Package, missing: &[&Input]) -> Failure {
 }
 
 /// Reads `NAME=VALUE`.
-pub(super) fn setting(text: &str) -> Result<(String, String), String> {
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),

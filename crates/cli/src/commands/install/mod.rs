@@ -1,35 +1,43 @@
 //! `haft install`, `haft show`: a package that came from somewhere, its card, and its place in the home.
 
+mod acquired;
+mod agreed;
 mod collision;
-mod inputs;
+pub(super) mod inputs;
+mod lent;
+mod place;
 mod similar;
 mod tried;
 
 use clap::Args;
-use install::card::{Card, Circumstances};
-use install::record::{Agreed, How};
-use install::{Beside, Piece, Put, PutError, Sha256, StageError, Wanted, stage};
-use manifest::model::{Acquire, Package, Trust};
-use policy::Policy;
+use install::acquire::Reach;
+use install::{Card, Piece, Put};
+use manifest::model::Package;
 use serde_json::json;
-use vault::FileVault;
 
+use self::acquired::Acquisition;
+pub(crate) use self::lent::Lent;
+pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail, card};
+pub(crate) use self::similar::Similar;
+pub(crate) use self::tried::has_server;
 use crate::ask::Ask;
 use crate::card::drawn;
-use crate::changes::{Change, Verb};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::fetch::{Fetched, Fetching};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
-use crate::{installed, owner, revoking};
+use crate::{installed, owner};
 
 // A package, and where it is looked for. A doc comment here would stand in the help of every verb that has these.
 #[derive(Args, Debug)]
 pub(crate) struct What {
-    /// What: a folder, an archive, a manifest, or the id of a tool in a registry, alone or as ID@VERSION
+    /// What: a folder, an archive, a manifest, an address of one, or the id of a tool in a registry, alone or as ID@VERSION
     #[arg(value_name = "WHAT")]
     package: String,
+    /// Of a catalog or of the index of a site: the entry that is meant [default: all of a catalog]
+    #[arg(long, value_name = "ID")]
+    only: Option<String>,
     /// The id of a tools.json [default: its folder's name]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -47,9 +55,14 @@ impl What {
         json_wanted: bool,
         printer: Printer,
     ) -> Result<Fetched, Failure> {
-        let Self { package, id, which, offline } = self;
-        let id = id.as_deref();
-        Fetching { home, ask, which, offline, id, json_wanted, printer }.fetch(package)
+        let Self { package, only, id, which, offline } = self;
+        let (id, only) = (id.as_deref(), only.as_deref());
+        Fetching { home, ask, which, offline, id, only, json_wanted, printer }.fetch(package)
+    }
+
+    /// Who is asked which versions of its parts there are.
+    fn reach(&self) -> Reach {
+        if self.offline.offline { Reach::Offline } else { Reach::Kept }
     }
 }
 
@@ -60,9 +73,8 @@ pub(crate) struct InstallArgs {
     /// Accept its card without being asked; what your policy refuses stays refused
     #[arg(long, short)]
     yes: bool,
-    /// Of a catalog: the entry to install [default: all of it]
-    #[arg(long, value_name = "ID")]
-    only: Option<String>,
+    #[command(flatten)]
+    cards: agreed::Cards,
     /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
     env: Vec<(String, String)>,
@@ -72,6 +84,9 @@ pub(crate) struct InstallArgs {
     /// Of several secrets: the one that its kill switch is told when it is revoked
     #[arg(long, value_name = "SECRET")]
     revoke_with: Option<String>,
+    /// What becomes of it when its smoke test fails
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    on_smoke_fail: OnSmokeFail,
 }
 
 #[derive(Args, Debug)]
@@ -89,26 +104,57 @@ pub(crate) fn run(
 ) -> Outcome {
     let policy = owner::policy(home)?;
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
-    let chosen = chosen(&fetched, args.only.as_deref())?;
-    let mut done = Vec::new();
+    let chosen = chosen(&fetched, args.what.only.as_deref())?;
+    let installing = Installing {
+        policy: &policy,
+        home,
+        ask,
+        json_wanted,
+        printer,
+        agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
+        cards: Some(&args.cards),
+        settings: &args.env,
+        secrets: &[],
+        lent: &[],
+        similar: if args.allow_similar { Similar::Allowed } else { Similar::Asked },
+        revoke_with: args.revoke_with.as_deref(),
+        on_smoke_fail: args.on_smoke_fail,
+        reach: args.what.reach(),
+    };
+    let mut draft = installed::home(home).draft()?;
+    let mut prepared = Vec::new();
     for piece in chosen {
-        let card = card(&fetched, &piece.package, &policy);
-        let mut change = Change::of_card(home, &card, printer);
-        let put = install(&fetched, piece, &card, args, &policy, home, ask, &mut change, printer);
-        change.end(&put);
-        done.push((card, put?));
+        prepared.push(installing.prepare(&fetched, piece, None, &mut draft)?);
     }
-    if json_wanted {
-        let done: Vec<_> = done
-            .iter()
-            .map(|(card, put)| json!({"id": card.id, "version": card.version, "state": put_name(*put)}))
-            .collect();
-        printer.json(&json!({"packages": done}))?;
-    }
-    Ok(Exit::Done)
+    tell(installing.put(draft, prepared, &[])?, json_wanted, printer)
 }
 
-fn put_name(put: Put) -> &'static str {
+/// Tells what was done. One that stays disabled because it failed is told last.
+pub(crate) fn tell(done: Vec<Installed>, json_wanted: bool, printer: Printer) -> Outcome {
+    if json_wanted {
+        let row = |one: &Installed| {
+            let state = match &one.kept_disabled {
+                Some(_) => "disabled",
+                None => put_name(one.put),
+            };
+            json!({"id": one.card.id, "version": one.card.version, "state": state})
+        };
+        printer.json(&json!({"packages": done.iter().map(row).collect::<Vec<_>>()}))?;
+    }
+    match done.into_iter().find_map(|one| Some((one.card.id, one.kept_disabled?))) {
+        None => Ok(Exit::Done),
+        Some((id, mut failure)) => {
+            failure.message = failure.message.replace("not installed", "installed and disabled");
+            let id = line(&id);
+            Err(failure.hint(format!(
+                "`haft enable {id}` switches it on, `haft remove {id}` takes it away"
+            )))
+        }
+    }
+}
+
+/// What became of a package, for programs.
+pub(crate) fn put_name(put: Put) -> &'static str {
     match put {
         Put::Installed => "installed",
         Put::Replaced => "updated",
@@ -132,208 +178,6 @@ fn chosen<'f>(fetched: &'f Fetched, only: Option<&str>) -> Result<Vec<&'f Piece>
     Ok(found)
 }
 
-/// The card of a package that was fetched.
-fn card(fetched: &Fetched, package: &Package, policy: &Policy) -> Card {
-    let around = Circumstances {
-        source: fetched.source.clone(),
-        package: fetched.parcel.digest(),
-        archive: fetched.archive,
-        signature: fetched.signature.clone(),
-        trust: trust(fetched, package),
-        trust_because: fetched.because.clone(),
-        endpoints: host::endpoints(package),
-        commands: Vec::new(),
-        sandbox: format!("a process inside the walls, level {} or better", policy.sandbox.level),
-    };
-    Card::new(package, around)
-}
-
-/// How far a package is trusted: what it claims can only lower what is known.
-fn trust(fetched: &Fetched, package: &Package) -> Trust {
-    match package.dialect {
-        manifest::dialect::Dialect::Capability => package.trust.min(fetched.trust),
-        _ => fetched.trust,
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "each is a part of one installation")]
-fn install(
-    fetched: &Fetched,
-    piece: &Piece,
-    card: &Card,
-    args: &InstallArgs,
-    policy: &Policy,
-    home: &Home,
-    ask: Ask,
-    change: &mut Change<'_>,
-    printer: Printer,
-) -> Result<Put, Failure> {
-    let package = &piece.package;
-    let trust = trust(fetched, package);
-    check_allowed(package, trust, args.yes, policy)?;
-    check_acquired(package)?;
-    let at = installed::home(home);
-    let contents = at.read()?;
-    collision::check(package, &contents, &at)?;
-    revoking::check_secrets_free(&card.id, &contents)?;
-    similar::check(package, &contents, policy, args, ask)?;
-    let how = consent(card, args.yes, ask, printer)?;
-    revoking::finish_revoked(&card.id, &contents, home, ask)?;
-    let asks = !package.inputs.is_empty() || !args.env.is_empty();
-    let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
-    let values = match &vault {
-        Some(vault) => inputs::collect(package, &args.env, vault, ask, printer)?,
-        None => Vec::new(),
-    };
-    let secret = inputs::revoking(package, args.revoke_with.as_deref(), ask)?;
-    let consent = Agreed { card: Sha256(card.digest()), how };
-    let wanted = Wanted {
-        parcel: &fetched.parcel,
-        piece,
-        source: fetched.source.clone(),
-        archive: fetched.archive,
-        trust,
-        consent,
-        beside: Beside { secret, ..Beside::of(package) },
-        now: host::records::now().unix_millis(),
-        memory: policy.sandbox.memory,
-    };
-    let ready = stage(&at, &wanted).map_err(|error| unstaged(&error))?;
-    tried::check(&ready, package, (trust, &values), home, ask, printer)?;
-    change.begin()?;
-    let mut changing = at.lock()?;
-    // Somebody else may have installed the other one, or revoked this one, in the meantime.
-    collision::check(package, changing.contents(), &at)?;
-    revoking::check_secrets_free(&card.id, changing.contents())?;
-    let put = changing.put(ready).map_err(|error| match error {
-        PutError::OtherBytes => {
-            let message = format!(
-                "`{}` {} is installed with other bytes, and a version never changes",
-                line(&card.id),
-                line(&card.version)
-            );
-            Failure::new(Exit::Conflict, message)
-                .hint("give it another version, or `haft remove` it first")
-        }
-        PutError::Home(error) => installed::failure(&error),
-    })?;
-    if let Some(vault) = vault {
-        keep(&values, package, &vault)?;
-    }
-    if put == Put::Replaced {
-        change.turned_out(Verb::Update);
-    }
-    let words = match put {
-        Put::Installed => "Installed",
-        Put::Replaced => "Updated to",
-        Put::There => "Installed already:",
-    };
-    printer.note(&format!("{words} {} {}  ({})", line(&card.id), line(&card.version), facts(card)));
-    Ok(put)
-}
-
-/// Refuses what has to be acquired: nothing counts as installed that could not run.
-fn check_acquired(package: &Package) -> Result<(), Failure> {
-    let how = match &package.acquire {
-        Acquire::Pip { .. } => "pip",
-        Acquire::Npm { .. } => "npm",
-        Acquire::Git { .. } => "git",
-        Acquire::Container { .. } => "a container image",
-        Acquire::Url { .. } => "a download",
-        Acquire::Preinstalled { .. }
-        | Acquire::Bundle
-        | Acquire::LocalPath { .. }
-        | Acquire::Nothing => return Ok(()),
-    };
-    let id = line(&package.canonical_id());
-    let message =
-        format!("`{id}` is run by {how}, and only what comes with its files is installed so far");
-    Err(Failure::new(Exit::Unavailable, message))
-}
-
-/// Keeps the values that were given, now that there is a package that they are for.
-fn keep(values: &inputs::Values, package: &Package, vault: &FileVault) -> Result<(), Failure> {
-    for (name, value) in values {
-        let place = host::secrets::place(package, name);
-        let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
-        vault.set(&place, value).map_err(|error| owner::vault_failure(&error))?;
-    }
-    Ok(())
-}
-
-/// The facts that matter, in a few words.
-fn facts(card: &Card) -> String {
-    let mut facts = Vec::new();
-    if !card.scopes.is_empty() {
-        facts.push(crate::commands::count(card.scopes.len(), "scope"));
-    }
-    facts.push(crate::commands::count(card.actions.len(), "action"));
-    facts.push(match card.hosts.as_slice() {
-        [] => "no network".to_owned(),
-        hosts => format!("network: {}", line(&hosts.join(", "))),
-    });
-    facts.push(format!("trust: {}", card.trust));
-    facts.join(", ")
-}
-
-/// Refuses what the policy does not let in, whoever agrees to it.
-fn check_allowed(
-    package: &Package,
-    trust: Trust,
-    is_beforehand: bool,
-    policy: &Policy,
-) -> Result<(), Failure> {
-    let id = package.canonical_id();
-    let rules = policy.of(&id, &package.id);
-    match rules.and_then(|rules| rules.allow) {
-        Some(true) => return Ok(()),
-        Some(false) => {
-            let message = format!("your policy refuses `{}`", line(&id));
-            return Err(Failure::new(Exit::Denied, message));
-        }
-        None => {}
-    }
-    if policy.trust.allow.contains(&trust) || (trust == Trust::Community && !is_beforehand) {
-        return Ok(());
-    }
-    let failure =
-        Failure::new(Exit::Denied, format!("trust_level not allowed by policy: {}", trust.name()));
-    Err(match trust {
-        Trust::Community => failure
-            .hint("without --yes you are shown its card, and may accept it")
-            .hint("`allow = [\"local\", \"verified\", \"community\"]` below `[trust]` in policy.toml lets such packages in"),
-        _ => failure.hint(format!(
-            "`allow = true` below `[package.\"{}\"]` in policy.toml lets this one in",
-            line(&id)
-        )),
-    })
-}
-
-/// Shows the card and asks, unless that was agreed to beforehand.
-fn consent(card: &Card, is_beforehand: bool, ask: Ask, printer: Printer) -> Result<How, Failure> {
-    printer.note(&drawn(card));
-    if is_beforehand {
-        return Ok(How::Beforehand);
-    }
-    if !ask.is_possible() {
-        let message = "its card has to be accepted, and nobody can be asked";
-        return Err(Failure::new(Exit::Denied, message)
-            .hint("--yes accepts it beforehand, as far as your policy lets it"));
-    }
-    if ask.yes_or_no("Install it?")? {
-        Ok(How::Asked)
-    } else {
-        Err(Failure::new(Exit::Denied, "not installed: you did not accept its card"))
-    }
-}
-
-fn unstaged(error: &StageError) -> Failure {
-    match error {
-        StageError::Home(error) => installed::failure(error),
-        StageError::Extract(error) => Failure::of(Exit::Unavailable, error),
-    }
-}
-
 pub(crate) fn show(
     args: &ShowArgs,
     home: &Home,
@@ -343,8 +187,13 @@ pub(crate) fn show(
 ) -> Outcome {
     let policy = owner::policy(home)?;
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
-    let cards: Vec<_> =
-        fetched.parcel.pieces.iter().map(|piece| card(&fetched, &piece.package, &policy)).collect();
+    let at = installed::home(home);
+    let mut cards = Vec::new();
+    for piece in chosen(&fetched, args.what.only.as_deref())? {
+        let acquisition = Acquisition::of(&piece.package, &policy, args.what.reach(), &at)?;
+        let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
+        cards.push(card(&fetched, &piece.package, commands.unwrap_or_default(), &policy));
+    }
     if json_wanted {
         let with_digest = |card: &Card| {
             let mut value = serde_json::to_value(card).unwrap_or_default();

@@ -6,10 +6,19 @@ use manifest::look::{Likeness, is_mixed, likeness};
 use manifest::model::Package;
 use policy::Policy;
 
-use super::InstallArgs;
+use super::Agreement;
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
 use crate::printer::line;
+
+/// Whether an id may be taken for that of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Similar {
+    /// The owner is asked about it.
+    Asked,
+    /// The owner said that it is the one they mean.
+    Allowed,
+}
 
 /// Asks first where an id may be taken for that of a package that is installed, or that the policy speaks of. Nobody who
 /// agrees beforehand has seen it, so then it is refused, unless that was allowed too.
@@ -17,19 +26,19 @@ pub(super) fn check(
     package: &Package,
     contents: &Contents,
     policy: &Policy,
-    args: &InstallArgs,
+    (similar, agreed): (Similar, Agreement),
     ask: Ask,
 ) -> Result<(), Failure> {
     let id = package.canonical_id();
     // Who has it knows it.
-    if args.allow_similar || contents.lock.get(&id).is_some() {
+    if similar == Similar::Allowed || contents.lock.get(&id).is_some() {
         return Ok(());
     }
     let installed = contents.listed();
     let installed = installed.iter().map(|one| (one.id.as_str(), "which is installed"));
     let named = policy.packages.keys().map(|key| (key.as_str(), "which your policy speaks of"));
     let Some(why) = doubt(&id, installed.chain(named)) else { return Ok(()) };
-    if args.yes || !ask.is_possible() {
+    if agreed != Agreement::Asked || !ask.is_possible() {
         return Err(Failure::new(Exit::Denied, why)
             .hint("look at it twice; --allow-similar says that it is the one you mean"));
     }
@@ -50,10 +59,16 @@ fn doubt<'o>(id: &str, others: impl Iterator<Item = (&'o str, &'static str)>) ->
     others.filter(is_other).find_map(|(other, whence)| {
         let how = match likeness(own, bare(other))? {
             Likeness::Same => "looks like",
+            // `s3` and `s4`, `tool1` and `tool12` are two of a kind.
+            Likeness::OneEdit if without_digits(own) == without_digits(bare(other)) => return None,
             Likeness::OneEdit => "differs by one letter from",
         };
         Some(format!("the id `{}` {how} `{}`, {whence}", line(id), line(other)))
     })
+}
+
+fn without_digits(id: &str) -> String {
+    id.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 /// An id without its dialect; what registries call `tool:x` is called `x` by people.
@@ -83,7 +98,12 @@ mod tests {
             let told = doubt(id).unwrap_or_default();
             assert!(told.contains(words), "{id}: {told}");
         }
-        for id in ["mcpkg:acme.pdf.write", "capability:note-book", "mcpkg:acme.pdf.read"] {
+        for id in [
+            "mcpkg:acme.pdf.write",
+            "capability:note-book",
+            "mcpkg:acme.pdf.read",
+            "mcpkg:acme.pdf.read2",
+        ] {
             assert_eq!(doubt(id), None, "{id}");
         }
     }

@@ -184,8 +184,11 @@ impl Servers {
                 let start = Server::start(launcher, &order, &plan.name, &*self.eras, until);
                 self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
             }
-            Place::Url { url, rules } => {
-                let headers = &signed(plan, url);
+            Place::Url { url, headers, rules } => {
+                // Who signed in comes before what the package says.
+                let mut headers = headers.clone();
+                headers.extend(signed(plan, url));
+                let headers = &headers;
                 let key = format!("{url} {:?} {rules:?} {}", secret_too(headers), plan.longest);
                 let start = async {
                     let line = Line::new(rules)?;

@@ -21,10 +21,7 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
     package.acquire = match origin.and_then(|origin| origin.text_at("source")) {
         Some("url") => {
             match origin.and_then(|origin| Some((text(origin, "url")?, text(origin, "digest")?))) {
-                Some((url, digest)) => Acquire::Url {
-                    url,
-                    sha256: digest.trim_start_matches("sha256:").to_ascii_lowercase(),
-                },
+                Some((url, digest)) => Acquire::Url { url, sha256: known_digest(&digest) },
                 None => Acquire::Nothing,
             }
         }
@@ -103,6 +100,12 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
         pointer: Pointer::root(),
     });
     package
+}
+
+/// A digest in small letters; nothing but zeros says that it is not known.
+fn known_digest(digest: &str) -> String {
+    let digest = digest.trim_start_matches("sha256:").to_ascii_lowercase();
+    if digest.bytes().all(|digit| digit == b'0') { String::new() } else { digest }
 }
 
 fn run(implementation: &Node<'_>) -> (Entry, Invocation) {

@@ -1,0 +1,107 @@
+//! What was typed: files of clients, or a file by its path.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use import::config::MAX_FILE;
+use import::edit::Form;
+
+use super::clients::{Client, User, names};
+use crate::exit::{Exit, Failure};
+use crate::printer::line;
+
+/// A file to import from.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// Its path without links.
+    pub(super) path: PathBuf,
+    /// Whose it is, where it was named by its client.
+    pub(super) client: Option<Client>,
+    /// Where its servers are; of a file that was typed, its content says.
+    pub(super) form: Option<Form>,
+    /// The project of it.
+    pub(super) project: Option<PathBuf>,
+}
+
+impl Source {
+    /// What it holds; a file that grew meanwhile is cut, and refused by whoever reads it.
+    pub(super) fn read(&self) -> Result<Vec<u8>, Failure> {
+        read(&self.path)
+    }
+
+    /// As it is told.
+    pub(super) fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// The files that a word stands for: a client's, as far as they are there, or the one at a path.
+pub(super) fn find(what: &str) -> Result<Vec<Source>, Failure> {
+    let clients = Client::named(what);
+    if clients.is_empty() || what.contains('/') {
+        return of_path(what).map(|source| vec![source]);
+    }
+    let unknown = || Failure::new(Exit::Unavailable, "it is not known where your own folder is");
+    let user = User::of_process().ok_or_else(unknown)?;
+    let project = std::env::current_dir().map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to find the current folder").cause(error)
+    })?;
+    let mut sources: Vec<Source> = Vec::new();
+    let mut looked = Vec::new();
+    for client in clients {
+        for place in client.places(&user, &project) {
+            looked.push(place.path.display().to_string());
+            let Ok(path) = place.path.canonicalize() else { continue };
+            let form = Some(place.form);
+            // The folder of a project may be the user's own.
+            if !sources.iter().any(|one| one.path == path && one.form == form) {
+                sources.push(Source { path, client: Some(client), form, project: place.project });
+            }
+        }
+    }
+    if sources.is_empty() {
+        looked.dedup();
+        let message = format!("there are no settings of `{what}`");
+        let failure = Failure::new(Exit::NotFound, message);
+        return Err(failure.details(looked.into_iter().map(|path| format!("looked at {path}"))));
+    }
+    Ok(sources)
+}
+
+fn of_path(text: &str) -> Result<Source, Failure> {
+    let typed = Path::new(text);
+    let path = typed.canonicalize().map_err(|error| {
+        let exit = match error.kind() {
+            std::io::ErrorKind::NotFound => Exit::NotFound,
+            _ => Exit::Unavailable,
+        };
+        let failure = Failure::new(exit, format!("failed to read `{}`", line(text))).cause(error);
+        if text.contains(['/', '.']) {
+            failure
+        } else {
+            failure.hint(format!("it is no client either: there is {}", names()))
+        }
+    })?;
+    // A file of a project stands in it, or in a hidden folder of it.
+    let folder = path.parent().map(Path::to_owned);
+    let is_hidden = |folder: &Path| {
+        folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+    };
+    let project = match folder {
+        Some(folder) if is_hidden(&folder) => folder.parent().map(Path::to_owned),
+        folder => folder,
+    };
+    Ok(Source { path, client: None, form: None, project })
+}
+
+/// Reads a file, but no more than is ever taken and one byte.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::Unavailable, format!("failed to read `{}`", path.display())).cause(error)
+    };
+    let file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}

@@ -1,0 +1,545 @@
+//! One package, from its card to its place in the home.
+
+use host::surface::Surface;
+use install::card::{Card, Circumstances};
+use install::journal::Draft;
+use install::record::{Agreed, How};
+use install::{Beside, Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage};
+use manifest::model::{Package, Trust};
+use policy::Policy;
+use vault::{Change, Secret};
+
+use super::acquired::Acquisition;
+use super::agreed::Cards;
+use super::lent::{self, Lent};
+use super::similar::{self, Similar};
+use super::{collision, inputs, tried};
+use crate::ask::Ask;
+use crate::card::drawn;
+use crate::changes::{self, Verb};
+use crate::commands::surface::changes as surface_changes;
+use crate::exit::{Exit, Failure};
+use crate::fetch::Fetched;
+use crate::home::{Home, VAULT};
+use crate::installed;
+use crate::printer::{Printer, line};
+use crate::{owner, revoking};
+
+/// How packages are installed.
+pub(crate) struct Installing<'i> {
+    pub(crate) policy: &'i Policy,
+    pub(crate) home: &'i Home,
+    pub(crate) ask: Ask,
+    pub(crate) json_wanted: bool,
+    pub(crate) printer: Printer,
+    /// Whether their cards are accepted already.
+    pub(crate) agreed: Agreement,
+    /// Cards that were shown before, and are the only ones to be accepted.
+    pub(crate) cards: Option<&'i Cards>,
+    /// Values that they ask for and that are no secrets.
+    pub(crate) settings: &'i [(String, String)],
+    /// Secrets that are known already.
+    pub(crate) secrets: &'i [(String, Secret)],
+    /// What is granted together with the card.
+    pub(crate) lent: &'i [Lent],
+    /// Whether their ids may be taken for those of others.
+    pub(crate) similar: Similar,
+    /// Of several secrets, the one that a kill switch is told.
+    pub(crate) revoke_with: Option<&'i str>,
+    /// What becomes of one whose smoke test fails.
+    pub(crate) on_smoke_fail: OnSmokeFail,
+    /// Who is asked which versions of its parts there are.
+    pub(crate) reach: install::acquire::Reach,
+}
+
+/// Whether a card is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agreement {
+    /// Its owner is asked.
+    Asked,
+    /// Its owner said yes beforehand, as far as their policy lets them.
+    Beforehand,
+    /// Its owner agreed to all of it before, in this way.
+    Before(How),
+}
+
+/// What becomes of a package whose smoke test fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnSmokeFail {
+    /// It is not installed
+    #[default]
+    Refuse,
+    /// It is installed and stays disabled, to find out why
+    KeepDisabled,
+}
+
+/// A package that is ready to be put in its place.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) card: Card,
+    package: Package,
+    /// Nothing where it is there already.
+    ready: Option<Ready>,
+    values: inputs::Values,
+    /// How many actions it has, where that is known better than its card says.
+    actions: Option<usize>,
+    kept_disabled: Option<Failure>,
+}
+
+impl Prepared {
+    /// What its server offers, where it was asked.
+    pub(crate) fn surface(&self) -> Option<&serde_json::Value> {
+        self.ready.as_ref()?.record.surface.as_ref()
+    }
+}
+
+/// What became of a package.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub(crate) card: Card,
+    pub(crate) put: Put,
+    /// Why it stays disabled, where it does.
+    pub(crate) kept_disabled: Option<Failure>,
+}
+
+/// The card of a package that was fetched.
+pub(crate) fn card(
+    fetched: &Fetched,
+    package: &Package,
+    commands: Vec<String>,
+    policy: &Policy,
+) -> Card {
+    let around = Circumstances {
+        source: fetched.source.clone(),
+        package: fetched.parcel.digest(),
+        archive: fetched.archive,
+        signature: fetched.signature.clone(),
+        trust: trust(fetched, package),
+        trust_because: fetched.because.clone(),
+        endpoints: host::endpoints(package),
+        commands,
+        sandbox: format!("a process inside the walls, level {} or better", policy.sandbox.level),
+    };
+    Card::new(package, around)
+}
+
+/// How far a package is trusted: what it claims can only lower what is known.
+fn trust(fetched: &Fetched, package: &Package) -> Trust {
+    match package.dialect {
+        manifest::dialect::Dialect::Capability => package.trust.min(fetched.trust),
+        _ => fetched.trust,
+    }
+}
+
+impl Installing<'_> {
+    /// Makes a package ready that was fetched: agreed to, with all it needs, and tried. Where a lock says what it is, exactly
+    /// that or nothing.
+    pub(crate) fn prepare(
+        &self,
+        fetched: &Fetched,
+        piece: &Piece,
+        locked: Option<&Pinned>,
+        draft: &mut Draft,
+    ) -> Result<Prepared, Failure> {
+        let (acquisition, card) = self.card(fetched, &piece.package)?;
+        let change = changes::Change::of_card(self.home, &card, self.printer);
+        let made = self.make_ready(fetched, piece, (acquisition, card), locked, draft);
+        let prepared = made.and_then(|prepared| {
+            let at = installed::home(self.home);
+            match (&prepared.ready, locked, before(&at, &piece.package)?) {
+                (Some(ready), Some(locked), _) => check_locked(ready, locked)?,
+                (Some(ready), None, Some(before)) => self.agree_to_surface(ready, &before, &at)?,
+                (Some(_), None, None) | (None, ..) => {}
+            }
+            Ok(prepared)
+        });
+        if prepared.is_err() {
+            // What was refused is written down too.
+            change.end(&prepared);
+        }
+        prepared
+    }
+
+    /// Makes a package ready only to look at it.
+    pub(crate) fn look(
+        &self,
+        fetched: &Fetched,
+        piece: &Piece,
+        draft: &mut Draft,
+    ) -> Result<Prepared, Failure> {
+        let shown = self.card(fetched, &piece.package)?;
+        self.make_ready(fetched, piece, shown, None, draft)
+    }
+
+    /// What a package needs beside its files, and its card.
+    fn card<'p>(
+        &self,
+        fetched: &Fetched,
+        package: &'p Package,
+    ) -> Result<(Option<Acquisition<'p>>, Card), Failure> {
+        let at = installed::home(self.home);
+        let acquisition = Acquisition::of(package, self.policy, self.reach, &at)?;
+        let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
+        let card = card(fetched, package, commands.unwrap_or_default(), self.policy);
+        Ok((acquisition, card))
+    }
+
+    fn make_ready(
+        &self,
+        fetched: &Fetched,
+        piece: &Piece,
+        (acquisition, card): (Option<Acquisition<'_>>, Card),
+        locked: Option<&Pinned>,
+        draft: &mut Draft,
+    ) -> Result<Prepared, Failure> {
+        let Self { policy, home, ask, printer, .. } = *self;
+        let package = &piece.package;
+        let at = installed::home(home);
+        let trust = trust(fetched, package);
+        let agreed = match self.cards.map(|cards| cards.check(&card)).transpose()? {
+            Some(true) => Agreement::Beforehand,
+            Some(false) | None => self.agreed,
+        };
+        check_allowed(package, trust, agreed, policy)?;
+        if !self.lent.is_empty() {
+            owner::check_presence(home, ask)?;
+        }
+        let contents = at.read()?;
+        collision::check(package, &contents, &at)?;
+        revoking::check_secrets_free(&card.id, &contents)?;
+        similar::check(package, &contents, policy, (self.similar, agreed), ask)?;
+        let how = self.consent(&card, agreed)?;
+        revoking::finish_revoked(&card.id, &contents, home, ask)?;
+        let asks = !package.inputs.is_empty() || !self.settings.is_empty();
+        let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
+        let values = match &vault {
+            Some(vault) => {
+                let given = (self.settings, self.secrets);
+                inputs::collect(package, given, vault, ask, printer)?
+            }
+            None => Vec::new(),
+        };
+        let secret = inputs::revoking(package, self.revoke_with, ask)?;
+        let wanted = Wanted {
+            parcel: &fetched.parcel,
+            piece,
+            source: fetched.source.clone(),
+            archive: fetched.archive,
+            trust,
+            consent: Agreed { card: Sha256(card.digest()), how },
+            beside: Beside { secret, ..Beside::of(package) },
+            now: host::records::now().unix_millis(),
+            memory: policy.sandbox.memory,
+        };
+        let mut prepared = Prepared {
+            card,
+            package: package.clone(),
+            ready: None,
+            values,
+            actions: None,
+            kept_disabled: None,
+        };
+        let before = before(&at, package)?;
+        if let Some(before) = &before
+            && before.version == package.semver()
+            && before.package.0 == fetched.parcel.digest()
+            && at.holds(before)
+            && contents.revoked.get(&before.id).is_none()
+        {
+            return Ok(prepared);
+        }
+        let mut ready = stage(draft, &wanted).map_err(|error| unstaged(&error))?;
+        if let Some(acquisition) = &acquisition {
+            acquisition.acquire(&mut ready, locked, home, self.json_wanted, printer)?;
+        }
+        let values = &prepared.values;
+        let grants = self.lent.iter().map(Lent::given).collect();
+        let tried = tried::Trying { package, trust, values, grants, home, ask, printer };
+        match tried.check(&mut ready) {
+            Err(tried::Untried::Smoke(failure))
+                if self.on_smoke_fail == OnSmokeFail::KeepDisabled =>
+            {
+                ready.entry["enabled"] = false.into();
+                prepared.kept_disabled = Some(failure);
+            }
+            checked => checked.map_err(tried::Untried::into_failure)?,
+        }
+        prepared.actions = Some(ready.record.pinned.actions.len());
+        prepared.ready = Some(ready);
+        Ok(prepared)
+    }
+
+    /// Puts packages that are ready in their places, all or none, and lets others go.
+    pub(crate) fn put(
+        &self,
+        draft: Draft,
+        prepared: Vec<Prepared>,
+        going: &[Pinned],
+    ) -> Result<Vec<Installed>, Failure> {
+        let (mut there, mut staged, mut log) = (Vec::new(), Vec::new(), Vec::new());
+        for one in prepared {
+            match one.ready {
+                Some(_) => {
+                    log.push(changes::Change::of_card(self.home, &one.card, self.printer));
+                    staged.push(one);
+                }
+                None => there.push(one),
+            }
+        }
+        for pinned in going {
+            let change = changes::Change::new(self.home, Verb::Remove, &pinned.id, self.printer);
+            log.push(change.about(Some(pinned)));
+        }
+        let put = self.commit(draft, &mut staged, going, &mut log);
+        let put = match put {
+            Err(failure) => {
+                let failed = Err::<(), _>(failure);
+                log.into_iter().for_each(|change| change.end(&failed));
+                return failed.map(|()| Vec::new());
+            }
+            Ok(put) => put,
+        };
+        for (at, mut change) in log.into_iter().enumerate() {
+            if put.get(at) == Some(&Put::Replaced) {
+                change.turned_out(Verb::Update);
+            }
+            change.ended(ledger::audit::Outcome::Ok);
+        }
+        // Who is there already may have been given other values.
+        self.keep(&there)?;
+        for one in staged.iter().chain(&there) {
+            lent::grant(&one.card.id, self.lent, self.home)?;
+        }
+        let put = put.into_iter().chain(std::iter::repeat(Put::There));
+        let done = staged.into_iter().chain(there).zip(put).map(|(one, put)| {
+            self.tell(&one.card, put, one.actions);
+            Installed { card: one.card, put, kept_disabled: one.kept_disabled }
+        });
+        Ok(done.collect())
+    }
+
+    /// Makes the change of the home, once it is written down that it begins.
+    fn commit(
+        &self,
+        mut draft: Draft,
+        staged: &mut [Prepared],
+        going: &[Pinned],
+        log: &mut [changes::Change<'_>],
+    ) -> Result<Vec<Put>, Failure> {
+        if staged.is_empty() && going.is_empty() {
+            return Ok(Vec::new());
+        }
+        let given = places(staged)?;
+        let vault = if given.is_empty() { None } else { Some(owner::vault(self.home, self.ask)?) };
+        for change in log {
+            change.begin()?;
+        }
+        let at = installed::home(self.home);
+        let mut changing = at.lock()?;
+        for one in &*staged {
+            // Somebody else may have installed the other one, or revoked this one, in the meantime.
+            collision::check(&one.package, changing.contents(), &at)?;
+            revoking::check_secrets_free(&one.card.id, changing.contents())?;
+        }
+        for pinned in going {
+            revoking::check_secrets_free(&pinned.id, changing.contents())?;
+        }
+        // The values are kept together with what they are for, or neither is.
+        let values = vault.as_ref().map(|vault| vault.change(&given)).transpose();
+        let values = values.map_err(|error| owner::vault_failure(&error))?;
+        if let Some(values) = &values {
+            draft.private_file(&format!("{VAULT}/{}", Change::FILE), values.bytes())?;
+        }
+        let ready = staged.iter_mut().filter_map(|one| one.ready.take()).collect();
+        changing.put(draft, ready, going).map_err(|error| match error {
+            PutError::OtherBytes(id) => other_bytes(&id),
+            PutError::Home(error) => installed::failure(&error),
+        })
+    }
+
+    /// Keeps the values that were given for packages that are there already.
+    fn keep(&self, there: &[Prepared]) -> Result<(), Failure> {
+        let given = places(there)?;
+        if given.is_empty() {
+            return Ok(());
+        }
+        let vault = owner::vault(self.home, self.ask)?;
+        for (place, value) in &given {
+            vault.set(place, value).map_err(|error| owner::vault_failure(&error))?;
+        }
+        Ok(())
+    }
+
+    /// A server of which another surface was approved before: what is new is shown, and the owner asked.
+    fn agree_to_surface(
+        &self,
+        ready: &Ready,
+        before: &Pinned,
+        at: &install::Home,
+    ) -> Result<(), Failure> {
+        let (Some(known), Some(now)) = (before.surface, &ready.record.surface) else {
+            return Ok(());
+        };
+        if ready.record.pinned.surface == Some(known) {
+            return Ok(());
+        }
+        let key = before.key().map_err(|error| Failure::invalid(error.to_string()))?;
+        let record = at.record(&key, &before.folder())?;
+        let read = |value: &serde_json::Value| Surface::from_value(value).ok();
+        let was = record.surface.as_ref().and_then(read);
+        let changes = read(now).map(|now| surface_changes(was.as_ref(), &now));
+        self.printer.note(&changes.unwrap_or_default().join("\n"));
+        if self.agreed == Agreement::Beforehand {
+            return Ok(());
+        }
+        let message = "not installed: you did not approve what its server offers now";
+        let refused = || Failure::new(Exit::Denied, message);
+        if !self.ask.is_possible() {
+            return Err(refused().hint("--yes approves it beforehand"));
+        }
+        if self.ask.yes_or_no("Approve it?")? { Ok(()) } else { Err(refused()) }
+    }
+
+    fn tell(&self, card: &Card, put: Put, actions: Option<usize>) {
+        let words = match put {
+            Put::Installed => "Installed",
+            Put::Replaced => "Updated to",
+            Put::There => "Installed already:",
+        };
+        self.printer.note(&format!(
+            "{words} {} {}  ({})",
+            line(&card.id),
+            line(&card.version),
+            facts(card, actions)
+        ));
+    }
+
+    /// Shows the card and asks, unless that was agreed to beforehand.
+    fn consent(&self, card: &Card, agreed: Agreement) -> Result<How, Failure> {
+        if let Agreement::Before(how) = agreed {
+            return Ok(how);
+        }
+        self.printer.note(&drawn(card));
+        if agreed == Agreement::Beforehand {
+            return Ok(How::Beforehand);
+        }
+        if !self.ask.is_possible() {
+            let message = "its card has to be accepted, and nobody can be asked";
+            return Err(Failure::new(Exit::Denied, message)
+                .hint("--yes accepts it beforehand, as far as your policy lets it"));
+        }
+        if self.ask.yes_or_no("Install it?")? {
+            Ok(How::Asked)
+        } else {
+            Err(Failure::new(Exit::Denied, "not installed: you did not accept its card"))
+        }
+    }
+}
+
+/// The version of a package that is installed.
+fn before(at: &install::Home, package: &Package) -> Result<Option<Pinned>, Failure> {
+    Ok(at.read()?.lock.get(&package.canonical_id()).cloned())
+}
+
+/// Refuses what is not what a lock says.
+fn check_locked(ready: &Ready, locked: &Pinned) -> Result<(), Failure> {
+    let found = &ready.record.pinned;
+    let differs = if found.package != locked.package {
+        Some(("its files", found.package, locked.package))
+    } else if found.manifest != locked.manifest {
+        Some(("its manifest", found.manifest, locked.manifest))
+    } else {
+        match (found.surface, locked.surface) {
+            (Some(found), Some(locked)) if found != locked => {
+                Some(("what its server offers", found, locked))
+            }
+            _ => None,
+        }
+    };
+    let Some((what, found, wanted)) = differs else { return Ok(()) };
+    let message = format!(
+        "{what} of `{}` {} differ from the lock: sha256:{} was locked, sha256:{} is there",
+        line(&locked.id),
+        line(&locked.version),
+        wanted.0,
+        found.0
+    );
+    Err(Failure::invalid(message))
+}
+
+fn other_bytes(id: &str) -> Failure {
+    let message = format!(
+        "this version of `{}` is installed with other bytes, and a version never changes",
+        line(id)
+    );
+    Failure::new(Exit::Conflict, message).hint("give it another version, or `haft remove` it first")
+}
+
+/// Where the values are kept that were given.
+fn places(prepared: &[Prepared]) -> Result<Vec<(vault::Place, Secret)>, Failure> {
+    let mut all = Vec::new();
+    for Prepared { package, values, .. } in prepared {
+        for (name, value) in values {
+            let place = host::secrets::place(package, name);
+            let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
+            all.push((place, value.clone()));
+        }
+    }
+    Ok(all)
+}
+
+/// The facts that matter, in a few words.
+fn facts(card: &Card, actions: Option<usize>) -> String {
+    let mut facts = Vec::new();
+    if !card.scopes.is_empty() {
+        facts.push(crate::commands::count(card.scopes.len(), "scope"));
+    }
+    facts.push(crate::commands::count(actions.unwrap_or(card.actions.len()), "action"));
+    facts.push(match card.hosts.as_slice() {
+        [] => "no network".to_owned(),
+        hosts => format!("network: {}", line(&hosts.join(", "))),
+    });
+    facts.push(format!("trust: {}", card.trust));
+    facts.join(", ")
+}
+
+/// Refuses what the policy does not let in, whoever agrees to it.
+fn check_allowed(
+    package: &Package,
+    trust: Trust,
+    agreed: Agreement,
+    policy: &Policy,
+) -> Result<(), Failure> {
+    let id = package.canonical_id();
+    let rules = policy.of(&id, &package.id);
+    match rules.and_then(|rules| rules.allow) {
+        Some(true) => return Ok(()),
+        Some(false) => {
+            let message = format!("your policy refuses `{}`", line(&id));
+            return Err(Failure::new(Exit::Denied, message));
+        }
+        None => {}
+    }
+    let is_asked = matches!(agreed, Agreement::Asked | Agreement::Before(How::Asked));
+    if policy.trust.allow.contains(&trust) || (trust == Trust::Community && is_asked) {
+        return Ok(());
+    }
+    let failure =
+        Failure::new(Exit::Denied, format!("trust_level not allowed by policy: {}", trust.name()));
+    Err(match trust {
+        Trust::Community => failure
+            .hint("without --yes you are shown its card, and may accept it")
+            .hint("`allow = [\"local\", \"verified\", \"community\"]` below `[trust]` in policy.toml lets such packages in"),
+        _ => failure.hint(format!(
+            "`allow = true` below `[package.\"{}\"]` in policy.toml lets this one in",
+            line(&id)
+        )),
+    })
+}
+
+fn unstaged(error: &StageError) -> Failure {
+    match error {
+        StageError::Home(error) => installed::failure(error),
+        StageError::Extract(error) => Failure::of(Exit::Unavailable, error),
+    }
+}

@@ -1,0 +1,306 @@
+//! `haft update`: what is newer than what is installed, what is different about it, and taking it.
+
+use clap::Args;
+use host::surface::Surface;
+use install::acquire::Reach;
+use install::{Installed as There, Piece, Pinned};
+use manifest::dialect::Dialect;
+use manifest::diff::{Change, diff, is_upgrade_safe};
+use manifest::model::Trust;
+use semver::Version;
+use serde_json::{Value, json};
+
+use super::diff::told as told_changes;
+use super::install::{Agreement, Installed, Installing, OnSmokeFail, Similar, has_server};
+use super::surface::changes as surface_changes;
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::fetch::{Fetched, Fetching};
+use crate::home::Home;
+use crate::installed::{self, named};
+use crate::owner;
+use crate::printer::{Printer, line};
+use crate::remote::{Offline, Which};
+use crate::revoking::check_not_revoked;
+
+#[derive(Args, Debug)]
+pub(crate) struct UpdateArgs {
+    /// Which packages, by their ids [default: all]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Only show what is newer, and what is different about it
+    #[arg(long)]
+    check: bool,
+    /// Accept cards that ask for more without being asked; what your policy refuses stays refused
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    offline: Offline,
+}
+
+/// A version that is newer than the one that is installed.
+struct Newer {
+    pinned: Pinned,
+    there: There,
+    fetched: Fetched,
+    /// Which of all that was fetched.
+    piece: usize,
+    changes: Vec<Change>,
+    /// How far it was trusted, where that is further than now.
+    was_trusted: Option<Trust>,
+}
+
+impl Newer {
+    fn piece(&self) -> &Piece {
+        &self.fetched.parcel.pieces[self.piece]
+    }
+
+    /// Whether it may do more than its owner agreed to.
+    fn asks(&self) -> bool {
+        !is_upgrade_safe(&self.changes) || self.was_trusted.is_some()
+    }
+}
+
+pub(crate) fn run(
+    args: &UpdateArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let at = installed::home(home);
+    let policy = owner::policy(home)?;
+    let reach = if args.offline.offline { Reach::Offline } else { Reach::Fresh };
+    let installing = |agreed| Installing {
+        policy: &policy,
+        home,
+        ask,
+        json_wanted,
+        printer,
+        agreed,
+        cards: None,
+        settings: &[],
+        secrets: &[],
+        lent: &[],
+        similar: Similar::Asked,
+        revoke_with: None,
+        on_smoke_fail: OnSmokeFail::Refuse,
+        reach,
+    };
+    let which = Which::named(String::new());
+    let fetching = Fetching {
+        home,
+        ask,
+        which: &which,
+        offline: &args.offline,
+        id: None,
+        only: None,
+        json_wanted,
+        printer,
+    };
+    let (mut rows, mut failed) = (Vec::new(), Vec::new());
+    let mut any = false;
+    let contents = at.read()?;
+    for pinned in meant(&args.ids, &at)? {
+        // What was revoked comes back only by being installed again.
+        if let Err(failure) = check_not_revoked(&pinned.id, &contents) {
+            if !args.ids.is_empty() {
+                failed.push((pinned.id, failure));
+            }
+            continue;
+        }
+        let newer = match look(&pinned, &fetching, &at) {
+            Ok(Some(newer)) => newer,
+            Ok(None) => continue,
+            Err(failure) => {
+                failed.push((pinned.id, failure));
+                continue;
+            }
+        };
+        any = true;
+        let agreed_before = Agreement::Before(newer.there.record.consent.how);
+        let surface = if args.check && !newer.asks() && has_server(&newer.piece().package) {
+            offered(&newer, &installing(agreed_before), &at)
+        } else {
+            Vec::new()
+        };
+        if !json_wanted {
+            show(&newer, &surface, args.check, printer)?;
+        }
+        let mut row = row(&newer, &surface);
+        if !args.check {
+            let agreed = match (newer.asks(), args.yes) {
+                (false, _) => agreed_before,
+                (true, true) => Agreement::Beforehand,
+                (true, false) => Agreement::Asked,
+            };
+            match take(&newer, &installing(agreed), &at) {
+                Ok(_) => row["state"] = "updated".into(),
+                Err(failure) => {
+                    row["state"] = "failed".into();
+                    failed.push((newer.pinned.id.clone(), failure));
+                }
+            }
+        }
+        rows.push(row);
+    }
+    finish(any, &rows, failed, json_wanted, printer)
+}
+
+/// What was found and what failed. One failure is told as itself, several by their names.
+fn finish(
+    any: bool,
+    rows: &[Value],
+    mut failed: Vec<(String, Failure)>,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let why = |(id, failure): &(String, Failure)| {
+        let causes: String = failure.causes.iter().map(|cause| format!(": {cause}")).collect();
+        (id.clone(), format!("{}{causes}", failure.message))
+    };
+    if json_wanted {
+        let failed = failed.iter().map(why).map(|(id, why)| json!({"id": id, "why": why}));
+        printer.json(&json!({"packages": rows, "failed": failed.collect::<Vec<_>>()}))?;
+    } else if !any && failed.is_empty() {
+        printer.note("everything is as new as where it came from");
+    }
+    match failed.len() {
+        0 => Ok(Exit::Done),
+        1 => {
+            let (id, mut failure) = failed.remove(0);
+            failure.message = format!("`{}`: {}", line(&id), failure.message);
+            Err(failure)
+        }
+        number => {
+            let exit = failed[0].1.exit;
+            let message = format!("{} stay as they were", super::count(number, "package"));
+            let told = failed.iter().map(why).map(|(id, why)| format!("`{}`: {why}", line(&id)));
+            Err(Failure::new(exit, message).details(told))
+        }
+    }
+}
+
+/// The packages that are meant.
+fn meant(ids: &[String], at: &install::Home) -> Result<Vec<Pinned>, Failure> {
+    if ids.is_empty() {
+        return Ok(at.read()?.lock.packages().to_vec());
+    }
+    let one = |id: &String| {
+        let named = named(id, at)?;
+        named.pinned.ok_or_else(|| {
+            let message = format!("`{}` is declared in a catalog, and not installed", line(id));
+            Failure::invalid(message)
+        })
+    };
+    ids.iter().map(one).collect()
+}
+
+/// What is newer than a package, where it came from.
+fn look(
+    pinned: &Pinned,
+    fetching: &Fetching<'_>,
+    at: &install::Home,
+) -> Result<Option<Newer>, Failure> {
+    let fetched = fetching.newest(pinned)?;
+    let is_it = |piece: &Piece| piece.package.canonical_id() == pinned.id;
+    let piece = fetched
+        .parcel
+        .pieces
+        .iter()
+        .position(is_it)
+        .ok_or_else(|| Failure::invalid("there is another package now where it came from"))?;
+    let package = &fetched.parcel.pieces[piece].package;
+    if fetched.parcel.digest() == pinned.package.0 || !is_newer(&package.semver(), pinned)? {
+        return Ok(None);
+    }
+    let there = There::load(at, pinned)?;
+    let changes = diff(&there.package, package);
+    let was = Trust::named(&there.record.trust).unwrap_or(Trust::Untrusted);
+    let was_trusted = (fetched.trust < was).then_some(was);
+    Ok(Some(Newer { pinned: pinned.clone(), there, piece, changes, was_trusted, fetched }))
+}
+
+/// Whether a version is newer. Other bytes under the same version are none.
+fn is_newer(version: &str, pinned: &Pinned) -> Result<bool, Failure> {
+    // A tools.json has no version of its own.
+    if pinned.parted().is_some_and(|(dialect, _)| dialect == Dialect::Agentcli) {
+        return Ok(version != pinned.version);
+    }
+    let parsed = |text: &str| Version::parse(text).ok();
+    match (parsed(version), parsed(&pinned.version)) {
+        (Some(found), Some(known)) if found.cmp_precedence(&known).is_gt() => Ok(true),
+        (Some(found), Some(known)) if found.cmp_precedence(&known).is_eq() => {
+            let message = format!("it was changed, and is still called {}", line(version));
+            Err(Failure::new(Exit::Conflict, message)
+                .hint("a version never changes: whoever changes it gives it a new one"))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// What the server of a newer version offers that was not approved, in words. It may do no more than the one that is
+/// there, so it is started as that one is.
+fn offered(newer: &Newer, installing: &Installing<'_>, at: &install::Home) -> Vec<String> {
+    let read = || -> Result<Option<(Option<Surface>, Surface)>, Failure> {
+        let mut draft = at.draft()?;
+        let prepared = installing.look(&newer.fetched, newer.piece(), &mut draft)?;
+        let surface = |value: &Value| Surface::from_value(value).ok();
+        let was = newer.there.record.surface.as_ref().and_then(surface);
+        Ok(prepared.surface().and_then(surface).map(|now| (was, now)))
+    };
+    match read() {
+        Ok(Some((Some(was), now))) if was.digest() == now.digest() => Vec::new(),
+        Ok(Some((was, now))) => surface_changes(was.as_ref(), &now),
+        Ok(None) => Vec::new(),
+        Err(failure) => vec![format!("What its server offers was not read: {}", failure.message)],
+    }
+}
+
+fn show(
+    newer: &Newer,
+    surface: &[String],
+    is_result: bool,
+    printer: Printer,
+) -> Result<(), Failure> {
+    let Newer { pinned, changes, was_trusted, fetched, .. } = newer;
+    let version = newer.piece().package.semver();
+    let mut text =
+        format!("{}  {} -> {}\n", line(&pinned.id), line(&pinned.version), line(&version));
+    if let Some(was) = was_trusted {
+        text += &format!("trust: {}, and it was {}\n", fetched.trust.name(), was.name());
+    }
+    text += &told_changes(changes, printer);
+    for row in surface {
+        text += row;
+        text.push('\n');
+    }
+    if is_result {
+        printer.result(&text)?;
+    } else {
+        printer.note(text.trim_end());
+    }
+    Ok(())
+}
+
+fn row(newer: &Newer, surface: &[String]) -> Value {
+    json!({
+        "id": newer.pinned.id,
+        "version": newer.pinned.version,
+        "newer": newer.piece().package.semver(),
+        "asks": newer.asks(),
+        "changes": newer.changes,
+        "surface": surface,
+        "state": "newer",
+    })
+}
+
+fn take(
+    newer: &Newer,
+    installing: &Installing<'_>,
+    at: &install::Home,
+) -> Result<Vec<Installed>, Failure> {
+    let mut draft = at.draft()?;
+    let prepared = installing.prepare(&newer.fetched, newer.piece(), None, &mut draft)?;
+    installing.put(draft, vec![prepared], &[])
+}

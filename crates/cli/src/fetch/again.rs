@@ -1,0 +1,73 @@
+//! What was installed before, from where it came.
+
+use std::path::Path;
+
+use install::{Parcel, Pinned, Source};
+use manifest::model::Trust;
+use package::archive::{Archive, Trailer};
+use package::limits::Limits;
+
+use super::registry::Yanked;
+use super::{Fetched, Fetching};
+use crate::container;
+use crate::exit::Failure;
+use crate::printer::line;
+use crate::remote::{self, Which};
+
+impl Fetching<'_> {
+    /// What is pinned: exactly that version.
+    pub(crate) fn locked(&self, pinned: &Pinned) -> Result<Fetched, Failure> {
+        // Whoever can be asked says whether it was taken back for security.
+        if self.offline.offline
+            && let Some(kept) = self.kept(pinned)?
+        {
+            return Ok(kept);
+        }
+        self.again(pinned, Some(&pinned.version), Yanked::UnlessForSecurity)
+    }
+
+    /// What there is now, where something that is installed came from.
+    pub(crate) fn newest(&self, pinned: &Pinned) -> Result<Fetched, Failure> {
+        self.again(pinned, None, Yanked::Refused)
+    }
+
+    fn again(
+        &self,
+        pinned: &Pinned,
+        version: Option<&str>,
+        yanked: Yanked,
+    ) -> Result<Fetched, Failure> {
+        let id = bare(pinned);
+        match &pinned.source {
+            Source::Path(path) => Fetching { id: Some(id), ..*self }.path(Path::new(path)),
+            Source::Url(address) => {
+                Fetching { id: Some(id), only: Some(id), ..*self }.fetch(address)
+            }
+            Source::Registry(address) => {
+                let which = Which::named(address.clone());
+                let there = Fetching { which: &which, ..*self };
+                there.registry(&pinned.id, id, version, yanked)
+            }
+        }
+    }
+
+    /// The archive that is pinned, where it was fetched before: its digest says that it is the same.
+    fn kept(&self, pinned: &Pinned) -> Result<Option<Fetched>, Failure> {
+        let (Some(digest), Source::Registry(address)) = (pinned.archive, &pinned.source) else {
+            return Ok(None);
+        };
+        let Ok(Some(file)) = remote::cache(self.home).package(digest.0) else { return Ok(None) };
+        let because = format!("the registry at `{}` has it, and it is in your lock", line(address));
+        let archive = Archive::open(file, Trailer::Mcpb, &Limits::DEFAULT);
+        let archive = archive.map_err(|error| container::refused(Path::new(&pinned.id), &error))?;
+        let parcel = Parcel::open(archive, bare(pinned))
+            .map_err(|error| self.refused(Path::new(&pinned.id), error))?;
+        let source = pinned.source.clone();
+        self.known(parcel, source, Some(digest.0), (Trust::Community, because)).map(Some)
+    }
+}
+
+/// The id without its dialect.
+fn bare(pinned: &Pinned) -> &str {
+    pinned.parted().map_or(pinned.id.as_str(), |(_, id)| id)
+}

@@ -1,0 +1,80 @@
+//! Packages at paths of this machine.
+
+use std::path::Path;
+
+use install::{Parcel, ParcelError, Source};
+use manifest::document::{Options, read};
+use manifest::model::{Acquire, Trust};
+use package::digest::Digest;
+use package::gather::gather;
+use package::limits::Limits;
+
+use super::{Fetched, Fetching};
+use crate::exit::{Exit, Failure};
+use crate::{container, disk, draw};
+
+impl Fetching<'_> {
+    /// What is at a path that the owner typed.
+    pub(super) fn path(&self, path: &Path) -> Result<Fetched, Failure> {
+        let absolute = path.canonicalize().map_err(|error| {
+            let exit = match error.kind() {
+                std::io::ErrorKind::NotFound => Exit::NotFound,
+                _ => Exit::Unavailable,
+            };
+            Failure::new(exit, format!("failed to read `{}`", path.display())).cause(error)
+        })?;
+        let (parcel, archive) = self.read_path(&absolute, path)?;
+        let because = "you typed its path".to_owned();
+        let source = Source::Path(absolute.display().to_string());
+        self.known(parcel, source, archive, (Trust::Local, because))
+    }
+
+    /// Reads a folder, an archive, a bundle or a manifest, which is told under another name; with the digest of the
+    /// file that it came in.
+    pub(super) fn read_path(
+        &self,
+        absolute: &Path,
+        told: &Path,
+    ) -> Result<(Parcel, Option<Digest>), Failure> {
+        let opened =
+            |parcel: Result<Parcel, ParcelError>| parcel.map_err(|error| self.refused(told, error));
+        if absolute.is_dir() {
+            return Ok((opened(self.folder(absolute)?)?, None));
+        }
+        if container::is_archive(absolute) || super::is_bundle(&disk::read(absolute)?) {
+            let container = container::open(absolute, self.printer)?;
+            let (digest, name) = (container.digest, container.name());
+            let archive = container.into_archive()?;
+            let parcel = opened(Parcel::open(archive, self.id.unwrap_or(&name)))?;
+            return Ok((parcel, Some(digest)));
+        }
+        Ok((opened(self.manifest(absolute)?)?, None))
+    }
+
+    /// The files of a folder.
+    fn folder(&self, folder: &Path) -> Result<Result<Parcel, ParcelError>, Failure> {
+        let gathered = gather(folder, &Limits::DEFAULT)
+            .map_err(|error| Failure::invalid(error.to_string()))?;
+        let name =
+            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Parcel::pack(&gathered, self.id.unwrap_or(&name)))
+    }
+
+    /// A manifest by itself; where it speaks of files that come with it, those around it too.
+    fn manifest(&self, file: &Path) -> Result<Result<Parcel, ParcelError>, Failure> {
+        let bytes = disk::read(file)?;
+        let name = disk::folder_name(file).unwrap_or_default();
+        let fallback = self.id.unwrap_or(&name);
+        let options = Options { fallback_id: Some(fallback), ..Options::default() };
+        let (_, packages) = read(&bytes, &options)
+            .map_err(|report| draw::refused(file, &bytes, &report, self.printer))?;
+        let with_files =
+            |acquire: &Acquire| matches!(acquire, Acquire::Bundle | Acquire::LocalPath { .. });
+        let folder =
+            file.parent().filter(|_| packages.iter().any(|package| with_files(&package.acquire)));
+        match folder {
+            Some(folder) => self.folder(folder),
+            None => Ok(Parcel::of_manifest(bytes, fallback)),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Newer versions are shown and taken, lockfiles are brought into a home, and what servers offer is pinned.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::served::Served;
+use common::{Desk, repository};
+use serde_json::{Value, json};
+
+/// Changes the manifest of a package in a folder.
+fn change(desk: &Desk, folder: &str, change: impl FnOnce(&mut Value)) {
+    let path = desk.path(folder).join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    change(&mut manifest);
+    fs::write(&path, manifest.to_string()).unwrap();
+}
+
+fn version(desk: &Desk, id: &str) -> String {
+    desk.done(&["status", id, "--json"]).json()["version"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_is_newer_is_shown_and_taken_and_what_asks_for_more_is_asked_about() {
+    let desk = Desk::new();
+    desk.echo();
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    let check = || desk.done(&["update", "--check", "--json"]).json();
+    assert_eq!(check(), json!({"packages": [], "failed": []}));
+    change(&desk, "echo", |manifest| manifest["version"] = "0.2.0".into());
+    let newer = check();
+    assert_eq!(newer["packages"][0]["newer"], "0.2.0");
+    assert_eq!(newer["packages"][0]["asks"], false);
+    assert_eq!(version(&desk, "demo.echo"), "0.1.0");
+    // Nothing more is asked for, so nobody is asked.
+    desk.done(&["update"]);
+    assert_eq!(version(&desk, "demo.echo"), "0.2.0");
+    // More is.
+    change(&desk, "echo", |manifest| manifest["version"] = "0.3.0".into());
+    fs::create_dir_all(desk.path("echo/meta")).unwrap();
+    let companion = json!({"haft": "1", "permissions": {"network": ["api.example.com"]}});
+    fs::write(desk.path("echo/meta/haft.json"), companion.to_string()).unwrap();
+    let newer = check();
+    assert_eq!(newer["packages"][0]["asks"], true, "{newer}");
+    assert!(newer["packages"][0]["changes"].to_string().contains("api.example.com"), "{newer}");
+    let ran = desk.haft(&["update"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("its card has to be accepted"), "{}", ran.stderr);
+    assert_eq!(version(&desk, "demo.echo"), "0.2.0");
+    desk.done(&["update", "demo.echo", "--yes"]);
+    assert_eq!(version(&desk, "demo.echo"), "0.3.0");
+    desk.done(&["rollback", "demo.echo"]);
+    assert_eq!(version(&desk, "demo.echo"), "0.2.0");
+    // Other bytes under the same version are no update, and a source that is gone is told.
+    change(&desk, "echo", |manifest| manifest["version"] = "0.2.0".into());
+    desk.refused(&["update"], 5, "it was changed, and is still called 0.2.0");
+    fs::rename(desk.path("echo"), desk.path("elsewhere")).unwrap();
+    desk.refused(&["update"], 3, "`mcpkg:demo.echo`: failed to read");
+    assert_eq!(version(&desk, "demo.echo"), "0.2.0");
+    desk.refused(&["update", "nothing"], 3, "`nothing` is not installed");
+}
+
+#[test]
+fn an_update_whose_smoke_test_fails_leaves_the_old_version() {
+    let desk = Desk::new();
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([&repository().join("examples/install-manifest/json-format"), &desk.path("tool")])
+        .status();
+    assert!(copied.unwrap().success());
+    desk.done(&["install", "./tool", "--yes", "-q"]);
+    let before = version(&desk, "json-format");
+    change(&desk, "tool", |manifest| {
+        manifest["tool"]["version"] = "9.0.0".into();
+        manifest["smoke"] =
+            json!({"kind": "shell", "command": ["false"], "success": {"exit_code": 0}});
+    });
+    desk.refused(&["update", "--yes"], 1, "its smoke test failed");
+    assert_eq!(version(&desk, "json-format"), before);
+    desk.done(&["call", "json-format", "sort_keys", r#"{"b":1}"#]);
+    // Whoever wants to find out why may keep it, switched off.
+    desk.refused(
+        &["install", "./tool", "--yes", "--on-smoke-fail", "keep-disabled"],
+        1,
+        "so it is installed and disabled",
+    );
+    assert_eq!(version(&desk, "json-format"), "9.0.0");
+    assert_eq!(desk.done(&["list", "--json"]).json()["packages"][0]["enabled"], false);
+    desk.done(&["doctor", "-q"]);
+}
+
+#[test]
+fn a_lockfile_makes_another_home_the_same_or_leaves_it_as_it_was() {
+    let desk = Desk::new();
+    desk.echo();
+    let served = Served::at(&desk.path("served"), &[]);
+    let path = desk.path("served");
+    let token =
+        ["--home", path.to_str().unwrap(), "registry", "token", "new", "--namespace", "*", "-q"];
+    let token = common::run_in(desk.0.path(), &token, None).stdout.trim().to_owned();
+    desk.done(&["registry", "add", "acme", &served.url]);
+    assert_eq!(desk.haft_with(&["registry", "login", "acme"], Some(&token)).code, 0);
+    desk.done(&["publish", "./echo", "--no-sign", "-q"]);
+    let policy = "[trust]\nallow = [\"local\", \"verified\", \"community\"]\n";
+    fs::write(desk.path("home/policy.toml"), policy).unwrap();
+    desk.done(&["install", "demo.echo", "--yes", "-q"]);
+    let greet = repository().join("examples/capability/greet");
+    desk.done(&["install", greet.to_str().unwrap(), "--yes", "-q"]);
+    desk.done(&["lock", "-o", "haft.lock"]);
+    let lock = fs::read(desk.path("haft.lock")).unwrap();
+
+    let there = Desk::new();
+    fs::create_dir_all(there.path("home")).unwrap();
+    fs::write(there.path("home/policy.toml"), policy).unwrap();
+    let stats = repository().join("examples/mcpkg/text-stats");
+    there.done(&["install", stats.to_str().unwrap(), "--yes", "-q"]);
+    let file = desk.path("haft.lock");
+    let file = file.to_str().unwrap();
+    there.refused(&["sync", "--locked", file], 4, "--yes says so beforehand");
+    there.done(&["sync", "--locked", file, "--yes"]);
+    assert_eq!(fs::read(there.path("home/haft.lock")).unwrap(), lock);
+    assert_eq!(there.done(&["call", "demo.echo", r#"{"message":"hi"}"#]).json()["message"], "hi");
+    there.done(&["doctor", "-q"]);
+    let again = there.done(&["sync", "--locked", file, "--yes", "--json"]).json();
+    assert_eq!(again, json!({"packages": 2, "brought": [], "removed": []}));
+
+    // The lock lies in a home that has nothing else, and nobody can be asked: what was fetched before will do.
+    for folder in ["packages", "tools"] {
+        fs::remove_dir_all(there.path("home").join(folder)).unwrap();
+    }
+    drop(served);
+    there.done(&["sync", "--locked", "--yes", "--offline"]);
+    there.done(&["doctor", "-q"]);
+
+    // One digest that is another, and nothing is changed.
+    let other = Desk::new();
+    fs::create_dir_all(other.path("home")).unwrap();
+    fs::write(other.path("home/policy.toml"), policy).unwrap();
+    let mut changed: Value = serde_json::from_slice(&lock).unwrap();
+    changed["packages"][0]["package"] = format!("sha256:{}", "1".repeat(64)).into();
+    fs::write(other.path("changed.lock"), changed.to_string()).unwrap();
+    other.refused(&["sync", "--locked", "changed.lock", "--yes"], 2, "is not what the lock says");
+    assert_eq!(other.done(&["list", "--json"]).json(), json!({"packages": []}));
+    other.refused(&["sync", "--locked", "nothing.lock"], 3, "nothing.lock");
+    fs::write(other.path("bad.lock"), "{}").unwrap();
+    other.refused(&["sync", "bad.lock"], 2, "is no lockfile");
+}
+
+/// A server whose tool is described as a setting says.
+const SERVER: &str = r#"
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method = asked["method"]
+    if method == "initialize":
+        result = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "moody", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "say", "description": "Says " + os.environ.get("MOOD", "hi"),
+                             "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": os.environ.get("MOOD", "hi")}]}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn a_server_that_offers_something_else_is_not_called_until_that_is_approved() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("moody")).unwrap();
+    fs::write(desk.path("moody/server.py"), SERVER).unwrap();
+    let manifest = json!({
+        "manifest_version": "0.3", "name": "moody", "version": "1.0.0", "description": "Has moods.",
+        "author": {"name": "Acme"},
+        "server": {
+            "type": "python", "entry_point": "server.py",
+            "mcp_config": {
+                "command": "python3", "args": ["${__dirname}/server.py"],
+                "env": {"MOOD": "${user_config.mood}"},
+            },
+        },
+        "user_config": {"mood": {"type": "string", "title": "Mood", "description": "Which", "default": "hi"}},
+    });
+    fs::write(desk.path("moody/manifest.json"), manifest.to_string()).unwrap();
+    let installed = desk.done(&["install", "./moody", "--yes"]);
+    assert!(installed.stderr.contains("Its server offers 1 tool"), "{}", installed.stderr);
+    assert_eq!(desk.done(&["list", "--json"]).json()["packages"][0]["actions"], json!(["say"]));
+    assert_eq!(desk.done(&["call", "moody", "say"]).stdout.trim(), "hi");
+    let locked = || -> Value {
+        let lock = fs::read(desk.path("home/haft.lock")).unwrap();
+        serde_json::from_slice::<Value>(&lock).unwrap()["packages"][0]["surface"].clone()
+    };
+    let before = locked();
+    let set = desk.haft_with(&["secret", "set", "mcpb:moody", "mood"], Some("grim"));
+    assert_eq!(set.code, 0, "{}", set.stderr);
+    let blocked = desk.haft(&["call", "moody", "say"]);
+    assert_eq!(blocked.code, 4, "{}", blocked.stderr);
+    for words in ["not those that you approved", "Says grim", "haft approve surface"] {
+        assert!(blocked.stderr.contains(words), "{words}: {}", blocked.stderr);
+    }
+    // Nobody is there to approve it, and another digest is none.
+    let unasked = desk.haft(&["approve", "surface", "moody"]);
+    assert_eq!(unasked.code, 4, "{}", unasked.stderr);
+    let digest = unasked.stderr.split("--digest ").nth(1).unwrap().split('`').next().unwrap();
+    let other = format!("sha256:{}", "0".repeat(64));
+    desk.refused(&["approve", "surface", "moody", "--digest", &other], 4, "another digest");
+    assert_eq!(locked(), before);
+    desk.done(&["approve", "surface", "moody", "--digest", digest]);
+    assert_eq!(locked(), digest);
+    assert_eq!(desk.done(&["call", "moody", "say"]).stdout.trim(), "grim");
+    let same = desk.done(&["approve", "surface", "moody", "--json"]).json();
+    assert_eq!(same["changed"], false);
+    desk.echo();
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    desk.refused(&["approve", "surface", "demo.echo"], 2, "has no server");
+}

@@ -1,0 +1,103 @@
+//! Entries of a client's file replaced by ours, and put back, with the rest of the file as it was.
+//!
+//! An entry of ours starts `haft mcp --only ID`. What a client keeps beside the way to a server (rules, times, notes) stays
+//! in the entry.
+
+mod json;
+mod toml;
+
+use crate::config::{Entry, Launch, Unreadable};
+
+/// The words after the program in an entry of ours.
+const WORDS: [&str; 2] = ["mcp", "--only"];
+
+/// Keys of an entry that say how a server is reached; everything else is the client's own.
+const OF_LAUNCH: [&str; 21] = [
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "serverUrl",
+    "httpUrl",
+    "headers",
+    "type",
+    "transport",
+    "envFile",
+    "headersHelper",
+    "env_vars",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
+    "dev",
+    "oauth",
+    "gallery",
+    "version",
+    "headers_helper",
+];
+
+/// What the servers of a file are below, and how it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// JSON, perhaps with comments; the servers are below those keys.
+    Json(crate::config::Path),
+    /// TOML.
+    Toml,
+}
+
+/// An entry that takes the place of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ours {
+    /// The name of the entry.
+    pub name: String,
+    /// The program that is started: this one.
+    pub program: String,
+    /// The package that it serves.
+    pub id: String,
+}
+
+impl Ours {
+    fn args(&self) -> [&str; 3] {
+        [WORDS[0], WORDS[1], &self.id]
+    }
+}
+
+/// The package that an entry serves, where it is one of ours.
+pub fn served(entry: &Entry) -> Option<&str> {
+    let Launch::Command { command, args, .. } = &entry.launch else { return None };
+    let program = command.rsplit(['/', '\\']).next()?;
+    match args.as_slice() {
+        [first, second, id] if [first, second] == WORDS && program.starts_with("haft") => Some(id),
+        _ => None,
+    }
+}
+
+/// The text of a file in which entries of ours stand for others. One that is not there is left out.
+///
+/// # Errors
+/// Where the file is broken.
+pub fn replaced(text: &str, form: &Form, entries: &[Ours]) -> Result<String, Unreadable> {
+    match form {
+        Form::Json(path) => json::replaced(text, path, entries),
+        Form::Toml => toml::replaced(text, entries),
+    }
+}
+
+/// The text of a file in which entries of these names are again what they were in another.
+///
+/// # Errors
+/// Where one of both is broken.
+pub fn restored(
+    text: &str,
+    before: &str,
+    form: &Form,
+    names: &[String],
+) -> Result<String, Unreadable> {
+    match form {
+        Form::Json(path) => json::restored(text, before, path, names),
+        Form::Toml => toml::restored(text, before, names),
+    }
+}
+
+#[cfg(test)]
+mod tests;

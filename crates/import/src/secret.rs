@@ -1,0 +1,167 @@
+//! Whether a value of somebody's settings is a secret: by what it is called, or by what it looks like.
+
+use package::secrets::in_text;
+
+use crate::config::{Entry, Launch};
+
+/// What a part of a name ends with when a value so called is a secret.
+const ENDINGS: [&str; 12] = [
+    "KEY",
+    "KEYS",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "AUTHORIZATION",
+    "COOKIE",
+    "DSN",
+];
+
+/// Parts of a name that are such a word, and the end of many others.
+const WORDS: [&str; 7] = ["PAT", "PASS", "PWD", "AUTH", "CREDENTIAL", "CREDENTIALS", "BEARER"];
+
+/// The last part of a name when it speaks of a secret, and is none.
+const ABOUT: [&str; 12] = [
+    "PATH", "FILE", "DIR", "FOLDER", "URL", "URI", "ENDPOINT", "NAME", "ID", "TYPE", "HEADER",
+    "LIMIT",
+];
+
+/// Whether a value of that name is a secret. What is empty, a switch, a small number or a path is none.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    !value.is_empty() && (is_secret_value(value) || (is_secret_name(name) && !is_harmless(value)))
+}
+
+/// Whether what is called so is a secret, whatever it is.
+pub fn is_secret_name(name: &str) -> bool {
+    let parts = parts(name);
+    let Some(last) = parts.last() else { return false };
+    if parts.len() > 1 && ABOUT.contains(&last.as_str()) {
+        return false;
+    }
+    parts.iter().any(|part| {
+        WORDS.contains(&part.as_str()) || ENDINGS.iter().any(|ending| part.ends_with(ending))
+    })
+}
+
+/// Whether a value looks like a secret, whatever it is called.
+pub fn is_secret_value(value: &str) -> bool {
+    in_text(value.as_bytes()).is_some() || has_password(value) || is_signed_token(value)
+}
+
+/// Whether an address in a text has a password.
+fn has_password(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        rest = &rest[at + 3..];
+        let authority = rest.split(['/', '?', '#', ' ', '"', '\'']).next().unwrap_or_default();
+        let Some((user, _)) = authority.rsplit_once('@') else { continue };
+        if user.split_once(':').is_some_and(|(_, password)| is_written_out(password)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether something is there, and no variable.
+fn is_written_out(text: &str) -> bool {
+    !text.is_empty() && !text.contains("${")
+}
+
+/// Whether a text is a token of three parts, the first of which is JSON.
+fn is_signed_token(text: &str) -> bool {
+    let mut parts = text.split('.');
+    let is_part = |part: Option<&str>| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        part.is_some_and(|part| part.len() >= 8 && part.bytes().all(is_plain))
+    };
+    text.starts_with("eyJ") && (0..3).all(|_| is_part(parts.next())) && parts.next().is_none()
+}
+
+fn is_harmless(value: &str) -> bool {
+    let is_number = value.len() <= 8 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let lower = value.to_ascii_lowercase();
+    let is_switch = ["true", "false", "yes", "no", "on", "off", "none", "null"].contains(&&*lower);
+    let is_path = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start))
+        && !value.contains(char::is_whitespace);
+    is_number || is_switch || is_path
+}
+
+/// The parts of a name in upper case: `apiKey`, `api-key` and `API_KEY` have the same two.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut was_lower = false;
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || (letter.is_uppercase() && was_lower) {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut().filter(|_| letter.is_alphanumeric()) {
+            part.extend(letter.to_uppercase());
+        }
+        was_lower = letter.is_lowercase();
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// The values of a server's settings that are secrets, to be left out of what is shown.
+pub fn values(entry: &Entry) -> Vec<String> {
+    let (named, args) = match &entry.launch {
+        Launch::Command { env, args, .. } => (env, args.as_slice()),
+        Launch::Remote { headers, .. } => (headers, &[][..]),
+    };
+    let named = named.iter().filter(|(name, value)| is_secret(name, value));
+    let shown = args.iter().filter(|argument| is_secret_value(argument));
+    named.map(|(_, value)| value).chain(shown).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_called_like_a_secret_is_one() {
+        for name in [
+            "API_KEY",
+            "apiKey",
+            "OPENAI_APIKEY",
+            "GITHUB_TOKEN",
+            "x-api-key",
+            "Authorization",
+            "DB_PASSWORD",
+            "client_secret",
+            "GITHUB_PAT",
+            "SENTRY_DSN",
+            "Cookie",
+            "--token",
+        ] {
+            assert!(is_secret(name, "v4lue"), "{name}");
+        }
+        for name in ["MODE", "LOG_LEVEL", "KEY_FILE", "TOKEN_URL", "CLIENT_ID", "PATH", "LANG", ""]
+        {
+            assert!(!is_secret(name, "v4lue"), "{name}");
+        }
+        for value in ["", "4096", "true", "/etc/keys/mine", "~/key"] {
+            assert!(!is_secret("MAX_TOKENS", value), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_one_whatever_it_is_called() {
+        let token = format!("ghp_{}", "q7Zt2Lm9Xv4Rb8Nc1Wd6".repeat(2));
+        for value in [
+            token.as_str(),
+            "postgres://ann:s3cret@db.internal/app",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0xx.c2lnbmF0dXJlMTIz",
+        ] {
+            assert!(is_secret("MODE", value), "{value}");
+        }
+        for value in
+            ["https://example.com/a:b@c", "postgres://ann@db", "postgres://ann:${PW}@db", "eyJ.a.b"]
+        {
+            assert!(!is_secret("MODE", value), "{value}");
+        }
+    }
+}
