@@ -366,3 +366,38 @@ fn a_smoke_test_has_what_was_granted_before_and_is_shown_where_it_goes() {
     desk.done(&["install", "./revocable", "--yes", "-q"]);
     assert!(provider.asked()[0].starts_with("GET /up HTTP/1.1\r\n"));
 }
+
+#[test]
+fn what_was_revoked_is_neither_updated_nor_brought_by_a_lockfile() {
+    let desk = Desk::new();
+    let version = |version: &str| {
+        let _ = fs::remove_dir_all(desk.path("echo"));
+        let manifest = desk.echo().join("manifest.json");
+        let text = fs::read_to_string(&manifest).unwrap();
+        fs::write(&manifest, text.replace("\"0.1.0\"", &format!("\"{version}\""))).unwrap();
+    };
+    version("0.2.0");
+    let other = desk.path("other");
+    let other = ["--home", other.to_str().unwrap()];
+    for words in [&["install", "./echo", "--yes", "-q"][..], &["lock", "-o", "newer.lock"]] {
+        let ran = common::run_in(desk.0.path(), &[&other[..], words].concat(), None);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    version("0.1.0");
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    desk.done(&["lock", "-o", "same.lock"]);
+    desk.done(&["revoke", "demo.echo", "--yes"]);
+    desk.done(&["sync", "--locked", "same.lock", "--yes"]);
+    version("0.2.0");
+    desk.done(&["update", "--yes"]);
+    fails(&desk.haft(&["update", "demo.echo", "--yes"]), 5, "install it again");
+    fails(&desk.haft(&["sync", "--locked", "newer.lock", "--yes"]), 5, "install it again");
+    let listed = desk.done(&["list", "--json"]).json()["packages"][0].clone();
+    assert_eq!(
+        (&listed["version"], &listed["enabled"], &listed["state"]),
+        (&json!("0.1.0"), &json!(false), &json!("revoked"))
+    );
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    desk.done(&["sync", "--locked", "newer.lock", "--yes"]);
+    assert_eq!(state(&desk), (json!(true), json!(null)));
+}

@@ -15,6 +15,7 @@ use crate::fetch::{Fetched, Fetching};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
+use crate::revoking::check_not_revoked;
 use crate::{installed, owner};
 
 #[derive(Args, Debug)]
@@ -81,6 +82,7 @@ pub(crate) fn run(
             reach: if args.offline.offline { Reach::Offline } else { Reach::Kept },
         },
         at: &at,
+        contents: &contents,
     };
     let missing: Vec<_> = lock
         .packages()
@@ -122,6 +124,7 @@ struct Syncing<'s> {
     fetching: Fetching<'s>,
     installing: Installing<'s>,
     at: &'s install::Home,
+    contents: &'s install::Contents,
 }
 
 impl Syncing<'_> {
@@ -160,6 +163,8 @@ impl Syncing<'_> {
 
     /// What is pinned, and nothing else.
     fn fetch(&self, pinned: &Pinned) -> Result<Fetched, Failure> {
+        // What was revoked comes back only by being installed again.
+        check_not_revoked(&pinned.id, self.contents)?;
         let fetched = self.fetching.locked(pinned)?;
         let found = fetched.parcel.digest();
         if found == pinned.package.0 {

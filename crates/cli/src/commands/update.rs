@@ -21,6 +21,7 @@ use crate::installed::{self, named};
 use crate::owner;
 use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
+use crate::revoking::check_not_revoked;
 
 #[derive(Args, Debug)]
 pub(crate) struct UpdateArgs {
@@ -99,7 +100,15 @@ pub(crate) fn run(
     };
     let (mut rows, mut failed) = (Vec::new(), Vec::new());
     let mut any = false;
+    let contents = at.read()?;
     for pinned in meant(&args.ids, &at)? {
+        // What was revoked comes back only by being installed again.
+        if let Err(failure) = check_not_revoked(&pinned.id, &contents) {
+            if !args.ids.is_empty() {
+                failed.push((pinned.id, failure));
+            }
+            continue;
+        }
         let newer = match look(&pinned, &fetching, &at) {
             Ok(Some(newer)) => newer,
             Ok(None) => continue,
