@@ -7,12 +7,15 @@ use url::Url;
 
 use super::operation::{Made, Operation};
 use super::schema::Document;
-use super::security::Credential;
+use super::security::Told;
 use super::words::cut;
 use super::{Wanted, filled};
 
 /// How many operations that are left out are named.
 const NAMED: usize = 20;
+
+/// How many values a manifest asks for at most.
+const MOST_ASKED: usize = 32;
 
 /// What is said where nothing can be tried.
 const UNTRIED: &str = "none of its operations changes nothing and can be called with what the document gives; --smoke names one that the package is tried with, and --smoke-input says with what";
@@ -21,7 +24,8 @@ const UNTRIED: &str = "none of its operations changes nothing and can be called 
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) actions: Vec<Value>,
-    pub(super) credentials: Vec<Credential>,
+    /// What the owner is asked for.
+    pub(super) told: Vec<Told>,
     pub(super) left_out: Vec<String>,
     trials: Vec<Trial>,
     names: HashSet<String>,
@@ -52,10 +56,10 @@ impl Gathered {
         }
         let name = self.free(&operation.name());
         match operation.action(&name, reader).and_then(|made| self.without_known(made)) {
-            Ok(Made { action, credentials, trial, notes }) => {
+            Ok(Made { action, told, trial, notes }) => {
                 self.names.insert(name.clone());
                 self.actions.push(action);
-                self.credentials.extend(credentials);
+                self.told.extend(told);
                 let operation = operation.id().map(str::to_owned);
                 self.trials.push(Trial { name, operation, arguments: trial });
                 self.notes.extend(notes.into_iter().map(|note| format!("{words}: {note}")));
@@ -64,15 +68,20 @@ impl Gathered {
         }
     }
 
-    /// The same without the credentials that are asked for already.
-    fn without_known(&self, mut made: Made) -> Result<Made, String> {
-        for one in &made.credentials {
-            let known = self.credentials.iter().find(|known| known.env == one.env);
-            if known.is_some_and(|known| known != one) {
-                return Err("the names of two security schemes are too much alike".to_owned());
+    /// The same without what is asked for already; what one of them cannot do without is asked for in any case.
+    fn without_known(&mut self, mut made: Made) -> Result<Made, String> {
+        for one in &made.told {
+            let known = self.told.iter_mut().find(|known| known.env == one.env);
+            let Some(known) = known else { continue };
+            if (&known.header, &known.value) != (&one.header, &one.value) {
+                return Err("the names of two headers or schemes are too much alike".to_owned());
             }
+            known.required |= one.required;
         }
-        made.credentials.retain(|one| !self.credentials.contains(one));
+        made.told.retain(|one| !self.told.iter().any(|known| known.env == one.env));
+        if self.told.len() + made.told.len() > MOST_ASKED {
+            return Err(format!("more than {MOST_ASKED} values would be asked for"));
+        }
         Ok(made)
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::schema::Document;
-use super::security::Credential;
+use super::security::Told;
 use super::words::{cut, encoded};
 
 /// A request, put together from what is declared.
@@ -14,7 +14,8 @@ pub(super) struct Request {
     pub(super) notes: Vec<String>,
     path: String,
     query: Vec<String>,
-    headers: Map<String, Value>,
+    /// Headers that the owner says once.
+    pub(super) told: Vec<Told>,
     /// Names that the members of the body have; nothing where there can be none.
     body: Option<HashSet<String>>,
 }
@@ -28,7 +29,7 @@ impl Request {
             notes,
             path: path.to_owned(),
             query: Vec::new(),
-            headers: Map::new(),
+            told: Vec::new(),
             body: takes_body.then(|| names().unwrap_or_default()),
         }
     }
@@ -68,9 +69,12 @@ impl Request {
             Place::Header if is_ours(name) => Ok(()),
             Place::Header => {
                 check_header(name)?;
-                let property = self.free(name);
-                self.headers.insert(name.clone(), format!("${{input.{property}}}").into());
-                self.input.add(property, parameter);
+                let about = parameter.schema.get("description").and_then(Value::as_str);
+                let default = parameter.schema.get("default");
+                let about = about.unwrap_or_default();
+                let told = Told::header(name, about, default);
+                self.told.push(if *required { told.needed() } else { told });
+                self.notes.push(format!("you are asked once for the header `{name}`"));
                 Ok(())
             }
             Place::Path => {
@@ -91,18 +95,18 @@ impl Request {
     pub(super) fn written(
         &self,
         body: Option<&Body>,
-        credentials: &[Credential],
+        credentials: &[Told],
     ) -> Result<(String, Map<String, Value>), String> {
         if self.path.replace("${input.", "").contains('{') {
             return Err("a part of its path is declared nowhere".to_owned());
         }
         let query = self.query.join("&");
         let mark = if query.is_empty() { "" } else { "?" };
-        let mut headers = self.headers.clone();
+        let mut headers = Map::new();
         if let Some(kind) = body.and_then(|body| body.kind.as_ref()) {
             headers.insert("Content-Type".to_owned(), kind.as_str().into());
         }
-        for one in credentials {
+        for one in self.told.iter().chain(credentials) {
             check_header(&one.header)?;
             headers.insert(one.header.clone(), one.value.as_str().into());
         }

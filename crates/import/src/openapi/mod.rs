@@ -25,7 +25,7 @@ use url::Url;
 use self::actions::Gathered;
 use self::operation::{METHODS, Operation};
 use self::schema::{Document, Revision};
-use self::security::Credential;
+use self::security::Told;
 use self::words::cut;
 use crate::draft::{Draft, Mark, bytes_of, plain_name, read_back, versioned};
 
@@ -284,7 +284,7 @@ fn manifest(
     if let Some(about) = about.filter(|about| *about != summary) {
         tool["description"] = about.chars().take(4000).collect::<String>().into();
     }
-    let kill_switch = if made.credentials.is_empty() {
+    let kill_switch = if made.told.is_empty() {
         json!({"kind": "none"})
     } else {
         json!({"kind": "manual", "instructions": "The document names no way to withdraw access. Withdraw the credential where it was issued."})
@@ -302,8 +302,8 @@ fn manifest(
         "smoke": smoke,
         "kill_switch": kill_switch,
     });
-    if !made.credentials.is_empty() {
-        manifest["env"] = made.credentials.iter().map(Credential::to_value).collect();
+    if !made.told.is_empty() {
+        manifest["env"] = made.told.iter().map(Told::to_value).collect();
     }
     manifest
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::input::{Body, Parameter, Request, parameter};
 use super::schema::Document;
-use super::security::{Credential, credentials};
+use super::security::{Told, credentials};
 use super::words::{cut, flat, portable};
 
 /// The methods that an action may have, with what they change.
@@ -28,7 +28,8 @@ pub(super) struct Operation<'d> {
 /// An action that was made of one.
 pub(super) struct Made {
     pub(super) action: Value,
-    pub(super) credentials: Vec<Credential>,
+    /// What the owner is asked for.
+    pub(super) told: Vec<Told>,
     /// Arguments it can be tried with, where it changes nothing and the document says with which.
     pub(super) trial: Option<Map<String, Value>>,
     pub(super) notes: Vec<String>,
@@ -62,7 +63,8 @@ impl<'d> Operation<'d> {
         }
         let credentials = credentials(self.value, document)?;
         let (path, headers) = request.written(body.as_ref(), &credentials)?;
-        let Request { mut input, notes, .. } = request;
+        let Request { mut input, notes, mut told, .. } = request;
+        told.extend(credentials);
         if let Some(body) = body {
             input.take(body);
         }
@@ -89,7 +91,7 @@ impl<'d> Operation<'d> {
             action["output"] = json!({"format": format});
         }
         let trial = (effects == "read").then(|| input.trial()).flatten();
-        Ok(Made { action, credentials, trial, notes })
+        Ok(Made { action, told, trial, notes })
     }
 
     /// What it takes beside its body; what stands at the operation takes the place of what stands at the path.

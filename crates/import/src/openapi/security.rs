@@ -1,26 +1,68 @@
-//! How requests of a document say who is asking: secrets that the owner is asked for, and headers that hold them.
+//! Headers of requests that hold what the owner is asked for: who is asking, and what every request says alike.
 
 use serde_json::{Value, json};
 
 use super::schema::Document;
+use super::words::cut;
+use crate::secret::is_secret_name;
 
-/// A secret, and the header that it stands in.
+/// A value that the owner is asked for, and the header that it stands in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Credential {
+pub(super) struct Told {
     /// What it is called.
     pub(super) env: String,
     /// What the owner is told.
     pub(super) prompt: String,
     /// The header.
     pub(super) header: String,
-    /// Its value, with the secret as a variable.
+    /// Its value, with what is asked for as a variable.
     pub(super) value: String,
+    /// Whether it must not be shown.
+    pub(super) secret: bool,
+    /// Whether requests cannot do without.
+    pub(super) required: bool,
+    /// The value when the owner gives none.
+    pub(super) default: Option<String>,
 }
 
-impl Credential {
+impl Told {
+    fn secret(env: String, prompt: String, header: &str, scheme: &str) -> Self {
+        let value = format!("{scheme}${{env.{env}}}");
+        let header = header.to_owned();
+        Self { env, prompt, header, value, secret: true, required: true, default: None }
+    }
+
+    /// A header that is declared as a parameter. What is given with a call would stand in the query or the body as well, so the
+    /// owner says it once.
+    pub(super) fn header(name: &str, about: &str, default: Option<&Value>) -> Self {
+        let secret = is_secret_name(name);
+        let env = variable(&format!("HEADER_{name}"), "");
+        let about = if about.is_empty() { String::new() } else { format!(": {about}") };
+        let default = default.filter(|_| !secret).and_then(|default| match default {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(_) | Value::Bool(_) => Some(default.to_string()),
+            _ => None,
+        });
+        let prompt = cut(&format!("The header `{name}` of every request{about}"), 800);
+        let value = format!("${{env.{env}}}");
+        let header = name.to_owned();
+        Self { env, prompt, header, value, secret, required: false, default }
+    }
+
+    /// The same where requests cannot do without it.
+    pub(super) fn needed(self) -> Self {
+        Self { required: self.default.is_none(), ..self }
+    }
+
     /// As a manifest asks for it.
     pub(super) fn to_value(&self) -> Value {
-        json!({"name": self.env, "prompt": self.prompt, "secret": true, "required": true})
+        let mut told = json!({
+            "name": self.env, "prompt": self.prompt, "secret": self.secret, "required": self.required,
+        });
+        if let Some(default) = &self.default {
+            told["default"] = default.as_str().into();
+        }
+        told
     }
 }
 
@@ -28,7 +70,7 @@ impl Credential {
 pub(super) fn credentials<'d>(
     operation: &'d Value,
     document: &Document<'d>,
-) -> Result<Vec<Credential>, String> {
+) -> Result<Vec<Told>, String> {
     let wanted = operation.get("security").or_else(|| document.root.get("security"));
     let Some(alternatives) = wanted.and_then(Value::as_array) else { return Ok(Vec::new()) };
     let mut why = None;
@@ -45,32 +87,29 @@ pub(super) fn credentials<'d>(
     why.map_or(Ok(Vec::new()), Err)
 }
 
-fn is_apart(found: &[Credential]) -> bool {
-    let name = |one: &Credential| one.header.to_ascii_lowercase();
+fn is_apart(found: &[Told]) -> bool {
+    let name = |one: &Told| one.header.to_ascii_lowercase();
     found
         .iter()
         .enumerate()
         .all(|(index, one)| found[..index].iter().all(|other| name(other) != name(one)))
 }
 
-fn credential(name: &str, document: &Document<'_>) -> Result<Credential, String> {
+fn credential(name: &str, document: &Document<'_>) -> Result<Told, String> {
     let missing = || format!("the security scheme `{name}` is declared nowhere");
     let schemes = document.root.pointer("/components/securitySchemes");
     let scheme = schemes.and_then(|schemes| schemes.get(name)).ok_or_else(missing)?;
     let scheme = document.part(scheme)?;
     let text = |key: &str| scheme.get(key).and_then(Value::as_str).unwrap_or_default();
-    let bearer = |ending: &str, prompt: &str| Credential {
-        env: variable(name, ending),
-        prompt: format!("{prompt} (`{name}`)"),
-        header: "Authorization".to_owned(),
-        value: format!("Bearer ${{env.{}}}", variable(name, ending)),
+    let bearer = |about: &str| {
+        let prompt = format!("{about} (`{name}`)");
+        Told::secret(variable(name, "TOKEN"), prompt, "Authorization", "Bearer ")
     };
     match (text("type"), text("in"), text("scheme").to_ascii_lowercase().as_str()) {
         ("apiKey", "header", _) => {
-            let (env, header) = (variable(name, "KEY"), text("name").to_owned());
+            let header = text("name");
             let prompt = format!("The key that is sent in the header `{header}` (`{name}`)");
-            let value = format!("${{env.{env}}}");
-            Ok(Credential { env, prompt, header, value })
+            Ok(Told::secret(variable(name, "KEY"), prompt, header, ""))
         }
         ("apiKey", "query", _) => Err(format!(
             "the key `{name}` would stand in addresses, which are written down in many places"
@@ -78,15 +117,13 @@ fn credential(name: &str, document: &Document<'_>) -> Result<Credential, String>
         ("apiKey", place, _) => {
             Err(format!("the key `{name}` is sent in a {place}, which is not carried"))
         }
-        ("http", _, "bearer") => Ok(bearer("TOKEN", "The bearer token of the service")),
+        ("http", _, "bearer") => Ok(bearer("The bearer token of the service")),
         ("http", _, "basic") => {
-            let env = variable(name, "BASIC");
             let prompt = format!("User and password, joined by a colon and in base64 (`{name}`)");
-            let (header, value) = ("Authorization".to_owned(), format!("Basic ${{env.{env}}}"));
-            Ok(Credential { env, prompt, header, value })
+            Ok(Told::secret(variable(name, "BASIC"), prompt, "Authorization", "Basic "))
         }
         ("oauth2" | "openIdConnect", ..) => {
-            Ok(bearer("TOKEN", "An access token of the service, which you renew yourself"))
+            Ok(bearer("An access token of the service, which you renew yourself"))
         }
         (other, ..) => Err(format!(
             "the security scheme `{name}` is of the type `{other}`, which is not carried"

@@ -84,7 +84,8 @@ fn operations_become_actions() {
             (
                 "get_pets_pet_id",
                 "GET /pets/${input.pet_id}".to_owned(),
-                "X-Trace: ${input.X_Trace}, Authorization: Bearer ${env.BEARER_TOKEN}".to_owned(),
+                "X-Trace: ${env.HEADER_X_TRACE}, Authorization: Bearer ${env.BEARER_TOKEN}"
+                    .to_owned(),
                 read
             ),
             (
@@ -109,7 +110,10 @@ fn operations_become_actions() {
         .iter()
         .map(|one| (one.name.as_str(), one.secret, one.required))
         .collect();
-    assert_eq!(inputs, [("KEY", true, true), ("BEARER_TOKEN", true, true)]);
+    assert_eq!(
+        inputs,
+        [("KEY", true, true), ("HEADER_X_TRACE", false, false), ("BEARER_TOKEN", true, true)]
+    );
     assert_eq!(made.package.smoke.as_ref().unwrap().value()["action"], "list_pets");
     for words in ["left out: POST /upload: its body is no JSON", "POST /pets: left out: `x`"] {
         assert!(
