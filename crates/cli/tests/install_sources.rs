@@ -584,3 +584,74 @@ fn refused_but_cache(desk: &Desk, arguments: &[&str], code: i32, words: &str) {
     desk.refused(arguments, code, words);
     assert_eq!(kept(desk), before, "{arguments:?}");
 }
+
+/// A site by HTTPS that gives one file, and sends whoever asks for anything else elsewhere.
+const SECURE: &str = r#"
+import http.server, ssl, sys
+body = open(sys.argv[1], "rb").read()
+class Site(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        here = self.path == "/echo.mcpkg"
+        self.send_response(200 if here else 302)
+        if not here:
+            self.send_header("location", sys.argv[4])
+        self.send_header("content-length", str(len(body) if here else 0))
+        self.end_headers()
+        self.wfile.write(body if here else b"")
+    def log_message(self, *words):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Site)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[2], sys.argv[3])
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;
+
+#[test]
+fn a_file_by_https_is_taken_from_whom_the_machine_believes_and_never_by_http_instead() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+    let desk = Desk::new();
+    packed(&desk, &[]);
+    allow(&desk, "mcpkg:demo.echo");
+    let plain = Site::with(&[("/echo.mcpkg", &fs::read(desk.path("echo.mcpkg")).unwrap())]);
+    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| desk.path(name));
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
+        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-out"])
+        .arg(&certificate)
+        .arg("-keyout")
+        .arg(&key)
+        .output();
+    assert!(made.unwrap().status.success());
+    let mut server = Command::new("python3")
+        .args(["-c", SECURE])
+        .args([&desk.path("echo.mcpkg"), &certificate, &key])
+        .arg(format!("{}/echo.mcpkg", plain.url))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut port = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let install = |path: &str, believed: Option<&Path>| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+        command.args(["install", &format!("https://localhost:{}{path}", port.trim()), "--yes"]);
+        command.current_dir(desk.0.path()).env("HAFT_HOME", desk.path("home"));
+        command.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR");
+        command.envs(believed.map(|path| ("SSL_CERT_FILE", path)));
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let strange = install("/echo.mcpkg", None);
+    let downgraded = install("/elsewhere", Some(&certificate));
+    let done = install("/echo.mcpkg", Some(&certificate));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(strange.0, Some(6), "{}", strange.1);
+    assert_eq!(downgraded.0, Some(2), "{}", downgraded.1);
+    assert!(downgraded.1.contains("it is not `https`"), "{}", downgraded.1);
+    assert!(plain.asked().is_empty());
+    assert_eq!(done.0, Some(0), "{}", done.1);
+}
