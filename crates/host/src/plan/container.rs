@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use image::{Code, Found, ImageError, Reference, Store};
+use manifest::dialect::Dialect;
 use manifest::model::{Acquire, Entry, Invocation};
 use policy::ContainerWay;
 use sandbox::runtime::Program;
 use serde_json::{Value, json};
 
 use super::engine::Engine;
-use super::mcp::Place;
+use super::mcp::{Place, Sink};
 use super::{Asked, Plan, Process, Way, unavailable};
 use crate::choose::is_in_an_image;
 use crate::confine::{self, Inside, Walls};
@@ -192,7 +193,12 @@ impl Asked<'_> {
             Entry::Argv { argv, cwd, .. } | Entry::McpStdio { argv, cwd, .. } => (&**argv, cwd),
             _ => (&[][..], &None),
         };
-        let command = self.command(argv, settings)?;
+        let engine = self.behind_image(argv)?;
+        let started = engine.as_ref().map(|behind| match behind.as_slice() {
+            [] => Vec::new(),
+            behind => [settings.entrypoint.as_slice(), behind].concat(),
+        });
+        let command = self.command(started.as_deref().unwrap_or(argv), settings)?;
         let program = command.argv[0].clone();
         let folder = folder(settings.folder.as_deref(), cwd.as_deref())?;
         let mut walls = self.image_walls(reference, settings, folder)?;
@@ -226,6 +232,22 @@ impl Asked<'_> {
             user: settings.user.clone(),
         };
         Ok((way, Some(image)))
+    }
+
+    /// What an image is given where a server.json has an engine run it: the words behind its name.
+    pub(super) fn behind_image(&self, argv: &[String]) -> Result<Option<Vec<String>>, CallError> {
+        let package = &self.tool.package;
+        let (Dialect::ServerJson, Acquire::Container { image }) =
+            (package.dialect, &package.acquire)
+        else {
+            return Ok(None);
+        };
+        let Some(at) = argv.iter().position(|word| word == image) else { return Ok(None) };
+        let mut behind = Vec::new();
+        for word in &argv[at + 1..] {
+            behind.extend(self.filled(word, Sink::Argument)?);
+        }
+        Ok(Some(behind))
     }
 
     /// What is started: what the manifest says, or else the image; then what the action adds.

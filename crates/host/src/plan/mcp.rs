@@ -203,7 +203,7 @@ impl Asked<'_> {
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it
     /// stands alone. A server.json has braces instead, and other dialects have nothing of this kind.
-    fn filled(&self, template: &str, sink: Sink) -> Result<Vec<String>, CallError> {
+    pub(super) fn filled(&self, template: &str, sink: Sink) -> Result<Vec<String>, CallError> {
         match self.tool.package.dialect {
             Dialect::Mcpb => {}
             Dialect::ServerJson => {

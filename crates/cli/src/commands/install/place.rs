@@ -208,11 +208,7 @@ impl Installing<'_> {
         collision::check(package, &contents, &at)?;
         revoking::check_secrets_free(&card.id, &contents)?;
         similar::check(package, &contents, policy, (self.similar, agreed), ask)?;
-<<<<<<< HEAD
         let how = self.consent(&mut card, agreed)?;
-=======
-        let how = self.consent(&card, agreed)?;
->>>>>>> e25cff6e49511bf2875a88752bbc62395f25a7f5
         revoking::finish_revoked(&card.id, &contents, home, ask)?;
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
@@ -344,12 +340,9 @@ impl Installing<'_> {
             // Somebody else may have installed the other one, or revoked this one, in the meantime.
             collision::check(&one.package, changing.contents(), &at)?;
             revoking::check_secrets_free(&one.card.id, changing.contents())?;
-<<<<<<< HEAD
-=======
         }
         for pinned in going {
             revoking::check_secrets_free(&pinned.id, changing.contents())?;
->>>>>>> e25cff6e49511bf2875a88752bbc62395f25a7f5
         }
         // The values are kept together with what they are for, or neither is.
         let values = vault.as_ref().map(|vault| vault.change(&given)).transpose();
