@@ -109,6 +109,8 @@ pub(crate) enum Command {
     Update(commands::update::UpdateArgs),
     /// Write down exactly what is installed
     Lock(commands::installed::LockArgs),
+    /// Let the home of a project count, as it is now
+    Trust(commands::trust::TrustArgs),
     /// Call a tool, inside the walls and as far as you allow it
     Call(commands::call::CallArgs),
     /// Let a package have something: a host, a folder, a device, a variable

@@ -6,6 +6,7 @@ use install::Source;
 use install::card::{ActionShown, Card, InputShown, ScopeShown};
 use serde_json::Value;
 
+use crate::commands::install::estimate_words;
 use crate::printer::line;
 
 /// The card as lines of text.
@@ -71,7 +72,6 @@ pub(crate) fn drawn(card: &Card) -> String {
     }
     for (name, value) in [
         ("cost", &card.cost),
-        ("estimate", &card.estimate),
         ("private data", &card.data_boundary),
         ("smoke test", &card.smoke),
         ("kill switch", &card.kill_switch),
@@ -79,6 +79,9 @@ pub(crate) fn drawn(card: &Card) -> String {
         if let Some(value) = value {
             row(name, &line(&plain(value)));
         }
+    }
+    if let Some(estimate) = &card.estimate {
+        row("estimate", &line(&estimate_words(estimate)));
     }
     row("walls", &line(&card.sandbox));
     format!("{title}\n{text}")

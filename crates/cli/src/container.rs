@@ -231,6 +231,9 @@ pub(crate) fn describe(
         is_one.then(|| packages.remove(0))
     });
     let mut package = package;
+    if let Some(package) = &mut package {
+        manifest::skill::apply(&Around(contents), package);
+    }
     if let (Some(package), Some(companion)) =
         (&mut package, companion_of(&Around(contents)).ok().flatten())
     {

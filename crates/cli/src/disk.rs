@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use manifest::dialect::{Dialect, skill};
 use manifest::document::{MAX_MANIFEST, size_limit};
-use manifest::folder::{Folder, FolderError};
+use manifest::folder::{Folder, FolderError, Script};
 
 use crate::exit::{Exit, Failure};
 
@@ -73,8 +74,18 @@ pub(crate) fn manifest_in(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The JSON files below a folder, sorted; links are not followed.
-pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// The files below a folder that may be manifests of a dialect, or of any, sorted; those of skills are no JSON. Links are
+/// not followed.
+pub(crate) fn document_files(
+    folder: &Path,
+    dialect: Option<Dialect>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let is_meant = |name: &str| match (dialect, name == skill::FILE_NAME) {
+        (None, true) | (Some(Dialect::Skill), _) => name == skill::FILE_NAME,
+        (_, is_skill) => {
+            !is_skill && Path::new(name).extension().is_some_and(|kind| kind == "json")
+        }
+    };
     let mut found = Vec::new();
     let mut left = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = left.pop() {
@@ -90,7 +101,7 @@ pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
             if kind.is_dir() && !is_hidden && !SKIPPED.contains(&name.as_ref()) && depth < MAX_DEPTH
             {
                 left.push((entry.path(), depth + 1));
-            } else if kind.is_file() && !is_hidden && name.ends_with(".json") {
+            } else if kind.is_file() && !is_hidden && is_meant(&name) {
                 found.push(entry.path());
             }
         }
@@ -144,6 +155,30 @@ impl Folder for Beside {
         paths.sort();
         paths
     }
+
+    fn scripts(&self) -> Vec<Script> {
+        let Ok(entries) = std::fs::read_dir(self.0.join(manifest::skill::FOLDER)) else {
+            return Vec::new();
+        };
+        let script = |entry: std::fs::DirEntry| {
+            // A link could lead anywhere.
+            let found = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            let name = entry.file_name().into_string().ok()?;
+            Some(Script { name, is_executable: is_executable(&found) })
+        };
+        entries.flatten().filter_map(script).collect()
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    found.permissions().mode() & 0o100 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_found: &std::fs::Metadata) -> bool {
+    false
 }
 
 /// The id of a manifest that has none of its own: the name of its folder.

@@ -6,7 +6,7 @@ use host::surface::Surface;
 use host::{Brought, Given, Tool};
 use install::error::Doing;
 use install::record::{ACQUIRED, How, Record};
-use install::{HomeError, Installed, Layer, Pinned, catalog};
+use install::{HomeError, Installed, Layer, Listed, Pinned, catalog};
 use manifest::document::{Options, read};
 use manifest::model::{Acquire, Package, Trust};
 use manifest::shape::suggest;
@@ -15,9 +15,9 @@ use policy::Consent;
 use crate::commands::install::has_server;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
-use crate::printer::line;
-use crate::shell;
+use crate::printer::{Printer, line};
 use crate::tools::Found;
+use crate::{project, shell};
 
 /// The home as it is changed.
 pub(crate) fn home(home: &Home) -> install::Home {
@@ -36,11 +36,34 @@ pub(crate) struct Named {
     pub(crate) pinned: Option<Pinned>,
 }
 
-/// The package that a name stands for.
+/// The package of the user's home that a name stands for.
 pub(crate) fn named(name: &str, at: &install::Home) -> Result<Named, Failure> {
     let contents = at.read()?;
-    let called = contents.called(name);
-    match called.as_slice() {
+    one_of(name, &contents.called(name), &contents.listed())
+}
+
+/// The package that a name stands for in the working folder: of the project's home, where that counts, else of the user's.
+pub(crate) fn named_around(name: &str, home: &Home, printer: Printer) -> Result<Named, Failure> {
+    let view = project::view(home, printer)?;
+    let mut named = one_of(name, &view.called(name), &view.listed())?;
+    if let (Layer::Project, Some(pinned)) = (named.layer, &named.pinned) {
+        // What runs lies in the user's home, and was agreed to there.
+        let record = view.agreed(pinned).ok_or_else(|| {
+            let message = format!(
+                "the project's lockfile names `{}` {}, which is not installed with those bytes",
+                line(&pinned.id),
+                line(&pinned.version)
+            );
+            Failure::new(Exit::Unavailable, message)
+                .hint("`haft sync --locked` brings what a lockfile names, once you accept it")
+        })?;
+        named.pinned = Some(record.pinned);
+    }
+    Ok(named)
+}
+
+fn one_of(name: &str, called: &[Listed<'_>], listed: &[Listed<'_>]) -> Result<Named, Failure> {
+    match called {
         [one] => Ok(Named {
             id: one.id.clone(),
             id_in_catalog: match one.pinned {
@@ -55,7 +78,6 @@ pub(crate) fn named(name: &str, at: &install::Home) -> Result<Named, Failure> {
         [] => {
             let failure =
                 Failure::new(Exit::NotFound, format!("`{}` is not installed", line(name)));
-            let listed = contents.listed();
             let known = listed.iter().map(|one| bare(&one.id));
             Err(match suggest(name, known) {
                 Some(near) => failure.hint(format!("did you mean `{}`?", line(near))),
@@ -76,9 +98,9 @@ fn bare(id: &str) -> &str {
 }
 
 /// An installed package as a tool that can be called.
-pub(crate) fn found(name: &str, home: &Home) -> Result<Found, Failure> {
+pub(crate) fn found(name: &str, home: &Home, printer: Printer) -> Result<Found, Failure> {
     let at = self::home(home);
-    let named = named(name, &at)?;
+    let named = named_around(name, home, printer)?;
     let Some(pinned) = &named.pinned else {
         return declared(&named, &at).map(Found::installed);
     };
@@ -91,6 +113,12 @@ fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
     let path = at.path().join(match named.layer {
         Layer::Base => catalog::BASE,
         Layer::Local => catalog::LOCAL,
+        Layer::Project => {
+            let id = line(&named.id);
+            let message = format!("`{id}` is declared by the project, and nobody has agreed to it");
+            return Err(Failure::new(Exit::Unavailable, message)
+                .hint("what a project's lockfile names is called once it is installed"));
+        }
     });
     let broken =
         |why: &str| Failure::new(Exit::Unavailable, format!("`{}` is {why}", path.display()));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use manifest::companion;
-use manifest::dialect::{Dialect, Form, capability, resembles};
+use manifest::dialect::{Dialect, Form, capability, resembles, skill};
 use manifest::document::{Options, Report, read};
 use manifest::finding::Code;
 use manifest::folder::LAYERS;
@@ -48,11 +48,15 @@ impl Loading<'_> {
         }
         let mut packages = Vec::new();
         let mut base = (path.to_owned(), Vec::new());
-        for file in disk::json_files(path)? {
+        for file in disk::document_files(path, self.dialect)? {
             let name = file
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default();
+            // A package may bring a skill along that tells agents how to use it.
+            if name == skill::FILE_NAME && has_manifest(&file) {
+                continue;
+            }
             let bytes = disk::read(&file)?;
             let (report, found) = match self.read(&bytes, &file) {
                 Ok(read) => read,
@@ -120,6 +124,9 @@ impl Loading<'_> {
         let options = Options { dialect: self.dialect, fallback_id, ..Options::default() };
         let (_, mut packages) = read(&bytes, &options)
             .map_err(|report| refused(&path.join(&name), &bytes, &report, printer))?;
+        for package in &mut packages {
+            manifest::skill::apply(&Around(container.contents()), package);
+        }
         if let Some(companion) = companion_of(&Around(container.contents())).ok().flatten() {
             for package in &mut packages {
                 companion::apply(&companion, package);
@@ -131,8 +138,14 @@ impl Loading<'_> {
     fn read(self, bytes: &[u8], path: &Path) -> Result<(Report, Vec<Package>), Report> {
         let folder_name = disk::folder_name(path);
         let fallback_id = self.id.or(folder_name.as_deref());
-        let (report, mut packages) =
-            read(bytes, &Options { dialect: self.dialect, fallback_id, ..Options::default() })?;
+        let is_skill = path.file_name().is_some_and(|name| name == skill::FILE_NAME);
+        let dialect = self.dialect.or_else(|| is_skill.then_some(Dialect::Skill));
+        let folder = folder_name.as_deref();
+        let options = Options { dialect, fallback_id, folder, ..Options::default() };
+        let (report, mut packages) = read(bytes, &options)?;
+        for package in &mut packages {
+            manifest::skill::apply(&Beside::of(path), package);
+        }
         if let Some(companion) = companion_of(&Beside::of(path)).ok().flatten() {
             for package in &mut packages {
                 companion::apply(&companion, package);
@@ -142,9 +155,15 @@ impl Loading<'_> {
     }
 }
 
+/// Whether a manifest of another kind stands beside a file.
+fn has_manifest(file: &Path) -> bool {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    package::contents::MANIFEST_NAMES.iter().any(|name| folder.join(name).is_file())
+}
+
 /// Files whose name says that they are meant to be manifests.
-const MANIFEST_NAMES: [&str; 6] =
-    ["manifest.json", "tools.json", "tool.json", "haft.json", LAYERS.0, LAYERS.1];
+const MANIFEST_NAMES: [&str; 7] =
+    ["manifest.json", "tools.json", "tool.json", "haft.json", LAYERS.0, LAYERS.1, skill::FILE_NAME];
 
 /// Whether a file below a folder was never meant to be a manifest.
 pub(crate) fn is_foreign(name: &str, bytes: &[u8], report: &Report) -> bool {

@@ -30,6 +30,7 @@ mod policy_file;
 mod printer;
 mod program;
 mod progress;
+mod project;
 mod remote;
 mod revoking;
 mod seen;
@@ -129,6 +130,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Lock(args) => commands::installed::lock(args, &home()?, json, printer),
         Command::Sync(args) => commands::sync::run(args, &home()?, ask, json, printer),
         Command::Update(args) => commands::update::run(args, &home()?, ask, json, printer),
+        Command::Trust(args) => commands::trust::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),

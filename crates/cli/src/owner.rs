@@ -61,8 +61,14 @@ pub(crate) fn policy_file(home: &Home) -> Result<PolicyFile, Failure> {
 /// Refuses a home that somebody else could have written into: then nothing in it is the owner's word. The
 /// vault and the keys look at their own files.
 pub(crate) fn check_home(home: &Home) -> Result<(), Failure> {
-    const TRUSTED: [&str; 5] =
-        ["policy.toml", "state.db", "state.db-wal", "audit", registry::client::list::FILE];
+    const TRUSTED: [&str; 6] = [
+        "policy.toml",
+        "state.db",
+        "state.db-wal",
+        "audit",
+        registry::client::list::FILE,
+        install::project::TRUSTED,
+    ];
     check_nobody_else_writes(home.path())?;
     TRUSTED.iter().try_for_each(|name| check_nobody_else_writes(&home.path().join(name)))
 }

@@ -1,13 +1,13 @@
 //! Where this machine's own package managers have their packages, and what the owner's policy says of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use egress::Rule;
 use egress::http::Url;
-use install::acquire::{Index, Manager, Reach, Requirement, Sources};
+use install::acquire::{Bringer, Images, Index, Manager, Reach, Requirement, Sources};
 use manifest::model::{Acquire, Entry, Package};
-use policy::SourceRules;
+use policy::{ContainerWay, Policy, SourceRules};
 
 use crate::exit::Failure;
 use crate::printer::line;
@@ -73,7 +73,7 @@ impl<'p> Needed<'p> {
             search: std::env::var_os("PATH").unwrap_or_default(),
             servers: servers.into_iter().collect(),
             reach,
-            certificates: certificates(),
+            certificates: trusted_certificates(rules),
             ..Sources::default()
         };
         if self.is_of(Manager::Pip) {
@@ -110,6 +110,17 @@ impl<'p> Needed<'p> {
     }
 }
 
+/// Where container images are had: by us, unless the policy leaves images to an engine.
+pub(crate) fn images(policy: &Policy, home: &Path) -> Result<Images, Failure> {
+    let by_us = policy.containers.order.contains(&ContainerWay::Image);
+    let mirror = policy.sources.images.as_slice();
+    Ok(Images {
+        mirror: indexes(mirror)?.pop(),
+        folder: Some(home.join("images")),
+        by: if by_us { Bringer::Us } else { Bringer::Engine },
+    })
+}
+
 fn indexes(addresses: &[String]) -> Result<Vec<Index>, Failure> {
     let index = |text: &String| {
         let url = Url::parse(text).map_err(|error| {
@@ -122,8 +133,12 @@ fn indexes(addresses: &[String]) -> Result<Vec<Index>, Failure> {
     addresses.iter().map(index).collect()
 }
 
-/// The certificates that this machine's programs are told of.
-fn certificates() -> Option<PathBuf> {
+/// The certificates that are trusted too: those that the policy names, else those that this machine's programs are told of.
+pub(crate) fn trusted_certificates(rules: &SourceRules) -> Option<PathBuf> {
+    rules.certificates.as_ref().map(PathBuf::from).or_else(told_certificates)
+}
+
+fn told_certificates() -> Option<PathBuf> {
     ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"]
         .into_iter()
         .filter_map(std::env::var_os)

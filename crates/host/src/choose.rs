@@ -41,7 +41,8 @@ pub(crate) fn implementation<'p>(
 ) -> Result<&'p Implementation, CallError> {
     let mut not_chosen = Vec::new();
     for one in &package.implementations {
-        if package.dialect == Dialect::Agentcli && one.id != action.name {
+        let has_own = matches!(package.dialect, Dialect::Agentcli | Dialect::Skill);
+        if has_own && one.id != action.name {
             continue;
         }
         if is_in_an_image(package, one) {

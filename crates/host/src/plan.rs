@@ -226,7 +226,8 @@ impl Asked<'_> {
                 "it is driven through a screen or a private network (`vdi_vpn`)",
             ));
         }
-        if package.kind == PackageKind::SkillPack {
+        // Of a skill that brings its files, scripts can be called.
+        if package.kind == PackageKind::SkillPack && package.dialect != Dialect::Skill {
             return Err(unavailable("a pack of skills is read, not called"));
         }
         match &self.implementation.entry {
@@ -360,6 +361,18 @@ impl Asked<'_> {
                     shown.push("<input>".to_owned());
                 }
                 text.into_bytes()
+            }
+            Invocation::Script => {
+                let input = self.input.arguments.value();
+                let given = input.get("args").and_then(Value::as_array).into_iter().flatten();
+                for one in given.filter_map(Value::as_str) {
+                    template::check_length(one, &["args"])?;
+                    arguments.push(one.to_owned());
+                }
+                if input.get("args").is_some() {
+                    shown.push("<args>".to_owned());
+                }
+                input.get("stdin").and_then(Value::as_str).unwrap_or_default().into()
             }
             other => {
                 let message = format!("a command cannot be called by {}", other.words());

@@ -403,6 +403,7 @@ mod tests {
         assert_eq!(made.headers["authorization"], "Bearer s3cret");
         assert!(made.headers["authorization"].is_sensitive());
         assert!(made.headers["x-id"] == "7" && !made.headers["x-id"].is_sensitive());
+        assert_eq!(made.url.query(), None, "what a header took is not sent twice");
         assert!(!made.headers.contains_key("x-gone"));
         assert_eq!(made.headers["accept"], "text/csv");
         assert!(!format!("{made:?}").contains("s3cret"));

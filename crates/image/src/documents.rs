@@ -83,12 +83,26 @@ impl Top {
     }
 }
 
-const INDEXES: [&str; 2] = [
+/// Of the images of an index, the one for this machine. One alone may leave out what it is for; its settings say so.
+pub(crate) fn ours<'m>(
+    manifests: &'m [Descriptor],
+    index: &Digest,
+) -> Result<&'m Descriptor, ImageError> {
+    let ours = manifests.iter().find(|one| one.platform.as_ref().is_some_and(Platform::is_ours));
+    let alone = match manifests {
+        [only] if only.platform.is_none() => Some(only),
+        _ => None,
+    };
+    let refused = || ImageError::refused(Code::WrongPlatform, index.to_string());
+    ours.or(alone).ok_or_else(refused)
+}
+
+pub(crate) const INDEXES: [&str; 2] = [
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 ];
 
-const MANIFESTS: [&str; 2] = [
+pub(crate) const MANIFESTS: [&str; 2] = [
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 ];

@@ -10,6 +10,7 @@
 //! | [`refusal`] | why one is refused |
 //! | [`digest`], [`mod@reference`] | what stands for bytes; an image as manifests name it |
 //! | `documents` | the JSON of an image: index, manifest, settings |
+//! | [`parts`] | what an image is made of, for whoever brings it here |
 //! | `tar` | the entries of a tar, one after the other |
 //! | [`source`] | where the bytes of an image are |
 //! | `tree` | files beneath one folder, where links lead nowhere else |
@@ -21,6 +22,7 @@ pub mod digest;
 mod documents;
 pub mod layer;
 pub mod limits;
+pub mod parts;
 pub mod reference;
 pub mod refusal;
 pub mod source;
@@ -32,7 +34,8 @@ mod turn;
 pub use digest::Digest;
 pub use documents::Settings;
 pub use limits::Limits;
+pub use parts::{Part, Parts};
 pub use reference::Reference;
 pub use refusal::{Code, ImageError, Refusal};
-pub use source::Source;
+pub use source::{MOST_INDEXES, Source};
 pub use store::{Found, Image, Keeping, Store};

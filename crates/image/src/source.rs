@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::digest::Digest;
-use crate::documents::{Config, Packing, Saved, Top, check_config};
+use crate::documents::{Config, Packing, Saved, Top, check_config, ours};
 use crate::layer::Packed;
 use crate::limits::Limits;
 use crate::refusal::{Code, ImageError};
 use crate::tar::{Entries, Kind};
 
 /// How deep one index may lie in another.
-const MOST_INDEXES: usize = 3;
+pub const MOST_INDEXES: usize = 3;
 
 /// The most images that one archive of `docker save` tells of.
 const MOST_SAVED: usize = 64;
@@ -115,17 +115,7 @@ impl Source {
                     return self.checked(config, layers, &digest);
                 }
                 Top::Index(manifests) => {
-                    let ours = manifests.iter().find(|one| {
-                        one.platform.as_ref().is_some_and(crate::documents::Platform::is_ours)
-                    });
-                    // One alone may leave out what it is for; its settings say so.
-                    let alone = match manifests.as_slice() {
-                        [only] if only.platform.is_none() => Some(only),
-                        _ => None,
-                    };
-                    let chosen = ours.or(alone).ok_or_else(|| {
-                        ImageError::refused(Code::WrongPlatform, digest.to_string())
-                    })?;
+                    let chosen = ours(&manifests, &digest)?;
                     let next = chosen.digest()?;
                     bytes = self.document(&blob(&next), &next, Some(chosen.size))?;
                     digest = next;

@@ -155,6 +155,15 @@ impl Store {
         if let Some(image) = self.unpacked(digest) {
             return Ok(Some(Found(Place::Unpacked { image, digest: digest.clone() })));
         }
+        self.find_packed(digest, places)
+    }
+
+    /// The same, where only those count that can be unpacked again and again: what was unpacked is not kept for ever.
+    pub fn find_packed(
+        &self,
+        digest: &Digest,
+        places: &[&Path],
+    ) -> Result<Option<Found>, ImageError> {
         let mut refused = None;
         for place in places.iter().copied().chain([self.folder.as_path()]) {
             for path in candidates(place) {

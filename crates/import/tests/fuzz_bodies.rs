@@ -1,5 +1,4 @@
 //! The bodies of the fuzz targets, over damaged settings and documents.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use testkit::bytes::damaged;
 use testkit::draws::holds;

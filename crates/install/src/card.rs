@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::beside::Beside;
+use crate::estimate::Estimate;
 use crate::pinned::{Sha256, Source};
 
 /// What the owner is shown.
@@ -78,9 +79,9 @@ pub struct Card {
     /// What it costs, as it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Value>,
-    /// What its own estimate says it costs.
+    /// What its author estimates that it costs, where that was asked for. It is no part of what is agreed to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimate: Option<Value>,
+    pub estimate: Option<Estimate>,
     /// What becomes of private data, as it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_boundary: Option<Value>,
@@ -237,9 +238,11 @@ impl Card {
         }
     }
 
-    /// What stands for the card.
+    /// What stands for the card: for all of it but the estimate, which changes from one moment to the next while the terms
+    /// that the manifest states, and the address of the estimate among them, do not.
     pub fn digest(&self) -> Digest {
-        Digest::of(&serde_json::to_vec(self).expect("a card is plain data"))
+        let agreed = Self { estimate: None, ..self.clone() };
+        Digest::of(&serde_json::to_vec(&agreed).expect("a card is plain data"))
     }
 }
 

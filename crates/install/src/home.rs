@@ -34,8 +34,8 @@ pub struct Contents {
     pub lock: Lockfile,
     /// What was revoked.
     pub revoked: Revocations,
-    local: Vec<Brief>,
-    base: Vec<Brief>,
+    pub(crate) local: Vec<Brief>,
+    pub(crate) base: Vec<Brief>,
 }
 
 /// A package that can be called, or could be if it were switched on.
@@ -68,6 +68,8 @@ pub enum Layer {
     Base,
     /// What was installed, or written above the baseline.
     Local,
+    /// What the home of a project adds.
+    Project,
 }
 
 impl Layer {
@@ -76,6 +78,7 @@ impl Layer {
         match self {
             Self::Base => "base",
             Self::Local => "local",
+            Self::Project => "project",
         }
     }
 }
@@ -243,23 +246,32 @@ impl Contents {
 
     /// Those that a name stands for: an id as a whole first, then without its dialect or namespace.
     pub fn called(&self, name: &str) -> Vec<Listed<'_>> {
-        let mut listed = self.listed();
-        if let Some(at) = listed.iter().position(|one| one.id == name) {
-            return vec![listed.swap_remove(at)];
-        }
-        let is_meant = |one: &Listed<'_>| {
-            let bare = one.id.split_once(':').map_or(one.id.as_str(), |(_, id)| id);
-            // What a registry calls `tool:x` is called `x` by people.
-            let bare = bare.strip_prefix("tool:").filter(|last| *last == name).unwrap_or(bare);
-            bare == name || bare.split_once('/').is_some_and(|(_, last)| last == name)
-        };
-        listed.retain(is_meant);
-        listed
+        called(self.listed(), name)
     }
 }
 
+/// Those of a list that a name stands for.
+pub(crate) fn called<'c>(mut listed: Vec<Listed<'c>>, name: &str) -> Vec<Listed<'c>> {
+    if let Some(at) = listed.iter().position(|one| one.id == name) {
+        return vec![listed.swap_remove(at)];
+    }
+    let is_meant = |one: &Listed<'_>| {
+        let bare = one.id.split_once(':').map_or(one.id.as_str(), |(_, id)| id);
+        // What a registry calls `tool:x` is called `x` by people.
+        let bare = bare.strip_prefix("tool:").filter(|last| *last == name).unwrap_or(bare);
+        bare == name || bare.split_once('/').is_some_and(|(_, last)| last == name)
+    };
+    listed.retain(is_meant);
+    listed
+}
+
 impl<'c> Listed<'c> {
-    fn new(brief: &'c Brief, pinned: Option<&'c Pinned>, layer: Layer, most: Trust) -> Self {
+    pub(crate) fn new(
+        brief: &'c Brief,
+        pinned: Option<&'c Pinned>,
+        layer: Layer,
+        most: Trust,
+    ) -> Self {
         let trust = brief.trust().min(most);
         let (dialect, id) = match pinned.and_then(|one| Some((one.parted()?.0, one.id.clone()))) {
             Some(known) => known,

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use manifest::companion;
 use manifest::document::{Options, read};
-use manifest::folder::{Folder, FolderError};
+use manifest::folder::{Folder, FolderError, Script};
 use manifest::model::Package;
+use manifest::skill;
 use package::digest::Digest;
 
 use crate::bring::listed;
@@ -45,7 +46,8 @@ impl Installed {
             .map_err(|_| broken(&path, "its manifest is not valid any more"))?;
         let package = packages.into_iter().find(|package| package.canonical_id() == pinned.id);
         let mut package = package.ok_or_else(|| broken(&path, "it describes another package"))?;
-        let companion = companion_of(&Here(&root))
+        skill::apply(&Here(&root, &record), &mut package);
+        let companion = companion_of(&Here(&root, &record))
             .map_err(|_| broken(&root, "its haft.json is not valid any more"))?;
         if let Some(companion) = companion {
             companion::apply(&companion, &mut package);
@@ -89,7 +91,7 @@ fn broken(path: &Path, why: &str) -> HomeError {
 }
 
 /// The files of an installed package; we wrote them, and none of them is a link.
-struct Here<'h>(&'h Path);
+struct Here<'h>(&'h Path, &'h Record);
 
 impl Folder for Here<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, FolderError> {
@@ -99,4 +101,25 @@ impl Folder for Here<'_> {
     fn test_files(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Those that were agreed to: what somebody put beside them later is none.
+    fn scripts(&self) -> Vec<Script> {
+        let script = |path: &str| {
+            let name = path.strip_prefix(skill::FOLDER)?.strip_prefix('/')?;
+            let is_executable = is_executable(&self.0.join(path));
+            (!name.contains('/')).then(|| Script { name: name.to_owned(), is_executable })
+        };
+        self.1.files.iter().filter_map(|file| script(&file.path)).collect()
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o100 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_path: &Path) -> bool {
+    false
 }

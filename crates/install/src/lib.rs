@@ -20,11 +20,13 @@
 //! | [`journal`] | changes that are made whole or not at all |
 //! | [`catalog`] | the catalogs of a home, as others can read them |
 //! | [`home`] | a home, and the one lock around every change |
+//! | [`estimate`] | what its author estimates that a package costs |
 //! | [`parcel`] | a package as it came |
 //! | [`card`] | what the owner is shown |
 //! | [`mod@stage`] | files that are ready to be put in their place |
 //! | [`mod@bring`] | what was acquired, among them |
 //! | [`installed`] | a package that lies in a home |
+//! | [`project`] | what the home of a project adds, once its owner trusts it |
 //! | [`mod@check`] | whether a home is what it says it is |
 
 pub mod acquire;
@@ -35,6 +37,7 @@ pub mod catalog;
 pub mod check;
 pub mod download;
 pub mod error;
+pub mod estimate;
 pub mod home;
 pub mod installed;
 pub mod journal;
@@ -42,6 +45,7 @@ pub mod key;
 pub mod lockfile;
 pub mod parcel;
 pub mod pinned;
+pub mod project;
 pub mod record;
 pub mod report;
 pub mod revoked;

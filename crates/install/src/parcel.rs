@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use manifest::companion::{self, Companion};
-use manifest::dialect::Form;
+use manifest::dialect::{Form, skill as skill_file};
 use manifest::document::{Options, Report, check, read};
 use manifest::folder::{COMPANION, Folder, LAYERS};
 use manifest::json::parse;
 use manifest::model::Package;
+use manifest::skill;
 use package::archive::{Archive, Trailer};
 use package::contents::{Around, Contents, find_manifest};
 use package::digest::{Digest, Listing};
@@ -111,6 +112,9 @@ impl Parcel {
                 catalogs
             }
         };
+        for piece in &mut pieces {
+            skill::apply(&Around(&archive), &mut piece.package);
+        }
         if let Some(companion) = companion_of(&Around(&archive))? {
             for piece in &mut pieces {
                 companion::apply(&companion, &mut piece.package);
@@ -197,13 +201,21 @@ fn catalogs(archive: &Archive, fallback_id: &str) -> Result<Vec<Piece>, ParcelEr
 /// A manifest and no other file.
 struct Alone(Vec<u8>);
 
+impl Alone {
+    /// What it is called that had no folder of its own.
+    fn name(&self) -> &'static str {
+        let is_skill = std::str::from_utf8(&self.0).is_ok_and(skill_file::is_skill);
+        if is_skill { skill_file::FILE_NAME } else { MANIFEST }
+    }
+}
+
 impl Contents for Alone {
     fn paths(&self) -> Vec<&str> {
-        vec![MANIFEST]
+        vec![self.name()]
     }
 
     fn size(&self, path: &str) -> Option<u64> {
-        (path == MANIFEST).then_some(self.0.len() as u64)
+        (path == self.name()).then_some(self.0.len() as u64)
     }
 
     fn is_executable(&self, _path: &str) -> bool {
@@ -215,7 +227,7 @@ impl Contents for Alone {
     }
 }
 
-/// What a manifest is called that had no folder of its own.
+/// What a manifest in JSON is called that had no folder of its own.
 const MANIFEST: &str = "manifest.json";
 
 /// The companion beside a manifest, where there is one.

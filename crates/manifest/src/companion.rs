@@ -115,7 +115,12 @@ pub fn read(document: &Node<'_>) -> Companion {
 pub fn apply(companion: &Companion, package: &mut Package) {
     let says_nothing = matches!(
         package.dialect,
-        Dialect::Mcpkg | Dialect::Agentcli | Dialect::Jumith | Dialect::Mcpb | Dialect::ServerJson
+        Dialect::Mcpkg
+            | Dialect::Agentcli
+            | Dialect::Jumith
+            | Dialect::Mcpb
+            | Dialect::ServerJson
+            | Dialect::Skill
     );
     if !says_nothing {
         return;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::dialect::rules::Judge;
 use crate::dialect::{
     Dialect, Form, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, recognise,
-    server_json, version_of,
+    server_json, skill, version_of,
 };
 use crate::finding::{Code, Finding, Findings, Severity};
 use crate::json::{Node, Path, Pointer, Span, parse};
@@ -41,6 +41,8 @@ pub struct Options<'o> {
     pub manifest: Option<&'o [u8]>,
     /// What kind of document it is, when that is known from where it stands.
     pub form: Option<Form>,
+    /// The name of the folder it stands in, when that must be its own.
+    pub folder: Option<&'o str>,
 }
 
 impl Options<'_> {
@@ -170,7 +172,11 @@ fn decode(bytes: &[u8]) -> Result<&str, Box<Finding>> {
 }
 
 fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>>) {
-    let parsed = parse(text);
+    let is_skill = match options.dialect {
+        Some(dialect) => dialect == Dialect::Skill,
+        None => skill::is_skill(text),
+    };
+    let parsed = if is_skill { skill::parse(text) } else { parse(text) };
     let mut findings = Findings::default();
     findings.extend(
         parsed
@@ -182,6 +188,7 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         return (Report { findings: settle(findings), ..Report::refused(nothing()) }, None);
     };
     let recognised = match (options.dialect, recognise(&root)) {
+        _ if is_skill => Some((Some(Dialect::Skill), Form::Manifest)),
         (None, recognised) => recognised,
         (Some(forced), Some((Some(dialect), form))) if forced == dialect => {
             Some((Some(dialect), form))
@@ -301,6 +308,7 @@ fn shape_of(
         (Some(Dialect::Jumith), _) => jumith::shape(),
         (Some(Dialect::Mcpb), _) => mcpb::shape(mcpb_version(root)?),
         (Some(Dialect::ServerJson), _) => server_json::shape(),
+        (Some(Dialect::Skill), _) => skill::shape(),
     })
 }
 
@@ -381,6 +389,12 @@ fn check_rules(
         (Some(Dialect::Jumith), _) => jumith::check_rules(root, Path::ROOT, judge),
         (Some(Dialect::Mcpb), _) => mcpb::check_rules(root, judge),
         (Some(Dialect::ServerJson), _) => server_json::check_rules(root, judge),
+        (Some(Dialect::Skill), _) => {
+            if let Some(wrong) = options.folder.and_then(|folder| skill::check_folder(root, folder))
+            {
+                judge.push(wrong);
+            }
+        }
     }
 }
 
@@ -416,7 +430,7 @@ fn title_of(
         }
         (Dialect::Jumith, Form::Bundle) => named(root.get("manifest")?, "id", "version"),
         (Dialect::Capability | Dialect::Jumith, _) => named(root, "id", "version"),
-        (Dialect::Mcpb | Dialect::ServerJson, _) => named(root, "name", "version"),
+        (Dialect::Mcpb | Dialect::ServerJson | Dialect::Skill, _) => named(root, "name", "version"),
     }
 }
 
@@ -452,6 +466,7 @@ fn lower(
         (Dialect::Jumith, _) => vec![jumith::lower::lower(root, text)],
         (Dialect::Mcpb, _) => vec![mcpb::lower::lower(root, text)],
         (Dialect::ServerJson, _) => vec![server_json::lower::lower(root, text)],
+        (Dialect::Skill, _) => vec![skill::lower::lower(root, text)],
     }
 }
 

@@ -28,6 +28,20 @@ pub trait Folder {
 
     /// The paths of the test files there are.
     fn test_files(&self) -> Vec<String>;
+
+    /// The files in `scripts/`; none where nobody asks for them.
+    fn scripts(&self) -> Vec<Script> {
+        Vec::new()
+    }
+}
+
+/// A file that may be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// Its name in the folder.
+    pub name: String,
+    /// Whether it can be run by itself.
+    pub is_executable: bool,
 }
 
 /// Why a file cannot be read.

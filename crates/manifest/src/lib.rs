@@ -1,6 +1,6 @@
 //! What a tool says about itself.
 //!
-//! Five dialects, and the manifests of MCP bundles, are read into one model. The modules form a ladder; each uses
+//! Five dialects, the manifests of MCP bundles and registries, and agent skills are read into one model. The modules form a ladder; each uses
 //! only those above it:
 //!
 //! | module | what it is |
@@ -20,7 +20,7 @@
 //! | [`document`] | bytes → findings, or packages |
 //! | [`convert`] | one dialect into another, with its losses |
 //! | [`diff`] | two versions of a package → what changed, and how much it matters |
-//! | [`folder`] | a manifest with the files around it |
+//! | [`folder`], [`skill`] | a manifest with the files around it, and those of a skill that can be called |
 //! | [`export`] | packages → tool definitions for other systems |
 //! | [`starter`] | new packages, ready to be written down |
 //!
@@ -46,5 +46,6 @@ pub mod openapi;
 pub mod path;
 pub mod schema;
 pub mod shape;
+pub mod skill;
 pub mod smoke;
 pub mod starter;

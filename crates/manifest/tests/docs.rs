@@ -10,7 +10,7 @@ use manifest::companion;
 use manifest::concept::Concept;
 use manifest::convert::carries;
 use manifest::dialect::{
-    Dialect, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, server_json,
+    Dialect, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, server_json, skill,
 };
 use manifest::finding::{Code, Severity, Stage};
 use manifest::index;
@@ -119,6 +119,7 @@ fn dialect_pages_list_every_field() {
     check_part("dialects/jumith.md", "bundle", &fields(jumith::bundle_shape()));
     check_part("dialects/mcpb.md", "fields", &fields(mcpb::shape(mcpb::Version::V0_4)));
     check_part("dialects/server-json.md", "fields", &fields(server_json::shape()));
+    check_part("skills.md", "fields", &fields(skill::shape()));
     check_part("dialects/companion.md", "fields", &fields(companion::shape()));
 }
 

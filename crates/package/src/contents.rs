@@ -1,8 +1,9 @@
 //! The files of a package, wherever they are, and which of them is the manifest.
 
+use manifest::dialect::skill;
 use manifest::dialect::{Form, recognise};
 use manifest::document::MAX_MANIFEST;
-use manifest::folder::{Folder, FolderError};
+use manifest::folder::{Folder, FolderError, Script};
 use manifest::json::parse;
 use manifest::path::folded;
 
@@ -130,7 +131,7 @@ pub fn listing(contents: &dyn Contents) -> Result<Listing, ReadError> {
 }
 
 /// The path of the manifest: one of the customary names, else the one JSON file at the
-/// top that is a manifest of some dialect. What another reader could take for the manifest
+/// top that is a manifest of some dialect, else the `SKILL.md` at the top. What another reader could take for the manifest
 /// is refused beside it.
 pub fn find_manifest(contents: &dyn Contents) -> Result<String, ReadError> {
     let paths = contents.paths();
@@ -167,10 +168,11 @@ pub fn find_manifest(contents: &dyn Contents) -> Result<String, ReadError> {
     }
     let refusal = match manifests.len() {
         1 => return Ok(manifests.remove(0)),
+        0 if contents.size(skill::FILE_NAME).is_some() => return Ok(skill::FILE_NAME.to_owned()),
         0 => {
             let names = MANIFEST_NAMES.map(|name| format!("`{name}`")).join(", ");
             let message = format!(
-                "there is no manifest; looked for {names}, and any other JSON at the top that is one, such as `server.json`"
+                "there is no manifest; looked for {names}, and any other JSON at the top that is one, such as `server.json`, or a `SKILL.md`"
             );
             Refusal::new(RefusalCode::NoManifest, message)
         }
@@ -226,5 +228,14 @@ impl Folder for Around<'_> {
                 .is_some_and(|name| name.ends_with(".test.json") && !name.contains('/'))
         };
         self.0.paths().into_iter().filter(is_test).map(str::to_owned).collect()
+    }
+
+    fn scripts(&self) -> Vec<Script> {
+        let script = |path: &str| {
+            let name = path.strip_prefix(manifest::skill::FOLDER)?.strip_prefix('/')?;
+            let is_executable = self.0.is_executable(path);
+            (!name.contains('/')).then(|| Script { name: name.to_owned(), is_executable })
+        };
+        self.0.paths().into_iter().filter_map(script).collect()
     }
 }

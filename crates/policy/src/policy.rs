@@ -275,6 +275,8 @@ pub struct SourceRules {
     pub pip: Vec<String>,
     /// The address of a Node registry.
     pub npm: Option<String>,
+    /// The address that is asked for container images in place of their own registries.
+    pub images: Option<String>,
     /// Further hosts that files may come from.
     pub hosts: Vec<String>,
     /// A file of certificates that are trusted too.

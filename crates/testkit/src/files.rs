@@ -38,7 +38,8 @@ impl Fixture {
             "openapi" => Some(Form::OpenApi),
             _ => None,
         };
-        let options = Options { dialect: self.dialect(), form, ..Options::default() };
+        let folder = path.parent().filter(|_| self.path.is_dir()).map(name_of);
+        let options = Options { dialect: self.dialect(), form, folder, ..Options::default() };
         if self.path.is_dir() {
             return check_with_folder(name_of(&path), bytes, &options, &Disk::beside(&path));
         }
@@ -52,7 +53,7 @@ impl Fixture {
         if self.path.is_file() {
             return self.path.clone();
         }
-        let names = ["manifest.json", LAYERS.1, COMPANION];
+        let names = ["manifest.json", LAYERS.1, COMPANION, "SKILL.md"];
         let mut candidates = names.iter().map(|name| self.path.join(name));
         candidates.find(|path| path.is_file()).expect("a folder of fixtures has a manifest")
     }
@@ -80,8 +81,9 @@ pub fn examples() -> impl Iterator<Item = PathBuf> {
         for path in entries(&folder) {
             if path.is_dir() {
                 left.push(path);
-            } else if path.extension().is_some_and(|kind| kind == "json")
-                && name_of(&path) != "package.json"
+            } else if (path.extension().is_some_and(|kind| kind == "json")
+                && name_of(&path) != "package.json")
+                || name_of(&path) == "SKILL.md"
             {
                 found.push(path);
             }

@@ -96,7 +96,7 @@ fn manifests(
 ) -> Result<Vec<(String, Package)>, Failure> {
     let mut found: Vec<(String, Package)> = Vec::new();
     let mut by_id: HashMap<String, String> = HashMap::new();
-    for file in disk::json_files(dir)? {
+    for file in disk::document_files(dir, Some(Dialect::InstallManifest))? {
         if file == place {
             continue;
         }

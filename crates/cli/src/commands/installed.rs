@@ -13,7 +13,7 @@ use crate::home::Home;
 use crate::installed::{self, Named, named};
 use crate::printer::{Printer, line};
 use crate::revoking::{check_not_revoked, check_secrets_free};
-use crate::{output, owner};
+use crate::{output, owner, project};
 
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
@@ -40,8 +40,8 @@ pub(crate) struct LockArgs {
 }
 
 pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
-    let contents = installed::home(home).read()?;
-    let listed = contents.listed();
+    let view = project::view(home, printer)?;
+    let (listed, revoked) = (view.listed(), &view.user().revoked);
     if json_wanted {
         let packages: Vec<_> = listed
             .iter()
@@ -56,7 +56,7 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
                     "trust": one.trust.name(),
                     "actions": one.actions,
                 });
-                if let Some(revoked) = contents.revoked.get(&one.id) {
+                if let Some(revoked) = revoked.get(&one.id) {
                     told["state"] = revoked.state.name().into();
                 }
                 told
@@ -73,13 +73,14 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
     }
     let width = listed.iter().map(|one| one.id.chars().count()).max().unwrap_or_default();
     let version = listed.iter().map(|one| one.version.len()).max().unwrap_or_default();
-    let states = listed.iter().map(|one| state(one.enabled, contents.revoked.get(&one.id)).len());
+    let states = listed.iter().map(|one| state(one.enabled, revoked.get(&one.id)).len());
     let wide = states.max().unwrap_or_default().max("disabled".len());
+    let layer = listed.iter().map(|one| one.layer.name().len()).max().unwrap_or_default();
     let rows = listed.iter().map(|one| {
-        let state = state(one.enabled, contents.revoked.get(&one.id));
+        let state = state(one.enabled, revoked.get(&one.id));
         let actions = super::count(one.actions.len(), "action");
         format!(
-            "{:<width$}  {:<version$}  {:<wide$}  {:<9}  {:<5}  {actions}\n",
+            "{:<width$}  {:<version$}  {:<wide$}  {:<9}  {:<layer$}  {actions}\n",
             line(&one.id),
             line(one.version),
             state,
@@ -98,7 +99,7 @@ pub(crate) fn status(
     printer: Printer,
 ) -> Outcome {
     let at = installed::home(home);
-    let named = named(&args.id, &at)?;
+    let named = installed::named_around(&args.id, home, printer)?;
     let installed = match &named.pinned {
         Some(pinned) => Some(Installed::load(&at, pinned)?),
         None => None,
@@ -121,6 +122,7 @@ pub(crate) fn status(
             "trust": named.trust.name(),
             "version": record.map(|record| &record.pinned.version),
             "source": record.map(|record| &record.pinned.source),
+            "description": installed.as_ref().and_then(|one| one.package.blurb()),
             "package": record.map(|record| &record.pinned.package),
             "card": record.map(|record| &record.consent.card),
             "installed": record.map(|record| ledger::Time::from_unix_millis(record.installed).to_string()),
@@ -146,6 +148,9 @@ pub(crate) fn status(
     if let Some(Installed { record, root, package }) = &installed {
         let mut row = |name: &str, value: &str| text += &format!("  {name:<13} {}\n", line(value));
         row("version", &record.pinned.version);
+        if let Some(blurb) = package.blurb() {
+            row("says it does", blurb);
+        }
         row("from", &crate::card::from(&record.pinned.source));
         row("digest", &format!("sha256:{}", record.pinned.package.0));
         row("installed", &ledger::Time::from_unix_millis(record.installed).to_string());
@@ -238,13 +243,15 @@ pub(crate) fn remove(
                 // What is written above the baseline goes, and the baseline is seen again.
                 (None, Layer::Local) => changing.forget(&named.id_in_catalog),
                 // The baseline itself is never written.
-                (None, Layer::Base) => changing.switch(&named.id_in_catalog, false),
+                (None, Layer::Base | Layer::Project) => {
+                    changing.switch(&named.id_in_catalog, false)
+                }
             }?)
         },
     )?;
     let words = match named.layer {
         Layer::Local => format!("Removed {}", line(&named.id)),
-        Layer::Base => {
+        Layer::Base | Layer::Project => {
             format!("Disabled {}: it is in the baseline, which is never written", line(&named.id))
         }
     };

@@ -33,6 +33,7 @@ pub(crate) mod sign;
 mod stores;
 pub(crate) mod surface;
 pub(crate) mod sync;
+pub(crate) mod trust;
 pub(crate) mod unpack;
 pub(crate) mod update;
 pub(crate) mod validate;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use manifest::companion;
-use manifest::dialect::{Dialect, Form};
+use manifest::dialect::{Dialect, Form, skill};
 use manifest::document::{Options, Report, check};
 use manifest::finding::Severity;
 use manifest::folder::{FileReport, check_with_folder};
@@ -152,7 +152,7 @@ impl Look {
         if !is_folder {
             return Ok((self.at(path)?, Vec::new()));
         }
-        let targets = disk::json_files(path)?;
+        let targets = disk::document_files(path, self.dialect)?;
         let looked: Vec<_> = targets.par_iter().map(|target| self.at(target)).collect();
         let mut checked = Vec::new();
         let mut failures = Vec::new();
@@ -205,6 +205,9 @@ impl Look {
             ..Options::default()
         };
         let options = match name.as_str() {
+            skill::FILE_NAME if self.dialect.is_none() => {
+                Options { dialect: Some(Dialect::Skill), folder: folder_name.as_deref(), ..options }
+            }
             manifest::folder::COMPANION => Options { form: Some(Form::Companion), ..options },
             manifest::openapi::FILE_NAME if self.named && self.dialect.is_none() => {
                 Options { form: Some(Form::OpenApi), ..options }

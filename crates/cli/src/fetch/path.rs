@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use install::{Parcel, ParcelError, Source};
+use manifest::dialect::Dialect;
 use manifest::document::{Options, read};
-use manifest::model::{Acquire, Trust};
+use manifest::model::{Acquire, Package, Trust};
 use package::digest::Digest;
 use package::gather::gather;
 use package::limits::Limits;
 
 use super::{Fetched, Fetching};
 use crate::exit::{Exit, Failure};
+use crate::printer::line;
 use crate::{container, disk, draw};
 
 impl Fetching<'_> {
@@ -57,7 +59,17 @@ impl Fetching<'_> {
             .map_err(|error| Failure::invalid(error.to_string()))?;
         let name =
             folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Parcel::pack(&gathered, self.id.unwrap_or(&name)))
+        let parcel = Parcel::pack(&gathered, self.id.unwrap_or(&name));
+        let is_misnamed =
+            |package: &Package| package.dialect == Dialect::Skill && package.id != name;
+        let pieces = parcel.iter().flat_map(|parcel| &parcel.pieces);
+        if let Some(piece) = pieces.into_iter().find(|piece| is_misnamed(&piece.package)) {
+            let id = line(&piece.package.id);
+            let message = format!("the skill is called `{id}`, and its folder `{}`", line(&name));
+            return Err(Failure::invalid(message)
+                .hint("give both the same name: agents look for a skill by its folder"));
+        }
+        Ok(parcel)
     }
 
     /// A manifest by itself; where it speaks of files that come with it, those around it too.

@@ -8,13 +8,12 @@ use super::common::{Ran, repository};
 pub(crate) struct Desk(tempfile::TempDir);
 
 impl Desk {
-    /// One with a server in a project of their own: `dev/dice/server.py`.
+    /// One with a server in a project of their own: `project/dice/server.py`.
     pub(crate) fn new() -> Self {
         let desk = Self(tempfile::tempdir().unwrap());
-        fs::create_dir_all(desk.path("project")).unwrap();
         let dice = repository().join("examples/install-manifest/dice-server/dice_server.py");
-        desk.write("dev/dice/server.py", &fs::read_to_string(dice).unwrap());
-        desk.write("dev/dice/pyproject.toml", "");
+        desk.write("project/dice/server.py", &fs::read_to_string(dice).unwrap());
+        desk.write("project/dice/pyproject.toml", "");
         desk
     }
 
@@ -32,7 +31,7 @@ impl Desk {
 
     /// The path of the server, as settings have it.
     pub(crate) fn server(&self) -> String {
-        self.path("dev/dice/server.py").to_str().unwrap().to_owned()
+        self.path("project/dice/server.py").to_str().unwrap().to_owned()
     }
 
     pub(crate) fn haft(&self, arguments: &[&str]) -> Ran {

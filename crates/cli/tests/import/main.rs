@@ -28,7 +28,7 @@ fn a_program_of_this_machine_is_imported_and_called_inside_the_walls() {
     assert!(ran.stdout.starts_with("installed   dice  mcpb:dice"), "{}", ran.stdout);
     assert!(ran.stdout.contains("(1 tool)"), "{}", ran.stdout);
     // The card says what it reads.
-    assert!(ran.stderr.contains(desk.path("dev/dice").to_str().unwrap()), "{}", ran.stderr);
+    assert!(ran.stderr.contains(desk.path("project/dice").to_str().unwrap()), "{}", ran.stderr);
     let rolled = desk.done(&["call", "mcpb:dice", "roll", r#"{"sides":6,"count":3,"seed":1}"#]);
     assert_eq!(rolled.stdout, "{\"sides\":6,\"rolls\":[2,5,1],\"sum\":8}\n");
     // A default of the settings reached it.
@@ -50,6 +50,8 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
         "off": {"command": "x", "disabled": true},
         "empty": {},
         "crash": {"command": "python3", "args": ["-c", "import sys; sys.exit('no such luck')"]},
+        "plain": {"url": "http://plain.example/mcp", "headers": {"X-Api-Key": SECRET}},
+        "reach": {"command": "python3", "args": ["-c", "import urllib.request as u; u.urlopen('http://api.example/x')"]},
     }});
     let file = desk.write("config.json", &config.to_string());
     let expected = [
@@ -59,6 +61,8 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
         ("off", "left"),
         ("empty", "refused"),
         ("crash", "refused"),
+        ("plain", "refused"),
+        ("reach", "refused"),
     ];
     let ran = desk.haft(&["import", &file, "--yes", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
@@ -74,6 +78,13 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
     assert!(why(0).contains("without its digest"), "{}", why(0));
     assert!(why(1).contains("`--api-key`") && !ran.stdout.contains(SECRET), "{}", why(1));
     assert!(why(5).contains("no such luck"), "{}", why(5));
+    assert!(
+        why(6).contains("a secret is not sent to `plain.example` over plain `http`"),
+        "{}",
+        why(6)
+    );
+    // What it tried is told, with what would allow it.
+    assert!(why(7).contains("haft grant mcpb:reach --host api.example"), "{}", why(7));
     // Without a word of the owner nothing is installed.
     let unasked = desk.write(
         "other.json",
@@ -233,7 +244,10 @@ fn a_client_starts_us_instead_and_again_what_it_started_before() {
     );
     assert_eq!(desk.states(&["import", "cursor", "--undo"], 0), pairs(&[("dice", "restored")]));
     assert_eq!(desk.text(file), text.replace("dark", "light"));
-    assert!(!desk.path("home/clients").read_dir().unwrap().any(|_| true), "no copy is left");
+    assert!(
+        !desk.done(&["secret", "list", "--json"]).stdout.contains("clients"),
+        "nothing is kept any more"
+    );
     assert_eq!(desk.states(&["import", "cursor", "--undo"], 0), pairs(&[]));
 }
 
@@ -288,6 +302,37 @@ fn every_client_is_found_where_it_keeps_its_settings() {
     assert_eq!(desk.text(".claude.json"), code.to_string());
     let ran = desk.haft(&["import", "./x.json", "--undo"]);
     assert!(ran.code == 2 || ran.code == 3, "{}", ran.stderr);
+}
+
+#[test]
+fn a_project_is_lent_nothing_outside_of_it_by_its_own_word() {
+    let desk = Desk::new();
+    let outside = desk.write("elsewhere/server.py", &desk.text("project/dice/server.py"));
+    let peer = Peer::new();
+    let config = json!({"mcpServers": {
+        "outside": {"command": "python3", "args": [outside]},
+        "here": {"url": format!("http://127.0.0.1:{}/mcp", peer.port)},
+    }});
+    desk.write("project/.mcp.json", &config.to_string());
+    let ran = desk.haft(&["import", "claude-code", "--yes", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let told = ran.json();
+    for (index, words) in [
+        (0, "haft grant mcpb:outside --read"),
+        (1, "haft grant server-json:imported/here --host 127.0.0.1"),
+    ] {
+        let entry = &told["entries"][index];
+        assert_eq!(entry["state"], "refused", "{entry}");
+        assert!(entry["warnings"].to_string().contains(words), "{entry}");
+    }
+    assert!(peer.asked().is_empty(), "nobody was asked");
+    // With the owner's word it starts.
+    let folder = desk.path("elsewhere");
+    desk.done(&["grant", "mcpb:outside", "--read", folder.to_str().unwrap()]);
+    assert_eq!(
+        desk.states(&["import", "claude-code", "--only", "outside", "--yes"], 0),
+        pairs(&[("outside", "there")])
+    );
 }
 
 #[test]

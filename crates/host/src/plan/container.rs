@@ -28,7 +28,7 @@ pub(crate) struct InImage {
     reference: Reference,
     store: Store,
     /// Where it is looked for besides the store.
-    place: PathBuf,
+    places: Vec<PathBuf>,
     /// Where it was found.
     from: PathBuf,
     /// The program, as it was named; where it is depends on the files of the image.
@@ -69,8 +69,9 @@ const UNPACKING: Duration = Duration::from_mins(10);
 /// Unpacks the image of a call, unless that is done, and finds its program there.
 pub(crate) fn prepare(plan: &mut Plan, leash: &Leash) -> Result<(), CallError> {
     let Some(inside) = &plan.image else { return Ok(()) };
-    let InImage { reference, store, place, program, search, .. } = inside;
-    let found = store.find(&reference.digest, &[place]).map_err(|error| refused(&error))?;
+    let InImage { reference, store, places, program, search, .. } = inside;
+    let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
+    let found = store.find(&reference.digest, &places).map_err(|error| refused(&error))?;
     let found = found.ok_or_else(|| unavailable(&format!("`{reference}` is gone")))?;
     let until = Instant::now() + UNPACKING;
     let is_called_off = || leash.is_called_off() || Instant::now() > until;
@@ -160,8 +161,15 @@ impl Asked<'_> {
         Store::at(self.settings.home.join("images"))
     }
 
+    /// Where images are looked for besides the store: among the files of the package, and among what was acquired for it.
+    fn places(&self) -> Vec<PathBuf> {
+        std::iter::once(&self.tool.root).chain(&self.tool.brought.folder).cloned().collect()
+    }
+
     fn find(&self, reference: &Reference) -> Result<Option<Found>, CallError> {
-        let found = self.store().find(&reference.digest, &[&self.tool.root]);
+        let places = self.places();
+        let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
+        let found = self.store().find(&reference.digest, &places);
         found.map_err(|error| refused(&error))
     }
 
@@ -211,7 +219,7 @@ impl Asked<'_> {
         let image = InImage {
             reference: reference.clone(),
             store: self.store(),
-            place: self.tool.root.clone(),
+            places: self.places(),
             from: found.path().to_owned(),
             program,
             search,

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::asked::{Asked, Part, Sink, Want};
 use super::command::check_argument;
-use super::place::{absolute, needed};
-use super::{Around, Draft, Kind, Mark, bytes_of, read_back, versioned};
+use super::place::{absolute, is_script, needed};
+use super::{Around, Draft, Mark, bytes_of, read_back, versioned};
 
 /// How a program is started.
 pub(super) struct Started<'s> {
@@ -25,36 +25,35 @@ pub(super) fn draft(
     around: &Around<'_>,
 ) -> Result<Draft, String> {
     let folder = started.cwd.or(around.folder);
-    let mut reads = Vec::new();
-    let mut place = |text: &str| {
-        let path = absolute(text, folder, around.machine).unwrap_or_else(|| text.to_owned());
-        if let Some(needed) = needed(&path, around.machine)
-            && !reads.contains(&needed)
-        {
-            reads.push(needed);
-        }
-        path
-    };
+    let written_out =
+        |text: &str| absolute(text, folder, around.machine).unwrap_or_else(|| text.to_owned());
     let program = asked.written_out(&started.command)?;
     if program.contains('/') && there(&program, folder, around).is_none() {
         return Err(format!("there is no program `{program}`"));
     }
-    let command = place(&program);
+    let command = written_out(&program);
     let mut args = Vec::new();
     for argument in &started.args {
         check_argument(argument, args.last())?;
-        args.push(place(&asked.written_out(argument)?));
+        args.push(written_out(&asked.written_out(argument)?));
+    }
+    let mut reads: Vec<String> = Vec::new();
+    let scripts = args.iter().filter(|argument| is_script(argument));
+    for needed in
+        std::iter::once(&command).chain(scripts).filter_map(|one| needed(one, around.machine))
+    {
+        if !reads.contains(&needed) {
+            reads.push(needed);
+        }
     }
     if started.cwd.is_some() {
         let message =
             "the folder that it is started in is not carried; paths below it were written out";
         asked.warnings.push(message.to_owned());
     }
-    for argument in &args {
+    for argument in args.iter().filter(|argument| !is_script(argument)) {
         let path = std::path::Path::new(argument);
-        if path.is_absolute()
-            && around.machine.at(path).is_some_and(|(kind, _)| kind == Kind::Folder)
-        {
+        if path.is_absolute() && around.machine.at(path).is_some() {
             let message = format!("it is told of `{argument}`, which it gets when you grant it");
             asked.warnings.push(message);
         }
@@ -127,7 +126,7 @@ fn template(parts: &[Part]) -> String {
 
 fn setting(want: &Want) -> Value {
     let mut setting = json!({
-        "type": "string", "title": want.name, "description": want.prompt, "required": want.required,
+        "type": "string", "title": want.prompt, "description": "", "required": want.required,
     });
     if want.secret {
         setting["sensitive"] = true.into();

@@ -100,7 +100,7 @@ pub fn of_entry(name: &str, entry: &Entry, around: &Around<'_>) -> Result<Draft,
     let mut warnings = Vec::new();
     if !entry.unknown.is_empty() {
         let keys: Vec<_> = entry.unknown.iter().map(|key| format!("`{key}`")).collect();
-        warnings.push(format!("not carried: {}", keys.join(", ")));
+        warnings.push(format!("stays with the client alone: {}", keys.join(", ")));
     }
     let asked = Asked::new(around);
     let mut draft = match &entry.launch {

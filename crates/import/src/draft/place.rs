@@ -39,6 +39,18 @@ const MARKS: [&str; 9] = [
 /// How far above a file its project is looked for.
 const MOST_ABOVE: usize = 8;
 
+/// What a file ends with that a program is given to run. No other file among arguments is read by a word of settings alone.
+const SCRIPTS: [&str; 18] = [
+    "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "py", "pyz", "rb", "php", "pl", "lua",
+    "sh", "jar", "wasm", "dll",
+];
+
+/// Whether an argument names a file that is run.
+pub(super) fn is_script(argument: &str) -> bool {
+    let extension = Path::new(argument).extension().and_then(|one| one.to_str());
+    extension.is_some_and(|one| SCRIPTS.contains(&one))
+}
+
 /// A path of settings as an absolute one: from the folder that the server starts in, if something is there.
 pub(super) fn absolute(text: &str, folder: Option<&str>, machine: &dyn Machine) -> Option<String> {
     let path = Path::new(text);

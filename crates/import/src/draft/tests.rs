@@ -29,6 +29,7 @@ const FILES: Fake = Fake(&[
     "/home/ann/dev/weather/build/index.js",
     "/home/ann/dev/weather/package.json",
     "/home/ann/loose.py",
+    "/home/ann/.ssh/id_rsa",
     "/home/ann/bin/tool",
     "/home/ann/Documents/",
     "/home/ann/p/.venv/bin/python",
@@ -207,6 +208,7 @@ fn only_the_file_is_read_where_its_folder_holds_everything() {
     assert_eq!(reads("/home/ann/bin/tool", &[]), ["/home/ann/bin"]);
     assert_eq!(reads("/home/ann/p/.venv/bin/python", &["-m", "x"]), ["/home/ann/p/.venv"]);
     assert_eq!(reads("sh", &["/usr/bin/true"]), [""; 0]);
+    assert_eq!(reads("python3", &["/home/ann/.ssh/id_rsa"]), [""; 0], "no script");
     assert_eq!(reads("python3", &["${userHome}/loose.py"]), ["/home/ann/loose.py"]);
     let told = made(&json!({"command": "fs", "args": ["/home/ann/Documents"]})).unwrap();
     assert!(told.reads.is_empty() && told.warnings[0].contains("/home/ann/Documents"));

@@ -21,21 +21,37 @@ pub(super) fn replaced(
     Ok(edited(text, edits.collect()))
 }
 
-pub(super) fn restored(
+pub(super) fn taken(
     text: &str,
-    before: &str,
     path: &[String],
     names: &[String],
-) -> Result<String, Unreadable> {
-    let (plain, plain_before) = (blanked(text), blanked(before));
-    let (root, old) = (tree(&plain)?, tree(&plain_before)?);
-    let edits = members(&root, path).iter().filter_map(|member| {
-        names.iter().find(|name| **name == member.key)?;
-        let was = members(&old, path).iter().find(|one| one.key == member.key)?;
+) -> Result<Vec<(String, String)>, Unreadable> {
+    let plain = blanked(text);
+    let root = tree(&plain)?;
+    let meant = members(&root, path).iter().filter(|one| names.iter().any(|name| *name == one.key));
+    let document = |member: &Member<'_>| {
         // The places are the same in the text with comments.
-        Some((member.value.span.range(), before[was.value.span.range()].to_owned()))
-    });
-    Ok(edited(text, edits.collect()))
+        let entry = format!("{}: {}", json!(member.key), &text[member.value.span.range()]);
+        let whole =
+            path.iter().rev().fold(entry, |inner, key| format!("{}: {{{inner}}}", json!(key)));
+        (member.key.to_string(), format!("{{{whole}}}"))
+    };
+    Ok(meant.map(document).collect())
+}
+
+pub(super) fn restored(
+    text: &str,
+    taken: &str,
+    path: &[String],
+    name: &str,
+) -> Result<String, Unreadable> {
+    let (plain, plain_taken) = (blanked(text), blanked(taken));
+    let (root, old) = (tree(&plain)?, tree(&plain_taken)?);
+    let was = members(&old, path).iter().find(|one| one.key == name);
+    let is = members(&root, path).iter().find(|one| one.key == name);
+    let (Some(is), Some(was)) = (is, was) else { return Ok(text.to_owned()) };
+    let words = taken[was.value.span.range()].to_owned();
+    Ok(edited(text, vec![(is.value.span.range(), words)]))
 }
 
 fn members<'n, 't>(root: &'n Node<'t>, path: &[String]) -> &'n [Member<'t>] {

@@ -83,19 +83,29 @@ pub fn replaced(text: &str, form: &Form, entries: &[Ours]) -> Result<String, Unr
     }
 }
 
-/// The text of a file in which entries of these names are again what they were in another.
+/// Entries of a file as they are, each as a document of its own, from which it can be [`restored`].
+///
+/// # Errors
+/// Where the file is broken.
+pub fn taken(
+    text: &str,
+    form: &Form,
+    names: &[String],
+) -> Result<Vec<(String, String)>, Unreadable> {
+    match form {
+        Form::Json(path) => json::taken(text, path, names),
+        Form::Toml => toml::taken(text, names),
+    }
+}
+
+/// The text of a file in which an entry is again what it was when it was [`taken`].
 ///
 /// # Errors
 /// Where one of both is broken.
-pub fn restored(
-    text: &str,
-    before: &str,
-    form: &Form,
-    names: &[String],
-) -> Result<String, Unreadable> {
+pub fn restored(text: &str, taken: &str, form: &Form, name: &str) -> Result<String, Unreadable> {
     match form {
-        Form::Json(path) => json::restored(text, before, path, names),
-        Form::Toml => toml::restored(text, before, names),
+        Form::Json(path) => json::restored(text, taken, path, name),
+        Form::Toml => toml::restored(text, taken, name),
     }
 }
 

@@ -62,10 +62,23 @@ fn what_was_swapped_is_put_back_and_later_edits_are_kept() {
     let form = below(&["mcpServers"]);
     let text = replaced(DESKTOP, &form, &[ours("weather"), ours("one")]).unwrap();
     let names = ["weather".to_owned(), "one".to_owned()];
-    assert_eq!(restored(&text, DESKTOP, &form, &names).unwrap(), DESKTOP);
+    let taken = taken(DESKTOP, &form, &names).unwrap();
+    assert_eq!(
+        taken[1].1,
+        r#"{"mcpServers": {"one": {"url": "https://a.example/mcp", "headers": {"X": "y"}}}}"#
+    );
+    let back = |text: &str| {
+        let one_by_one = |text: String, (name, was): &(String, String)| {
+            restored(&text, was, &form, name).unwrap()
+        };
+        taken.iter().fold(text.to_owned(), one_by_one)
+    };
+    assert_eq!(back(&text), DESKTOP);
     let later = text.replace("\"theme\": \"dark\"", "\"theme\": \"light\", \"new\": [1]");
-    let back = restored(&later, DESKTOP, &form, &names).unwrap();
-    assert_eq!(back, DESKTOP.replace("\"theme\": \"dark\"", "\"theme\": \"light\", \"new\": [1]"));
+    assert_eq!(
+        back(&later),
+        DESKTOP.replace("\"theme\": \"dark\"", "\"theme\": \"light\", \"new\": [1]")
+    );
 }
 
 #[test]
@@ -117,7 +130,9 @@ theme = "dark"
     let entries = read_toml(text.as_bytes()).unwrap().entries;
     assert_eq!(served(entries[0].entry.as_ref().unwrap()), Some("mcpb:files"));
     let later = text.replace("\"dark\"", "\"light\"");
-    let back = restored(&later, CODEX, &Form::Toml, &["files".to_owned()]).unwrap();
+    let taken = taken(CODEX, &Form::Toml, &["files".to_owned()]).unwrap();
+    assert!(taken[0].1.contains("s3cret") && !taken[0].1.contains("after"), "{}", taken[0].1);
+    let back = restored(&later, &taken[0].1, &Form::Toml, "files").unwrap();
     assert_eq!(back, CODEX.replace("\"dark\"", "\"light\""));
 }
 
@@ -134,6 +149,7 @@ proptest! {
         prop_assert!(swapped.starts_with(before));
         let after = format!("{around},{around}\"b\": {{\"command\": \"x\"}}}}}}");
         prop_assert!(swapped.ends_with(&after));
-        prop_assert_eq!(restored(&swapped, &text, &form, &["a".to_owned()]).unwrap(), text);
+        let was = taken(&text, &form, &["a".to_owned()]).unwrap();
+        prop_assert_eq!(restored(&swapped, &was[0].1, &form, "a").unwrap(), text);
     }
 }

@@ -1,6 +1,6 @@
 //! Edits of TOML that leave the rest as it is written.
 
-use toml_edit::{Array, DocumentMut, Item, TableLike, value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 
 use super::{OF_LAUNCH, Ours};
 use crate::config::{TABLE, Unreadable, broken};
@@ -36,17 +36,40 @@ fn put(table: &mut dyn TableLike, key: &str, mut item: Item) {
     table.insert(key, item);
 }
 
-pub(super) fn restored(text: &str, before: &str, names: &[String]) -> Result<String, Unreadable> {
-    let (mut document, mut old) = (read(text)?, read(before)?);
+pub(super) fn taken(text: &str, names: &[String]) -> Result<Vec<(String, String)>, Unreadable> {
+    let mut document = read(text)?;
+    let Some(servers) = servers(&mut document) else { return Ok(Vec::new()) };
+    let alone = |name: &String| {
+        let item = servers.get(name)?.clone();
+        let mut table = Table::new();
+        table.set_implicit(true);
+        table.insert(name, item);
+        let mut document = DocumentMut::new();
+        document.insert(TABLE, Item::Table(table));
+        Some((name.clone(), document.to_string()))
+    };
+    Ok(names.iter().filter_map(alone).collect())
+}
+
+pub(super) fn restored(text: &str, taken: &str, name: &str) -> Result<String, Unreadable> {
+    let (mut document, mut old) = (read(text)?, read(taken)?);
     let (Some(servers), Some(old)) = (servers(&mut document), servers(&mut old)) else {
         return Ok(text.to_owned());
     };
-    for name in names {
-        if let (Some(place), Some(was)) = (servers.get_mut(name), old.get(name)) {
-            *place = was.clone();
-        }
+    if let (Some(place), Some(was)) = (servers.get_mut(name), old.get(name)) {
+        let mut item = was.clone();
+        put_at(&mut item, place.as_table().and_then(Table::position));
+        *place = item;
     }
     Ok(document.to_string())
+}
+
+/// Puts a table and those in it where another stood; they keep their order among themselves.
+fn put_at(item: &mut Item, position: Option<isize>) {
+    if let Some(table) = item.as_table_mut() {
+        table.set_position(position);
+        table.iter_mut().for_each(|(_, inner)| put_at(inner, position));
+    }
 }
 
 fn read(text: &str) -> Result<DocumentMut, Unreadable> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use image::Code;
 use package::digest::Digest;
 use registry::client::FetchError;
 use sandbox::runtime::FindError;
@@ -61,6 +62,13 @@ pub enum AcquireError {
         /// What arrived.
         arrived: String,
     },
+    /// An image is refused.
+    Image {
+        /// Which one.
+        what: String,
+        /// Why.
+        cause: Box<image::ImageError>,
+    },
     /// Nobody is asked, and these are not among what is kept.
     Offline(Vec<String>),
     /// The lock has nothing of this.
@@ -107,6 +115,12 @@ impl AcquireError {
             Self::Requirement(_) | Self::Place { .. } => Kind::Invalid,
             Self::Program(_) | Self::Absent { .. } => Kind::NotFound,
             Self::Digest { .. } | Self::Hostile { .. } | Self::NotLocked(_) => Kind::Untrustworthy,
+            Self::Image { cause, .. } => match cause.code() {
+                Some(Code::NotPinned | Code::BadReference | Code::UnknownDigest) => Kind::Invalid,
+                // On another machine it may work.
+                Some(Code::WrongPlatform) | None => Kind::Unavailable,
+                Some(_) => Kind::Untrustworthy,
+            },
             Self::Fetch { cause, .. } => match cause.kind() {
                 registry::client::Kind::Untrustworthy => Kind::Untrustworthy,
                 registry::client::Kind::NotFound => Kind::NotFound,
@@ -149,6 +163,7 @@ impl fmt::Display for AcquireError {
             Self::Digest { what, described, arrived } => {
                 write!(out, "{what} has the digest {arrived}, and {described} was described")
             }
+            Self::Image { what, .. } => write!(out, "the image `{what}` is refused"),
             Self::Offline(missing) => {
                 write!(out, "nobody is asked, and not kept are: {}", missing.join(", "))
             }
@@ -166,6 +181,7 @@ impl std::error::Error for AcquireError {
         match self {
             Self::Walls(_, error) => Some(error.as_ref()),
             Self::Fetch { cause, .. } => Some(cause.as_ref()),
+            Self::Image { cause, .. } => Some(cause.as_ref()),
             Self::Disk(_, error) | Self::Proxy(error) => Some(error),
             Self::Requirement(_)
             | Self::Program(_)

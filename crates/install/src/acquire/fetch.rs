@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use egress::http::{Client, HeaderValue, Settings as HttpSettings, Url};
 use egress::resolve::{Resolve, SystemResolver};
-use egress::{Passed, Rules, Watch};
+use egress::{Passed, Rule, Rules, Watch};
 use package::digest::Digest;
 use registry::client::{Address, FetchError, Fetcher, Limits, Reach as Asking, Settings};
 
@@ -35,6 +35,9 @@ const MOST_REDIRECTS: usize = 5;
 pub(super) enum Origin {
     /// From these, and from what their rules name; one client for all, since they are many files.
     Indexes(Vec<Index>, Rules, OnceLock<Client>),
+    /// From a registry, to which this rule lets through, and from anybody on the public internet that it sends to, since
+    /// the digests are known. Nobody but the registry is shown anything.
+    Registry(Index, Option<Rule>),
     /// From anybody on the public internet, since their digests are known.
     Anybody,
 }
@@ -43,6 +46,29 @@ impl Origin {
     pub(super) fn indexes(indexes: Vec<Index>, rules: Rules) -> Self {
         Self::Indexes(indexes, rules, OnceLock::new())
     }
+
+    /// The index that a URL belongs to.
+    fn index(&self, url: &Url) -> Option<&Index> {
+        let is_there = |index: &&Index| index.url.origin() == url.origin();
+        match self {
+            Self::Indexes(indexes, ..) => indexes.iter().find(is_there),
+            Self::Registry(index, _) => Some(index).filter(is_there),
+            Self::Anybody => None,
+        }
+    }
+}
+
+/// A file of which the digest is known.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    /// As it is told.
+    pub(super) shown: String,
+    pub(super) url: Url,
+    pub(super) digest: Digest,
+    /// How large it may be.
+    pub(super) most: u64,
+    /// What kinds of it are wanted, for servers that have several.
+    pub(super) accept: Option<HeaderValue>,
 }
 
 /// Fetches files.
@@ -68,10 +94,24 @@ impl<'f> Files<'f> {
         digest: Digest,
         from: &Origin,
     ) -> Result<(), AcquireError> {
-        if self.store.has(digest)? {
+        let (shown, url) = (shown.to_owned(), url.clone());
+        self.have(&Known { shown, url, digest, most: LARGEST, accept: None }, from).await
+    }
+
+    /// The same, of which more is known.
+    pub(super) async fn have(&self, known: &Known, from: &Origin) -> Result<(), AcquireError> {
+        let Known { shown, url, digest, most, accept } = known;
+        if self.store.has(*digest)? {
             return Ok(());
         }
-        let ask = async |fetcher: &Fetcher, url| fetcher.file(url, digest, shown.to_owned()).await;
+        let ask = async |fetcher: &Fetcher, url| {
+            let fetcher = fetcher.clone().at_most((*most).min(LARGEST));
+            let fetcher = match accept {
+                Some(kinds) => fetcher.accepting(kinds.clone()),
+                None => fetcher,
+            };
+            fetcher.file(url, *digest, shown.clone()).await
+        };
         self.follow(shown, url, from, ask).await.map(drop)
     }
 
@@ -133,23 +173,27 @@ impl<'f> Files<'f> {
         })
     }
 
-    /// What asks the host of one URL.
-    fn fetcher(&self, shown: &str, url: &Url, from: &Origin) -> Result<Fetcher, AcquireError> {
-        let refuse = |why| AcquireError::Place { place: plain(url).to_string(), why };
-        let index = match from {
-            Origin::Indexes(indexes, ..) => {
-                indexes.iter().find(|index| index.url.origin() == url.origin())
-            }
-            Origin::Anybody => None,
-        };
+    /// A client that reaches the host of one URL.
+    pub(super) fn client_for(
+        &self,
+        shown: &str,
+        url: &Url,
+        from: &Origin,
+    ) -> Result<Client, AcquireError> {
+        let index = from.index(url);
         // What the owner has named as `http` may be had so.
         if url.scheme() != "https" && (url.scheme() != "http" || index.is_none()) {
-            return Err(refuse("it is not `https`"));
+            let place = plain(url).to_string();
+            return Err(AcquireError::Place { place, why: "it is not `https`" });
         }
-        let client = match from {
+        let beside = self.sources.hosts.iter().cloned();
+        Ok(match from {
             Origin::Anybody => {
-                let rules = rule_for(url).into_iter().chain(self.sources.hosts.iter().cloned());
-                self.client(shown, rules.collect())?
+                self.client(shown, rule_for(url).into_iter().chain(beside).collect())?
+            }
+            Origin::Registry(_, rule) => {
+                let rule = if index.is_some() { rule.clone() } else { rule_for(url) };
+                self.client(shown, rule.into_iter().chain(beside).collect())?
             }
             Origin::Indexes(_, rules, made) => match made.get() {
                 Some(client) => client.clone(),
@@ -158,7 +202,13 @@ impl<'f> Files<'f> {
                     made.get_or_init(|| client).clone()
                 }
             },
-        };
+        })
+    }
+
+    /// What asks the host of one URL.
+    fn fetcher(&self, shown: &str, url: &Url, from: &Origin) -> Result<Fetcher, AcquireError> {
+        let refuse = |why| AcquireError::Place { place: plain(url).to_string(), why };
+        let client = self.client_for(shown, url, from)?;
         let address = Address::parse(&url.origin().ascii_serialization());
         let address = address.map_err(|_| refuse("it has no host that can be reached"))?;
         let limits = Limits { package: LARGEST, transfer: TRANSFER, ..Limits::DEFAULT };
@@ -171,7 +221,7 @@ impl<'f> Files<'f> {
         });
         let cache = Arc::clone(&self.store.cache);
         let fetcher = Fetcher::through(client, &address, cache, settings, watch);
-        Ok(match index.and_then(authorization) {
+        Ok(match from.index(url).and_then(authorization) {
             Some(shown) => fetcher.showing(shown),
             None => fetcher,
         })
@@ -179,7 +229,7 @@ impl<'f> Files<'f> {
 }
 
 /// What an index is shown.
-fn authorization(index: &Index) -> Option<HeaderValue> {
+pub(super) fn authorization(index: &Index) -> Option<HeaderValue> {
     let text = match (&index.token, index.url.username(), index.url.password()) {
         (Some(token), _, _) => format!("Bearer {token}"),
         (None, "", None) => return None,

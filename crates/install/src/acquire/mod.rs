@@ -12,7 +12,7 @@
 //! | `store`, `fetch`, `integrity` | what is kept; files on their way; whether they are the right ones |
 //! | `command`, `bench`, `unpack` | a program inside the walls; the one folder that it may write; files of an archive |
 //! | `workshop` | all of it together |
-//! | `pip`, `npm`, `git`, `one_file`, `probe` | the methods |
+//! | `pip`, `npm`, `git`, `one_file`, `image`, `probe` | the methods |
 
 pub mod artefact;
 mod bench;
@@ -20,6 +20,7 @@ mod command;
 pub mod error;
 mod fetch;
 mod git;
+mod image;
 mod integrity;
 mod machine;
 mod npm;
@@ -43,7 +44,7 @@ use serde::{Deserialize, Serialize};
 pub use artefact::{Artefact, Method};
 pub use error::{AcquireError, Kind};
 pub use requirement::{BadRequirement, Manager, Requirement};
-pub use sources::{Index, Reach, Sources};
+pub use sources::{Bringer, Images, Index, Reach, Sources};
 
 use self::command::{Command, Workplace};
 use self::fetch::Files;
@@ -114,7 +115,7 @@ pub fn commands(
             all.extend(repository(what, sources)?.iter().flat_map(Repository::commands));
         }
         Acquire::Url { url, sha256 } => drop(one_file::read(url, sha256)?),
-        Acquire::Container { image } => drop(probe::image(image)?),
+        Acquire::Container { image } => drop(image::read(image)?),
         Acquire::Preinstalled { locator } => all.extend(probe::commands(locator)?),
         Acquire::Pip { .. }
         | Acquire::Npm { .. }
@@ -173,7 +174,9 @@ pub async fn acquire(acquiring: Acquiring<'_>) -> Result<Acquired, AcquireError>
             acquired.path.push(one_file::FOLDER.into());
             acquired.files = Some(file);
         }
-        Acquire::Container { image } => acquired.artefacts.push(probe::image(image)?),
+        Acquire::Container { image } => {
+            acquired.artefacts.extend(image::acquire(&workshop, image).await?);
+        }
         Acquire::Preinstalled { locator } => probe::check(&workshop, locator).await?,
         Acquire::Git { .. }
         | Acquire::Pip { .. }

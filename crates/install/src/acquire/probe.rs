@@ -1,11 +1,8 @@
 //! What should be here already.
 
-use manifest::image_name::is_image_name;
 use manifest::model::Json;
-use package::digest::Digest;
 use sandbox::runtime;
 
-use super::artefact::{Artefact, Method};
 use super::command::Command;
 use super::error::AcquireError;
 use super::workshop::Workshop;
@@ -61,22 +58,6 @@ pub(super) async fn check(workshop: &Workshop<'_>, locator: &Json) -> Result<(),
     }
 }
 
-/// An image by the digest that says which one it is. Who runs it looks for it, or has an engine pull it.
-pub(super) fn image(reference: &str) -> Result<Artefact, AcquireError> {
-    let refuse = |why| AcquireError::Place { place: reference.to_owned(), why };
-    let (name, digest) = reference
-        .split_once('@')
-        .ok_or_else(|| refuse("an image is named with its digest, as `NAME@sha256:…`"))?;
-    let digest = digest.strip_prefix("sha256:").and_then(Digest::parse);
-    let sha256 = digest.ok_or_else(|| refuse("its digest is no SHA-256"))?;
-    if !is_image_name(name) {
-        return Err(refuse("it is not the name of an image"));
-    }
-    let (name, url) = (name.to_owned(), reference.to_owned());
-    let (method, version) = (Method::Container, String::new());
-    Ok(Artefact { method, name, version, url, sha256, place: None })
-}
-
 fn asking(module: &str) -> Command {
     Command::new(["python3", "-I", "-c", QUESTION, module])
 }
@@ -129,19 +110,6 @@ mod tests {
             r#"{"kind":"other"}"#,
         ] {
             assert_eq!(located(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn an_image_has_a_digest() {
-        let digest = "ab".repeat(32);
-        let found = image(&format!("registry.test/tools/echo@sha256:{digest}")).unwrap();
-        assert_eq!(
-            (found.name.as_str(), found.sha256.to_string()),
-            ("registry.test/tools/echo", digest.clone())
-        );
-        for bad in ["echo", "echo:latest", "echo@sha256:00", &format!("-x@sha256:{digest}")] {
-            assert!(image(bad).is_err(), "{bad}");
         }
     }
 }

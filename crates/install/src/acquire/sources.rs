@@ -22,6 +22,8 @@ pub struct Sources {
     pub npm_scopes: Vec<(String, Index)>,
     /// Addresses of repositories that stand for others: what one begins with, and what is put in its place.
     pub git: Vec<(String, String)>,
+    /// Where container images are had.
+    pub images: Images,
     /// Further hosts that files may come from, such as the store behind a mirror.
     pub hosts: Vec<Rule>,
     /// A file of certificates that are trusted too.
@@ -46,6 +48,27 @@ pub enum Reach {
     Fresh,
     /// Nobody: what is kept has to do.
     Offline,
+}
+
+/// Where container images are had.
+#[derive(Clone, Debug, Default)]
+pub struct Images {
+    /// What is asked in place of the registries that names begin with.
+    pub mirror: Option<Index>,
+    /// The folder with images that the owner has put there.
+    pub folder: Option<PathBuf>,
+    /// Who brings them here.
+    pub by: Bringer,
+}
+
+/// Who brings an image here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bringer {
+    /// We do.
+    #[default]
+    Us,
+    /// An engine has it, or will not run it: the owner wants it so.
+    Engine,
 }
 
 /// A package index.
@@ -135,7 +158,7 @@ pub(super) fn plain(url: &Url) -> Url {
 }
 
 /// The rule for the host and the port of a URL.
-pub(super) fn rule_for(url: &Url) -> Option<Rule> {
+pub(crate) fn rule_for(url: &Url) -> Option<Rule> {
     let port = url.port_or_known_default()?;
     Rule::parse(&format!("{}:{port}", url.host_str()?)).ok()
 }

@@ -19,7 +19,7 @@ use super::store::Store;
 use crate::report::Reporter;
 
 /// How many files are fetched at a time.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 
 /// All that is needed while something is acquired.
 #[derive(Debug)]

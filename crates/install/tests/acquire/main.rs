@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod git;
+mod image;
 mod npm;
 mod pip;
 mod url;

@@ -31,18 +31,7 @@ impl World {
     /// Serves by HTTPS, with a certificate of its own for `localhost`.
     pub fn secure() -> (Self, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
-        let [certificate, key] = ["certificate.pem", "key.pem"].map(|one| folder.path().join(one));
-        let made = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
-            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-            .arg("-out")
-            .arg(&certificate)
-            .arg("-keyout")
-            .arg(&key)
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{made:?}");
+        let (certificate, key) = certificate(folder.path());
         (Self::serving(folder, &[&certificate, &key]), certificate)
     }
 
@@ -77,11 +66,7 @@ impl World {
     }
 
     pub fn ask(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+        ask_at(self.port, path)
     }
 
     /// Lies about a file from now on, to those whose name holds a word.
@@ -120,6 +105,32 @@ impl Drop for World {
         let _ended_already = self.server.kill();
         let _ended_already = self.server.wait();
     }
+}
+
+/// What is answered at a port of this machine.
+pub fn ask_at(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+/// A certificate for `localhost` with its key, in a folder.
+pub fn certificate(folder: &Path) -> (PathBuf, PathBuf) {
+    let [certificate, key] = ["certificate.pem", "key.pem"].map(|one| folder.join(one));
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
+        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .arg("-out")
+        .arg(&certificate)
+        .arg("-keyout")
+        .arg(&key)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    (certificate, key)
 }
 
 /// A home: what is kept, and what is staged.

@@ -273,6 +273,7 @@ fn invocation(package: &Package, action: &Action) -> Option<Value> {
         | Invocation::PythonCall
         | Invocation::A2aSend
         | Invocation::Chain
+        | Invocation::Script
         | Invocation::Undeclared => None,
     }
 }

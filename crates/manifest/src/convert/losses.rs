@@ -165,7 +165,7 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
                 | C::Actions
         ),
         // Nothing is written in it.
-        Dialect::Mcpb | Dialect::ServerJson => false,
+        Dialect::Mcpb | Dialect::ServerJson | Dialect::Skill => false,
     }
 }
 
@@ -219,6 +219,8 @@ pub(super) fn audit(
         (Dialect::Jumith, Form::Bundle) => audit.value(jumith::bundle_shape(), &root, Path::ROOT),
         (Dialect::Jumith, _) => audit.value(jumith::shape(), &root, Path::ROOT),
         (Dialect::ServerJson, _) => audit.value(server_json::shape(), &root, Path::ROOT),
+        // What is called of a skill are its files, and none of them is in the document.
+        (Dialect::Skill, _) => {}
         (Dialect::Mcpb, _) => {
             let version = mcpb::Version::of(&root).unwrap_or(mcpb::Version::V0_4);
             audit.value(mcpb::shape(version), &root, Path::ROOT);

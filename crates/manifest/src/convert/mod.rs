@@ -91,7 +91,7 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
         Dialect::Mcpkg => mcpkg::write,
         Dialect::Capability => capability::write,
         Dialect::Jumith => jumith::write,
-        Dialect::Mcpb | Dialect::ServerJson => {
+        Dialect::Mcpb | Dialect::ServerJson | Dialect::Skill => {
             return Err(ConvertError::OnlyRead(request.target));
         }
     };
@@ -108,6 +108,10 @@ pub fn convert(bytes: &[u8], request: &Request<'_>) -> Result<Conversion, Conver
             | Form::Provenance
     ) {
         return Err(ConvertError::NoManifest(form));
+    }
+    if report.dialect == Some(Dialect::Skill) {
+        // What can be called are files beside it.
+        return Err(ConvertError::Empty);
     }
     if report.dialect == Some(request.target) {
         let document = match (request.set, request.only) {

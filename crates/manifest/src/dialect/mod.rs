@@ -7,6 +7,7 @@ pub mod jumith;
 pub mod mcpb;
 pub mod mcpkg;
 pub mod server_json;
+pub mod skill;
 
 pub(crate) mod lowering;
 mod recognise;
@@ -38,11 +39,13 @@ pub enum Dialect {
     Mcpb,
     /// server.json of the MCP registries; read, never written.
     ServerJson,
+    /// SKILL.md of agent skills; read, never written.
+    Skill,
 }
 
 impl Dialect {
     /// Every dialect that is read.
-    pub const ALL: [Dialect; 7] = [
+    pub const ALL: [Dialect; 8] = [
         Dialect::InstallManifest,
         Dialect::Agentcli,
         Dialect::Mcpkg,
@@ -50,6 +53,7 @@ impl Dialect {
         Dialect::Jumith,
         Dialect::Mcpb,
         Dialect::ServerJson,
+        Dialect::Skill,
     ];
 
     /// Those that are written too.
@@ -76,6 +80,7 @@ impl Dialect {
             Dialect::Jumith => "jumith",
             Dialect::Mcpb => "mcpb",
             Dialect::ServerJson => "server-json",
+            Dialect::Skill => "skill",
         }
     }
 
@@ -90,6 +95,7 @@ impl Dialect {
             Dialect::Agentcli => "tools.json",
             Dialect::Jumith => "tool.json",
             Dialect::ServerJson => "server.json",
+            Dialect::Skill => skill::FILE_NAME,
             Dialect::InstallManifest | Dialect::Mcpkg | Dialect::Capability | Dialect::Mcpb => {
                 "manifest.json"
             }
@@ -191,6 +197,6 @@ pub(crate) fn version_of(
         (Dialect::Capability, _) => Some("0.1"),
         (Dialect::Mcpb, _) => mcpb::Version::of(document).map(mcpb::Version::name),
         (Dialect::ServerJson, _) => Some(server_json::VERSION),
-        (Dialect::Agentcli | Dialect::Jumith | Dialect::Mcpkg, _) => None,
+        (Dialect::Agentcli | Dialect::Jumith | Dialect::Mcpkg | Dialect::Skill, _) => None,
     }
 }

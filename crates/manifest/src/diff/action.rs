@@ -229,6 +229,7 @@ fn invocation_words(invocation: &Invocation) -> String {
         Invocation::PythonCall => "as a Python function".to_owned(),
         Invocation::A2aSend => "by a message".to_owned(),
         Invocation::Chain => "through other tools".to_owned(),
+        Invocation::Script => "with arguments and standard input".to_owned(),
         Invocation::Undeclared => "in an undeclared way".to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::concept::Concept;
 use crate::dialect::{
-    Dialect, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, server_json,
+    Dialect, agentcli, capability, install_manifest, jumith, mcpb, mcpkg, server_json, skill,
 };
 use crate::json::Pointer;
 use crate::model::Package;
@@ -29,15 +29,18 @@ impl Places {
             Dialect::Jumith => Some(jumith::shape()),
             Dialect::Mcpb => mcpb::Version::named(version).map(mcpb::shape),
             Dialect::ServerJson => Some(server_json::shape()),
+            Dialect::Skill => Some(skill::shape()),
         };
         let action = match package.dialect {
             Dialect::InstallManifest => document.and_then(|shape| element_of(shape, "actions")),
             Dialect::Agentcli | Dialect::Mcpb => {
                 document.and_then(|shape| element_of(shape, "tools"))
             }
-            Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith | Dialect::ServerJson => {
-                document
-            }
+            Dialect::Mcpkg
+            | Dialect::Capability
+            | Dialect::Jumith
+            | Dialect::ServerJson
+            | Dialect::Skill => document,
         };
         Self { document, action }
     }

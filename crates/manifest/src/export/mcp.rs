@@ -35,13 +35,21 @@ fn title(tool: &Tool<'_>) -> String {
             format!("{name} ({id})")
         }
         (
-            Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb | Dialect::ServerJson,
+            Dialect::InstallManifest
+            | Dialect::Agentcli
+            | Dialect::Mcpb
+            | Dialect::ServerJson
+            | Dialect::Skill,
             None,
         ) => {
             format!("{action} ({id})")
         }
         (
-            Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb | Dialect::ServerJson,
+            Dialect::InstallManifest
+            | Dialect::Agentcli
+            | Dialect::Mcpb
+            | Dialect::ServerJson
+            | Dialect::Skill,
             Some(name),
         ) => {
             format!("{name}: {action} ({id})")

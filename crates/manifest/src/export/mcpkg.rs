@@ -10,8 +10,16 @@ pub(super) fn wanted_name(tool: &Tool<'_>) -> String {
     let (id, action) = (&tool.package.id, &tool.action.name);
     match tool.package.dialect {
         Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => id.clone(),
-        Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb | Dialect::ServerJson => {
-            if id.is_empty() { action.clone() } else { format!("{id}.{action}") }
+        Dialect::InstallManifest
+        | Dialect::Agentcli
+        | Dialect::Mcpb
+        | Dialect::ServerJson
+        | Dialect::Skill => {
+            if id.is_empty() {
+                action.clone()
+            } else {
+                format!("{id}.{action}")
+            }
         }
     }
 }

@@ -85,7 +85,11 @@ impl Tool<'_> {
             Dialect::Mcpkg | Dialect::Capability | Dialect::Jumith => {
                 format!("`{}`", clip(&self.id))
             }
-            Dialect::InstallManifest | Dialect::Agentcli | Dialect::Mcpb | Dialect::ServerJson => {
+            Dialect::InstallManifest
+            | Dialect::Agentcli
+            | Dialect::Mcpb
+            | Dialect::ServerJson
+            | Dialect::Skill => {
                 format!("`{}` of `{}`", clip(&self.action.name), clip(&self.id))
             }
         }
@@ -100,7 +104,7 @@ impl Tool<'_> {
                 let id = &self.package.id;
                 id.strip_prefix("tool:").filter(|rest| !rest.is_empty()).unwrap_or(id).to_owned()
             }
-            Dialect::InstallManifest | Dialect::Mcpb | Dialect::ServerJson => {
+            Dialect::InstallManifest | Dialect::Mcpb | Dialect::ServerJson | Dialect::Skill => {
                 format!("{}_{}", self.package.id, self.action.name)
             }
             Dialect::Agentcli => self.action.name.clone(),
@@ -127,7 +131,8 @@ impl Tool<'_> {
             | Dialect::Capability
             | Dialect::Jumith
             | Dialect::Mcpb
-            | Dialect::ServerJson => schema::of_object(written),
+            | Dialect::ServerJson
+            | Dialect::Skill => schema::of_object(written),
         }
     }
 

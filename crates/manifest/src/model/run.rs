@@ -111,6 +111,8 @@ pub enum Invocation {
     A2aSend,
     /// The steps of a chain.
     Chain,
+    /// The texts of `args` after the entry, and `stdin` on standard input.
+    Script,
     /// The author does not say.
     Undeclared,
 }
@@ -128,6 +130,7 @@ impl Invocation {
             Self::PythonCall => "a call of a Python function",
             Self::A2aSend => "a message to an agent",
             Self::Chain => "the steps of a chain",
+            Self::Script => "arguments and standard input",
             Self::Undeclared => "what it leaves unsaid",
         }
     }

@@ -108,7 +108,9 @@ pub fn starter(dialect: Dialect, wanted: &Starter<'_>) -> Result<Vec<StarterFile
         Dialect::Mcpkg => mcpkg::files(&about),
         Dialect::Capability => capability::files(&about),
         Dialect::Jumith => jumith::files(&about),
-        Dialect::Mcpb | Dialect::ServerJson => return Err(StarterError::OnlyRead(dialect)),
+        Dialect::Mcpb | Dialect::ServerJson | Dialect::Skill => {
+            return Err(StarterError::OnlyRead(dialect));
+        }
     })
 }
 
@@ -181,7 +183,11 @@ fn grammar(dialect: Dialect) -> &'static Pattern {
         Dialect::InstallManifest => &patterns::KEBAB_ID,
         Dialect::Mcpkg => &patterns::DOTTED_ID,
         Dialect::Agentcli => &TOOL_NAME,
-        Dialect::Capability | Dialect::Jumith | Dialect::Mcpb | Dialect::ServerJson => &FREE_ID,
+        Dialect::Capability
+        | Dialect::Jumith
+        | Dialect::Mcpb
+        | Dialect::ServerJson
+        | Dialect::Skill => &FREE_ID,
     }
 }
 
@@ -251,7 +257,7 @@ mod tests {
             Dialect::Agentcli => "word_count",
             Dialect::Mcpkg | Dialect::Capability => "acme.text.word_count",
             Dialect::Jumith => "tool:text.count",
-            Dialect::Mcpb | Dialect::ServerJson => unreachable!("it is only read"),
+            Dialect::Mcpb | Dialect::ServerJson | Dialect::Skill => unreachable!("it is only read"),
         }
     }
 

@@ -297,6 +297,7 @@ impl<'t> Reader<'t> {
             table.take(key).and_then(|node| reader.document.text(&node, wanted)).map(str::to_owned)
         };
         rules.npm = text(self, "npm", INDEX);
+        rules.images = text(self, "images", "an address such as \"https://images.example.com\"");
         rules.certificates = text(self, "certificates", "the path of a file of certificates");
         let hosts = table.take("hosts").map(|node| self.texts(&node, HOSTS, HOST));
         put(&mut rules.hosts, hosts);

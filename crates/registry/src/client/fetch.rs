@@ -103,6 +103,8 @@ pub struct Fetcher {
     pub(crate) settings: Settings,
     /// Is told of the bytes of packages as they arrive.
     pub(super) watch: Watch,
+    /// What kinds of answers are wanted, where that is said.
+    accept: Option<HeaderValue>,
     address: Address,
 }
 
@@ -120,7 +122,7 @@ impl Fetcher {
         let client = Client::new(rules, resolver)?;
         let token = token.filter(|_| address.is_private_talk()).and_then(Token::header);
         let (watch, address) = (Watch::default(), address.clone());
-        Ok(Self { client, token, cache, settings, watch, address })
+        Ok(Self { client, token, cache, settings, watch, accept: None, address })
     }
 
     /// Asks whoever a client reaches, for files that have nothing to do with registries. What it is told to show, it
@@ -132,13 +134,28 @@ impl Fetcher {
         settings: Settings,
         watch: Watch,
     ) -> Self {
-        Self { client, token: None, cache, settings, watch, address: address.clone() }
+        let (token, accept, address) = (None, None, address.clone());
+        Self { client, token, cache, settings, watch, accept, address }
     }
 
     /// The same, which shows this, unless others could read it on the way.
     #[must_use]
     pub fn showing(mut self, authorization: HeaderValue) -> Self {
         self.token = Some(authorization).filter(|_| self.address.is_private_talk());
+        self
+    }
+
+    /// The same, which says what kinds of answers it wants.
+    #[must_use]
+    pub fn accepting(mut self, kinds: HeaderValue) -> Self {
+        self.accept = Some(kinds);
+        self
+    }
+
+    /// The same, which takes no file with more bytes.
+    #[must_use]
+    pub fn at_most(mut self, bytes: u64) -> Self {
+        self.settings.limits.package = bytes;
         self
     }
 
@@ -230,6 +247,9 @@ impl Fetcher {
         (request.most, request.within, request.redirects) = (most, within, 0);
         if let Some(token) = self.token.clone().filter(|_| is_there) {
             request.headers.insert(HeaderName::from_static("authorization"), token);
+        }
+        if let Some(kinds) = self.accept.clone() {
+            request.headers.insert(HeaderName::from_static("accept"), kinds);
         }
         request
     }

@@ -156,7 +156,7 @@ fn find(
 ) -> Result<Found, Failure> {
     match &wanted.from {
         Some(from) => tools::at(from, loading, home, printer),
-        None => installed::found(wanted.package()?, home),
+        None => installed::found(wanted.package()?, home, printer),
     }
 }
 
@@ -194,7 +194,7 @@ impl Ready {
     ) -> Result<Self, Failure> {
         let find = |loading: Loading<'_>| match &wanted.from {
             Some(from) => tools::to_look(from, loading, printer),
-            None => installed::found(wanted.package()?, home),
+            None => installed::found(wanted.package()?, home, printer),
         };
         Self::with(wanted, home, ask, find, owner::records_to_look)
     }

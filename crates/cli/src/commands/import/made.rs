@@ -25,7 +25,7 @@ use crate::fetch::{Fetched, Fetching};
 use crate::home::Home;
 use crate::printer::Printer;
 use crate::remote::{Offline, Which};
-use crate::{installed, owner};
+use crate::{installed, owner, shell};
 
 /// All that is needed to import.
 pub(super) struct Making<'m> {
@@ -145,6 +145,7 @@ impl Making<'_> {
     ) {
         let entry = match draft {
             Ok(mut draft) => {
+                keep_within(source, &mut draft);
                 let id = draft.package.canonical_id();
                 let version = draft.package.semver();
                 let secrets = draft.secrets.clone();
@@ -238,8 +239,11 @@ impl Making<'_> {
         entry.state = match put {
             Err(failure) => State::Refused(words(&failure)),
             Ok((put, is_server)) => {
-                let asked =
-                    if is_server { started::offered(&id, self.home).map(Some) } else { Ok(None) };
+                let asked = if is_server {
+                    started::offered(&id, self.home, self.printer).map(Some)
+                } else {
+                    Ok(None)
+                };
                 match asked {
                     Ok(tools) => {
                         entry.tools = tools;
@@ -316,6 +320,25 @@ impl Making<'_> {
         let prepared = installing.prepare(fetched, piece, None, &mut draft)?;
         let done = installing.put(draft, vec![prepared], &[])?;
         Ok(done.first().map_or(Put::There, |one| one.put))
+    }
+}
+
+/// Takes back what a file of a project would be lent outside of it: only its owner's word leads there.
+fn keep_within(source: &Source, draft: &mut Draft) {
+    let Some(project) = source.bounds().and_then(|project| project.canonicalize().ok()) else {
+        return;
+    };
+    let id = shell::word(&draft.package.canonical_id());
+    let (within, outside): (Vec<_>, Vec<_>) =
+        draft.reads.drain(..).partition(|path| Path::new(path).starts_with(&project));
+    draft.reads = within;
+    for path in outside {
+        let path = shell::word(&path);
+        draft.warnings.push(format!("the project has not got it: `haft grant {id} --read {path}`"));
+    }
+    if let Some(host) = draft.private_host.take() {
+        let message = format!("only your word leads there: `haft grant {id} --host {host}`");
+        draft.warnings.push(message);
     }
 }
 

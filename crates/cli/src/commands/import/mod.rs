@@ -3,6 +3,7 @@
 mod clients;
 mod machine;
 mod made;
+mod originals;
 mod source;
 mod started;
 mod swap;
@@ -116,7 +117,7 @@ pub(crate) fn run(
         return Err(Failure::invalid(message).hint(format!("there is {}", clients::names())));
     }
     if args.undo {
-        return swap::undo(&sources, args, home, json_wanted, printer);
+        return swap::undo(&sources, args, (home, ask), json_wanted, printer);
     }
     let policy = owner::policy(home)?;
     let mut report = Report::default();
@@ -139,7 +140,7 @@ pub(crate) fn run(
         making.install(entry, &sources);
     }
     if args.replace {
-        swap::replace(&sources, &mut report, home, printer)?;
+        swap::replace(&sources, &mut report, (home, ask), printer)?;
     }
     report.tell(json_wanted, printer)?;
     Ok(report.exit())

@@ -30,6 +30,12 @@ impl Source {
         read(&self.path)
     }
 
+    /// The project whose file it is, where nobody typed its path: who cloned a project said nothing of what is in it, so it
+    /// is lent nothing outside.
+    pub(super) fn bounds(&self) -> Option<&Path> {
+        self.project.as_deref().filter(|_| self.client.is_some())
+    }
+
     /// As it is told.
     pub(super) fn shown(&self) -> String {
         self.path.display().to_string()

@@ -1,34 +1,30 @@
 //! The file of a client, in which entries are replaced by ours and put back.
-//!
-//! What the file was before lies in `clients/` of the home, which no tool sees: a copy beside the file might be committed with
-//! its secrets.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
 use import::config::{read_json, read_toml};
-use import::edit::{Form, Ours, replaced, restored, served};
-use import::{Config, Unreadable};
-use package::digest::Digest;
+use import::edit::{Form, Ours, replaced, restored, served, taken};
+use import::{Config, Found, Unreadable};
 use serde_json::json;
 use similar::TextDiff;
 
 use super::ImportArgs;
+use super::originals::Originals;
 use super::source::{Source, read};
 use super::told::{Report, State};
+use crate::args::Haft;
+use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::output::{Beside, keep_secret, make_private_folder};
+use crate::output::Beside;
 use crate::printer::{Printer, escaped, line};
-
-/// How many copies of one file are kept at most.
-const MOST_COPIES: usize = 1000;
 
 /// Lets clients start us instead of what was imported.
 pub(super) fn replace(
     sources: &[Source],
     report: &mut Report,
-    home: &Home,
+    (home, ask): (&Home, Ask),
     printer: Printer,
 ) -> Result<(), Failure> {
     let program = program()?;
@@ -47,16 +43,26 @@ pub(super) fn replace(
         let before = text(source)?;
         let after = replaced(&before, form, &ours).map_err(|why| broken(source, &why))?;
         check(&after, form, source, &ours)?;
-        Copies::of(&source.path, home).keep(&before)?;
-        write(&source.path, &after)?;
+        let names: Vec<_> = ours.iter().map(|one| one.name.clone()).collect();
+        let was = taken(&before, form, &names).map_err(|why| broken(source, &why))?;
+        Originals::of(&source.path, home, ask)?.keep(form, was)?;
+        write(source, &before, &after)?;
         for entry in report.entries.iter_mut().filter(|entry| entry.source == index) {
             if ours.iter().any(|one| one.name == entry.name) {
                 entry.state = State::Replaced;
             }
         }
         printer.note(&format!("Wrote {}", line(&source.shown())));
+        if !is_served() {
+            printer.warn("this program has no `haft mcp` yet, so the client finds no server there until it has; --undo puts back what it started before");
+        }
     }
     Ok(())
+}
+
+/// Whether this program can do what is written.
+fn is_served() -> bool {
+    Haft::command().find_subcommand("mcp").is_some()
 }
 
 /// Shows what would be written. Secrets that would move are not shown.
@@ -83,38 +89,35 @@ pub(super) fn show(sources: &[Source], report: &Report, printer: Printer) -> Res
 pub(super) fn undo(
     sources: &[Source],
     args: &ImportArgs,
-    home: &Home,
+    (home, ask): (&Home, Ask),
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
     let mut told = Vec::new();
-    let mut is_whole = true;
     for source in sources {
         let Some(form) = &source.form else { continue };
         let before = text(source)?;
         let config = entries(before.as_bytes(), form).map_err(|why| broken(source, &why))?;
-        let is_ours =
-            |entry: &import::Found| entry.entry.as_ref().is_ok_and(|one| served(one).is_some());
-        let mut left: Vec<String> = config
-            .entries
-            .iter()
-            .filter(|entry| is_ours(entry))
-            .map(|entry| entry.name.clone())
-            .collect();
-        let copies = Copies::of(&source.path, home);
-        let mut after = before.clone();
-        for old in copies.newest_first()? {
-            let Ok(config) = entries(old.as_bytes(), form) else { continue };
-            let was = |name: &String| {
-                config.entries.iter().any(|entry| entry.name == *name && !is_ours(entry))
-            };
-            let (found, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(was);
-            left = rest;
-            after = restored(&after, &old, form, &found).map_err(|why| broken(source, &why))?;
-            told.extend(found.into_iter().map(|name| (name, source.shown(), "restored")));
+        let is_ours = |found: &&Found| found.entry.as_ref().is_ok_and(|one| served(one).is_some());
+        let names: Vec<_> =
+            config.entries.iter().filter(is_ours).map(|found| found.name.clone()).collect();
+        if names.is_empty() {
+            continue;
         }
-        is_whole &= left.is_empty();
-        told.extend(left.iter().map(|name| (name.clone(), source.shown(), "unknown")));
+        let mut originals = Originals::of(&source.path, home, ask)?;
+        let mut after = before.clone();
+        for name in names {
+            let state = match originals.get(form, &name) {
+                Some(was) => {
+                    after =
+                        restored(&after, was, form, &name).map_err(|why| broken(source, &why))?;
+                    originals.forget(form, &name);
+                    "restored"
+                }
+                None => "unknown",
+            };
+            told.push((name, source.shown(), state));
+        }
         if after == before {
             continue;
         }
@@ -124,28 +127,33 @@ pub(super) fn undo(
             }
             continue;
         }
-        write(&source.path, &after)?;
-        if left.is_empty() {
-            copies.remove();
-        }
+        write(source, &before, &after)?;
+        originals.save()?;
         printer.note(&format!("Wrote {}", line(&source.shown())));
     }
-    if json_wanted {
-        let entries: Vec<_> = told
-            .iter()
-            .map(|(name, from, state)| json!({"name": name, "from": from, "state": state}))
-            .collect();
-        printer.json(&json!({"entries": entries}))?;
-    } else if told.is_empty() {
-        printer.note("Nothing there is served by haft");
-    } else {
-        let lines: Vec<_> = told
-            .iter()
-            .map(|(name, from, state)| format!("{state:<10}  {}  {}", line(name), line(from)))
-            .collect();
-        printer.result(&lines.join("\n"))?;
-    }
+    tell(&told, json_wanted, printer)?;
+    let is_whole = told.iter().all(|(_, _, state)| *state == "restored");
     Ok(if is_whole { Exit::Done } else { Exit::Failed })
+}
+
+fn tell(
+    told: &[(String, String, &str)],
+    json_wanted: bool,
+    printer: Printer,
+) -> Result<(), Failure> {
+    if json_wanted {
+        let entry = |(name, from, state): &(String, String, &str)| json!({"name": name, "from": from, "state": state});
+        let entries: Vec<_> = told.iter().map(entry).collect();
+        return printer.json(&json!({"entries": entries}));
+    }
+    if told.is_empty() {
+        printer.note("Nothing there is served by haft");
+        return Ok(());
+    }
+    let words = |(name, from, state): &(String, String, &str)| {
+        format!("{state:<10}  {}  {}\n", line(name), line(from))
+    };
+    printer.result(&told.iter().map(words).collect::<String>())
 }
 
 fn ours(name: &str, program: &str, id: &str) -> Ours {
@@ -185,21 +193,29 @@ fn check(after: &str, form: &Form, source: &Source, ours: &[Ours]) -> Result<(),
     if ours.iter().all(is_there) {
         return Ok(());
     }
-    let message = format!("`{}` was changed meanwhile, and is left as it is", source.shown());
-    Err(Failure::new(Exit::Conflict, message))
+    Err(changed(source))
 }
 
-/// Writes a file in the place of another, with its mode.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+/// Writes a file in the place of another, with its mode, unless somebody else has changed it since it was read.
+fn write(source: &Source, before: &str, after: &str) -> Result<(), Failure> {
+    let path = &source.path;
     let mut beside = Beside::like(path)?;
     let failed = |error| {
         Failure::new(Exit::Unavailable, format!("failed to write `{}`", path.display()))
             .cause(error)
     };
     let mut file = beside.file();
-    file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(failed)?;
+    file.write_all(after.as_bytes()).and_then(|()| file.flush()).map_err(failed)?;
     drop(file);
+    if text(source)? != before {
+        return Err(changed(source));
+    }
     beside.replace()
+}
+
+fn changed(source: &Source) -> Failure {
+    let message = format!("`{}` was changed meanwhile, and is left as it is", source.shown());
+    Failure::new(Exit::Conflict, message)
 }
 
 /// What would change, line by line, without the secrets of any server.
@@ -224,45 +240,5 @@ fn difference(source: &Source, form: &Form, before: &str, after: &str) -> String
     let difference = TextDiff::from_lines(before, after);
     let path = source.shown();
     let whole = difference.unified_diff().context_radius(2).header(&path, &path).to_string();
-    whole.lines().map(escaped).collect::<Vec<_>>().join("\n")
-}
-
-/// What a file was before it was changed.
-struct Copies {
-    folder: PathBuf,
-}
-
-impl Copies {
-    fn of(path: &Path, home: &Home) -> Self {
-        let name = Digest::of(path.as_os_str().as_encoded_bytes()).to_string();
-        Self { folder: home.path().join("clients").join(name) }
-    }
-
-    /// Keeps what it is now, which only its owner can read.
-    fn keep(&self, text: &str) -> Result<(), Failure> {
-        make_private_folder(&self.folder)?;
-        let number = self.numbers().last().map_or(1, |last| last + 1);
-        keep_secret(&self.folder.join(number.to_string()), text.as_bytes())
-    }
-
-    fn newest_first(&self) -> Result<Vec<String>, Failure> {
-        let numbers = self.numbers();
-        let newest = numbers.iter().rev().take(MOST_COPIES);
-        let bytes = newest.map(|number| read(&self.folder.join(number.to_string())));
-        let texts: Result<Vec<_>, _> = bytes.collect();
-        Ok(texts?.into_iter().filter_map(|bytes| String::from_utf8(bytes).ok()).collect())
-    }
-
-    fn numbers(&self) -> Vec<u64> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut numbers: Vec<u64> = names.filter_map(|name| name.parse().ok()).collect();
-        numbers.sort_unstable();
-        numbers
-    }
-
-    fn remove(&self) {
-        // What is left of them harms nobody: nothing in the file is ours any more.
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
+    whole.lines().map(|line| escaped(line) + "\n").collect()
 }

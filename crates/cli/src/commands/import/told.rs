@@ -121,7 +121,7 @@ impl Report {
             printer.note("Nothing is there to import");
             return Ok(());
         }
-        printer.result(&lines.join("\n"))
+        printer.result(&(lines.join("\n") + "\n"))
     }
 
     /// How the program ends: what one of them lacks does not stop the others, and is not forgotten.

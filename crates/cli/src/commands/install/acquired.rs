@@ -14,7 +14,7 @@ use crate::bar::Bar;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::{Printer, line};
-use crate::sources::Needed;
+use crate::sources::{Needed, images};
 use crate::{interrupt, owner, walls};
 
 /// What is needed, and where it is had.
@@ -39,7 +39,8 @@ impl<'p> Acquisition<'p> {
             let bare = one.id.split_once(':').map(|(_, bare)| bare.to_owned());
             std::iter::once(one.id).chain(bare)
         });
-        let sources = needed.sources(&policy.sources, reach, servers.collect())?;
+        let mut sources = needed.sources(&policy.sources, reach, servers.collect())?;
+        sources.images = images(policy, at.path())?;
         Ok(Some(Self { needed, sources }))
     }
 

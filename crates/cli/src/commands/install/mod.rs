@@ -3,6 +3,7 @@
 mod acquired;
 mod agreed;
 mod collision;
+mod estimate;
 pub(super) mod inputs;
 mod lent;
 mod place;
@@ -16,6 +17,7 @@ use manifest::model::Package;
 use serde_json::json;
 
 use self::acquired::Acquisition;
+pub(crate) use self::estimate::words as estimate_words;
 pub(crate) use self::lent::Lent;
 pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail, card};
 pub(crate) use self::similar::Similar;
@@ -192,7 +194,9 @@ pub(crate) fn show(
     for piece in chosen(&fetched, args.what.only.as_deref())? {
         let acquisition = Acquisition::of(&piece.package, &policy, args.what.reach(), &at)?;
         let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
-        cards.push(card(&fetched, &piece.package, commands.unwrap_or_default(), &policy));
+        let mut card = card(&fetched, &piece.package, commands.unwrap_or_default(), &policy);
+        estimate::ask(&mut card, &policy, args.what.reach())?;
+        cards.push(card);
     }
     if json_wanted {
         let with_digest = |card: &Card| {

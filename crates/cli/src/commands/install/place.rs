@@ -13,7 +13,7 @@ use super::acquired::Acquisition;
 use super::agreed::Cards;
 use super::lent::{self, Lent};
 use super::similar::{self, Similar};
-use super::{collision, inputs, tried};
+use super::{collision, estimate, inputs, tried};
 use crate::ask::Ask;
 use crate::card::drawn;
 use crate::changes::{self, Verb};
@@ -188,7 +188,7 @@ impl Installing<'_> {
         &self,
         fetched: &Fetched,
         piece: &Piece,
-        (acquisition, card): (Option<Acquisition<'_>>, Card),
+        (acquisition, mut card): (Option<Acquisition<'_>>, Card),
         locked: Option<&Pinned>,
         draft: &mut Draft,
     ) -> Result<Prepared, Failure> {
@@ -208,7 +208,7 @@ impl Installing<'_> {
         collision::check(package, &contents, &at)?;
         revoking::check_secrets_free(&card.id, &contents)?;
         similar::check(package, &contents, policy, (self.similar, agreed), ask)?;
-        let how = self.consent(&card, agreed)?;
+        let how = self.consent(&mut card, agreed)?;
         revoking::finish_revoked(&card.id, &contents, home, ask)?;
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
@@ -415,10 +415,11 @@ impl Installing<'_> {
     }
 
     /// Shows the card and asks, unless that was agreed to beforehand.
-    fn consent(&self, card: &Card, agreed: Agreement) -> Result<How, Failure> {
+    fn consent(&self, card: &mut Card, agreed: Agreement) -> Result<How, Failure> {
         if let Agreement::Before(how) = agreed {
             return Ok(how);
         }
+        estimate::ask(card, self.policy, self.reach)?;
         self.printer.note(&drawn(card));
         if agreed == Agreement::Beforehand {
             return Ok(How::Beforehand);

@@ -33,7 +33,8 @@ pub(super) fn calls<'n, 't>(manifest: &'n Node<'t>, dialect: Dialect) -> Vec<Cal
         | Dialect::Capability
         | Dialect::Jumith
         | Dialect::Mcpb
-        | Dialect::ServerJson => Vec::new(),
+        | Dialect::ServerJson
+        | Dialect::Skill => Vec::new(),
     }
 }
 
