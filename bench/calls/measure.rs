@@ -207,6 +207,7 @@ impl Files<'_> {
             consent: Consent::ByPath,
             source_trust: Trust::Local,
             given: host::Given::default(),
+            brought: host::Brought::default(),
             surface: None,
         }
     }

@@ -14,13 +14,22 @@ use crate::{owner, shell};
 /// How often a value that does not fit is asked for.
 const TRIES: usize = 3;
 
+/// What is known before anybody is asked.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'k> {
+    /// Values that are no secrets, from the command line.
+    pub(super) typed: &'k [(String, String)],
+    /// Secrets.
+    pub(super) secrets: &'k [(String, Secret)],
+}
+
 /// Values that are to be kept once the package is installed.
 pub(super) type Values = Vec<(String, Secret)>;
 
 /// Collects the values in the order of the manifest. All that are missing are told at once.
 pub(super) fn collect(
     package: &Package,
-    (typed, known): (&[(String, String)], &[(String, Secret)]),
+    Known { typed, secrets }: Known<'_>,
     vault: &FileVault,
     ask: Ask,
     printer: Printer,
@@ -35,7 +44,7 @@ pub(super) fn collect(
         let is_kept = vault.get(&kept).map_err(|error| owner::vault_failure(&error))?.is_some();
         let given =
             typed.iter().find(|(name, _)| *name == input.name).map(|(_, value)| value.clone());
-        let known = known.iter().find(|(name, _)| *name == input.name);
+        let known = secrets.iter().find(|(name, _)| *name == input.name);
         let given = given.or_else(|| known.map(|(_, secret)| secret.expose().to_owned()));
         let found = match given {
             Some(value) => Some(checked(input, value)?),

@@ -214,7 +214,7 @@ impl Installing<'_> {
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
         let values = match &vault {
             Some(vault) => {
-                let given = (self.settings, self.secrets);
+                let given = inputs::Known { typed: self.settings, secrets: self.secrets };
                 inputs::collect(package, given, vault, ask, printer)?
             }
             None => Vec::new(),
@@ -294,7 +294,9 @@ impl Installing<'_> {
         let put = match put {
             Err(failure) => {
                 let failed = Err::<(), _>(failure);
-                log.into_iter().for_each(|change| change.end(&failed));
+                for change in log {
+                    change.end(&failed);
+                }
                 return failed.map(|()| Vec::new());
             }
             Ok(put) => put,
