@@ -3,6 +3,7 @@
 mod acquired;
 mod estimate;
 mod inputs;
+mod onboarding;
 mod place;
 mod tried;
 

@@ -10,7 +10,7 @@ use policy::Policy;
 use vault::Change;
 
 use super::acquired::Acquisition;
-use super::{estimate, inputs, tried};
+use super::{estimate, inputs, onboarding, tried};
 use crate::ask::Ask;
 use crate::card::drawn;
 use crate::commands::surface::changes as surface_changes;
@@ -254,8 +254,11 @@ impl Installing<'_> {
                 one.put = put.next().unwrap_or(Put::There);
             }
         }
-        for (one, actions) in &done {
+        for ((one, actions), (package, _)) in done.iter().zip(&values) {
             self.tell(&one.card, one.put, *actions);
+            if let Some(words) = onboarding::next(package, self.home, self.ask)? {
+                self.printer.note(&words);
+            }
         }
         Ok(done.into_iter().map(|(one, _)| one).collect())
     }

@@ -131,6 +131,9 @@ impl Trying<'_> {
             Err(error) if may_wait(&error, self.package) => {
                 let id = line(&self.package.canonical_id());
                 let mut words = format!("Its server was not asked what it offers: {error}");
+                if error.kind == Kind::NeedsLogin {
+                    words += &format!("\n`haft login {id}` signs in");
+                }
                 words += &format!(
                     "\nIt is called once you have approved that: `haft approve surface {id}`"
                 );
@@ -209,5 +212,9 @@ fn failed(smoked: &Smoked) -> Failure {
 
 fn failure(error: &CallError, message: &str) -> Failure {
     let exit = if error.kind.is_refusal() { Exit::Denied } else { Exit::Failed };
-    Failure::new(exit, message).cause(line(&error.to_string()))
+    let failure = Failure::new(exit, message).cause(line(&error.to_string()));
+    match error.kind {
+        Kind::NeedsLogin => failure.hint("`haft login --from PATH` signs in before; --on-smoke-fail=keep-disabled keeps it, and `haft login ID` signs in"),
+        _ => failure,
+    }
 }
