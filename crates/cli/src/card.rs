@@ -58,7 +58,7 @@ pub(crate) fn drawn(card: &Card) -> String {
         row("asks for", &drawn_input(input));
     }
     if card.requires_oauth {
-        row("sign-in", "before it is used: `haft login`");
+        row("sign-in", "before it is used: `haft login ID`, once it is installed");
     }
     for action in &card.actions {
         row("action", &drawn_action(action));

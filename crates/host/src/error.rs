@@ -167,7 +167,7 @@ impl CallError {
     /// A call that may not go ahead.
     pub(crate) fn denied(denial: &Denial) -> Self {
         let kind = match denial {
-            Denial::Login => Kind::NeedsLogin,
+            Denial::Login | Denial::Scopes(_) => Kind::NeedsLogin,
             Denial::Trust(_) => Kind::Distrusted,
             _ => Kind::Denied,
         };
@@ -177,6 +177,7 @@ impl CallError {
             Denial::Package => error.with("refused", "package"),
             Denial::Action(_) => error.with("refused", "action"),
             Denial::NoLogin => error.with("login", "impossible"),
+            Denial::Scopes(scopes) => error.with("scopes", scopes.clone()),
             Denial::Environment { name, allowed } => {
                 error.unlisted(("environment", "allow"), allowed, name)
             }

@@ -39,7 +39,7 @@ use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
 use crate::limit;
-use crate::login::Logins;
+use crate::login::{Logins, scopes};
 use crate::plan::{self, Plan, Way, Worker};
 use crate::records::Records;
 use crate::run::a2a::Agents;
@@ -109,6 +109,8 @@ pub struct Known {
     pub memory: Memory,
     /// Whether they are signed in for it.
     pub is_signed_in: bool,
+    /// What the action needs of a provider and their sign-in was not granted.
+    pub missing_scopes: Vec<String>,
 }
 
 /// A call and all that is known about it.
@@ -396,8 +398,21 @@ impl Host {
         check_unmoved(&known.grants)?;
         let package = tool.package.canonical_id();
         known.is_signed_in = self.logins().is_signed_in(&package);
+        if known.is_signed_in {
+            known.missing_scopes = self.missing_scopes(tool, call);
+        }
         self.retire_others(&package, &known.grants);
         Ok(known)
+    }
+
+    /// What an action needs and a sign-in was not granted. One that cannot be read is told when its token is wanted.
+    fn missing_scopes(&self, tool: &Tool, call: &Call) -> Vec<String> {
+        let needed = tool.action(&call.action).map(|one| scopes::needed(&tool.package, one));
+        let Some(needed) = needed.filter(|needed| !needed.is_empty()) else { return Vec::new() };
+        match self.logins().kept(&tool.package.canonical_id()) {
+            Ok(Some(kept)) => scopes::missing(needed, &kept.scopes),
+            Ok(None) | Err(_) => Vec::new(),
+        }
     }
 
     /// Ends what is kept of a package since it was granted something else than now.
@@ -462,6 +477,7 @@ impl Host {
             arguments: &prepared.input.arguments,
             wants_approval: considered.wants_approval.as_ref(),
             is_signed_in: known.is_signed_in,
+            missing_scopes: &known.missing_scopes,
         };
         let mut decision = decide(&asked, &self.settings.policy, &known.grants, &known.memory);
         let allowance = &mut decision.allowance;

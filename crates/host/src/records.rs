@@ -134,7 +134,7 @@ impl Records {
             }
         }
         let last_place = self.state.last_place(id).await.map_err(|error| broken(&error))?;
-        Ok(Known { grants, places, last_place, memory, is_signed_in: false })
+        Ok(Known { grants, places, last_place, memory, ..Known::default() })
     }
 
     /// Remembers where a package is called from.

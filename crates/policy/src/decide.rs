@@ -45,6 +45,8 @@ pub struct Asked<'a> {
     pub wants_approval: Option<&'a Why>,
     /// Whether the owner is signed in, where that is needed.
     pub is_signed_in: bool,
+    /// What the action needs of a provider and the owner's sign-in was not granted.
+    pub missing_scopes: &'a [String],
 }
 
 /// How the owner came to have a package.
@@ -106,6 +108,9 @@ fn gate(
         let mut ways = asked.package.implementations.iter();
         let can_sign_in = ways.any(|one| one.entry.is_server_elsewhere());
         return Some(if can_sign_in { Denial::Login } else { Denial::NoLogin });
+    }
+    if !asked.missing_scopes.is_empty() {
+        return Some(Denial::Scopes(asked.missing_scopes.to_vec()));
     }
     let refused = asked.action.environment.iter().find(|name| !may_be_passed(name, policy));
     refused.map(|name| Denial::environment(name, policy))

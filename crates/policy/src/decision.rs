@@ -44,6 +44,8 @@ pub enum Denial {
     Login,
     /// The owner would have to sign in to what nobody can sign in to.
     NoLogin,
+    /// The owner's sign-in was not granted what the action needs.
+    Scopes(Vec<String>),
     /// It wants a variable of the caller that changes what programs do.
     Environment {
         /// Which.
@@ -80,6 +82,11 @@ impl fmt::Display for Denial {
             Self::Login => out.write_str("capability requires oauth onboarding"),
             Self::NoLogin => out.write_str(
                 "capability requires oauth onboarding, and haft signs in to MCP servers on the network alone: this is none",
+            ),
+            Self::Scopes(scopes) => write!(
+                out,
+                "the action needs what your sign-in was not granted: {}",
+                scopes.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(", ")
             ),
             Self::Refused => out.write_str("the owner said no"),
             Self::OtherArguments => out.write_str("the approval was for other arguments"),

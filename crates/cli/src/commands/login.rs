@@ -1,5 +1,7 @@
 //! `haft login` and `haft logout`: signing in to MCP servers on the network.
 
+mod granted;
+
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,11 +13,13 @@ use egress::{Decision, Refusal, Rule, Rules};
 use host::login::address::{host_of, target_of};
 use host::login::kept::Agreed;
 use host::login::metadata::is_scope;
+use host::login::scopes::{OFFLINE, compared, named};
 use host::login::{
-    Attempt, Found, Identity, Kept, Listener, LoginError, Logins, Server, exchange, find, identify,
-    logins, meet, revoke,
+    Attempt, Found as Guarded, Identity, Kept, Listener, LoginError, Logins, Server, exchange,
+    find, identify, logins, meet, revoke,
 };
 use host::{Host, Tool};
+use install::Installed;
 use manifest::dialect::Dialect;
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -23,24 +27,26 @@ use vault::Secret;
 use zeroize::Zeroizing;
 
 use super::call;
+use super::install::has_server;
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::names::{self, Typed};
 use crate::printer::{Printer, line};
-use crate::{owner, tools, walls};
+use crate::tools::Found;
+use crate::{installed, owner, shell, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The page to sign in at is printed, and opened in the browser on a terminal. What comes back is kept sealed in your vault, for this package alone.\n\nExamples:\n  haft login --from path/to/package\n  haft login --from path/to/package --scope files:write\n  haft login --from path/to/package --client-id my-client --client-secret --no-browser"
+    after_help = "The page to sign in at is printed, and opened in the browser on a terminal. What comes back is kept sealed in your vault, for this package alone.\n\nExamples:\n  haft login acme-files\n  haft login --from path/to/package\n  haft login --from path/to/package --scope files:write\n  haft login --from path/to/package --client-id my-client --client-secret --no-browser"
 )]
 pub(crate) struct LoginArgs {
-    /// Sign in for what is at this path: a manifest, a folder, an archive
+    /// Sign in for what is at this path, and is not installed: a manifest, a folder, an archive
     #[arg(long, value_name = "PATH")]
-    from: PathBuf,
-    /// The package, where there are several
-    #[arg(value_name = "NAME")]
+    from: Option<PathBuf>,
+    /// The installed package, by its id; with --from: the package there, where there are several
+    #[arg(value_name = "NAME", required_unless_present = "from")]
     name: Option<String>,
     /// Ask for this scope, besides those that were granted before; may be repeated
     #[arg(long, value_name = "SCOPE", value_parser = scope)]
@@ -64,10 +70,10 @@ pub(crate) struct LoginArgs {
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = super::duration)]
     timeout: Duration,
     /// The dialect, when it is not to be recognised
-    #[arg(long, value_name = "DIALECT", value_parser = super::dialect)]
+    #[arg(long, value_name = "DIALECT", value_parser = super::dialect, requires = "from")]
     dialect: Option<Dialect>,
     /// The id of a tools.json [default: its folder's name]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", requires = "from")]
     id: Option<String>,
 }
 
@@ -84,12 +90,59 @@ pub(crate) struct LogoutArgs {
     from: Option<PathBuf>,
 }
 
-/// The scope of tokens that can be renewed.
-const OFFLINE: &str = "offline_access";
-
 /// One scope, as it is typed.
 fn scope(text: &str) -> Result<String, String> {
     if is_scope(text) { Ok(text.to_owned()) } else { Err("a scope is one word".to_owned()) }
+}
+
+/// What is signed in for.
+struct Meant<'a> {
+    found: Found,
+    /// Which of them.
+    name: Option<&'a str>,
+    /// What is left to be done once that is done.
+    next: Option<String>,
+}
+
+impl LoginArgs {
+    /// What is at a path, or an installed package: one whose server nobody has approved of yet, too, since it may say what it
+    /// offers to those alone who are signed in.
+    fn meant(&self, home: &Home, printer: Printer) -> Result<Meant<'_>, Failure> {
+        let name = self.name.as_deref();
+        if let Some(from) = &self.from {
+            let loading = Loading { dialect: self.dialect, id: self.id.as_deref() };
+            let found = tools::at(from, loading, home, printer)?;
+            found.check_id(self.id.as_deref(), from)?;
+            return Ok(Meant { found, name, next: None });
+        }
+        let at = installed::home(home);
+        let named = installed::named(name.unwrap_or_default(), &at)?;
+        let Some(pinned) = &named.pinned else {
+            let message = format!("`{}` is not installed", line(&named.id));
+            return Err(Failure::new(Exit::NotFound, message));
+        };
+        let there = Installed::load(&at, pinned)?;
+        let is_unapproved = there.record.surface.is_none() && has_server(&there.package);
+        let next = is_unapproved.then(|| {
+            let id = shell::word(&named.id);
+            format!("It is called once you have approved what its server offers: `haft approve surface {id}`")
+        });
+        let mut tool = installed::unasked(there, &named)?;
+        // One that waits for this, and is switched off until then, can be signed in for: nothing of it is called.
+        tool.package.enabled = true;
+        let found = Found::installed(tool);
+        Ok(Meant { found, name: None, next })
+    }
+
+    /// The command that signs in for the same package again.
+    fn command(&self, package: &str) -> String {
+        match &self.from {
+            Some(from) => {
+                format!("haft login --from {}", shell::word(&from.display().to_string()))
+            }
+            None => format!("haft login {}", shell::word(package)),
+        }
+    }
 }
 
 pub(crate) fn run(
@@ -100,10 +153,8 @@ pub(crate) fn run(
     printer: Printer,
 ) -> Outcome {
     owner::check_presence(home, ask)?;
-    let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
-    let found = tools::at(&args.from, loading, home, printer)?;
-    found.check_id(args.id.as_deref(), &args.from)?;
-    let tool = choose(&found.tools, args.name.as_deref())?;
+    let Meant { found, name, next } = args.meant(home, printer)?;
+    let tool = choose(&found.tools, name)?;
     let runtime = owner::runtime()?;
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault(home, ask)?;
@@ -117,6 +168,7 @@ pub(crate) fn run(
     if let Some(before) = before.filter(|one| one.client.id != kept.client.id) {
         give_back(&before, home, &runtime, printer);
     }
+    let difference = compared(&tool.package, &kept.scopes);
     if json_wanted {
         printer.json(&json!({
             "package": package,
@@ -124,10 +176,16 @@ pub(crate) fn run(
             "issuer": kept.issuer,
             "scopes": kept.scopes,
             "renews": kept.refresh.is_some(),
+            "missing": granted::missing(&difference),
+            "beyond": difference.beyond,
         }))?;
     } else {
         let scopes = words(&kept.scopes);
         printer.note(&format!("Signed in for {} (scopes: {scopes})", line(&package)));
+        granted::tell(&difference, &args.command(&package), printer);
+        if let Some(words) = next {
+            printer.note(&words);
+        }
     }
     Ok(Exit::Done)
 }
@@ -198,7 +256,7 @@ impl Desk<'_> {
         let client = logins::client(&rules, &agreed).map_err(told)?;
         let package = tool.package.canonical_id();
         let before = host.logins().kept(&package).unwrap_or_default();
-        let scopes = self.scopes(&found, &server, before.as_ref());
+        let scopes = self.scopes(&found, &server, before.as_ref(), &named(&tool.package));
         let listener = Listener::open(self.args.port).await.map_err(told)?;
         let identity = self.identity()?;
         let redirect = listener.redirect().clone();
@@ -299,10 +357,20 @@ impl Desk<'_> {
         }
     }
 
-    /// What is asked for: what the server wants, or what was granted before and what was typed.
-    fn scopes(&self, found: &Found, server: &Server, before: Option<&Kept>) -> Vec<String> {
+    /// What is asked for: what the server wants and what the package names of all that the server knows, or what was
+    /// granted before and what was typed.
+    fn scopes(
+        &self,
+        found: &Guarded,
+        server: &Server,
+        before: Option<&Kept>,
+        named: &[String],
+    ) -> Vec<String> {
         let mut scopes = match self.args.scope.as_slice() {
-            [] => found.scopes.clone(),
+            [] => {
+                let known = named.iter().filter(|scope| server.scopes.contains(scope));
+                found.scopes.iter().chain(known).cloned().collect()
+            }
             typed => {
                 let same =
                     before.filter(|one| one.name == found.resource && one.issuer == server.issuer);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use host::surface::Surface;
-use host::{CallError, CancellationToken, Host};
+use host::{CallError, CancellationToken, Host, Kind};
 use install::{Installed, Sha256};
 use package::digest::Digest;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::installed::{self, Named, named};
 use crate::printer::{Printer, line};
-use crate::{interrupt, owner, walls};
+use crate::{interrupt, owner, shell, walls};
 
 #[derive(Args, Debug)]
 pub(crate) struct SurfaceArgs {
@@ -104,16 +104,22 @@ fn offered(
         found
     });
     interrupt::nothing_runs();
-    let found = found.map_err(|error| unasked(&error))?;
+    let found = found.map_err(|error| unasked(&error, named))?;
     let names = found.actions.into_iter().map(|action| action.name).collect();
     let surface = found.surface.ok_or_else(|| Failure::invalid("it has no server of its own"))?;
     Ok((surface, names))
 }
 
-fn unasked(error: &CallError) -> Failure {
+fn unasked(error: &CallError, named: &Named) -> Failure {
     let exit = if error.kind.is_refusal() { Exit::Denied } else { Exit::Unavailable };
-    Failure::new(exit, "its server could not be asked what it offers")
-        .cause(line(&error.to_string()))
+    let failure = Failure::new(exit, "its server could not be asked what it offers")
+        .cause(line(&error.to_string()));
+    match error.kind {
+        Kind::NeedsLogin => {
+            failure.hint(format!("`haft login {}` signs in", shell::word(&named.id)))
+        }
+        _ => failure,
+    }
 }
 
 /// What is new, in words: everything where nothing was approved before.

@@ -8,3 +8,4 @@ mod common;
 mod desk;
 mod peers;
 mod refusals;
+mod scopes;

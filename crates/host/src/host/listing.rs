@@ -139,6 +139,7 @@ impl Host {
         let listing = listing(tool);
         let mut known = self.known(tool, &listing).await?;
         known.is_signed_in = true;
+        known.missing_scopes.clear();
         let (_, plan) = self.plan_of_listing(tool, &listing, &known).await?;
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
         let rules = confine::rules(&plan.decision.allowance)?;

@@ -11,6 +11,7 @@
 //! | [`metadata`] | what a resource and an authorization server say about themselves, checked |
 //! | [`attempt`] | one try to sign in: what is asked, what may come back |
 //! | [`kept`] | what is kept of a sign-in |
+//! | [`scopes`] | what was granted, held against what a package needs |
 //! | `form` | forms, and who sends them |
 //! | `talk` | requests to authorization servers, bounded |
 //! | [`discover`], [`register`], `token` | the steps that talk |
@@ -30,6 +31,7 @@ pub mod listener;
 pub mod logins;
 pub mod metadata;
 pub mod register;
+pub mod scopes;
 pub(crate) mod talk;
 mod token;
 pub(crate) mod underway;

@@ -60,6 +60,8 @@ struct Case {
     consent: Consent,
     agreed: Vec<String>,
     wants_approval: Option<Why>,
+    is_signed_in: bool,
+    missing_scopes: Vec<String>,
 }
 
 impl Case {
@@ -74,6 +76,8 @@ impl Case {
             consent: Consent::ByPath,
             agreed: Vec::new(),
             wants_approval: None,
+            is_signed_in: false,
+            missing_scopes: Vec::new(),
         }
     }
 
@@ -99,7 +103,8 @@ impl Case {
             surface: &self.surface,
             arguments: &arguments,
             wants_approval: self.wants_approval.as_ref(),
-            is_signed_in: false,
+            is_signed_in: self.is_signed_in,
+            missing_scopes: &self.missing_scopes,
         };
         let grants = self.grants.iter();
         let grants =
@@ -158,6 +163,18 @@ fn who_must_sign_in_is_told_whether_that_can_be_done() {
         package.requires_oauth = true;
         assert_eq!(Case::of(package).verdict(), Verdict::Denied(denial));
     }
+}
+
+#[test]
+fn an_action_that_needs_what_was_not_granted_is_denied_before_anybody_is_asked() {
+    let mut case = Case::of(acting("destructive"));
+    case.is_signed_in = true;
+    assert!(matches!(case.verdict(), Verdict::Ask(_)));
+    case.missing_scopes = vec!["mail:send".to_owned(), "mail:admin".to_owned()];
+    let denial = Denial::Scopes(case.missing_scopes.clone());
+    let words = "the action needs what your sign-in was not granted: `mail:send`, `mail:admin`";
+    assert_eq!(denial.to_string(), words);
+    assert_eq!(case.verdict(), Verdict::Denied(denial));
 }
 
 #[test]

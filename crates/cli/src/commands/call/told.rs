@@ -7,6 +7,7 @@ use std::time::Duration;
 use host::{Blocked, CallError, Kind, Made, Output, Tool};
 use ledger::Time;
 use manifest::model::Package;
+use policy::Consent;
 use serde_json::{Value, json};
 
 use super::blocked::{
@@ -58,7 +59,7 @@ fn with_hints(error: &CallError, failure: &Failure) -> Value {
 /// The same as [`failure`], with the command that signs in where that helps.
 pub(super) fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: &Path) -> Failure {
     let failure = failure(error, blocked, tool);
-    match login_words(error, from) {
+    match login_words(error, &login_command(tool, from)) {
         Some(words) => failure.hint(words),
         None => failure,
     }
@@ -66,15 +67,26 @@ pub(super) fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: 
 
 /// The command that signs in for what a call needs. A server says which scopes, so each is one word to the
 /// shell whatever is in it.
-fn login_words(error: &CallError, from: &Path) -> Option<String> {
+fn login_words(error: &CallError, command: &str) -> Option<String> {
     if error.kind != Kind::NeedsLogin {
         return None;
     }
     let scopes = error.details.get("scopes").and_then(Value::as_array);
     let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
     let scopes: String = scopes.map(|scope| format!(" --scope {}", shell::word(scope))).collect();
-    let from = shell::word(&from.display().to_string());
-    Some(format!("`haft login --from {from}{scopes}` signs in"))
+    Some(format!("`{command}{scopes}` signs in"))
+}
+
+/// What signs in for a tool: an installed one by its id, another by where it is.
+fn login_command(tool: &Tool, from: &Path) -> String {
+    match tool.consent {
+        Consent::ByCard { .. } => {
+            format!("haft login {}", shell::word(&tool.package.canonical_id()))
+        }
+        Consent::ByPath => {
+            format!("haft login --from {}", shell::word(&from.display().to_string()))
+        }
+    }
 }
 
 /// What can be done about a tool that nobody can sign in to.
@@ -431,9 +443,9 @@ mod tests {
         let error = CallError::new(Kind::NeedsLogin, "no")
             .with("scopes", vec!["files:read", "$(rm)", "a;b'c", "-x\u{1b}"]);
         assert_eq!(
-            login_words(&error, Path::new("my tools")).unwrap(),
+            login_words(&error, "haft login --from 'my tools'").unwrap(),
             r"`haft login --from 'my tools' --scope files:read --scope '$(rm)' --scope 'a;b'\''c' --scope '-x\u{1b}'` signs in"
         );
-        assert_eq!(login_words(&CallError::new(Kind::Denied, "no"), Path::new("x")), None);
+        assert_eq!(login_words(&CallError::new(Kind::Denied, "no"), "x"), None);
     }
 }

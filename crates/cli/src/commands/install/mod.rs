@@ -6,6 +6,7 @@ mod collision;
 mod estimate;
 pub(super) mod inputs;
 mod lent;
+mod onboarding;
 mod place;
 mod similar;
 mod tried;

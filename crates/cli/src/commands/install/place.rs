@@ -13,7 +13,7 @@ use super::acquired::Acquisition;
 use super::agreed::Cards;
 use super::lent::{self, Lent};
 use super::similar::{self, Similar};
-use super::{collision, estimate, inputs, tried};
+use super::{collision, estimate, inputs, onboarding, tried};
 use crate::ask::Ask;
 use crate::card::drawn;
 use crate::changes::{self, Verb};
@@ -313,11 +313,15 @@ impl Installing<'_> {
             lent::grant(&one.card.id, self.lent, self.home)?;
         }
         let put = put.into_iter().chain(std::iter::repeat(Put::There));
-        let done = staged.into_iter().chain(there).zip(put).map(|(one, put)| {
+        let mut done = Vec::new();
+        for (one, put) in staged.into_iter().chain(there).zip(put) {
             self.tell(&one.card, put, one.actions);
-            Installed { card: one.card, put, kept_disabled: one.kept_disabled }
-        });
-        Ok(done.collect())
+            if let Some(words) = onboarding::next(&one.package, self.home, self.ask)? {
+                self.printer.note(&words);
+            }
+            done.push(Installed { card: one.card, put, kept_disabled: one.kept_disabled });
+        }
+        Ok(done)
     }
 
     /// Makes the change of the home, once it is written down that it begins.

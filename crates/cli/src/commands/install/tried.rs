@@ -144,6 +144,9 @@ impl Trying<'_> {
             Err(error) if may_wait(&error, self.package) => {
                 let id = line(&self.package.canonical_id());
                 let mut words = format!("Its server was not asked what it offers: {error}");
+                if error.kind == Kind::NeedsLogin {
+                    words += &format!("\n`haft login {id}` signs in");
+                }
                 words += &format!(
                     "\nIt is called once you have approved that: `haft approve surface {id}`"
                 );
@@ -225,5 +228,8 @@ fn failure(error: &CallError, message: &str, tool: &Tool) -> Failure {
     let mut told = call::failure(error, &error.blocked, tool);
     let cause = std::mem::replace(&mut told.message, message.to_owned());
     told.causes.insert(0, cause);
-    told
+    match error.kind {
+        Kind::NeedsLogin => told.hint("`haft login --from PATH` signs in before; --on-smoke-fail=keep-disabled keeps it, and `haft login ID` signs in"),
+        _ => told,
+    }
 }

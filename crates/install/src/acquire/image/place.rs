@@ -103,7 +103,7 @@ mod tests {
     fn url(name: &str, mirror: Option<&str>) -> String {
         let mirror = mirror.map(|url| Index::at(Url::parse(url).unwrap()));
         let place = Place::of(name, mirror.as_ref()).unwrap();
-        place.blob(&image::Digest::of(b"")).to_string().split("/blobs/").next().unwrap().to_owned()
+        place.blob(&image::Digest::of(b"")).as_str().split("/blobs/").next().unwrap().to_owned()
     }
 
     #[test]

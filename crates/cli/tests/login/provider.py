@@ -1,0 +1,85 @@
+"""An MCP server and where people sign in for it, in one: of the standard library alone.
+
+provider.py SETUP: says its port, then serves until it is killed. SETUP is a JSON object: `wants`, the scopes its challenge names;
+`knows`, those its metadata lists; `gives`, those it grants whatever is asked for (null: what is asked for; "silent": that, unsaid).
+"""
+import http.server, json, sys, urllib.parse
+
+SETUP = {"wants": ["read"], "knows": ["read", "write"], "gives": None} | json.loads(sys.argv[1])
+LOG = {"asked": [], "calls": [], "methods": []}
+GRANTED = {}
+TOKEN = "access-0123456789"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, said, status=200, **headers):
+        data = b"" if said is None else json.dumps(said).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        own = f"http://127.0.0.1:{self.server.server_address[1]}"
+        if path == "/log":
+            return self.answer(LOG)
+        if path == "/resource":
+            return self.answer({"resource": f"{own}/mcp", "authorization_servers": [own]})
+        if path == "/.well-known/oauth-authorization-server":
+            return self.answer({
+                "issuer": own, "authorization_endpoint": f"{own}/authorize", "token_endpoint": f"{own}/token",
+                "registration_endpoint": f"{own}/register", "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"], "scopes_supported": SETUP["knows"]})
+        if path == "/authorize":
+            asked = dict(urllib.parse.parse_qsl(query))
+            LOG["asked"].append(asked.get("scope", "").split())
+            back = urllib.parse.urlencode({"code": "c0de", "state": asked["state"]})
+            return self.answer(None, 302, Location=f"{asked['redirect_uri']}?{back}")
+        self.answer({}, 405 if path == "/mcp" else 404)
+
+    do_DELETE = do_GET
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.path == "/register":
+            return self.answer({"client_id": "x"}, 201)
+        if self.path == "/token":
+            given = {"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600}
+            if SETUP["gives"] != "silent":
+                given["scope"] = " ".join(LOG["asked"][-1] if SETUP["gives"] is None else SETUP["gives"])
+            return self.answer(given)
+        if self.path != "/mcp":
+            return self.answer({}, 404)
+        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            own = f"http://127.0.0.1:{self.server.server_address[1]}"
+            scope = f', scope="{" ".join(SETUP["wants"])}"' if SETUP["wants"] else ""
+            return self.answer({}, 401, WWW_Authenticate=f'Bearer resource_metadata="{own}/resource"{scope}')
+        said = json.loads(body)
+        LOG["methods"].append(said["method"])
+        if "id" not in said:
+            return self.answer(None, 202)
+        tool = lambda name: {"name": name, "description": name, "inputSchema": {"type": "object"}}
+        results = {
+            "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "p", "version": "1"}},
+            "tools/list": {"tools": [tool("look"), tool("change"), tool("rule")]},
+            "tools/call": {"content": [{"type": "text", "text": f"did {said.get('params', {}).get('name')}"}]},
+        }
+        if said["method"] == "tools/call":
+            LOG["calls"].append(said["params"]["name"])
+        if said["method"] in results:
+            return self.answer({"jsonrpc": "2.0", "id": said["id"], "result": results[said["method"]]})
+        self.answer({"jsonrpc": "2.0", "id": said["id"], "error": {"code": -32601, "message": "no such method"}})
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+server.handle_error = lambda *_: None
+print(server.server_address[1], flush=True)
+server.serve_forever()
