@@ -5,7 +5,7 @@ HAFT, UV = sys.argv[1:3]
 MANY, LISTED, ROUNDS = 200, 1000, 15
 GOAL_INSTALL, GOAL_SYNC, GOAL_LIST = 30.0, 3000.0, 20.0
 SCRATCH = tempfile.mkdtemp(prefix="haft-bench-")
-ENV = {key: value for key, value in os.environ.items() if not key.startswith("HAFT_")}
+ENV = {key: value for key, value in os.environ.items() if not key.startswith(("HAFT_", "REGISTRY_"))}
 
 
 def run(words, cwd=SCRATCH, **env):
@@ -63,7 +63,7 @@ def prepare_haft():
     write("home/policy.toml", '[trust]\nallow = ["local", "verified", "community"]\n')
     for number in range(MANY):
         folder = package(number)
-        run([HAFT, "--home", home, "publish", folder, "--no-sign", "--no-test", "-q"], REGISTRY_AUTH_TOKEN=token, REGISTRY_BASE_URL=url)
+        run([HAFT, "--home", home, "publish", folder, "--no-sign", "--no-test", "-q"], HAFT_TOKEN=token, REGISTRY_BASE_URL=url)
     for number in range(MANY):
         run([HAFT, "--home", home, "install", f"bench.tool{number}", "--yes", "-q"])
     run([HAFT, "--home", home, "lock", "-o", path("haft.lock")])
