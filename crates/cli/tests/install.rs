@@ -330,3 +330,26 @@ fn what_the_catalogs_of_a_home_declare_is_called_without_being_installed() {
     desk.done(&["disable", "acme.same"]);
     fails(&desk.haft(&["call", "acme.same", "{}"]), 4, "capability disabled");
 }
+
+#[test]
+fn values_are_read_from_standard_input_and_told_nobody() {
+    let desk = Desk::new();
+    let place = repository().join("examples/mcpkg/http-status");
+    let place = place.to_str().unwrap();
+    let install = ["install", place, "--yes", "--env-stdin"];
+    for (text, words) in [
+        ("STATUS_TOKEN\n", "line 1 of the values is not NAME=VALUE"),
+        ("STATUS_TOKEN=a\nSTATUS_TOKEN=b\n", "line 2 of the values names one"),
+        ("OTHER=s3cret\n", "nothing asks for `OTHER`"),
+    ] {
+        let ran = desk.haft_with(&install, Some(text));
+        fails(&ran, 2, words);
+        assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    }
+    assert_eq!(ids(&desk), [""; 0]);
+    let ran = desk.haft_with(&install, Some("STATUS_TOKEN=s3cret=7\n"));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    let kept = desk.done(&["secret", "list", "--json"]);
+    assert!(kept.stdout.contains("STATUS_TOKEN") && !kept.stdout.contains("s3cret"));
+}

@@ -1,9 +1,12 @@
 //! What a package asks the owner for: values from the command line, from what is kept, from the environment, or typed.
 
+use std::io::Read;
+
 use host::secrets::{misfit, place};
 use install::beside::revoking_secrets;
 use manifest::model::{Input, InputSource, Package};
 use vault::{FileVault, Secret};
+use zeroize::Zeroizing;
 
 use crate::ask::Ask;
 use crate::declared;
@@ -62,6 +65,49 @@ pub(super) fn collect(
         }
     }
     if missing.is_empty() { Ok(values) } else { Err(lacking(package, &missing)) }
+}
+
+/// The most that is read of values.
+const MOST: u64 = 1 << 20;
+
+/// Values from standard input, a line each.
+pub(super) fn from_stdin() -> Result<Values, Failure> {
+    let mut text = Zeroizing::new(String::new());
+    let read = std::io::stdin().lock().take(MOST + 1).read_to_string(&mut text);
+    read.map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to read values from standard input").cause(error)
+    })?;
+    if text.len() as u64 > MOST {
+        return Err(Failure::invalid("values have at most 1 MiB together"));
+    }
+    let mut values: Values = Vec::new();
+    for (number, written) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+        // What stands there may be a secret, so it is not shown.
+        let wrong =
+            |why: &str| Failure::invalid(format!("line {} of the values {why}", number + 1));
+        let (name, value) = written.split_once('=').ok_or_else(|| wrong("is not NAME=VALUE"))?;
+        if values.iter().any(|(known, _)| known == name) {
+            return Err(wrong("names one that was named before"));
+        }
+        let value =
+            Secret::new(value.to_owned()).map_err(|error| wrong("holds no value").cause(error))?;
+        values.push((name.to_owned(), value));
+    }
+    Ok(values)
+}
+
+/// Refuses values that no package asks for.
+pub(super) fn check_asked<'p>(
+    values: &Values,
+    packages: impl Iterator<Item = &'p Package> + Clone,
+) -> Result<(), Failure> {
+    for (name, _) in values {
+        let asks = |package: &Package| package.inputs.iter().any(|input| input.name == *name);
+        if !packages.clone().any(asks) {
+            return Err(Failure::invalid(format!("nothing asks for `{}`", line(name))));
+        }
+    }
+    Ok(())
 }
 
 /// The secret that the kill switch of a package is told, where it has several and somebody can say which.

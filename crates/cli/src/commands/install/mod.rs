@@ -81,6 +81,9 @@ pub(crate) struct InstallArgs {
     /// A value that it asks for and that is no secret: NAME=VALUE; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = inputs::setting)]
     env: Vec<(String, String)>,
+    /// Read values that it asks for from standard input, secrets too: a line NAME=VALUE each
+    #[arg(long)]
+    env_stdin: bool,
     /// Install it although its id may be taken for that of another
     #[arg(long)]
     allow_similar: bool,
@@ -108,6 +111,8 @@ pub(crate) fn run(
     let policy = owner::policy(home)?;
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
     let chosen = chosen(&fetched, args.what.only.as_deref())?;
+    let secrets = if args.env_stdin { inputs::from_stdin()? } else { Vec::new() };
+    inputs::check_asked(&secrets, chosen.iter().map(|piece| &piece.package))?;
     let installing = Installing {
         policy: &policy,
         home,
@@ -117,7 +122,7 @@ pub(crate) fn run(
         agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
         cards: Some(&args.cards),
         settings: &args.env,
-        secrets: &[],
+        secrets: &secrets,
         lent: &[],
         similar: if args.allow_similar { Similar::Allowed } else { Similar::Asked },
         revoke_with: args.revoke_with.as_deref(),
