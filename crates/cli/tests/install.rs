@@ -352,4 +352,6 @@ fn values_are_read_from_standard_input_and_told_nobody() {
     assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
     let kept = desk.done(&["secret", "list", "--json"]);
     assert!(kept.stdout.contains("STATUS_TOKEN") && !kept.stdout.contains("s3cret"));
+    let removed = desk.done(&["remove", "demo.http.status"]);
+    assert!(removed.stderr.contains("1 value that it asked for"), "{}", removed.stderr);
 }

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 use install::{Installed, Layer, Revocation, catalog};
 use serde_json::json;
+use vault::{FileVault, Owner};
 
 use crate::ask::Ask;
 use crate::changes::{Change, Verb, noted};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{Home, VAULT};
 use crate::installed::{self, Named, named};
 use crate::printer::{Printer, line};
 use crate::revoking::{check_not_revoked, check_secrets_free};
-use crate::{output, owner, project};
+use crate::{output, owner, project, shell};
 
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
@@ -250,12 +251,28 @@ pub(crate) fn remove(
         },
     )?;
     let words = match named.layer {
-        Layer::Local => format!("Removed {}", line(&named.id)),
+        Layer::Local => match kept_values(&named.id, home) {
+            0 => format!("Removed {}", line(&named.id)),
+            values => format!(
+                "Removed {}; {} that it asked for still in the vault: `haft secret rm {} NAME` takes one away, and `haft revoke` before the removal all of them",
+                line(&named.id),
+                super::count(values, "value"),
+                shell::word(&named.id),
+            ),
+        },
         Layer::Base | Layer::Project => {
             format!("Disabled {}: it is in the baseline, which is never written", line(&named.id))
         }
     };
     tell(&named, "removed", &(named.layer == Layer::Local).into(), &words, json_wanted, printer)
+}
+
+/// How many values the vault keeps for a package. One that cannot be looked into is told of elsewhere.
+fn kept_values(id: &str, home: &Home) -> usize {
+    let vault = FileVault::open(home.path().join(VAULT), || None);
+    let listed = vault.and_then(|vault| vault.list()).unwrap_or_default();
+    let owner = Owner::Package(id.to_owned());
+    listed.iter().filter(|one| *one.place.owner() == owner).count()
 }
 
 pub(crate) fn rollback(
