@@ -115,7 +115,9 @@ fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
         Layer::Local => catalog::LOCAL,
         Layer::Project => {
             let id = line(&named.id);
-            let message = format!("`{id}` is declared by the project, and nobody has agreed to it");
+            let message = format!(
+                "`{id}` is declared by the project and not installed: nobody has agreed to it"
+            );
             return Err(Failure::new(Exit::Unavailable, message)
                 .hint("what a project's lockfile names is called once it is installed"));
         }

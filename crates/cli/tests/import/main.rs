@@ -332,7 +332,7 @@ fn a_project_is_lent_nothing_outside_of_it_by_its_own_word() {
     desk.done(&["grant", "mcpb:outside", "--read", folder.to_str().unwrap()]);
     assert_eq!(
         desk.states(&["import", "claude-code", "--only", "outside", "--yes"], 0),
-        pairs(&[("outside", "there")])
+        pairs(&[("outside", "installed")])
     );
 }
 
