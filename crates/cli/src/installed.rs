@@ -105,7 +105,21 @@ pub(crate) fn found(name: &str, home: &Home, printer: Printer) -> Result<Found, 
         return declared(&named, &at).map(Found::installed);
     };
     let installed = Installed::load(&at, pinned)?;
+    check_unchanged(&installed, &named)?;
     Ok(Found::installed(tool(installed, &named)?))
+}
+
+/// What was agreed to is what runs.
+fn check_unchanged(installed: &Installed, named: &Named) -> Result<(), Failure> {
+    let changed = installed.changed_files();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let id = line(&named.id);
+    let message =
+        format!("`{id}` was changed after it was installed: {}", line(&changed.join(", ")));
+    Err(Failure::new(Exit::Denied, message)
+        .hint("installing it again, or `haft sync --locked`, puts back what it was"))
 }
 
 /// An entry that is only declared in a catalog of the home, as a tool. It has the files that its origin names, or none.
@@ -246,7 +260,7 @@ pub(crate) fn failure(error: &HomeError) -> Failure {
         HomeError::Failed { doing: Doing::Write(_) | Doing::Make(_) | Doing::Move(..), .. } => {
             failure
         }
-        HomeError::Broken { .. } => failure.hint("`haft doctor` says what can be done about it"),
+        HomeError::Broken { .. } => failure.hint("mend it, or `haft reset` takes away everything that was installed; policy, secrets and keys stay"),
         HomeError::Failed { .. } => failure,
     }
 }

@@ -332,6 +332,59 @@ fn what_the_catalogs_of_a_home_declare_is_called_without_being_installed() {
 }
 
 #[test]
+fn what_was_changed_is_not_called_and_is_put_back() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    desk.done(&["lock", "-o", "haft.lock"]);
+    let folder = desk.done(&["status", "demo.echo", "--json"]).json()["folder"].clone();
+    let script = format!("{}/echo.py", folder.as_str().unwrap());
+    for mend in [&["install", "./echo", "--yes"][..], &["sync", "--locked", "haft.lock", "--yes"]] {
+        fs::write(&script, "print('{\"message\": \"evil\"}')\n").unwrap();
+        fails(&desk.haft(&["call", "demo.echo", r#"{"message":"hi"}"#]), 4, "echo.py");
+        desk.done(mend);
+        assert_eq!(
+            desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]).stdout,
+            "{\"message\":\"hi\"}\n"
+        );
+        desk.done(&["doctor", "-q"]);
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_read_is_reset() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    fs::write(desk.path("home/manifest.local.json"), "{").unwrap();
+    fails(&desk.haft(&["list"]), 6, "haft reset");
+    desk.done(&["reset", "--yes"]);
+    assert_eq!(ids(&desk), [""; 0]);
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+}
+
+#[test]
+fn of_two_catalogs_the_one_that_is_named_counts() {
+    let desk = Desk::new();
+    example(&desk, "capability/catalog", "catalog");
+    let shown = |file: &str| {
+        let card = desk.done(&["show", file, "--only", "demo.text.lower", "--json"]).json();
+        card["cards"][0]["version"].clone()
+    };
+    assert_eq!(shown("./catalog/manifest.base.json"), "1.0.0");
+    assert_eq!(shown("./catalog"), "1.0.1");
+    desk.done(&[
+        "install",
+        "./catalog/manifest.base.json",
+        "--only",
+        "demo.text.lower",
+        "--yes",
+        "-q",
+    ]);
+    desk.done(&["call", "demo.text.lower", r#"{"text":"ABC"}"#]);
+}
+
+#[test]
 fn values_are_read_from_standard_input_and_told_nobody() {
     let desk = Desk::new();
     let place = repository().join("examples/mcpkg/http-status");

@@ -1,16 +1,14 @@
 //! What was acquired, as part of a version that is made ready.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
-
-use package::digest::Hasher;
 
 use crate::acquire::Acquired;
 use crate::error::{Doing, HomeError};
 use crate::home::Ready;
-use crate::pinned::Sha256;
-use crate::record::{ACQUIRED, ACQUIRED_FILES, FileRecord};
+use crate::record::{ACQUIRED, ACQUIRED_FILES};
+use crate::whole::listed;
 
 /// Where Node looks for packages, from a file upwards.
 const NODE: &str = "node_modules";
@@ -49,38 +47,4 @@ fn link_folder(to: &Path, link: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn link_folder(to: &Path, link: &Path) -> io::Result<()> {
     std::os::windows::fs::symlink_dir(to, link)
-}
-
-/// How many bytes a file has, and which. It may be larger than memory.
-fn hashed(path: &Path) -> io::Result<(u64, Sha256)> {
-    let (mut file, mut hasher) = (fs::File::open(path)?, Hasher::default());
-    let (mut buffer, mut size) = (vec![0; 256 << 10], 0);
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((size, Sha256(hasher.finish()))),
-            count => {
-                hasher.update(&buffer[..count]);
-                size += count as u64;
-            }
-        }
-    }
-}
-
-/// Every file below a folder with its digest, in the order of their paths. Links lead to one of them or nowhere.
-pub(crate) fn listed(folder: &Path) -> io::Result<Vec<FileRecord>> {
-    let (mut found, mut folders) = (Vec::new(), vec![PathBuf::new()]);
-    while let Some(inside) = folders.pop() {
-        for entry in fs::read_dir(folder.join(&inside))? {
-            let entry = entry?;
-            let (path, kind) = (inside.join(entry.file_name()), entry.file_type()?);
-            if kind.is_dir() {
-                folders.push(path);
-            } else if kind.is_file() {
-                let (size, sha256) = hashed(&entry.path())?;
-                found.push(FileRecord { path: path.to_string_lossy().into_owned(), size, sha256 });
-            }
-        }
-    }
-    found.sort_by(|one, other| one.path.cmp(&other.path));
-    Ok(found)
 }

@@ -303,7 +303,7 @@ fn acquired(acquire: &Acquire) -> String {
         }
         Acquire::Url { url, sha256 } => format!("from {url} (sha256:{sha256})"),
         Acquire::Preinstalled { locator } => {
-            format!("it must be there already: {}", locator.text())
+            format!("it must be there already: {}", locator.value())
         }
         Acquire::LocalPath { path: Some(path) } => format!("from {path}"),
         Acquire::LocalPath { path: None } | Acquire::Nothing => "nothing is acquired".to_owned(),

@@ -15,6 +15,7 @@ use crate::lockfile::{self, Lockfile};
 use crate::pinned::Pinned;
 use crate::record::{self, Record};
 use crate::revoked::{self, Revocation, Revocations};
+use crate::whole;
 
 /// Versions of packages.
 pub(crate) const PACKAGES: &str = "packages";
@@ -22,6 +23,8 @@ pub(crate) const PACKAGES: &str = "packages";
 pub(crate) const TOOLS: &str = "tools";
 /// Whoever changes anything holds this file.
 const LOCK: &str = "locks/home";
+/// The system's number for what is not there.
+const NOT_FOUND: i32 = 2;
 
 /// A home. It is made only when something is put into it.
 #[derive(Clone, Debug)]
@@ -120,6 +123,13 @@ impl Home {
 
     /// Locks it against every other change, and finishes one that was broken off.
     pub fn lock(&self) -> Result<Changing, HomeError> {
+        let held = self.hold()?;
+        let contents = self.look()?;
+        Ok(Changing { home: self.clone(), contents, _held: held })
+    }
+
+    /// Holds the lock, once what was broken off is finished.
+    fn hold(&self) -> Result<File, HomeError> {
         let place = self.0.join(LOCK);
         let doing = Doing::Lock(place.clone());
         let folder = place.parent().unwrap_or(&self.0);
@@ -128,8 +138,18 @@ impl Home {
         let held = held.map_err(|cause| doing.failed(cause))?;
         held.lock().map_err(|cause| doing.failed(cause))?;
         journal::recover(&self.0)?;
-        let contents = self.look()?;
-        Ok(Changing { home: self.clone(), contents, _held: held })
+        Ok(held)
+    }
+
+    /// The same where what is in it cannot be read: nothing is left to do with it but to take it away.
+    pub fn lock_broken(&self) -> Result<Changing, HomeError> {
+        match self.lock() {
+            Err(HomeError::Broken { .. }) => {
+                let held = self.hold()?;
+                Ok(Changing { home: self.clone(), contents: Contents::default(), _held: held })
+            }
+            locked => locked,
+        }
     }
 
     /// A folder in which a change is prepared.
@@ -151,12 +171,21 @@ impl Home {
         leads && self.folder(&key, &folder).join(record::NAME).is_file()
     }
 
+    /// Whether that is so, and every file of it is what it was.
+    pub fn holds_whole(&self, pinned: &Pinned) -> bool {
+        let Ok(key) = pinned.key() else { return false };
+        let folder = self.folder(&key, &pinned.folder());
+        let record = self.record(&key, &pinned.folder());
+        self.holds(pinned) && record.is_ok_and(|record| whole::changed(&folder, &record).is_empty())
+    }
+
     /// How an installed version came here.
     pub fn record(&self, key: &Key, version: &str) -> Result<Record, HomeError> {
         let path = self.folder(key, version).join(record::NAME);
         let bytes = read(&path, lockfile::MOST)?;
-        let bytes = bytes
-            .ok_or_else(|| Doing::Read(path.clone()).failed(io::ErrorKind::NotFound.into()))?;
+        let bytes = bytes.ok_or_else(|| {
+            Doing::Read(path.clone()).failed(io::Error::from_raw_os_error(NOT_FOUND))
+        })?;
         serde_json::from_slice(&bytes)
             .map_err(|error| HomeError::Broken { path, why: error.to_string() })
     }
@@ -190,7 +219,7 @@ impl Home {
 
 /// The lockfile at a path, wherever that is.
 pub fn read_lockfile(path: &Path) -> Result<Lockfile, HomeError> {
-    let missing = || Doing::Read(path.to_owned()).failed(io::ErrorKind::NotFound.into());
+    let missing = || Doing::Read(path.to_owned()).failed(io::Error::from_raw_os_error(NOT_FOUND));
     let bytes = read(path, lockfile::MOST)?.ok_or_else(missing)?;
     Lockfile::parse(&bytes).map_err(|why| HomeError::Broken { path: path.to_owned(), why })
 }
@@ -395,7 +424,7 @@ impl Changing {
             }
             // What was revoked is put there anew.
             let is_revoked = revoked.get(&before.id).is_some();
-            if before.folder() == folder && self.home.holds(before) && !is_revoked {
+            if before.folder() == folder && self.home.holds_whole(before) && !is_revoked {
                 return Ok(Put::There);
             }
         }

@@ -1,6 +1,5 @@
 //! An installed package, read again from where it lies.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,12 +10,12 @@ use manifest::model::Package;
 use manifest::skill;
 use package::digest::Digest;
 
-use crate::bring::listed;
 use crate::error::{Doing, HomeError};
 use crate::home::Home;
 use crate::parcel::companion_of;
-use crate::pinned::{Pinned, Sha256};
-use crate::record::{ACQUIRED, ACQUIRED_FILES, FileRecord, Record};
+use crate::pinned::Pinned;
+use crate::record::Record;
+use crate::whole;
 
 /// A package that lies in a home.
 #[derive(Clone, Debug)]
@@ -55,35 +54,15 @@ impl Installed {
         Ok(Self { package, root, record })
     }
 
-    /// Every file that is not what it was, or is gone, and every one that was acquired and is not.
+    /// Every file that is not what it was, or is gone, those that were acquired among them.
     pub fn changed(&self) -> Vec<String> {
-        let is_changed = |file: &&FileRecord| {
-            let read = fs::read(self.root.join(&file.path));
-            read.map_or(true, |bytes| Digest::of(&bytes) != file.sha256.0)
-        };
-        let files = self.record.files.iter().filter(is_changed).map(|file| file.path.clone());
-        files.chain(self.changed_among_acquired()).collect()
+        whole::changed(&self.root, &self.record)
     }
 
-    fn changed_among_acquired(&self) -> Vec<String> {
-        if self.record.acquired.is_none() {
-            return Vec::new();
-        }
-        let whole = |path: &str| format!("{ACQUIRED}/{path}");
-        let text = fs::read(self.root.join(ACQUIRED_FILES)).unwrap_or_default();
-        let Ok(known) = serde_json::from_slice::<Vec<FileRecord>>(&text) else {
-            return vec![ACQUIRED_FILES.to_owned()];
-        };
-        let Ok(found) = listed(&self.root.join(ACQUIRED)) else { return vec![ACQUIRED.to_owned()] };
-        let known: BTreeSet<_> = known.iter().map(told).collect();
-        let found: BTreeSet<_> = found.iter().map(told).collect();
-        let differs = known.symmetric_difference(&found).map(|(path, _)| whole(path));
-        differs.collect::<BTreeSet<_>>().into_iter().collect()
+    /// The same for the files of the package alone, which is quick enough for every call.
+    pub fn changed_files(&self) -> Vec<String> {
+        whole::changed_files(&self.root, &self.record)
     }
-}
-
-fn told(file: &FileRecord) -> (&str, Sha256) {
-    (&file.path, file.sha256)
 }
 
 fn broken(path: &Path, why: &str) -> HomeError {

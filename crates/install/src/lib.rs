@@ -16,6 +16,7 @@
 //! | [`pinned`], [`lockfile`] | what is installed, exactly |
 //! | [`beside`] | what runs beside the calls of a package, so far as its owner is shown it |
 //! | [`record`] | how it came here and what was agreed to |
+//! | [`whole`] | whether its files are what they were |
 //! | [`revoked`] | which packages were revoked, and what came of it |
 //! | [`journal`] | changes that are made whole or not at all |
 //! | [`catalog`] | the catalogs of a home, as others can read them |
@@ -50,6 +51,7 @@ pub mod record;
 pub mod report;
 pub mod revoked;
 pub mod stage;
+pub mod whole;
 
 pub use beside::Beside;
 pub use bring::{bring, make_room};

@@ -112,14 +112,7 @@ impl Parcel {
                 catalogs
             }
         };
-        for piece in &mut pieces {
-            skill::apply(&Around(&archive), &mut piece.package);
-        }
-        if let Some(companion) = companion_of(&Around(&archive))? {
-            for piece in &mut pieces {
-                companion::apply(&companion, &mut piece.package);
-            }
-        }
+        apply_around(&archive, &mut pieces)?;
         let listing = archive.listing()?;
         let signed = match Contents::size(&archive, signature::PATH) {
             Some(size) if size > signature::MAX_FILE => return Err(ParcelError::Signature),
@@ -141,6 +134,16 @@ impl Parcel {
         Self::open(Archive::from_bytes(bytes, Trailer::Refused, &Limits::DEFAULT)?, fallback_id)
     }
 
+    /// The same files, and of what they describe only what one of them does.
+    pub fn narrowed(mut self, manifest: &str, fallback_id: &str) -> Result<Self, ParcelError> {
+        let found = self.archive.get(manifest).is_some();
+        if found && self.pieces.iter().any(|piece| piece.manifest != manifest) {
+            self.pieces = read_at(&self.archive, manifest, fallback_id)?;
+            apply_around(&self.archive, &mut self.pieces)?;
+        }
+        Ok(self)
+    }
+
     /// A manifest that stands for itself: everything it needs is acquired, or reached elsewhere.
     pub fn of_manifest(bytes: Vec<u8>, fallback_id: &str) -> Result<Self, ParcelError> {
         Self::pack(&Alone(bytes), fallback_id)
@@ -155,6 +158,18 @@ impl Parcel {
     pub fn digest(&self) -> Digest {
         self.listing.digest()
     }
+}
+
+/// What stands beside manifests counts for all of them.
+fn apply_around(archive: &Archive, pieces: &mut [Piece]) -> Result<(), ParcelError> {
+    let companion = companion_of(&Around(archive))?;
+    for piece in pieces {
+        skill::apply(&Around(archive), &mut piece.package);
+        if let Some(companion) = &companion {
+            companion::apply(companion, &mut piece.package);
+        }
+    }
+    Ok(())
 }
 
 /// What the manifest at a path describes.

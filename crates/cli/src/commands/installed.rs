@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use install::{Installed, Layer, Revocation, catalog};
+use install::{HomeError, Installed, Layer, Revocation, catalog};
 use serde_json::json;
 use vault::{FileVault, Owner};
 
@@ -318,16 +318,21 @@ pub(crate) fn reset(
     printer: Printer,
 ) -> Outcome {
     let at = installed::home(home);
-    let contents = at.read()?;
-    let number = contents.lock.packages().len();
-    let what = super::count(number, "package");
+    let (number, what) = match at.read() {
+        Ok(contents) => {
+            let number = contents.lock.packages().len();
+            (number, super::count(number, "package"))
+        }
+        Err(HomeError::Broken { .. }) => (0, "what cannot be read any more".to_owned()),
+        Err(error) => return Err(error.into()),
+    };
     let question = format!("Remove {what}, and everything in the local catalog?");
     let is_meant =
         || ask.yes_or_no(&question).map_err(|failure| failure.hint("--yes says so beforehand"));
     if !args.yes && !is_meant()? {
         return Err(Failure::new(Exit::Denied, "nothing was removed"));
     }
-    noted(Change::new(home, Verb::Reset, "", printer), || Ok(at.lock()?.reset()?))?;
+    noted(Change::new(home, Verb::Reset, "", printer), || Ok(at.lock_broken()?.reset()?))?;
     if json_wanted {
         printer.json(&json!({"removed": number}))?;
     } else {

@@ -87,7 +87,7 @@ pub(crate) fn run(
     let missing: Vec<_> = lock
         .packages()
         .iter()
-        .filter(|pinned| contents.lock.get(&pinned.id) != Some(pinned) || !at.holds(pinned))
+        .filter(|pinned| contents.lock.get(&pinned.id) != Some(pinned) || !at.holds_whole(pinned))
         .collect();
     let going: Vec<_> = contents
         .lock
@@ -186,8 +186,11 @@ impl Syncing<'_> {
         }
         let ids: Vec<_> = going.iter().map(|pinned| line(&pinned.id)).collect();
         let question = format!("Remove {}, which the lock does not have?", ids.join(", "));
-        let asked = self.fetching.ask.yes_or_no(&question);
-        if asked.map_err(|failure| failure.hint("--yes says so beforehand"))? {
+        if !self.fetching.ask.is_possible() {
+            let message = format!("{} would be removed, and nobody can be asked", ids.join(", "));
+            return Err(Failure::new(Exit::Denied, message).hint("--yes says so beforehand"));
+        }
+        if self.fetching.ask.yes_or_no(&question)? {
             return Ok(());
         }
         Err(Failure::new(Exit::Denied, "nothing was changed"))

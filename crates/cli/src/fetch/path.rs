@@ -85,7 +85,13 @@ impl Fetching<'_> {
         let folder =
             file.parent().filter(|_| packages.iter().any(|package| with_files(&package.acquire)));
         match folder {
-            Some(folder) => self.folder(folder),
+            Some(folder) => {
+                let named = file.file_name().map(|name| name.to_string_lossy().into_owned());
+                let parcel = self.folder(folder)?;
+                Ok(parcel.and_then(|parcel| {
+                    parcel.narrowed(named.as_deref().unwrap_or_default(), fallback)
+                }))
+            }
             None => Ok(Parcel::of_manifest(bytes, fallback)),
         }
     }

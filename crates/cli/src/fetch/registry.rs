@@ -31,8 +31,12 @@ impl Fetching<'_> {
         let known = Known::new(self.home, self.ask)?.with(self.offline);
         let client = known.client(self.which).map_err(|failure| {
             let there = Path::new(typed).is_dir();
-            let hint = || format!("there is a folder of that name here: write `./{}`", line(typed));
-            if there { failure.hint(hint()) } else { failure }
+            let shown = line(typed);
+            failure.hint(if there {
+                format!("there is a folder of that name here: write `./{shown}`")
+            } else {
+                format!("there is no file `{shown}` here, so it is taken for the id of a tool")
+            })
         })?;
         output::make_private_folder(self.home.path())?;
         let runtime = owner::runtime()?;

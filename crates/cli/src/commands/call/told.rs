@@ -137,6 +137,9 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                 None if error.details.get("surface").is_some() => failure.hint(format!(
                     "`haft approve surface {package}` shows what is different, and asks"
                 )),
+                None if error.message == policy::Denial::Disabled.to_string() => failure.hint(format!(
+                    "`haft status {package}` says why; `haft enable {package}` lets it be called"
+                )),
                 None => failure,
             },
         },

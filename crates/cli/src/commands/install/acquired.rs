@@ -100,8 +100,11 @@ fn failed(error: &AcquireError) -> Failure {
         Kind::NotFound => Exit::NotFound,
         Kind::Unavailable => Exit::Unavailable,
     };
+    let text = error.to_string();
+    let mut said = text.lines();
     let told = Failure::new(exit, "what it needs could not be had, so it is not installed")
-        .cause(line(&error.to_string()));
+        .cause(line(said.next().unwrap_or_default()))
+        .details(said.map(line));
     let mut source = std::error::Error::source(error);
     let mut told = told;
     while let Some(cause) = source {

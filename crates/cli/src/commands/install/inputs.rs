@@ -44,7 +44,9 @@ pub(super) fn collect(
     for input in package.inputs.iter().filter(asked) {
         let kept =
             place(package, &input.name).map_err(|error| Failure::invalid(error.to_string()))?;
-        let is_kept = vault.get(&kept).map_err(|error| owner::vault_failure(&error))?.is_some();
+        let kept = vault.get(&kept).map_err(|error| owner::vault_failure(&error))?;
+        // One that was kept for an earlier version may not fit any more.
+        let is_kept = kept.is_some_and(|value| misfit(input, value.expose()).is_none());
         let given =
             typed.iter().find(|(name, _)| *name == input.name).map(|(_, value)| value.clone());
         let known = secrets.iter().find(|(name, _)| *name == input.name);

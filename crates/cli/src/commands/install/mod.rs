@@ -152,6 +152,7 @@ pub(crate) fn tell(done: Vec<Installed>, json_wanted: bool, printer: Printer) ->
     match done.into_iter().find_map(|one| Some((one.card.id, one.kept_disabled?))) {
         None => Ok(Exit::Done),
         Some((id, mut failure)) => {
+            failure.exit = Exit::Failed;
             failure.message = failure.message.replace("not installed", "installed and disabled");
             let id = line(&id);
             Err(failure.hint(format!(
@@ -213,7 +214,9 @@ pub(crate) fn show(
         printer.json(&json!({"cards": cards.iter().map(with_digest).collect::<Vec<_>>()}))?;
         return Ok(Exit::Done);
     }
-    let drawn: Vec<_> = cards.iter().map(drawn).collect();
+    let with_digest =
+        |card: &Card| format!("{}  card          sha256:{}\n", drawn(card), card.digest());
+    let drawn: Vec<_> = cards.iter().map(with_digest).collect();
     printer.result(&drawn.join("\n"))?;
     Ok(Exit::Done)
 }

@@ -243,7 +243,7 @@ impl Installing<'_> {
         if let Some(before) = &before
             && before.version == package.semver()
             && before.package.0 == fetched.parcel.digest()
-            && at.holds(before)
+            && at.holds_whole(before)
             && contents.revoked.get(&before.id).is_none()
         {
             return Ok(prepared);
@@ -316,6 +316,10 @@ impl Installing<'_> {
         let mut done = Vec::new();
         for (one, put) in staged.into_iter().chain(there).zip(put) {
             self.tell(&one.card, put, one.actions);
+            if put == Put::There && is_off(&one.card.id, self.home)? {
+                let id = line(&one.card.id);
+                self.printer.note(&format!("It is disabled: `haft enable {id}` lets it be called"));
+            }
             if let Some(words) = onboarding::next(&one.package, self.home, self.ask)? {
                 self.printer.note(&words);
             }
@@ -446,6 +450,12 @@ impl Installing<'_> {
 /// The version of a package that is installed.
 fn before(at: &install::Home, package: &Package) -> Result<Option<Pinned>, Failure> {
     Ok(at.read()?.lock.get(&package.canonical_id()).cloned())
+}
+
+/// Whether a package is switched off.
+fn is_off(id: &str, home: &Home) -> Result<bool, Failure> {
+    let contents = installed::home(home).read()?;
+    Ok(contents.listed().iter().any(|one| one.id == id && !one.enabled))
 }
 
 /// Refuses what is not what a lock says.
