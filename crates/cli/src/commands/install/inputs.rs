@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use host::secrets::{misfit, place};
+use install::Piece;
 use install::beside::revoking_secrets;
 use manifest::model::{Input, InputSource, Package};
 use vault::{FileVault, Secret};
@@ -99,13 +100,10 @@ pub(super) fn from_stdin() -> Result<Values, Failure> {
 }
 
 /// Refuses values that no package asks for.
-pub(super) fn check_asked<'p>(
-    values: &Values,
-    packages: impl Iterator<Item = &'p Package> + Clone,
-) -> Result<(), Failure> {
+pub(super) fn check_asked(values: &Values, pieces: &[&Piece]) -> Result<(), Failure> {
     for (name, _) in values {
-        let asks = |package: &Package| package.inputs.iter().any(|input| input.name == *name);
-        if !packages.clone().any(asks) {
+        let asks = |piece: &&Piece| piece.package.inputs.iter().any(|input| input.name == *name);
+        if !pieces.iter().any(asks) {
             return Err(Failure::invalid(format!("nothing asks for `{}`", line(name))));
         }
     }

@@ -112,7 +112,7 @@ pub(crate) fn run(
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
     let chosen = chosen(&fetched, args.what.only.as_deref())?;
     let secrets = if args.env_stdin { inputs::from_stdin()? } else { Vec::new() };
-    inputs::check_asked(&secrets, chosen.iter().map(|piece| &piece.package))?;
+    inputs::check_asked(&secrets, &chosen)?;
     let installing = Installing {
         policy: &policy,
         home,
