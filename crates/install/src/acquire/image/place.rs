@@ -7,12 +7,6 @@ use crate::acquire::error::AcquireError;
 use crate::acquire::fetch::Origin;
 use crate::acquire::sources::{Index, rule_for};
 
-/// What a name without a host means, and where that is.
-const DEFAULT: &str = "docker.io";
-const DEFAULT_HOST: &str = "registry-1.docker.io";
-/// Where those are whose name is one word.
-const OFFICIAL: &str = "library";
-
 /// A repository of a registry.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
@@ -29,17 +23,22 @@ impl Place {
         let (host, path) = parted(name);
         let refuse = |place: &str, why| AcquireError::Place { place: place.to_owned(), why };
         let Some(mirror) = mirror else {
+            // Which registry a short name means differs from machine to machine.
+            let host = host.ok_or_else(|| {
+                refuse(name, "its name begins with no registry, and no mirror of images is set")
+            })?;
             let url = Url::parse(&format!("https://{host}/"));
             let url = url.map_err(|_| refuse(name, "its registry has no host"))?;
             let index = Index::at(url);
-            return Ok(Self { rule: rule_for(&index.url), index, repository: path });
+            return Ok(Self { rule: rule_for(&index.url), index, repository: path.to_owned() });
         };
         let url = mirror.plain();
         if !["http", "https"].contains(&url.scheme()) || !url.has_host() {
             return Err(refuse(url.as_str(), "a mirror of images is `https` or `http`"));
         }
         let prefix = url.path().trim_matches('/');
-        let repository = if prefix.is_empty() { path } else { format!("{prefix}/{path}") };
+        let repository =
+            if prefix.is_empty() { path.to_owned() } else { format!("{prefix}/{path}") };
         Ok(Self { rule: mirror.rule(), index: mirror.clone(), repository })
     }
 
@@ -84,16 +83,13 @@ impl Place {
 }
 
 /// The host and the rest of a name. What comes first is a host only where it looks like one.
-fn parted(name: &str) -> (&str, String) {
-    let (host, path) = match name.split_once('/') {
-        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => (host, path),
-        _ => (DEFAULT, name),
-    };
-    if host != DEFAULT && host != "index.docker.io" {
-        return (host, path.to_owned());
+fn parted(name: &str) -> (Option<&str>, &str) {
+    match name.split_once('/') {
+        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => {
+            (Some(host), path)
+        }
+        _ => (None, name),
     }
-    let official = if path.contains('/') { path.to_owned() } else { format!("{OFFICIAL}/{path}") };
-    (DEFAULT_HOST, official)
 }
 
 #[cfg(test)]
@@ -107,16 +103,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_to_its_registry_or_to_the_one_that_everybody_means() {
+    fn a_name_leads_to_its_registry_and_a_short_one_nowhere() {
         for (name, place) in [
             ("registry.test/acme/echo", "https://registry.test/v2/acme/echo"),
             ("registry.test:5000/echo", "https://registry.test:5000/v2/echo"),
-            ("acme/echo", "https://registry-1.docker.io/v2/acme/echo"),
-            ("echo", "https://registry-1.docker.io/v2/library/echo"),
-            ("docker.io/echo", "https://registry-1.docker.io/v2/library/echo"),
             ("localhost/echo", "https://localhost/v2/echo"),
         ] {
             assert_eq!(url(name, None), place);
+        }
+        for short in ["echo", "acme/echo"] {
+            assert!(Place::of(short, None).is_err());
+            assert_eq!(url(short, Some("https://m.test")), format!("https://m.test/v2/{short}"));
         }
     }
 
