@@ -128,7 +128,13 @@ fn show(top: &Workshop, image: &OwnedFd, order: &Order) -> Result<(), Fault> {
 fn settings(image: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    let folder = rustix::fs::openat2(image, SETTINGS, flags, Mode::empty(), resolve)?;
+    // Whoever renames or mounts something anywhere meanwhile makes the kernel unsure, and then it wants to be asked again.
+    let folder = loop {
+        match rustix::fs::openat2(image, SETTINGS, flags, Mode::empty(), resolve) {
+            Err(rustix::io::Errno::AGAIN) => {}
+            opened => break opened?,
+        }
+    };
     mounts::copy(folder.as_fd(), Path::new(""), Mounted::ReadOnly)
 }
 
