@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use host::CancellationToken;
+
 /// The code we end with when we are told to stop.
 pub(crate) const CODE: u8 = 130;
 
@@ -27,6 +29,14 @@ struct Care {
     terminal: Option<rustix::termios::Termios>,
     #[cfg(not(unix))]
     terminal: Option<()>,
+}
+
+/// A token that is cancelled when we are told to stop, until nothing runs any more.
+pub(crate) fn calling_off() -> CancellationToken {
+    let called_off = CancellationToken::new();
+    let cancelled = called_off.clone();
+    end_first(move || cancelled.cancel());
+    called_off
 }
 
 /// Listens for being told to stop: by Ctrl-C, by the end of the terminal, by `kill`.

@@ -4,7 +4,7 @@
 //! and a revocation that is not confirmed, and doing it again finishes it.
 
 use host::records::whole;
-use host::{Blocked, CallError, CancellationToken, Host, Killed, Kind};
+use host::{Blocked, CallError, Host, Killed, Kind};
 use install::revoked::State;
 use install::{Contents, Installed, Pinned, Revocation};
 use ledger::audit::Outcome;
@@ -229,9 +229,7 @@ impl Revoking<'_> {
         let records = owner::records(self.home, runtime)?;
         let vault = owner::vault(self.home, self.ask)?;
         let host = Host::new(owner::settings(self.home)?, walls::launcher()?, vault, records);
-        let called_off = CancellationToken::new();
-        let token = called_off.clone();
-        interrupt::end_first(move || token.cancel());
+        let called_off = interrupt::calling_off();
         let kill = |secret: Option<&str>| runtime.block_on(host.kill(&tool, secret, &called_off));
         let with = self.with.or(beside.secret.as_deref());
         let killed = match kill(with) {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use host::surface::Surface;
-use host::{CallError, CancellationToken, Host, Kind};
+use host::{CallError, Host, Kind};
 use install::{Installed, Sha256};
 use package::digest::Digest;
 use serde_json::{Value, json};
@@ -94,9 +94,7 @@ fn offered(
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault(home, ask)?;
     let host = Host::new(super::call::settings(home)?, walls::launcher()?, vault, records);
-    let called_off = CancellationToken::new();
-    let token = called_off.clone();
-    interrupt::end_first(move || token.cancel());
+    let called_off = interrupt::calling_off();
     let found = runtime.block_on(async {
         let found = host.discover(&tool, &policy::Surface::Terminal, None, &called_off).await;
         host.settle().await;

@@ -76,9 +76,7 @@ impl<'p> Acquisition<'p> {
             locked: locked.map(|pinned| pinned.artefacts.as_slice()),
         };
         let runtime = owner::runtime()?;
-        let called_off = host::CancellationToken::new();
-        let token = called_off.clone();
-        interrupt::end_first(move || token.cancel());
+        let called_off = interrupt::calling_off();
         let acquired = runtime.block_on(async {
             tokio::select! {
                 acquired = acquire(acquiring) => Some(acquired),

@@ -73,9 +73,7 @@ impl Trying<'_> {
         let vault = owner::vault(self.home, self.ask)?;
         let settings = call::settings(self.home)?;
         let host = Host::new(settings, walls::launcher()?, vault, records);
-        let called_off = CancellationToken::new();
-        let token = called_off.clone();
-        interrupt::end_first(move || token.cancel());
+        let called_off = interrupt::calling_off();
         let tried = runtime.block_on(async {
             let tried = async {
                 if asks_server {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{CancellationToken, Host, Said, Tool};
+use host::{Host, Said, Tool};
 use package::digest::Digest;
 use prove::{Case, Ended, How, Report};
 use registry::{TestReport, TestedCase};
@@ -65,9 +65,7 @@ pub(super) fn run(
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault(home, ask)?;
     let host = Host::new(settings(home)?, walls::launcher()?, vault, records);
-    let called_off = CancellationToken::new();
-    let token = called_off.clone();
-    interrupt::end_first(move || token.cancel());
+    let called_off = interrupt::calling_off();
     let here = std::env::current_dir().map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
     })?;
