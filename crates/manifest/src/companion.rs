@@ -68,8 +68,8 @@ pub struct Companion {
     pub permissions: Permissions,
     /// Variables it reads.
     pub env: Vec<String>,
-    /// Names of the secrets it needs.
-    pub secrets: Vec<String>,
+    /// The secrets it needs: their names, and what each is.
+    pub secrets: Vec<(String, Option<String>)>,
     /// Packages it needs, as `manager:package==version`.
     pub dependencies: Vec<String>,
 }
@@ -104,8 +104,10 @@ pub fn read(document: &Node<'_>) -> Companion {
         secrets: document
             .list_at("secrets")
             .iter()
-            .filter_map(|s| s.text_at("name"))
-            .map(str::to_owned)
+            .filter_map(|secret| {
+                let words = secret.text_at("description").map(str::to_owned);
+                Some((secret.text_at("name")?.to_owned(), words))
+            })
             .collect(),
         dependencies: document.list_at("dependencies").iter().map(dependency).collect(),
     }
@@ -130,13 +132,13 @@ pub fn apply(companion: &Companion, package: &mut Package) {
     permissions.hosts.sort();
     permissions.hosts.dedup();
     package.permissions = permissions;
-    let mut add = |input: Input| {
-        if !package.inputs.iter().any(|known| known.name == input.name) {
-            package.inputs.push(input);
-        }
+    let mut add = |input: Input| match package.inputs.iter_mut().find(|one| one.name == input.name)
+    {
+        Some(known) => known.prompt = known.prompt.take().or(input.prompt),
+        None => package.inputs.push(input),
     };
-    for name in &companion.secrets {
-        add(Input::secret(name));
+    for (name, words) in &companion.secrets {
+        add(Input { prompt: words.clone(), ..Input::secret(name) });
     }
     for name in &companion.env {
         add(Input {

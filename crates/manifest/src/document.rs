@@ -207,9 +207,10 @@ fn examine<'t>(text: &'t str, options: &Options<'_>) -> (Report, Option<Node<'t>
         let message = "the document fits none of the dialects";
         let finding =
             Finding::new(Code::UnknownDialect, Pointer::root(), root.span.first_byte(), message);
-        findings.push(
-            finding.help(format!("looked for {}; `--dialect` forces one", recognise_words())),
-        );
+        findings.push(finding.help(format!(
+            "looked for {}; `haft validate --dialect NAME` forces one",
+            recognise_words()
+        )));
         return (Report { findings: settle(findings), ..Report::refused(nothing()) }, Some(root));
     };
     if form == Form::OpenApi {

@@ -26,6 +26,7 @@
 //!
 //! Nothing here touches the disk, the network, the clock or the environment.
 
+pub mod chain;
 pub mod companion;
 pub mod concept;
 pub mod convert;

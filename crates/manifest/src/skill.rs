@@ -3,9 +3,11 @@
 //! A script is a file in `scripts/`, under its own name: it is started with the texts of `args` and given `stdin`. Neither
 //! side effects nor permissions are known of it but what the companion beside it claims.
 
+use sha2::{Digest, Sha256};
+
 use crate::dialect::Dialect;
 use crate::folder::{Folder, Script};
-use crate::json::{Pointer, parse};
+use crate::json::parse;
 use crate::model::{Action, Entry, Implementation, Invocation, Json, OutputFormat, Package};
 
 /// The folder with the scripts of a skill.
@@ -32,6 +34,9 @@ pub fn apply(folder: &dyn Folder, package: &mut Package) {
     }
     let mut scripts = folder.scripts();
     scripts.sort_by(|a, b| a.name.cmp(&b.name));
+    if package.version.is_none() && !scripts.is_empty() {
+        package.version = Some(version(folder, package, &scripts));
+    }
     for script in scripts.into_iter().filter(|script| is_name(&script.name)).take(MOST) {
         let Some(argv) = command(&script) else { continue };
         package.implementations.push(Implementation {
@@ -47,26 +52,26 @@ pub fn apply(folder: &dyn Folder, package: &mut Package) {
     }
 }
 
+/// The version of a skill that names none, made of what is in it.
+fn version(folder: &dyn Folder, package: &Package, scripts: &[Script]) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(&package.raw_sha256);
+    for script in scripts {
+        let bytes = folder.read(&format!("{FOLDER}/{}", script.name)).unwrap_or_default();
+        hasher.update(format!("\n{} {}\n", script.name, bytes.len()));
+        hasher.update(&bytes);
+    }
+    let digest = hasher.finalize();
+    let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    format!("0.0.0+{hex}")
+}
+
 fn action(name: String) -> Action {
     let input = parse(INPUT).root.map(|schema| Json::of(&schema, INPUT));
     Action {
-        name,
-        summary: None,
-        description: None,
-        invocation: Invocation::Script,
         input,
         output_format: Some(OutputFormat::Text),
-        output: None,
-        side_effects: None,
-        idempotent: None,
-        scopes_used: Vec::new(),
-        standard_errors: false,
-        requires_approval: None,
-        timeout_ms: None,
-        environment: Vec::new(),
-        examples: Vec::new(),
-        docs: None,
-        pointer: Pointer::root(),
+        ..Action::new(name, Invocation::Script)
     }
 }
 

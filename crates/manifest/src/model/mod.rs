@@ -356,6 +356,31 @@ pub struct Action {
     pub pointer: crate::json::Pointer,
 }
 
+impl Action {
+    /// An action of which nothing else is said.
+    pub fn new(name: impl Into<String>, invocation: Invocation) -> Self {
+        Self {
+            name: name.into(),
+            summary: None,
+            description: None,
+            invocation,
+            input: None,
+            output_format: None,
+            output: None,
+            side_effects: None,
+            idempotent: None,
+            scopes_used: Vec::new(),
+            standard_errors: false,
+            requires_approval: None,
+            timeout_ms: None,
+            environment: Vec::new(),
+            examples: Vec::new(),
+            docs: None,
+            pointer: crate::json::Pointer::root(),
+        }
+    }
+}
+
 /// A call worth seeing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {

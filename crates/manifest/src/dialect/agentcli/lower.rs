@@ -47,23 +47,13 @@ pub(crate) fn lower(document: &Node<'_>, source: &str, id: &str) -> Package {
         }
         let description = text(tool, "description").filter(|text| !text.is_empty());
         package.actions.push(Action {
-            name,
-            summary: None,
             description,
-            invocation: Invocation::StdinJson { argv_template: Vec::new() },
             input: json(tool, "schema", source),
             output_format: Some(OutputFormat::Json),
-            output: None,
-            side_effects: None,
-            idempotent: None,
-            scopes_used: Vec::new(),
-            standard_errors: false,
-            requires_approval: None,
             timeout_ms,
             environment,
-            examples: Vec::new(),
-            docs: None,
             pointer: Pointer::root().key("tools").index(index),
+            ..Action::new(name, Invocation::StdinJson { argv_template: Vec::new() })
         });
     }
     package

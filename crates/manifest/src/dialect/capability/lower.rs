@@ -2,7 +2,7 @@
 
 use crate::dialect::Dialect;
 use crate::dialect::lowering::{blank, json, millis, text, texts};
-use crate::json::{Node, Pointer};
+use crate::json::Node;
 use crate::model::{
     Acquire, Action, Channel, Entry, Implementation, Input, Invocation, Kind, OutputFormat,
     Package, Permissions, Resources, Sandbox, Trust,
@@ -81,23 +81,12 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
     });
     let interfaces = manifest.get("interfaces");
     package.actions.push(Action {
-        name: id,
-        summary: None,
         description: package.description.clone(),
-        invocation,
         input: interfaces.and_then(|interfaces| json(interfaces, "inputs", source)),
         output_format: Some(OutputFormat::Json),
         output: interfaces.and_then(|interfaces| json(interfaces, "outputs", source)),
-        side_effects: None,
-        idempotent: None,
-        scopes_used: Vec::new(),
-        standard_errors: false,
-        requires_approval: None,
         timeout_ms: package.timeout_ms,
-        environment: Vec::new(),
-        examples: Vec::new(),
-        docs: None,
-        pointer: Pointer::root(),
+        ..Action::new(id, invocation)
     });
     package
 }

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use crate::dialect::Dialect;
 use crate::dialect::lowering::{blank, hex, json, text, texts};
-use crate::json::{Node, Pointer};
+use crate::json::Node;
 use crate::model::{
     Acquire, Action, Entry, Implementation, Input, Invocation, OutputFormat, Package, Person,
 };
@@ -37,23 +37,13 @@ pub(crate) fn lower(manifest: &Node<'_>, source: &str) -> Package {
     });
     let schema = manifest.get("schema");
     package.actions.push(Action {
-        name: package.name.clone().unwrap_or_default(),
         summary: package.summary.clone(),
         description: package.description.clone(),
-        invocation: Invocation::NodeExecute,
         input: schema.and_then(|schema| json(schema, "input", source)),
         output_format: Some(OutputFormat::Json),
         output: schema.and_then(|schema| json(schema, "output", source)),
-        side_effects: None,
-        idempotent: None,
-        scopes_used: Vec::new(),
-        standard_errors: false,
         requires_approval: manifest.get("requiresApproval").and_then(Node::as_bool),
-        timeout_ms: None,
-        environment: Vec::new(),
-        examples: Vec::new(),
-        docs: None,
-        pointer: Pointer::root(),
+        ..Action::new(package.name.clone().unwrap_or_default(), Invocation::NodeExecute)
     });
     package
 }

@@ -159,23 +159,9 @@ fn actions(manifest: &Node<'_>) -> Vec<Action> {
         .filter_map(|(index, tool)| Some((index, tool, text(tool, "name")?)))
         .filter(|(_, _, name)| seen.insert(name.clone()))
         .map(|(index, tool, name)| Action {
-            summary: None,
             description: text(tool, "description").filter(|text| !text.is_empty()),
-            invocation: Invocation::McpTool { tool_name: name.clone() },
-            name,
-            input: None,
-            output_format: None,
-            output: None,
-            side_effects: None,
-            idempotent: None,
-            scopes_used: Vec::new(),
-            standard_errors: false,
-            requires_approval: None,
-            timeout_ms: None,
-            environment: Vec::new(),
-            examples: Vec::new(),
-            docs: None,
             pointer: Pointer::root().key("tools").index(index),
+            ..Action::new(name.clone(), Invocation::McpTool { tool_name: name })
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use super::{Version, split_command};
 use crate::dialect::Dialect;
 use crate::dialect::install_manifest::lower::host_of;
 use crate::dialect::lowering::{blank, json, millis, text, texts};
-use crate::json::{Node, Pointer};
+use crate::json::Node;
 use crate::model::{
     Acquire, Action, Auth, AuthKind, Chain, Entry, Implementation, Input, Invocation, Json,
     OutputFormat, Package, Person, Step,
@@ -96,23 +96,12 @@ fn action(document: &Node<'_>, source: &str, id: String, package: &Package) -> A
         }
     };
     Action {
-        name: id,
-        summary: None,
         description: text(document, "description"),
-        invocation,
         input: json(document, "input_schema", source),
         output_format: Some(OutputFormat::Json),
         output: json(document, "output_schema", source),
-        side_effects: None,
-        idempotent: None,
-        scopes_used: Vec::new(),
-        standard_errors: false,
-        requires_approval: None,
         timeout_ms: package.timeout_ms,
-        environment: Vec::new(),
-        examples: Vec::new(),
-        docs: None,
-        pointer: Pointer::root(),
+        ..Action::new(id, invocation)
     }
 }
 

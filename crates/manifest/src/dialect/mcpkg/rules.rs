@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde_json_path::JsonPath;
-
 use super::{OPERATORS, split_command};
+use crate::chain::Path as JsonPath;
+use crate::chain::path::root_of;
+use crate::chain::step::SHAPE;
 use crate::dialect::rules::{Judge, check_regex_at, path_escapes};
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Node, Path, Pointer};
@@ -161,19 +162,19 @@ fn check_source(
     loops: bool,
     judge: &mut Judge<'_>,
 ) {
-    if node.is_object() {
-        let is_literal = node.members().len() == 1 && node.get("value").is_some();
-        if !is_literal {
-            let message = "a literal is written as an object with the one key `value`";
-            judge.push(Finding::new(Code::BadJsonPath, pointer, node.span.first_byte(), message));
+    let (text, pointer) = match node.get("path") {
+        Some(path)
+            if node.members().iter().all(|one| one.key == "path" || one.key == "default") =>
+        {
+            (path.as_text(), pointer.key("path"))
         }
-        return;
-    }
-    let Some(text) = node.as_text() else {
-        let message = "must be a JSONPath text, or `{\"value\": …}` for a literal";
-        return judge.push(Finding::new(Code::BadJsonPath, pointer, node.span, message));
+        _ if node.members().len() == 1 && node.get("value").is_some() => return,
+        _ => (node.as_text(), pointer),
     };
-    if let Some(message) = not_a_path(text) {
+    let Some(text) = text else {
+        return judge.push(Finding::new(Code::BadJsonPath, pointer, node.span.first_byte(), SHAPE));
+    };
+    if let Err(message) = JsonPath::read(text) {
         return judge.push(Finding::new(Code::BadJsonPath, pointer, node.span, message));
     }
     if let Some(root) = root_of(text)
@@ -189,34 +190,6 @@ fn check_source(
         });
         judge.push(finding);
     }
-}
-
-/// Why a text is no JSONPath.
-fn not_a_path(text: &str) -> Option<String> {
-    if text.len() > 4096 {
-        return Some("the path is longer than 4,096 bytes".to_owned());
-    }
-    // The parser calls itself for every bracket and parenthesis.
-    if text.bytes().filter(|b| matches!(b, b'[' | b'(' | b'!')).count() > 64 {
-        return Some("the path is nested too deep".to_owned());
-    }
-    let error = JsonPath::parse(text).err()?;
-    Some(format!("`{}` is no JSONPath: {error}", clip(text)))
-}
-
-/// The first key of a path, when it is a plain one.
-fn root_of(path: &str) -> Option<&str> {
-    let rest = path.strip_prefix('$')?;
-    if let Some(rest) = rest.strip_prefix('.') {
-        if rest.starts_with('.') {
-            return None;
-        }
-        let end = rest.find(['.', '[']).unwrap_or(rest.len());
-        return (rest != "*").then_some(rest[..end].trim_end());
-    }
-    let quoted = rest.strip_prefix("['").and_then(|rest| rest.split_once("']"));
-    let double = rest.strip_prefix("[\"").and_then(|rest| rest.split_once("\"]"));
-    quoted.or(double).map(|(key, _)| key)
 }
 
 fn check_paths(document: &Node<'_>, judge: &mut Judge<'_>) {
@@ -282,7 +255,7 @@ pub(crate) fn check_test_rules(
         }
         if let Some(node) = assertion.get("path")
             && let Some(text) = node.as_text()
-            && let Some(message) = not_a_path(text)
+            && let Err(message) = JsonPath::read(text)
         {
             judge.push(Finding::new(
                 Code::BadJsonPath,

@@ -156,7 +156,7 @@ fn step() -> Shape {
         must("tool", "Id of the tool it calls.", filled_text()),
         may(
             "inputMapping",
-            "Where each input comes from: a JSONPath, or `{\"value\": …}`.",
+            "Where each input comes from: a JSONPath, `{\"value\": …}`, or `{\"path\": …, \"default\": …}`.",
             Shape::Map(Box::new(Shape::Anything)),
         ),
         may("outputKey", "Key under which later steps find its answer.", filled_text()),
@@ -177,6 +177,7 @@ fn test() -> Shape {
     open(vec![
         must("name", "Name of the test.", filled_text()),
         may("description", "What it shows.", text()),
+        may("action", "The action it calls, of a package with several (ours).", filled_text()),
         must("input", "What is given to the tool.", Shape::Map(Box::new(Shape::Anything))),
         may("expected", "What the answer must contain.", Shape::Anything),
         may(
