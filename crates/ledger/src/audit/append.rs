@@ -11,7 +11,7 @@ use super::folder::{Folder, Lock, Small, options};
 use super::head::{self, Head, HeadFile};
 use super::key::Key;
 use super::line::{self, Hash};
-use super::record::{Call, Ending, Kind, Record};
+use super::record::{Call, Ending, Kind, Outcome, Record};
 use crate::Time;
 
 /// The log of a home, to be written. Threads and processes may write at once.
@@ -83,6 +83,21 @@ impl Audit {
         let mut record = Record::blank(Kind::Call, now);
         record.put_call(call);
         record.put_ending(ending);
+        self.append(record)
+    }
+
+    /// Writes what was found out about a package, in words; gives the number of the record.
+    pub fn found(
+        &self,
+        about: &Call,
+        outcome: &Outcome,
+        words: &str,
+        now: Time,
+    ) -> Result<u64, AuditError> {
+        let mut record = Record::blank(Kind::Call, now);
+        record.put_call(about);
+        record.put_outcome(outcome);
+        record.note = Some(words.to_owned());
         self.append(record)
     }
 

@@ -19,6 +19,8 @@ pub struct Call {
     pub package_digest: String,
     /// The action.
     pub action: String,
+    /// The implementation that runs it, where one was chosen.
+    pub implementation: String,
     /// Where the call came from: `terminal`, `mcp`, `http`, …
     pub surface: String,
     /// Whether it may run.
@@ -139,6 +141,8 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub action: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub implementation: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub change: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
@@ -182,7 +186,7 @@ pub struct Record {
     /// Of an `end`: the number of its `begin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<u64>,
-    /// What was found, for a record that tells of the log itself.
+    /// What was found, for a record that tells of the log itself or of a package that got worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The hash of the record before, in hex; zeros for the first.
@@ -209,6 +213,7 @@ impl Record {
             package: String::new(),
             package_digest: String::new(),
             action: String::new(),
+            implementation: String::new(),
             change: String::new(),
             version: String::new(),
             card: String::new(),
@@ -239,6 +244,7 @@ impl Record {
         self.tool.clone_from(&call.tool);
         self.package.clone_from(&call.package);
         self.action.clone_from(&call.action);
+        self.implementation.clone_from(&call.implementation);
         self.change.clone_from(&call.change);
         self.version.clone_from(&call.version);
         self.card.clone_from(&call.card);
@@ -258,11 +264,15 @@ impl Record {
         self.reason = reason;
     }
 
-    pub(super) fn put_ending(&mut self, ending: &Ending) {
-        self.outcome = Some(match &ending.outcome {
+    pub(super) fn put_outcome(&mut self, outcome: &Outcome) {
+        self.outcome = Some(match outcome {
             Outcome::Ok => "ok".to_owned(),
             Outcome::Error(code) => code.clone(),
         });
+    }
+
+    pub(super) fn put_ending(&mut self, ending: &Ending) {
+        self.put_outcome(&ending.outcome);
         self.blocked.clone_from(&ending.blocked);
         self.ms = Some(ending.ms);
         if self.is_change() {

@@ -81,7 +81,8 @@ struct Snapshot {
 fn snapshot(folder: &Folder) -> Result<Snapshot, AuditError> {
     let _lock = folder.lock_to_read()?;
     let key = PublicKey::read(folder)?;
-    let head = HeadFile::check(folder.read_small(head::FILE)?.as_deref(), key.as_ref());
+    let bytes = folder.read_small(head::FILE)?;
+    let head = HeadFile::check(bytes.as_deref(), key.as_ref());
     let mut logs = Vec::new();
     for day in folder.days()? {
         let path = folder.log(day);
@@ -93,6 +94,11 @@ fn snapshot(folder: &Folder) -> Result<Snapshot, AuditError> {
         None if folder.file(key::PUBLIC).exists() => Some(Fault::KeyUnreadable),
         None => Some(Fault::KeyMissing),
     };
+    // Whoever began it was killed before the key was kept that signs it: nothing was ever written here.
+    let is_first = bytes.and_then(|bytes| Head::parse(&bytes)).is_some_and(|head| head.seq == 0);
+    if is_first && logs.is_empty() && matches!(unchecked, Some(Fault::KeyMissing)) {
+        return Ok(Snapshot { head: HeadFile::Missing, has_key: false, unchecked, logs });
+    }
     Ok(Snapshot { head, has_key: key::is_there(folder), unchecked, logs })
 }
 

@@ -1,217 +1,262 @@
-//! How often, how fast, how well.
+//! How often, how fast, how well: by package, version, action and implementation.
 //!
-//! Latencies are counted in buckets whose bounds grow by half an octave, from 128 µs to 18
-//! minutes ([`bound`]); a quantile is the upper bound of its bucket, so it is at most 42 % too high.
+//! Every call is counted, with the kind of its failure, in a span of an hour. Not every failure is the tool's: see
+//! [`is_of_tool`]. Latencies are those of calls that went well.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sqlx::Connection;
-
-use super::packages::note_place;
-use super::{ALONE, State, StateError, read, stored};
+use super::latency::{BUCKETS, Histogram};
+use super::recent::{self, Ran};
+use super::{State, StateError, decay, read};
 use crate::Time;
 
-/// How many buckets have a bound; one more holds what is slower.
-pub const BUCKETS: usize = 48;
+pub use super::decay::HALF_LIFE;
 
-/// The upper bound of a bucket; there is none for the last one.
-pub fn bound(bucket: usize) -> Option<Duration> {
-    // 128 and 181: the second is the first times the square root of two.
-    let base = if bucket.is_multiple_of(2) { 128 } else { 181 };
-    (bucket < BUCKETS).then(|| Duration::from_micros(base << (bucket / 2)))
+/// A call that never began, because something was not there that it would have run with.
+pub const NOT_STARTED: &str = "not_started";
+
+/// Something that was run beside the calls: a server that was asked what it offers, a smoke test.
+pub const BESIDE: &str = "beside";
+
+/// Whether a failure of a kind is held against the tool: it broke, took too long, said too much or what it should not,
+/// or could not be reached any more once it was called. What was refused, called off, asked for wrongly or never began is
+/// no failure of the tool, and no success either.
+pub fn is_of_tool(failure: &str) -> bool {
+    matches!(
+        failure,
+        "tool_failed" | "timed_out" | "too_much_output" | "bad_output" | "unavailable"
+    )
 }
 
-/// The bucket of a latency.
-pub fn bucket_of(latency: Duration) -> usize {
-    let bounds: [Option<Duration>; BUCKETS] = std::array::from_fn(bound);
-    bounds.partition_point(|bound| bound.is_some_and(|bound| bound < latency))
-}
-
-/// What was counted for an action of a package.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Metrics {
-    /// The package: a digest, or id and version, as the caller counted it.
+/// What is counted apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Series {
+    /// The package, by its id with the dialect.
     pub package: String,
+    /// Its version.
+    pub version: String,
     /// The action.
     pub action: String,
-    /// How many calls there were.
-    pub count: u64,
-    /// How many of them failed, by the kind of failure.
+    /// The implementation that ran; empty where none was chosen, or it was not written down.
+    pub implementation: String,
+}
+
+/// What was counted for a series.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics {
+    /// Of what.
+    pub series: Series,
+    /// How many calls the tool had a part in.
+    pub calls: u64,
+    /// How many of these failed.
+    pub failed: u64,
+    /// How many calls did not go well, by the kind of failure, whoever's it was.
     pub failures: BTreeMap<String, u64>,
-    /// How many fell into each bucket.
-    pub histogram: [u64; BUCKETS + 1],
+    /// The latencies of those that went well.
+    pub latencies: Histogram,
+    /// The mean of these; none where none went well.
+    pub mean: Option<Duration>,
+    /// When the first one ended.
+    pub first_used: Time,
+    /// When the last one ended.
+    pub last_used: Time,
+    /// The last calls that the tool had a part in, the oldest first.
+    pub recent: Vec<Ran>,
+}
+
+impl Metrics {
+    /// How many of the calls went well, of those that the tool had a part in; none without any.
+    pub fn success(&self) -> Option<f64> {
+        rate(self.calls, self.failed)
+    }
+
+    /// Counts all of another too. What is known call by call is not: their order among each other is not known.
+    pub fn join(&mut self, other: &Self) {
+        #[expect(clippy::cast_precision_loss, reason = "a mean is no account")]
+        let sum = |one: &Self| {
+            one.mean.map_or(0.0, |mean| mean.as_secs_f64() * (one.calls - one.failed) as f64)
+        };
+        let sums = sum(self) + sum(other);
+        let is_first = self.calls == 0 && self.failures.is_empty();
+        self.first_used =
+            if is_first { other.first_used } else { self.first_used.min(other.first_used) };
+        self.last_used = self.last_used.max(other.last_used);
+        self.calls += other.calls;
+        self.failed += other.failed;
+        self.latencies.join(&other.latencies);
+        for (kind, count) in &other.failures {
+            *self.failures.entry(kind.clone()).or_default() += count;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a mean is no account")]
+        let well = (self.calls - self.failed) as f64;
+        self.mean = (well > 0.0).then(|| Duration::from_secs_f64(sums / well));
+        self.recent.clear();
+    }
+}
+
+/// What was counted in a while, of all series of a package together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// When it begins.
+    pub begins: Time,
+    /// How long it is; nothing for all that was before what is still told apart.
+    pub lasts: Duration,
+    /// How many calls the tool had a part in.
+    pub calls: u64,
+    /// How many of these failed.
+    pub failed: u64,
+    /// The latencies of those that went well.
+    pub latencies: Histogram,
+}
+
+impl Span {
+    /// How many of the calls went well; none without any.
+    pub fn success(&self) -> Option<f64> {
+        rate(self.calls, self.failed)
+    }
+}
+
+/// How a version stands: what its calls come to, each counting the less the longer ago it was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The package.
+    pub package: String,
+    /// The version.
+    pub version: String,
+    /// How many calls the tool had a part in.
+    pub calls: u64,
+    /// What they weigh together, in calls of this moment.
+    pub weight: f64,
+    /// How many of them went well; none without any.
+    pub success: Option<f64>,
+    /// The mean latency of these, in milliseconds.
+    pub mean_ms: Option<f64>,
     /// When the last one ended.
     pub last_used: Time,
 }
 
-impl Metrics {
-    /// The latency that so many percent of the calls stayed within; the largest that can be told when
-    /// it lies beyond the last bound, none without calls.
-    pub fn percentile(&self, percent: u8) -> Option<Duration> {
-        let total: u64 = self.histogram.iter().sum();
-        let wanted = (u128::from(total) * u128::from(percent.min(100))).div_ceil(100).max(1);
-        let mut seen = 0;
-        let bucket = self.histogram.iter().position(|count| {
-            seen += u128::from(*count);
-            seen >= wanted
-        })?;
-        bound(bucket).or_else(|| bound(BUCKETS - 1))
-    }
-
-    /// The median.
-    pub fn p50(&self) -> Option<Duration> {
-        self.percentile(50)
-    }
-
-    /// What nineteen of twenty calls stay within.
-    pub fn p95(&self) -> Option<Duration> {
-        self.percentile(95)
-    }
-}
-
-/// How a call went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Went<'a> {
-    /// Well.
-    Well,
-    /// Not well, with this kind of failure.
-    Failed(&'a str),
-}
-
-/// A call that is to be counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counted {
-    /// The package.
-    pub package: String,
-    /// The action.
-    pub action: String,
-    /// Empty, or the kind of failure.
-    pub failure: String,
-    /// How long it took.
-    pub latency: Duration,
-    /// When.
-    pub at: Time,
-    /// The id of the package without its version, and where it was called from, if that is a place that can be
-    /// looked at again.
-    pub place: Option<(String, String)>,
-}
-
 impl State {
-    /// Counts a call.
-    pub async fn count_call(
-        &self,
-        package: &str,
-        action: &str,
-        went: Went<'_>,
-        latency: Duration,
-        now: Time,
-    ) -> Result<(), StateError> {
-        let failure = match went {
-            Went::Well => String::new(),
-            Went::Failed(kind) => kind.to_owned(),
-        };
-        let (package, action) = (package.to_owned(), action.to_owned());
-        self.count_calls(&[Counted { package, action, failure, latency, at: now, place: None }])
-            .await
-    }
-
-    /// Counts many calls at once.
-    pub async fn count_calls(&self, calls: &[Counted]) -> Result<(), StateError> {
-        let failed = |error| self.failed("count a call", error);
-        let mut connection = self.connection().await;
-        let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
-        for call in calls {
-            let counted = sqlx::query(
-                "INSERT INTO calls (package, action, failure, bucket, count, last_used) \
-                 VALUES ($1, $2, $3, $4, 1, $5) \
-                 ON CONFLICT (package, action, failure, bucket) DO UPDATE \
-                 SET count = calls.count + 1, last_used = excluded.last_used",
-            )
-            .bind(&call.package)
-            .bind(&call.action)
-            .bind(&call.failure)
-            .bind(stored(bucket_of(call.latency) as u64))
-            .bind(call.at.unix_millis())
-            .execute(&mut *alone)
-            .await;
-            counted.map_err(failed)?;
-            if let Some((package, place)) = &call.place {
-                note_place(&mut alone, package, place).await.map_err(failed)?;
-            }
-        }
-        alone.commit().await.map_err(failed)
-    }
-
-    /// What was counted, of one package or of all.
+    /// What was counted, of one package or of all, series by series.
     pub async fn metrics(&self, package: Option<&str>) -> Result<Vec<Metrics>, StateError> {
-        let rows: Vec<(String, String, String, i64, i64, i64)> = sqlx::query_as(
-            "SELECT package, action, failure, bucket, count, last_used FROM calls \
-             WHERE $1 IS NULL OR package = $1 ORDER BY package, action",
+        type Total = (String, String, String, String, i64, i64, i64, i64, i64, String);
+        type Sum = (String, String, String, String, String, i64, i64);
+        let failed = |error| self.failed("read metrics", error);
+        let mut connection = self.connection().await;
+        let totals: Vec<Total> = sqlx::query_as(
+            "SELECT package, version, action, implementation, calls, failed, micros, first_used, \
+             last_used, recent FROM totals WHERE $1 IS NULL OR package = $1",
         )
         .bind(package)
-        .fetch_all(&mut *self.connection().await)
+        .fetch_all(&mut *connection)
         .await
-        .map_err(|error| self.failed("read metrics", error))?;
-        let mut all: Vec<Metrics> = Vec::new();
-        for (package, action, failure, bucket, count, last_used) in rows {
-            let is_same = |last: &Metrics| last.package == package && last.action == action;
-            if !all.last().is_some_and(is_same) {
-                all.push(Metrics {
-                    package,
-                    action,
-                    count: 0,
-                    failures: BTreeMap::new(),
-                    histogram: [0; BUCKETS + 1],
-                    last_used: Time::default(),
-                });
-            }
-            let metrics = all.last_mut().expect("one was just put there");
-            metrics.count += read(count);
-            let bucket = usize::try_from(bucket).unwrap_or(BUCKETS).min(BUCKETS);
-            metrics.histogram[bucket] += read(count);
-            metrics.last_used = metrics.last_used.max(Time::from_unix_millis(last_used));
-            if !failure.is_empty() {
+        .map_err(failed)?;
+        let sums: Vec<Sum> = sqlx::query_as(
+            "SELECT package, version, action, implementation, failure, bucket, sum(count) \
+             FROM spans WHERE $1 IS NULL OR package = $1 \
+             GROUP BY package, version, action, implementation, failure, bucket",
+        )
+        .bind(package)
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(failed)?;
+        let mut all = BTreeMap::new();
+        for row in totals {
+            let (package, version, action, implementation, calls, failed, micros, ..) = row;
+            let series = Series { package, version, action, implementation };
+            let (calls, failed) = (read(calls), read(failed));
+            let metrics = Metrics {
+                series: series.clone(),
+                calls,
+                failed,
+                mean: read(micros)
+                    .checked_div(calls.saturating_sub(failed))
+                    .map(Duration::from_micros),
+                first_used: Time::from_unix_millis(row.7),
+                last_used: Time::from_unix_millis(row.8),
+                recent: recent::read(&row.9),
+                ..Metrics::default()
+            };
+            all.insert(series, metrics);
+        }
+        for (package, version, action, implementation, failure, bucket, count) in sums {
+            let series = Series { package, version, action, implementation };
+            // Both are written together.
+            let Some(metrics) = all.get_mut(&series) else { continue };
+            if failure.is_empty() {
+                metrics.latencies.add(bucket_from(bucket), read(count));
+            } else {
                 *metrics.failures.entry(failure).or_default() += read(count);
             }
         }
-        Ok(all)
+        Ok(all.into_values().collect())
+    }
+
+    /// What was counted of a package over time, of one version or of all; the oldest first.
+    pub async fn over_time(
+        &self,
+        package: &str,
+        version: Option<&str>,
+    ) -> Result<Vec<Span>, StateError> {
+        let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(
+            "SELECT begins, lasts, failure, bucket, sum(count) FROM spans \
+             WHERE package = $1 AND ($2 IS NULL OR version = $2) \
+             GROUP BY begins, lasts, failure, bucket ORDER BY begins, lasts",
+        )
+        .bind(package)
+        .bind(version)
+        .fetch_all(&mut *self.connection().await)
+        .await
+        .map_err(|error| self.failed("read metrics", error))?;
+        let mut spans: Vec<Span> = Vec::new();
+        for (begins, lasts, failure, bucket, count) in rows {
+            let (begins, lasts) =
+                (Time::from_unix_millis(begins), Duration::from_millis(read(lasts)));
+            if spans.last().is_none_or(|last| (last.begins, last.lasts) != (begins, lasts)) {
+                spans.push(Span { begins, lasts, ..Span::default() });
+            }
+            let span = spans.last_mut().expect("one was just put there");
+            if failure.is_empty() {
+                span.latencies.add(bucket_from(bucket), read(count));
+                span.calls += read(count);
+            } else if is_of_tool(&failure) {
+                span.calls += read(count);
+                span.failed += read(count);
+            }
+        }
+        Ok(spans)
+    }
+
+    /// How every version stands that was ever called.
+    pub async fn standings(&self, now: Time) -> Result<Vec<Standing>, StateError> {
+        type Row = (String, String, i64, f64, f64, f64, i64);
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT package, version, sum(calls), sum(weight), sum(weight_well), \
+             sum(weight_micros), max(last_used) FROM totals GROUP BY package, version",
+        )
+        .fetch_all(&mut *self.connection().await)
+        .await
+        .map_err(|error| self.failed("read metrics", error))?;
+        let one = decay::weight(now);
+        let standing = |(package, version, calls, weight, well, micros, last_used): Row| Standing {
+            package,
+            version,
+            calls: read(calls),
+            weight: weight / one,
+            success: (weight > 0.0).then(|| (well / weight).min(1.0)),
+            mean_ms: (well > 0.0).then(|| micros / well / 1_000.0),
+            last_used: Time::from_unix_millis(last_used),
+        };
+        Ok(rows.into_iter().map(standing).collect())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn rate(calls: u64, failed: u64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a rate is no account")]
+    let rate = calls.saturating_sub(failed) as f64 / calls as f64;
+    (calls > 0).then_some(rate)
+}
 
-    #[test]
-    fn every_latency_is_within_the_bounds_of_its_bucket() {
-        for micros in (0..2_000_000_000).step_by(777_777).chain([127, 128, 129, 181, 182]) {
-            let latency = Duration::from_micros(micros);
-            let bucket = bucket_of(latency);
-            assert!(bound(bucket).is_none_or(|bound| latency <= bound));
-            assert!(bucket == 0 || bound(bucket - 1).is_some_and(|bound| latency > bound));
-        }
-        assert_eq!(bucket_of(Duration::MAX), BUCKETS);
-    }
-
-    #[test]
-    fn percentiles_are_bounds_of_buckets() {
-        let mut metrics = Metrics {
-            package: String::new(),
-            action: String::new(),
-            count: 0,
-            failures: BTreeMap::new(),
-            histogram: [0; BUCKETS + 1],
-            last_used: Time::default(),
-        };
-        assert_eq!(metrics.p50(), None);
-        for millis in 1..=100 {
-            metrics.histogram[bucket_of(Duration::from_millis(millis))] += 1;
-        }
-        for (percent, exact) in [(50, 50), (95, 95), (100, 100), (0, 1)] {
-            let told = metrics.percentile(percent).unwrap();
-            let exact = Duration::from_millis(exact);
-            assert!(told >= exact && told < exact.mul_f64(1.42), "{percent}: {told:?}");
-        }
-    }
+fn bucket_from(number: i64) -> usize {
+    usize::try_from(number).unwrap_or(BUCKETS).min(BUCKETS)
 }

@@ -11,7 +11,9 @@
 //! |---|---|
 //! | `error` | why the database refuses |
 //! | `schema` | the tables, version by version |
-//! | [`metrics`] | how often, how fast, how well |
+//! | [`latency`], `decay`, [`recent`] | latencies in buckets; how much a call of long ago still counts; the last calls one by one |
+//! | [`metrics`], [`counting`] | how often, how fast, how well; calls counted, many at once |
+//! | [`tested`], [`regressions`] | how tests went; what got worse |
 //! | [`approvals`] | tickets: one question, one answer, one use |
 //! | [`rules`] | answers that are remembered |
 //! | `packages` | which packages were seen here |
@@ -21,13 +23,19 @@
 
 pub mod approvals;
 pub mod budgets;
+pub mod counting;
+mod decay;
 mod error;
 pub mod grants;
+pub mod latency;
 pub mod metrics;
 mod packages;
 pub mod pins;
+pub mod recent;
+pub mod regressions;
 pub mod rules;
 mod schema;
+pub mod tested;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};

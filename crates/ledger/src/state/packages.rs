@@ -8,24 +8,13 @@ impl State {
     /// The packages that were called, were granted something, or reached for something in vain, in order. A rule
     /// about a package does not count: it may be about one that nobody has.
     pub async fn packages(&self) -> Result<Vec<String>, StateError> {
-        let mut connection = self.connection().await;
-        let failed = |error| self.failed("list packages", error);
-        let called: Vec<String> = sqlx::query_scalar("SELECT DISTINCT package FROM calls")
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(failed)?;
-        let mut packages: Vec<String> =
-            sqlx::query_scalar("SELECT package FROM grants UNION SELECT package FROM blocked")
-                .fetch_all(&mut *connection)
-                .await
-                .map_err(failed)?;
-        // Calls are counted by package and version.
-        let without_version =
-            |one: &String| one.rsplit_once('@').map_or(one.as_str(), |(id, _)| id).to_owned();
-        packages.extend(called.iter().map(without_version));
-        packages.sort();
-        packages.dedup();
-        Ok(packages)
+        sqlx::query_scalar(
+            "SELECT package FROM totals UNION SELECT package FROM grants \
+             UNION SELECT package FROM blocked ORDER BY package",
+        )
+        .fetch_all(&mut *self.connection().await)
+        .await
+        .map_err(|error| self.failed("list packages", error))
     }
 
     /// Where a package was when it was last called.

@@ -208,8 +208,9 @@ fn a_log_without_its_head_is_not_whole_however_little_is_left() {
 fn a_writer_that_was_killed_before_it_kept_its_key_is_no_tampering() {
     let home = Home::new();
     home.audit().check_writable(at(0)).unwrap();
-    for name in ["key", "key.pub"] {
+    for name in ["key.pub", "key"] {
         fs::remove_file(home.folder().join(name)).unwrap();
+        assert_eq!(home.faults(), [], "without {name}");
     }
     home.audit().record(&call("demo", "a"), &Ending::default(), at(1)).unwrap();
     assert_eq!(home.faults(), []);

@@ -2,30 +2,34 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use ledger::state::StateErrorKind;
-use ledger::state::metrics::Went;
 use ledger::state::rules::Lasts;
 use ledger::{State, StateError};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
 
-use crate::{Home, at, block_on};
+use crate::{Home, block_on, count};
+
+/// Takes a database back to what it was before calls were counted over time.
+pub(crate) const BEFORE_5: &str = "PRAGMA user_version = 4; \
+    DROP TABLE spans; DROP TABLE totals; DROP TABLE folded; DROP TABLE tests; DROP TABLE regressions; \
+    CREATE TABLE calls (package TEXT NOT NULL, action TEXT NOT NULL, failure TEXT NOT NULL, \
+    bucket INTEGER NOT NULL, count INTEGER NOT NULL, last_used INTEGER NOT NULL, \
+    PRIMARY KEY (package, action, failure, bucket)) WITHOUT ROWID";
 
 /// A database with some rows, closed.
 async fn filled() -> Home {
     let home = Home::new();
     let state = home.open().await;
     for number in 0..200 {
-        let package = format!("demo{number}@1");
-        state.count_call(&package, "a", Went::Well, Duration::ZERO, at(0)).await.unwrap();
+        count(&state, &format!("demo{number}")).await.unwrap();
     }
     state.close().await.unwrap();
     home
 }
 
-async fn raw(home: &Home) -> SqliteConnection {
+pub(crate) async fn raw(home: &Home) -> SqliteConnection {
     SqliteConnectOptions::new()
         .filename(home.path())
         .create_if_missing(true)
@@ -57,7 +61,7 @@ fn a_newer_database_is_refused_and_left_alone() {
         sqlx::Connection::close(connection).await.unwrap();
         let before = fs::read(home.path()).unwrap();
         let error = State::open(&home.path()).await.unwrap_err();
-        assert!(matches!(error, StateError::Newer { found: 99, known: 4, .. }), "{error:?}");
+        assert!(matches!(error, StateError::Newer { found: 99, known: 5, .. }), "{error:?}");
         assert!(error.to_string().contains("newer version of Haft"), "{error}");
         assert_eq!(fs::read(home.path()).unwrap(), before);
     });
@@ -68,6 +72,7 @@ fn the_answer_to_a_first_question_was_kept_otherwise_once() {
     block_on(async {
         let home = filled().await;
         let mut connection = raw(&home).await;
+        sqlx::raw_sql(BEFORE_5).execute(&mut connection).await.unwrap();
         let before = "PRAGMA user_version = 2; CREATE TABLE questions (x); DROP TABLE places; \
             INSERT INTO rules (package, action, arguments, lasts, session, author, created) VALUES \
             ('p', 'a', '{}', 'always', '', 'first call on mcp', 0), \

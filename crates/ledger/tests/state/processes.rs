@@ -1,14 +1,12 @@
 //! Several processes use one database at once, and are killed at any moment.
 
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use ledger::State;
 use ledger::state::approvals::{Answer, Asked, Shown, Taken, TicketId};
 use ledger::state::budgets::{Budget, Reserved, Spent};
-use ledger::state::metrics::Went;
 
-use crate::{Home, at, block_on};
+use crate::{Home, at, block_on, count};
 
 /// Tell the worker which database, and what to do.
 const PATH: &str = "LEDGER_TEST_STATE";
@@ -41,7 +39,7 @@ fn worker() {
             "budget" => spend(&state).await,
             "write" => write(&state).await,
             "once" => {
-                let went = state.count_call("demo", "a", Went::Well, Duration::ZERO, at(0)).await;
+                let went = count(&state, "demo").await;
                 // It ends before the database is closed.
                 std::process::exit(i32::from(went.is_ok()))
             }
@@ -70,7 +68,7 @@ async fn write(state: &State) -> i32 {
     let plenty = Budget { calls: Some(u64::MAX), cents: Some(u64::MAX) };
     for _ in 0..100_000 {
         state.reserve(at(0).day(), "demo", 3, plenty, plenty).await.unwrap();
-        state.count_call("demo", "a", Went::Well, Duration::ZERO, at(0)).await.unwrap();
+        count(state, "demo").await.unwrap();
     }
     0
 }
@@ -146,7 +144,7 @@ fn a_writer_that_is_killed_leaves_a_whole_database() {
         );
         assert_eq!(cents, 3 * now);
         assert!(now >= least + 300, "what was written stays");
-        let counted = block_on(state.metrics(None)).unwrap()[0].count;
+        let counted = block_on(state.metrics(None)).unwrap()[0].calls;
         assert!(counted <= now && now - counted <= round + 1, "{counted} of {now}");
         least = now;
     }
@@ -166,6 +164,6 @@ fn processes_that_come_one_by_one_and_close_nothing_keep_the_journal_short() {
     assert!(longest > LONG / 2, "nothing was left in the journal: {longest} bytes");
     assert!(longest < LONG, "{longest} bytes");
     block_on(async {
-        assert_eq!(home.open().await.metrics(None).await.unwrap()[0].count, 120);
+        assert_eq!(home.open().await.metrics(None).await.unwrap()[0].calls, 120);
     });
 }

@@ -6,11 +6,10 @@ use ledger::State;
 use ledger::state::approvals::{Answer, Asked, Shown, Taken, TicketId};
 use ledger::state::budgets::{Budget, Paced, Rate, Reserved, Scope, Spent};
 use ledger::state::grants::{Grant, GrantKind};
-use ledger::state::metrics::{Counted, Went};
 use ledger::state::pins::PinKind;
 use ledger::state::rules::{Lasts, Rule};
 
-use crate::{Home, at, block_on};
+use crate::{Home, at, block_on, called};
 
 /// Runs a test on a fresh store.
 fn with(test: impl AsyncFnOnce(&State)) {
@@ -28,40 +27,13 @@ fn asked() -> Asked {
 }
 
 #[test]
-fn calls_are_counted_by_package_and_action() {
-    with(async |state| {
-        for (number, went) in
-            [Went::Well, Went::Well, Went::Failed("timeout"), Went::Failed("denied")]
-                .iter()
-                .enumerate()
-        {
-            let latency = Duration::from_millis(10 * (number as u64 + 1));
-            state
-                .count_call("demo@1", "a", *went, latency, at(i64::try_from(number).unwrap()))
-                .await
-                .unwrap();
-        }
-        state.count_call("demo@1", "b", Went::Well, Duration::MAX, at(9)).await.unwrap();
-        state.count_call("other@1", "a", Went::Well, Duration::ZERO, at(9)).await.unwrap();
-        let metrics = state.metrics(Some("demo@1")).await.unwrap();
-        assert_eq!(metrics.len(), 2);
-        assert_eq!((metrics[0].action.as_str(), metrics[0].count), ("a", 4));
-        assert_eq!(metrics[0].failures, [("denied".into(), 1), ("timeout".into(), 1)].into());
-        assert_eq!(metrics[0].last_used, at(3));
-        let p50 = metrics[0].p50().unwrap();
-        assert!(p50 >= Duration::from_millis(20) && p50 < Duration::from_millis(29), "{p50:?}");
-        assert_eq!(state.metrics(None).await.unwrap().len(), 3);
-    });
-}
-
-#[test]
 fn packages_are_seen_by_what_they_did_and_got_and_not_by_rules_about_them() {
     with(async |state| {
         assert!(state.packages().await.unwrap().is_empty());
         for version in ["1.0.0", "1.1.0+a5005b"] {
-            let package = format!("mcpkg:demo.called@{version}");
-            let counted = state.count_call(&package, "a", Went::Well, Duration::ZERO, at(0)).await;
-            counted.unwrap();
+            let mut call = called("mcpkg:demo.called", "denied", Duration::ZERO, at(0));
+            call.series.version = version.into();
+            state.count_calls(&[call]).await.unwrap();
         }
         let grant = Grant {
             package: "mcpkg:demo.granted".into(),
@@ -90,13 +62,10 @@ fn packages_are_seen_by_what_they_did_and_got_and_not_by_rules_about_them() {
 fn the_last_place_of_a_package_is_known_whatever_its_version() {
     with(async |state| {
         let id = "mcpkg:demo.called";
-        let call = |version: &str, place: &str| Counted {
-            package: format!("{id}@{version}"),
-            action: "a".into(),
-            failure: String::new(),
-            latency: Duration::ZERO,
-            at: at(0),
-            place: Some((id.to_owned(), place.to_owned())),
+        let call = |version: &str, place: &str| {
+            let mut call = called(id, "", Duration::ZERO, at(0));
+            (call.series.version, call.place) = (version.into(), Some(place.into()));
+            call
         };
         assert_eq!(state.last_place(id).await.unwrap(), None);
         state.count_calls(&[call("1.0.0", "/one"), call("1.1.0", "/other")]).await.unwrap();
