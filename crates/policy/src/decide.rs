@@ -93,7 +93,10 @@ fn gate(
         None if policy.trust.allow.contains(&asked.trust) => {
             say(reasons, "trust", format!("{} passes", asked.trust.name()));
         }
-        None if matches!(asked.consent, Consent::ByCard { admitted } if asked.trust >= admitted) => {
+        // A card lets in what the owner was asked about, and only that: what they allow later counts for everything else.
+        None if asked.trust == Trust::Community
+            && matches!(asked.consent, Consent::ByCard { admitted } if asked.trust >= admitted) =>
+        {
             let says = format!("{}, and the owner let it in with its card", asked.trust.name());
             say(reasons, "trust", says);
         }

@@ -26,5 +26,5 @@ pub use decide::{Asked, Consent, decide, denies, denies_network, may_be_passed, 
 pub use decision::{Allowance, Decision, Denial, HostAllowance, Reason, SetBy, Verdict};
 pub use grants::{Grant, Grants, Kind as GrantKind};
 pub use policy::{
-    ContainerWay, DEFAULTS, Judges, Level, OnViolation, Policy, PolicyError, SourceRules,
+    ContainerWay, DEFAULTS, Judges, Level, OnInstall, OnViolation, Policy, PolicyError, SourceRules,
 };

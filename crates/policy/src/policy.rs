@@ -43,6 +43,10 @@ pub struct Policy {
     pub containers: ContainerRules,
     /// Where packages of other package managers are had.
     pub sources: SourceRules,
+    /// How tools are ranked.
+    pub rank: RankRules,
+    /// When the tests of packages are run.
+    pub tests: TestRules,
     /// What is different for one package, by its canonical id or its bare one.
     pub packages: BTreeMap<String, PackageRules>,
 }
@@ -285,6 +289,69 @@ pub struct SourceRules {
     pub run_scripts: Vec<String>,
 }
 
+/// How tools are ranked: what counts how much, and what a tool has to meet to be ranked among the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RankRules {
+    /// What counts how much.
+    pub weights: Weights,
+    /// The most that a call may take on the average, in milliseconds.
+    pub max_latency_ms: Option<u64>,
+    /// The most it may cost in a month, in cents.
+    pub max_cents_per_month: Option<u64>,
+    /// The most a call may cost, in cents.
+    pub max_cents_per_call: Option<u64>,
+    /// The least part of its tests that must have passed.
+    pub min_correctness: Option<f64>,
+    /// How safe it must be at least.
+    pub min_safety: Option<f64>,
+}
+
+/// What each dimension of a tool counts in its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
+    /// Whether it does what it should.
+    pub correctness: f64,
+    /// How fast it is.
+    pub latency: f64,
+    /// How cheap it is.
+    pub cost: f64,
+    /// How little it can do wrong.
+    pub safety: f64,
+    /// How seldom it fails.
+    pub resilience: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { correctness: 0.30, latency: 0.25, cost: 0.15, safety: 0.20, resilience: 0.10 }
+    }
+}
+
+/// When the tests of packages are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TestRules {
+    /// Whether they are run before a package is installed.
+    pub on_install: OnInstall,
+}
+
+/// Whether the tests of a package are run before it is installed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnInstall {
+    /// They are; a package that fails one is refused.
+    Run,
+    /// They are not, unless its author wants it.
+    #[default]
+    Skip,
+    /// They are not, whatever its author wants.
+    Never,
+}
+
+impl OnInstall {
+    /// Each with its name.
+    pub const ALL: [(OnInstall, &'static str); 3] =
+        [(OnInstall::Run, "run"), (OnInstall::Skip, "skip"), (OnInstall::Never, "never")];
+}
+
 /// A way to run an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerWay {
@@ -305,6 +372,8 @@ impl ContainerWay {
 pub struct PackageRules {
     /// Whether it may be called at all, whatever its trust.
     pub allow: Option<bool>,
+    /// Whether only what the baseline says of it counts: it is neither installed nor laid over.
+    pub locked: bool,
     /// The least the walls must be.
     pub level: Option<Level>,
     /// How long a call may take when it does not say.
@@ -365,6 +434,8 @@ impl Default for Policy {
                 engine_secrets: false,
             },
             sources: SourceRules::default(),
+            rank: RankRules::default(),
+            tests: TestRules::default(),
             secrets: SecretRules::default(),
             packages: BTreeMap::new(),
         }

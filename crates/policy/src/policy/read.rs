@@ -11,7 +11,8 @@ use super::fault::PolicyError;
 use super::table::{Document, Key, Node, Table};
 use super::{
     ApprovalRules, Budget, ContainerRules, ContainerWay, FolderRules, Judges, NetworkRules,
-    PackageRules, Policy, Presence, SandboxRules, SecretRules, SourceRules, Store, VaultServer,
+    OnInstall, PackageRules, Policy, Presence, RankRules, SandboxRules, SecretRules, SourceRules,
+    Store, VaultServer,
 };
 
 /// The largest policy that is read.
@@ -94,6 +95,13 @@ impl<'t> Reader<'t> {
         });
         self.within(file.take("sources"), |reader, table| {
             reader.sources(table, &mut policy.sources);
+        });
+        self.within(file.take("rank"), |reader, table| reader.rank(table, &mut policy.rank));
+        self.within(file.take("tests"), |reader, table| {
+            let known = OnInstall::ALL.map(|(_, name)| name);
+            let word = table.take("on_install").and_then(|node| reader.one_of(&node, &known));
+            let found = word.and_then(|word| OnInstall::ALL.iter().find(|(_, name)| *name == word));
+            put(&mut policy.tests.on_install, found.map(|(one, _)| *one));
         });
         let packages = file.take("package");
         self.document.end(file);
@@ -305,8 +313,34 @@ impl<'t> Reader<'t> {
         put(&mut rules.run_scripts, scripts);
     }
 
+    fn rank(&mut self, table: &mut Table<'t>, rules: &mut RankRules) {
+        let weights = &mut rules.weights;
+        for (name, weight) in [
+            ("correctness", &mut weights.correctness),
+            ("latency", &mut weights.latency),
+            ("cost", &mut weights.cost),
+            ("safety", &mut weights.safety),
+            ("resilience", &mut weights.resilience),
+        ] {
+            put(weight, table.take(name).and_then(|node| self.document.part(&node)));
+        }
+        rules.max_latency_ms = table.take("max_latency").and_then(|node| self.milliseconds(&node));
+        for (name, cents) in [
+            ("max_cents_per_month", &mut rules.max_cents_per_month),
+            ("max_cents_per_call", &mut rules.max_cents_per_call),
+        ] {
+            *cents = table.take(name).and_then(|node| self.document.number(&node, COUNT));
+        }
+        for (name, least) in
+            [("min_correctness", &mut rules.min_correctness), ("min_safety", &mut rules.min_safety)]
+        {
+            *least = table.take(name).and_then(|node| self.document.part(&node));
+        }
+    }
+
     fn package(&mut self, table: &mut Table<'t>, rules: &mut PackageRules) {
         rules.allow = table.take("allow").and_then(|node| self.document.flag(&node));
+        put(&mut rules.locked, table.take("locked").and_then(|node| self.document.flag(&node)));
         rules.level = table.take("level").and_then(|node| self.level(&node));
         rules.timeout_ms = table.take("timeout").and_then(|node| self.milliseconds(&node));
         rules.memory = table.take("memory").and_then(|node| self.memory(&node));

@@ -109,6 +109,19 @@ impl<'t> Document<'t> {
         }
     }
 
+    /// A number from 0 to 1.
+    pub(super) fn part(&mut self, node: &Node<'t>) -> Option<f64> {
+        let number = match node.value {
+            DeValue::Float(number) => number.as_str().replace('_', "").parse().ok(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+            _ => None,
+        };
+        match number.filter(|number| (0.0..=1.0).contains(number)) {
+            Some(number) => Some(number),
+            None => self.expected(node, "a number from 0 to 1 such as 0.3"),
+        }
+    }
+
     /// Yes or no.
     pub(super) fn flag(&mut self, node: &Node<'t>) -> Option<bool> {
         match node.value {

@@ -1,6 +1,6 @@
 //! What a policy may say, and what is told of one that says something else.
 
-use super::super::{Level, OnViolation, Rule};
+use super::super::{Level, OnInstall, OnViolation, Rule, Weights};
 use super::*;
 
 fn parse(text: &str) -> Result<Policy, PolicyError> {
@@ -56,6 +56,14 @@ fn every_key_is_read() {
         vault_token_file = "~/.vault-token"
         vault_namespace = "team"
         vault_version = 1
+        [rank]
+        correctness = 0.5
+        latency = 1
+        max_latency = "2s"
+        max_cents_per_call = 5
+        min_safety = 0.25
+        [tests]
+        on_install = "run"
         [package."mcpkg:demo.echo"]
         allow = true
         level = "L2"
@@ -76,11 +84,17 @@ fn every_key_is_read() {
     assert_eq!(policy.sandbox.timeout_ms, 10_000);
     assert_eq!(policy.sandbox.output, 1 << 20);
     assert_eq!(policy.budget.cents_per_day, Some(50));
+    assert_eq!(policy.tests.on_install, OnInstall::Run);
     assert_eq!(policy.secrets.references, ["vault://kv/a#b", "keyring://a/b"]);
     let server = policy.secrets.server.as_ref().unwrap();
     assert_eq!(server.address, "https://vault.example");
     assert_eq!(server.token_file.as_deref(), Some("~/.vault-token"));
     assert_eq!((server.namespace.as_deref(), server.store), (Some("team"), Store::First));
+    let weights = Weights { correctness: 0.5, latency: 1.0, ..Weights::default() };
+    assert_eq!(policy.rank.weights, weights);
+    assert_eq!(policy.rank.max_latency_ms, Some(2_000));
+    assert_eq!((policy.rank.max_cents_per_call, policy.rank.max_cents_per_month), (Some(5), None));
+    assert_eq!((policy.rank.min_safety, policy.rank.min_correctness), (Some(0.25), None));
     let echo = policy.of("mcpkg:demo.echo", "demo.echo").unwrap();
     assert_eq!(echo.actions["send"], Rule::Deny);
     assert_eq!(echo.budget.calls_per_day, Some(3));
@@ -88,6 +102,17 @@ fn every_key_is_read() {
     assert_eq!(policy.on_violation("mcpkg:demo.echo", "demo.echo"), OnViolation::Revoke);
     assert_eq!(policy.on_violation("mcpkg:demo.other", "demo.other"), OnViolation::Disable);
     assert_eq!(Policy::default().on_violation("mcpkg:x.y", "x.y"), OnViolation::Nothing);
+}
+
+#[test]
+fn a_weight_is_a_number_from_0_to_1() {
+    for wrong in ["1.5", "-0.1", "nan", "inf", "\"0.5\"", "0x1"] {
+        let error = parse(&format!("[rank]\nlatency = {wrong}\n")).unwrap_err();
+        assert_eq!(error.faults.len(), 1, "{wrong}");
+        assert!(error.faults[0].message.contains("a number from 0 to 1"), "{wrong}: {error:?}");
+    }
+    let error = parse("[rank]\nlatencies = 1\n").unwrap_err();
+    assert!(error.faults[0].message.contains("did you mean `latency`?"), "{error:?}");
 }
 
 #[test]
