@@ -119,6 +119,8 @@ impl Staged {
     }
 }
 
+/// So many files are written by whoever asks for them, one after the other: to wake others takes longer.
+const FEW: usize = 16;
 /// The name of the folder inside our own until it is moved.
 const WHOLE: &str = "whole";
 
@@ -146,11 +148,16 @@ pub fn extract(archive: &Archive, target: &Path) -> Result<Staged, ExtractError>
         .map_err(|cause| failed(cause.into()))?;
     let writing = Writing { archive, root: &root, target: &target };
     writing.folders()?;
-    // Neighbours share a folder, so each worker takes a run of them.
-    let runs = archive.entries().len().div_ceil(rayon::current_num_threads() * 4).max(1);
-    let digests: Result<Vec<Vec<FileDigest>>, ExtractError> =
-        archive.entries().par_chunks(runs).map(|run| writing.files(run)).collect();
-    let listing = Listing::new(digests?.into_iter().flatten().collect());
+    let entries = archive.entries();
+    let listing = if entries.len() <= FEW {
+        Listing::new(writing.files(entries)?)
+    } else {
+        // Neighbours share a folder, so each worker takes a run of them.
+        let runs = entries.len().div_ceil(rayon::current_num_threads() * 4).max(1);
+        let digests: Result<Vec<Vec<FileDigest>>, ExtractError> =
+            entries.par_chunks(runs).map(|run| writing.files(run)).collect();
+        Listing::new(digests?.into_iter().flatten().collect())
+    };
     Ok(Staged { target, _holder: holder, inside, listing })
 }
 

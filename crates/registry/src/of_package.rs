@@ -54,6 +54,16 @@ impl Describe {
             ("kind", is_other(&self.kind, &own.kind)),
             ("summary", self.summary != own.summary),
             ("description", self.description != own.description),
+            ("entry", self.entry != own.entry),
+            ("schema", self.schema != own.schema),
+            ("tags", self.tags != own.tags),
+            ("provider", self.provider != own.provider),
+            (
+                "secrets",
+                self.required_secrets.iter().any(|one| !own.required_secrets.contains(one)),
+            ),
+            ("homepage", is_other(&self.homepage, &own.homepage)),
+            ("licence", is_other(&self.license, &own.license)),
             ("requiresApproval", self.requires_approval != own.requires_approval),
             ("usesPayment", self.uses_payment != own.uses_payment),
         ]

@@ -180,6 +180,17 @@ impl FileVault {
         Ok(Change { bytes, _lock: writing.lock })
     }
 
+    /// Prepares to remove all secrets of these, in the same way; `None` where there are none. Needs no passphrase.
+    pub fn change_without(&self, owners: &[Owner]) -> Result<Option<Change>, VaultError> {
+        let Some(folder) = Folder::open(&self.path)? else { return Ok(None) };
+        let lock = folder.lock()?;
+        let Some(mut contents) = read_contents(&folder)? else { return Ok(None) };
+        let before = contents.entries.len();
+        contents.entries.retain(|entry| !owners.iter().any(|owner| entry.is_of(owner)));
+        let is_changed = contents.entries.len() < before;
+        Ok(is_changed.then(|| Change { bytes: contents.to_bytes(), _lock: lock }))
+    }
+
     /// Keeps a value in place of another, where that is still what is kept; says whether it was.
     pub fn replace(&self, place: &Place, old: &Secret, new: &Secret) -> Result<bool, VaultError> {
         let writing = self.begin()?;
@@ -193,12 +204,16 @@ impl FileVault {
 
     /// Removes a secret; says whether there was one. Needs no passphrase.
     pub fn remove(&self, place: &Place) -> Result<bool, VaultError> {
-        self.remove_where(|entry| entry.is_at(place)).map(|count| count > 0)
-    }
-
-    /// Removes all secrets of an owner; says how many there were. Needs no passphrase.
-    pub fn remove_all(&self, owner: &Owner) -> Result<usize, VaultError> {
-        self.remove_where(|entry| entry.is_of(owner))
+        let Some(folder) = Folder::open(&self.path)? else { return Ok(false) };
+        let lock = folder.lock()?;
+        let Some(mut contents) = read_contents(&folder)? else { return Ok(false) };
+        let before = contents.entries.len();
+        contents.entries.retain(|entry| !entry.is_at(place));
+        let is_changed = contents.entries.len() < before;
+        if is_changed {
+            commit(&folder, &lock, &contents)?;
+        }
+        Ok(is_changed)
     }
 
     /// Puts a new key in place of the old one and seals everything again. With a passphrase, the same
@@ -226,19 +241,6 @@ impl FileVault {
             }
             _ => Err(VaultError::NotSealed),
         }
-    }
-
-    fn remove_where(&self, is_meant: impl Fn(&Entry) -> bool) -> Result<usize, VaultError> {
-        let Some(folder) = Folder::open(&self.path)? else { return Ok(0) };
-        let lock = folder.lock()?;
-        let Some(mut contents) = read_contents(&folder)? else { return Ok(0) };
-        let before = contents.entries.len();
-        contents.entries.retain(|entry| !is_meant(entry));
-        let removed = before - contents.entries.len();
-        if removed > 0 {
-            commit(&folder, &lock, &contents)?;
-        }
-        Ok(removed)
     }
 
     fn rekey(&self, under: &Under<'_>) -> Result<(), VaultError> {

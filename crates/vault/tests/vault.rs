@@ -44,8 +44,15 @@ fn everything_of_one_package_goes_at_once() {
     for place in [of("a", "x"), of("a", "y"), of("ab", "x"), shared("x")] {
         vault.set(&place, &secret("value")).unwrap();
     }
-    assert_eq!(vault.remove_all(&Owner::Package("a".to_owned())).unwrap(), 2);
-    assert_eq!(vault.remove_all(&Owner::Package("a".to_owned())).unwrap(), 0);
+    let owner = Owner::Package("a".to_owned());
+    let change = vault.change_without(std::slice::from_ref(&owner)).unwrap().unwrap();
+    // Until somebody puts it in its place, everything is there.
+    assert_eq!(vault.list().unwrap().len(), 4);
+    let file = folder.path().join("vault").join(vault::Change::FILE);
+    std::fs::write(&file, change.bytes()).unwrap();
+    drop(change);
+    assert!(vault.change_without(std::slice::from_ref(&owner)).unwrap().is_none());
+    assert_eq!(value(&vault, &of("ab", "x")).as_deref(), Some("value"));
     let left: Vec<_> = vault.list().unwrap().into_iter().map(|listed| listed.place).collect();
     assert_eq!(left, [of("ab", "x"), shared("x")]);
     assert!(vault.remove(&shared("x")).unwrap());

@@ -55,7 +55,7 @@ fn check_config(text: &str, form: &Form, config: &Config) -> Kept {
         let Ok(entry) = &found.entry else { continue };
         if served(entry).is_none() {
             let (name, program) = (found.name.clone(), "/opt/haft".to_owned());
-            ours.push(Ours { name, program, id: "mcpb:x".to_owned() });
+            ours.push(Ours { name, program, id: "mcpb:x".to_owned(), home: None });
         }
         match of_entry(&plain_name(&found.name), entry, &around) {
             Ok(draft) => check_draft(&draft)?,

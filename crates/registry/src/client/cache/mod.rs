@@ -5,6 +5,7 @@
 //! | `packages/DIGEST` | a package file, whole; it is held against its name whenever it is read |
 //! | `packages/DIGEST.part` | the beginning of one, locked by whoever fetches it |
 //! | `packages/DIGEST.tag` | what the registry calls the version that it is the beginning of |
+//! | `packages/DIGEST.yanked` | why that package was taken back for security, where a registry said so |
 //! | `answers/KEY` | an answer with its tag, under the digest of the address it came from |
 //! | `*.new` | being written, or left by somebody who was killed |
 //!
@@ -15,6 +16,7 @@
 pub mod answers;
 pub mod packages;
 mod prune;
+mod taken_back;
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;

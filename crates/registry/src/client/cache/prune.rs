@@ -29,6 +29,13 @@ impl Cache {
         for folder in [self.packages(), self.answers()] {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let Ok(found) = entry.metadata() else { continue };
+                if kind(&entry.path()) == "yanked" {
+                    // It goes with the package that it warns of, and not before.
+                    if !entry.path().with_extension("").exists() {
+                        remove(&entry.path());
+                    }
+                    continue;
+                }
                 let used = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 let entry = Entry { path: entry.path(), bytes: found.len(), used };
                 let age = now.duration_since(entry.used).unwrap_or_default();
@@ -91,6 +98,22 @@ mod tests {
     fn set_age(path: &Path, hours: u64) {
         let file = File::options().write(true).open(path).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_hours(hours)).unwrap();
+    }
+
+    #[test]
+    fn a_warning_stays_as_long_as_what_it_warns_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(folder.path(), 150);
+        let (old, new) = (put(&cache, &[1; 100], 30), put(&cache, &[2; 100], 3));
+        for digest in [old, new] {
+            cache.note_taken_back(digest, Some("leaks")).unwrap();
+            set_age(&cache.packages().join(format!("{digest}.yanked")), 40);
+        }
+        cache.prune(None);
+        assert!(cache.package(old).unwrap().is_none() && cache.package(new).unwrap().is_some());
+        assert!(cache.taken_back(new).is_some());
+        cache.prune(None);
+        assert!(cache.taken_back(old).is_none() && cache.taken_back(new).is_some());
     }
 
     #[test]
