@@ -1,11 +1,18 @@
 //! What must hold of one place in an answer.
 
+use std::time::{Duration, Instant};
+
 use manifest::dialect::mcpkg::OPERATORS;
 use manifest::schema::matches_once;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
+use crate::effort::{Size, is_bearable};
+use crate::fault::{Fault, clipped};
 use crate::value::{is_equal, shown};
+
+/// How long one assertion may be held against the places that its path leads to.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What must hold of what a path leads to.
 #[derive(Clone, Debug)]
@@ -39,23 +46,28 @@ impl Assertion {
         if asked.next().is_some() { None } else { Some(Self { path, asks }) }
     }
 
-    /// What does not hold, in a phrase. Where a path leads to several places, it must hold of each.
-    pub fn fault(&self, answer: &Value) -> Option<String> {
+    /// What does not hold of an answer of this size. Where a path leads to several places, it must hold of each.
+    pub fn fault(&self, answer: &Value, size: Size) -> Option<Fault> {
+        let path = self.path.to_string();
+        if !is_bearable(&path, size) {
+            let found = Some("too much work in an answer as large as this".to_owned());
+            return Some(Fault::new(&path, self.asks.expected(), found));
+        }
         let found = self.path.query(answer).all();
-        let nothing = || Some(format!("{} leads to nothing", self.path));
+        let fault = |found| Some(Fault::new(&path, self.asks.expected(), found));
         match &self.asks {
-            Asks::Exists(true) if found.is_empty() => nothing(),
-            Asks::Exists(false) if !found.is_empty() => {
-                Some(format!("{} is {}, expected nothing", self.path, shown(found[0])))
-            }
+            Asks::Exists(true) if found.is_empty() => fault(None),
+            Asks::Exists(false) if !found.is_empty() => fault(Some(shown(found[0]))),
             Asks::Exists(_) => None,
             // What is not there is not equal to anything.
             Asks::NotEquals(_) if found.is_empty() => None,
-            _ if found.is_empty() => nothing(),
-            asks => found.into_iter().find_map(|value| {
-                let fault = asks.fault(value)?;
-                Some(format!("{} is {}, {fault}", self.path, shown(value)))
-            }),
+            _ if found.is_empty() => fault(None),
+            asks => {
+                let until = Instant::now() + PATIENCE;
+                // What nobody has looked at in time does not hold.
+                let is_wrong = |value: &&Value| Instant::now() > until || !asks.holds(value);
+                fault(Some(shown(found.into_iter().find(is_wrong)?)))
+            }
         }
     }
 }
@@ -86,35 +98,39 @@ impl Asks {
         }
     }
 
-    fn fault(&self, value: &Value) -> Option<String> {
-        let (holds, expected) = match self {
-            Self::Equals(wanted) => (is_equal(value, wanted), shown(wanted)),
-            Self::NotEquals(unwanted) => {
-                (!is_equal(value, unwanted), format!("something else than {}", shown(unwanted)))
-            }
-            Self::Exists(_) => return None,
-            Self::Contains(part) => {
-                (contains(value, part), format!("something that contains {}", shown(part)))
-            }
+    /// Whether it holds of a value that is there.
+    fn holds(&self, value: &Value) -> bool {
+        match self {
+            Self::Equals(wanted) => is_equal(value, wanted),
+            Self::NotEquals(unwanted) => !is_equal(value, unwanted),
+            Self::Exists(is_there) => *is_there,
+            Self::Contains(part) => contains(value, part),
             Self::Matches(pattern) => {
                 // A pattern that takes too long matches nothing.
                 let is_match = value.as_str().and_then(|text| matches_once(pattern, text));
-                (is_match == Some(true), format!("a text that matches `{pattern}`"))
+                is_match == Some(true)
             }
-            Self::LessThan(bound) => {
-                let number = value.as_f64();
-                (number.is_some_and(|number| number < *bound), format!("less than {bound}"))
-            }
-            Self::GreaterThan(bound) => {
-                let number = value.as_f64();
-                (number.is_some_and(|number| number > *bound), format!("more than {bound}"))
-            }
-            Self::Type(name) => (has_type(value, name), format!("of the type {name}")),
-            Self::Length(length) => {
-                (length_of(value) == Some(*length), format!("of the length {length}"))
-            }
-        };
-        (!holds).then(|| format!("expected {expected}"))
+            Self::LessThan(bound) => value.as_f64().is_some_and(|number| number < *bound),
+            Self::GreaterThan(bound) => value.as_f64().is_some_and(|number| number > *bound),
+            Self::Type(name) => has_type(value, name),
+            Self::Length(length) => length_of(value) == Some(*length),
+        }
+    }
+
+    /// What it asks for, in words.
+    fn expected(&self) -> String {
+        match self {
+            Self::Equals(wanted) => shown(wanted),
+            Self::NotEquals(unwanted) => format!("something else than {}", shown(unwanted)),
+            Self::Exists(true) => "something".to_owned(),
+            Self::Exists(false) => "nothing".to_owned(),
+            Self::Contains(part) => format!("something that contains {}", shown(part)),
+            Self::Matches(pattern) => format!("a text that matches `{}`", clipped(pattern, 200)),
+            Self::LessThan(bound) => format!("less than {bound}"),
+            Self::GreaterThan(bound) => format!("more than {bound}"),
+            Self::Type(name) => format!("of the type {name}"),
+            Self::Length(length) => format!("of the length {length}"),
+        }
     }
 }
 
@@ -162,7 +178,8 @@ mod tests {
     use super::*;
 
     fn holds(assertion: &Value, answer: &Value) -> bool {
-        Assertion::read(assertion).expect("it can be read").fault(answer).is_none()
+        let read = Assertion::read(assertion).expect("it can be read");
+        read.fault(answer, Size::of(answer)).is_none()
     }
 
     #[test]

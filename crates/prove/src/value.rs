@@ -2,6 +2,8 @@
 
 use serde_json::{Number, Value};
 
+use crate::fault::{Fault, clipped};
+
 /// Whether two values mean the same; `1` and `1.0` do.
 pub fn is_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
@@ -27,7 +29,7 @@ fn is_same_number(a: &Number, b: &Number) -> bool {
 
 /// What is missing: the places at which a value does not hold what is expected. Objects may have more members, lists
 /// have as many elements.
-pub fn missing(expected: &Value, found: &Value) -> Vec<String> {
+pub fn missing(expected: &Value, found: &Value) -> Vec<Fault> {
     let mut faults = Vec::new();
     compare(expected, found, "$", &mut faults);
     faults
@@ -36,7 +38,7 @@ pub fn missing(expected: &Value, found: &Value) -> Vec<String> {
 /// How many faults of one answer are told.
 const MOST: usize = 20;
 
-fn compare(expected: &Value, found: &Value, at: &str, faults: &mut Vec<String>) {
+fn compare(expected: &Value, found: &Value, at: &str, faults: &mut Vec<Fault>) {
     if faults.len() >= MOST {
         return;
     }
@@ -46,7 +48,7 @@ fn compare(expected: &Value, found: &Value, at: &str, faults: &mut Vec<String>) 
                 let at = format!("{at}.{key}");
                 match found.get(key) {
                     Some(found) => compare(expected, found, &at, faults),
-                    None => faults.push(format!("{at} is missing, expected {}", shown(expected))),
+                    None => faults.push(Fault::new(&at, shown(expected), None)),
                 }
             }
         }
@@ -57,7 +59,7 @@ fn compare(expected: &Value, found: &Value, at: &str, faults: &mut Vec<String>) 
         }
         (expected, found) if is_equal(expected, found) => {}
         (expected, found) => {
-            faults.push(format!("{at} is {}, expected {}", shown(found), shown(expected)));
+            faults.push(Fault::new(at, shown(expected), Some(shown(found))));
         }
     }
 }
@@ -65,11 +67,7 @@ fn compare(expected: &Value, found: &Value, at: &str, faults: &mut Vec<String>) 
 /// A value in a message, of which no more is told than can be read.
 pub fn shown(value: &Value) -> String {
     const LONGEST: usize = 200;
-    let text = value.to_string();
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    clipped(&value.to_string(), LONGEST)
 }
 
 #[cfg(test)]
@@ -91,10 +89,12 @@ mod tests {
     #[test]
     fn an_answer_may_say_more_than_is_expected() {
         let found = json!({"status": "ok", "items": [{"id": 1, "more": true}, {"id": 2}]});
-        assert_eq!(missing(&json!({"items": [{"id": 1}, {"id": 2}]}), &found), [""; 0]);
+        assert_eq!(missing(&json!({"items": [{"id": 1}, {"id": 2}]}), &found), []);
+        let faults = missing(&json!({"items": [{"id": 2}, {}], "next": null}), &found);
+        let words: Vec<_> = faults.iter().map(ToString::to_string).collect();
         assert_eq!(
-            missing(&json!({"items": [{"id": 2}, {}], "next": null}), &found),
-            ["$.items[0].id is 1, expected 2", "$.next is missing, expected null"]
+            words,
+            ["$.items[0].id is 1, expected 2", "$.next leads to nothing, expected null"]
         );
         assert_eq!(missing(&json!({"items": []}), &found).len(), 1);
     }
