@@ -21,7 +21,17 @@ pub(crate) fn hosts(implementation: &Implementation) -> Vec<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
-    if host.is_empty() { Vec::new() } else { vec![host.to_ascii_lowercase()] }
+    let host = host.to_ascii_lowercase();
+    match host.rsplit_once('}') {
+        None if host.is_empty() => Vec::new(),
+        None => vec![host],
+        // What the owner is asked for stands before a name that the author wrote: it leads below that.
+        Some((_, rest)) => match rest.strip_prefix('.') {
+            Some(name) if name.contains('.') => vec![format!("*.{name}")],
+            // Else it may lead anywhere, and its owner grants where.
+            _ => Vec::new(),
+        },
+    }
 }
 
 /// Refuses a tool that runs elsewhere, where that may not be reached: nothing is sent then, and nothing is spent.
@@ -73,5 +83,36 @@ fn address(entry: &Entry) -> Option<&str> {
         | Entry::A2a { endpoint: url }
         | Entry::McpTool { registry_url: url, .. } => Some(url),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_with_something_to_be_filled_in_leads_below_the_name_after_it() {
+        let hosts = |url: &str| {
+            super::hosts(&Implementation {
+                id: "x".into(),
+                language: None,
+                runtime: None,
+                platforms: Vec::new(),
+                entry: Entry::McpHttp { url: url.into(), headers: Vec::new() },
+                timeout_ms: None,
+                requirements: None,
+            })
+        };
+        for (url, expected) in [
+            ("https://Api.Example.com/mcp", vec!["api.example.com"]),
+            ("https://api.example.com:8443/{x}", vec!["api.example.com:8443"]),
+            ("https://{region}.example.com/mcp", vec!["*.example.com"]),
+            ("https://a-{region}.eu.example.com:444/mcp", vec!["*.eu.example.com:444"]),
+            ("https://{host}/mcp", vec![]),
+            ("https://{a}.com/mcp", vec![]),
+            ("https://example.{tld}/mcp", vec![]),
+        ] {
+            assert_eq!(hosts(url), expected, "{url}");
+        }
     }
 }

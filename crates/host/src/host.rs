@@ -41,7 +41,7 @@ use crate::input::{self, Input};
 use crate::limit;
 use crate::login::{Logins, scopes};
 use crate::plan::{self, Plan, Way, Worker};
-use crate::records::Records;
+use crate::records::{CountAs, Records};
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
 use crate::run::leash::Leash;
@@ -51,6 +51,7 @@ use crate::run::signed::Signer;
 use crate::run::turns::Turns;
 use crate::run::worker::{self, Warmth, Workers};
 use crate::secrets::{Collected, Collector, Elsewhere};
+use crate::tape::Tape;
 use crate::template::Variable;
 use crate::violation::Violation;
 
@@ -133,7 +134,7 @@ impl Host {
         settings.home = without_links(settings.home);
         settings.user_home = settings.user_home.map(without_links);
         let servers = Servers::new(Arc::new(InHome::new(Arc::clone(&records))));
-        let web = Web::new(Arc::clone(&vault), &settings.home);
+        let web = Web::new(Arc::clone(&vault), &settings.home, None);
         let agents = Agents::new(Arc::clone(&web));
         let logins = Logins::new(Arc::clone(&vault), &settings.home);
         let signer = Arc::new(Signer { logins });
@@ -158,6 +159,14 @@ impl Host {
     #[must_use]
     pub fn remembering(mut self, eras: Arc<dyn Eras>) -> Self {
         self.servers = Servers::new(eras);
+        self
+    }
+
+    /// The same host, whose requests a tape hears or answers.
+    #[must_use]
+    pub fn taped(mut self, tape: Arc<dyn Tape>) -> Self {
+        self.web = Web::new(Arc::clone(&self.vault), &self.settings.home, Some(tape));
+        self.agents = Agents::new(Arc::clone(&self.web));
         self
     }
 
@@ -220,7 +229,8 @@ impl Host {
         let wanted = grantable(&blocked, tool);
         let begun = begun.into_inner();
         let ran_in_walls = is_walled && begun.is_some();
-        let unwritten = self.records.finish(begun, &record, &ending, tool, &wanted).await;
+        let unwritten =
+            self.records.finish(begun, &record, &ending, tool, &wanted, CountAs::Call(took)).await;
         let level = is_walled.then(|| self.level());
         let reached = blocked.iter().filter(|one| ran_in_walls && !unseen.contains(one));
         let violation = Violation::of(reached, call, tool, &self.settings.policy);
@@ -238,6 +248,7 @@ impl Host {
         let Noted { record, waited, begun } = noted;
         let prepared = self.prepare(tool, call)?;
         record.action.clone_from(&prepared.action.name);
+        record.implementation.clone_from(&prepared.implementation.id);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
         let mut known = self.known(tool, call).await?;
         self.check_place(tool, &known)?;
@@ -301,9 +312,14 @@ impl Host {
             () = call.called_off.cancelled() => Err(CallError::called_off()),
         };
         *waited += self.vault.waited().saturating_sub(asked);
-        let planned = collected.and_then(Collected::whole).and_then(|variables| {
-            plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
-        });
+        let planned = if self.web.is_offline() {
+            let case = Case { tool, call, prepared: &prepared, known: &known };
+            self.plan_offline(case, decision.clone(), collected)
+        } else {
+            collected.and_then(Collected::whole).and_then(|variables| {
+                plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
+            })
+        };
         let plan = match planned {
             Ok(plan) => plan,
             Err(error) => {
@@ -374,7 +390,7 @@ impl Host {
 
     fn collector<'a>(&'a self, tool: &'a Tool, known: &'a Known) -> Collector<'a> {
         let (settings, vault) = (&*self.settings, &*self.vault);
-        let elsewhere = Elsewhere::Asked;
+        let elsewhere = if self.web.is_offline() { Elsewhere::Left } else { Elsewhere::Asked };
         Collector { tool, settings, vault, grants: &known.grants, elsewhere }
     }
 
@@ -383,6 +399,12 @@ impl Host {
     pub async fn settle(&self) {
         self.logins().settle().await;
         self.web.settle().await;
+    }
+
+    /// Ends what is kept running of a package.
+    pub fn retire(&self, package: &str) {
+        self.workers.retire(package);
+        self.servers.retire(package);
     }
 
     /// The sign-ins of this home.
@@ -420,10 +442,7 @@ impl Host {
         let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
         match granted.get(package) {
             Some(last) if last == grants => return,
-            Some(_) => {
-                self.workers.retire(package);
-                self.servers.retire(package);
-            }
+            Some(_) => self.retire(package),
             None => {}
         }
         granted.insert(package.to_owned(), grants.clone());

@@ -15,6 +15,7 @@
 //! | `input`, [`judge`] | defaults, schema, a clock for schemas that may take long |
 //! | `template` | `${…}` filled in |
 //! | `request` | a call as an HTTP request |
+//! | [`tape`] | requests and answers apart from the network, for tests |
 //! | [`plan`] | exactly what would be run, and with what |
 //! | [`login`] | signing in to servers on the network |
 //! | [`secrets`] | the values a call is given |
@@ -59,6 +60,7 @@ mod spending;
 mod stream;
 mod strict;
 pub mod surface;
+pub mod tape;
 mod template;
 pub mod violation;
 mod weight;

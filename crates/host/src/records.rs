@@ -1,6 +1,6 @@
 //! What is known before a call and written down after it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ledger::audit::{self, Audit, Begun, Durability, Ending};
 use ledger::state::Mark;
+use ledger::state::counting::Counted;
 use ledger::state::grants::GrantKind;
-use ledger::state::metrics::Counted;
+use ledger::state::metrics::{BESIDE, NOT_STARTED, Series};
 use ledger::state::rules::Lasts;
 use ledger::{AuditError, State, StateError, Time};
 use policy::{Grant, Memory, Pattern, Remembered};
@@ -37,8 +38,19 @@ pub struct Records {
 #[derive(Debug, Default)]
 struct Counts {
     waiting: Vec<Counted>,
+    /// Packages of which enough further calls were counted that somebody should look whether they got worse.
+    due: BTreeSet<String>,
     /// Whether somebody will count them.
     is_awaited: bool,
+}
+
+/// As what something is counted that was run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CountAs {
+    /// As a call, which took so long.
+    Call(Duration),
+    /// As something beside the calls: how it went says nothing of how they go.
+    Beside,
 }
 
 /// How long calls wait to be counted.
@@ -169,25 +181,41 @@ impl Records {
         ending: &Ending,
         tool: &Tool,
         blocked: &[Blocked],
+        counted_as: CountAs,
     ) -> Vec<String> {
+        let has_begun = begun.is_some();
         let written = match begun {
             Some(begun) => self.audit.end(begun, call, ending, now()),
             None => self.audit.record(call, ending, now()),
         };
         let mut faults: Vec<String> = written.err().iter().map(|error| whole(error)).collect();
         self.count(Counted {
-            package: format!("{}@{}", call.package, tool.package.semver()),
-            action: call.action.clone(),
-            failure: match &ending.outcome {
-                audit::Outcome::Ok => String::new(),
-                audit::Outcome::Error(code) => code.clone(),
+            series: Series {
+                package: call.package.clone(),
+                version: tool.package.semver(),
+                action: call.action.clone(),
+                implementation: call.implementation.clone(),
             },
-            latency: Duration::from_millis(ending.ms),
+            failure: match (&ending.outcome, counted_as) {
+                (_, CountAs::Beside) => BESIDE.to_owned(),
+                (audit::Outcome::Ok, CountAs::Call(_)) => String::new(),
+                // What was never tried says nothing of the tool.
+                (audit::Outcome::Error(code), CountAs::Call(_))
+                    if has_begun || code != Kind::Unavailable.code() =>
+                {
+                    code.clone()
+                }
+                (audit::Outcome::Error(_), CountAs::Call(_)) => NOT_STARTED.to_owned(),
+            },
+            latency: match counted_as {
+                CountAs::Call(took) => took,
+                CountAs::Beside => Duration::ZERO,
+            },
             at: now(),
             // A path that is no text cannot be kept.
             // Whoever is refused is none that the owner has called.
             place: (call.decision == audit::Decision::Allowed)
-                .then(|| Some((call.package.clone(), tool.place.to_str()?.to_owned())))
+                .then(|| tool.place.to_str().map(str::to_owned))
                 .flatten(),
         });
         for one in blocked {
@@ -230,11 +258,22 @@ impl Records {
         if waiting.is_empty() {
             return Ok(());
         }
-        let counted = self.state.count_calls(&waiting).await;
-        if counted.is_err() {
-            lock(&self.counts).waiting.splice(0..0, waiting);
+        match self.state.count_calls(&waiting).await {
+            Ok(due) => {
+                lock(&self.counts).due.extend(due);
+                Ok(())
+            }
+            Err(error) => {
+                lock(&self.counts).waiting.splice(0..0, waiting);
+                Err(error)
+            }
         }
-        counted
+    }
+
+    /// The packages of which enough further calls were counted, since this was last asked, that somebody should look
+    /// whether they got worse.
+    pub fn take_due(&self) -> BTreeSet<String> {
+        std::mem::take(&mut lock(&self.counts).due)
     }
 
     /// Remembers that the owner let an action be called.

@@ -344,12 +344,15 @@ async fn calls_are_counted_by_action_and_how_they_went() {
     host.records().settle().await.unwrap();
     let counted = host.records().state.metrics(None).await.unwrap();
     assert_eq!(counted.len(), 1);
-    assert_eq!((&*counted[0].package, counted[0].count), ("capability:demo.python@1.0.0", 3));
+    let series = &counted[0].series;
+    assert_eq!((&*series.package, &*series.version), ("capability:demo.python", "1.0.0"));
+    assert_eq!((counted[0].calls, counted[0].failed), (3, 1));
+    assert!(!series.implementation.is_empty(), "{series:?}");
     assert_eq!(counted[0].failures.get("tool_failed"), Some(&1), "{counted:?}");
     // Nobody has to ask for it: a host that goes on counts by itself.
     let _ = host.call(&tool, &call_of(&tool, &json!({})), Warmth::Warm).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(host.records().state.metrics(None).await.unwrap()[0].count, 4);
+    assert_eq!(host.records().state.metrics(None).await.unwrap()[0].calls, 4);
 }
 
 #[tokio::test]

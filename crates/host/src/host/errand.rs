@@ -25,7 +25,7 @@ use crate::request::{Redirects, Written};
 use crate::run::http::answered;
 use crate::run::mcp::assumed;
 use crate::run::{engine, process};
-use crate::secrets::Variables;
+use crate::secrets::{self, Variables};
 
 /// What is run.
 pub(super) struct Errand<'e> {
@@ -133,6 +133,12 @@ impl Host {
             check_verdict(&decision, tool)?;
         }
         let variables = self.values(tool, &known, &decision, errand.what.lacking()).await?;
+        let redactor = secrets::redactor(&variables);
+        // Whatever is wrong from here on may tell of the values.
+        let redacted = |mut error: CallError| {
+            error.redact(&redactor);
+            error
+        };
         let input = input::read(&call.input, &action, tool.package.dialect)?;
         let written = |asked: &plan::Asked<'_>, request: &Written<'_>| {
             let plan = plan::request(asked, request)?;
@@ -160,7 +166,9 @@ impl Host {
                 written(&asked, &request)
             }
         };
-        let plan = prepare_image(plan?, &call.called_off).await?;
+        let plan = plan.map_err(redacted)?;
+        self.check_offline(&plan)?;
+        let plan = prepare_image(plan, &call.called_off).await.map_err(redacted)?;
         record.decision = audit::Decision::Allowed;
         self.note_plan(record, &plan);
         *begun = Some(self.records.begin(record)?);
@@ -168,10 +176,9 @@ impl Host {
         let ran = self.carry_out(&plan, until).await;
         let (came, mut ran) = ran.map_err(|mut error| {
             limit::tell(&mut error, &plan.decision.allowance, tool.package.dialect);
-            error.redact(&plan.redactor);
-            error
+            redacted(error)
         })?;
-        ran.redact(&plan.redactor);
+        ran.redact(&redactor);
         let (blocked, took) = (ran.blocked.clone(), Duration::ZERO);
         Ok((Done { came, variables, blocked, took }, ran))
     }
@@ -230,7 +237,7 @@ impl Host {
                 Ok((Came::Finished(finished), Ran { is_walled: false, ..ran }))
             }
             Way::Http(one) => {
-                let response = self.web.fetch(one, until).await?;
+                let response = self.web.fetch((one, &plan.redactor), until).await?;
                 let output = if response.status.is_success() {
                     Ok(Output::Nothing)
                 } else {

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::errand::beside;
 use super::running::Ran;
-use super::signing::tokens;
 use super::{Host, Known, Prepared, check_verdict, grantable, prepare_image};
 use crate::call::{Call, Tool};
 use crate::confine;
@@ -21,6 +20,8 @@ use crate::error::{CallError, Kind};
 use crate::input;
 use crate::limit;
 use crate::plan::{self, Plan, Way};
+use crate::records::CountAs;
+use crate::run::http::tokens;
 use crate::run::mcp::{Servers, actions_of, assumed};
 use crate::surface::Surface as Offered;
 
@@ -83,7 +84,7 @@ impl Host {
         };
         let (ending, blocked) = (ran.ending(took), grantable(&ran.blocked, tool));
         // That it began is written down in any case.
-        let _ = self.records.finish(begun, &record, &ending, tool, &blocked).await;
+        let _ = self.records.finish(begun, &record, &ending, tool, &blocked, CountAs::Beside).await;
     }
 
     async fn list(
@@ -96,6 +97,7 @@ impl Host {
         let known = self.known(tool, listing).await?;
         let (implementation, plan) = self.plan_of_listing(tool, listing, &known).await?;
         endpoint::check(&tool.package, implementation, &plan.decision.allowance)?;
+        self.check_offline(&plan)?;
         let plan = prepare_image(plan, &listing.called_off).await?;
         record.decision = audit::Decision::Allowed;
         self.note_plan(record, &plan);

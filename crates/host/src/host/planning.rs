@@ -75,6 +75,58 @@ impl Host {
         }
     }
 
+    /// Plans a call for which no server is asked: nobody is told a secret, so what stands for one does as well.
+    pub(super) fn plan_offline(
+        &self,
+        case: Case<'_>,
+        decision: Decision,
+        collected: Result<Collected<'_>, CallError>,
+    ) -> Result<Plan, CallError> {
+        let Case { tool, call, prepared, .. } = case;
+        let Collected { variables, missing } = match collected {
+            Ok(collected) => collected,
+            Err(error) if matches!(error.kind, Kind::Cancelled | Kind::TimedOut) => {
+                return Err(error);
+            }
+            // Whoever keeps them does not answer.
+            Err(_) => {
+                Collected { variables: secrets::stand_ins(&tool.package), missing: Vec::new() }
+            }
+        };
+        if missing.iter().any(|one| !one.is_secret) {
+            return Err(CallError::missing(&missing));
+        }
+        let asked = self.asked(tool, call, prepared, decision, &variables);
+        let given = secrets::without_unset(&tool.package, &variables);
+        let plan = plan::make(&plan::Asked { variables: &given, ..asked.clone() })
+            .or_else(|_| plan::make(&asked))?;
+        if !matches!(plan.way, Way::Http(_)) && !missing.is_empty() {
+            return Err(CallError::missing(&missing));
+        }
+        self.check_offline(&plan)?;
+        Ok(plan)
+    }
+
+    /// Refuses what would reach the network, where nothing is reached.
+    pub(super) fn check_offline(&self, plan: &Plan) -> Result<(), CallError> {
+        if !self.web.is_offline() {
+            return Ok(());
+        }
+        let reaches = match &plan.way {
+            Way::Http(_) => false,
+            Way::Mcp(one) if one.is_remote() => true,
+            Way::A2a(_) => true,
+            Way::Process(_) | Way::Worker(_) | Way::Mcp(_) | Way::Engine(_) => {
+                !plan.decision.allowance.hosts.is_empty()
+            }
+        };
+        if !reaches {
+            return Ok(());
+        }
+        let message = "it reaches the network by itself, and only the requests of HTTP tools are answered from a recording";
+        Err(CallError::new(Kind::Unavailable, message))
+    }
+
     /// Why a call is not made whose values are not all given, with what its manifest says of them.
     pub(super) async fn lacking(
         &self,

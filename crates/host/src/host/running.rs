@@ -11,7 +11,6 @@ use policy::GrantKind;
 use serde_json::json;
 use vault::Redactor;
 
-use super::signing::tokens;
 use super::{Host, broken_off};
 use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Output};
@@ -23,6 +22,7 @@ use crate::output;
 use crate::plan::{Plan, Way};
 use crate::promise::check_promise;
 use crate::records::Records;
+use crate::run::http::tokens;
 use crate::run::leash::Leash;
 use crate::run::mcp::{Declared, Terms};
 use crate::run::worker::{self, Warmth};
@@ -268,7 +268,7 @@ impl Host {
                 ran
             }
             Way::Http(one) => {
-                let answered = self.web.call(one, action, until, stream).await;
+                let answered = self.web.call((one, &plan.redactor), action, until, stream).await;
                 let mut ran = Ran::of(answered.output, answered.blocked);
                 ran.redact(&tokens(&answered.told));
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }

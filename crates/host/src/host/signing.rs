@@ -60,8 +60,3 @@ impl Host {
         }
     }
 }
-
-/// Takes tokens out of whatever is shown of a call.
-pub(super) fn tokens(told: &[Secret]) -> Redactor {
-    Redactor::new(told.iter().map(|secret| ("token", secret)))
-}

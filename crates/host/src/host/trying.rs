@@ -31,6 +31,16 @@ impl Host {
         tool: &Tool,
         called_off: &CancellationToken,
     ) -> Result<Smoked, CallError> {
+        self.smoke_asking(tool, Arc::new(Agreed), called_off).await
+    }
+
+    /// The same, where nobody has accepted a card: a call that the owner has to be asked about is asked for.
+    pub async fn smoke_asking(
+        &self,
+        tool: &Tool,
+        approver: Arc<dyn Approver>,
+        called_off: &CancellationToken,
+    ) -> Result<Smoked, CallError> {
         let smoke = Smoke::of(&tool.package).ok_or_else(|| {
             CallError::new(Kind::BadInput, format!("`{}` has no smoke test", tool.package.id))
         })?;
@@ -46,12 +56,14 @@ impl Host {
                 self.try_errand(tool, what, smoke.within, called_off).await
             }
             Way::McpToolCall { tool: name, arguments } => {
-                let tried = self.try_call(tool, served(tool, name), arguments, &smoke, called_off);
+                let what = (served(tool, name), arguments);
+                let tried = self.try_call(tool, what, &smoke, approver, called_off);
                 tried.await.map(|tried| Tried { came: tried.came.or_as_mcp_says(), ..tried })
             }
             Way::ActionCall { action, arguments } => match tool.action(action) {
                 Some(action) => {
-                    self.try_call(tool, action.clone(), arguments, &smoke, called_off).await
+                    let what = (action.clone(), arguments);
+                    self.try_call(tool, what, &smoke, approver, called_off).await
                 }
                 None => Err(CallError::new(Kind::Unknown, format!("unknown tool: {action}"))),
             },
@@ -95,9 +107,9 @@ impl Host {
     async fn try_call(
         &self,
         tool: &Tool,
-        action: Action,
-        arguments: &Value,
+        (action, arguments): (Action, &Value),
         smoke: &Smoke,
+        approver: Arc<dyn Approver>,
         called_off: &CancellationToken,
     ) -> Result<Tried, CallError> {
         if let Some(effects @ (SideEffects::Write | SideEffects::Destructive)) = action.side_effects
@@ -112,7 +124,7 @@ impl Host {
         tool.package.actions = vec![Action { timeout_ms, ..action }];
         let call = Call {
             input: arguments.to_string(),
-            approver: Some(Arc::new(Agreed)),
+            approver: Some(approver),
             ..beside(&tool, &tool.package.actions[0].name, called_off)
         };
         // Where it is tried it may not stay, so nothing of it is kept running.

@@ -26,6 +26,8 @@ pub struct Attempt {
     pub scopes: Vec<String>,
     /// Where the browser brings its answer to.
     pub redirect: Url,
+    /// Where the browser is sent, before anything is said there.
+    place: Url,
     /// What nobody else can know: it makes the code ours.
     pub(super) verifier: Secret,
     state: String,
@@ -38,7 +40,7 @@ pub struct Redirected {
 }
 
 impl Attempt {
-    /// A new try, with secrets of its own.
+    /// A new try, with secrets of its own. The server must have a page for it.
     pub fn new(
         server: Server,
         client: Known,
@@ -46,15 +48,16 @@ impl Attempt {
         scopes: Vec<String>,
         redirect: Url,
     ) -> Result<Self, LoginError> {
+        let place = server.page()?.clone();
         let verifier = Secret::new(random()?)
             .map_err(|_| LoginError::Unkept("this machine gives no random numbers"))?;
-        Ok(Self { server, client, resource, scopes, redirect, verifier, state: random()? })
+        Ok(Self { server, client, resource, scopes, redirect, place, verifier, state: random()? })
     }
 
     /// The page for the owner's browser.
     pub fn page(&self) -> Url {
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.expose()));
-        let mut url = self.server.authorization.clone();
+        let mut url = self.place.clone();
         let scope = self.scopes.join(" ");
         {
             let mut pairs = url.query_pairs_mut();
@@ -139,12 +142,16 @@ mod tests {
         let url = |text: &str| Url::parse(text).unwrap();
         let server = Server {
             issuer: "https://as.test".to_owned(),
-            authorization: url("https://as.test/authorize?tenant=1"),
+            authorization: Some(url("https://as.test/authorize?tenant=1")),
+            device: None,
             token: url("https://as.test/token"),
             registration: None,
             revocation: None,
             scopes: Vec::new(),
             methods: Vec::new(),
+            grants: Vec::new(),
+            responses: Vec::new(),
+            challenges: vec!["S256".to_owned()],
             reads_documents: false,
             names_itself,
         };

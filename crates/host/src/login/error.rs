@@ -52,6 +52,8 @@ pub enum LoginError {
     },
     /// The authorization server has no protection for codes that others see.
     NoPkce,
+    /// The authorization server gives no codes for a browser on any machine.
+    NoDevice,
     /// Nobody knows what we are called there.
     NoClient,
     /// An answer that is none.
@@ -83,6 +85,8 @@ pub enum LoginError {
     MixedUp,
     /// Nothing came back in time.
     TimedOut,
+    /// The code for a browser on any machine ended before anybody used it.
+    Expired,
     /// Tokens are being renewed, here or by another program, for longer than is waited.
     Busy,
     /// This machine does not let us listen.
@@ -128,10 +132,12 @@ impl LoginError {
             | Self::Lock(_)
             | Self::Vault(_)
             | Self::Unkept(_) => Kind::Unavailable,
-            Self::NotWanted { .. } | Self::NoServer | Self::NoClient => Kind::BadInput,
+            Self::NotWanted { .. } | Self::NoServer | Self::NoDevice | Self::NoClient => {
+                Kind::BadInput
+            }
             Self::NoMetadata { .. } | Self::Odd { .. } => Kind::BadOutput,
             Self::Answered { .. } => Kind::Failed,
-            Self::TimedOut | Self::Busy => Kind::TimedOut,
+            Self::TimedOut | Self::Expired | Self::Busy => Kind::TimedOut,
             Self::Ended => Kind::NeedsLogin,
         }
     }
@@ -175,6 +181,9 @@ impl fmt::Display for LoginError {
             Self::NoPkce => {
                 out.write_str("the authorization server does not protect codes by PKCE with S256")
             }
+            Self::NoDevice => {
+                out.write_str("the authorization server signs nobody in by device code")
+            }
             Self::NoClient => out.write_str(
                 "the authorization server registers nobody by itself, so it needs a client id",
             ),
@@ -192,6 +201,7 @@ impl fmt::Display for LoginError {
             Self::State => out.write_str("what came back belongs to another attempt to sign in"),
             Self::MixedUp => out.write_str("what came back is of another authorization server"),
             Self::TimedOut => out.write_str("nobody signed in in time"),
+            Self::Expired => out.write_str("the code ended before anybody signed in with it"),
             Self::Busy => out.write_str("the renewal of its tokens did not end in time"),
             Self::Listen(_) => out.write_str("failed to listen on this machine"),
             Self::Lock(_) => out.write_str("failed to wait for another renewal"),

@@ -7,6 +7,12 @@ use super::address::{canonical, covers, safe};
 use super::error::LoginError;
 use crate::strict::strict;
 
+/// What tokens are asked for with, for a code that was typed at a browser on any machine.
+pub const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// Who wrote it.
+const WHAT: &str = "authorization server";
+
 /// How many things of one kind are read from a document.
 const MOST: usize = 64;
 
@@ -29,8 +35,10 @@ pub struct Resource {
 pub struct Server {
     /// Its name, letter by letter as it writes it.
     pub issuer: String,
-    /// Where the owner's browser is sent.
-    pub authorization: Url,
+    /// Where the owner's browser is sent, where it has such a place; [`Server::page`] says whether that can be gone to.
+    pub authorization: Option<Url>,
+    /// Where codes for a browser on any machine come from; [`Server::device`] says whether they are given.
+    pub device: Option<Url>,
     /// Where codes become tokens.
     pub token: Url,
     /// Where it registers whoever asks.
@@ -41,6 +49,12 @@ pub struct Server {
     pub scopes: Vec<String>,
     /// How it wants to hear who asks for a token; empty where it does not say.
     pub methods: Vec<String>,
+    /// What it gives tokens for; empty where it does not say.
+    pub grants: Vec<String>,
+    /// What its page gives; empty where it does not say.
+    pub responses: Vec<String>,
+    /// How it protects codes that others see.
+    pub challenges: Vec<String>,
     /// Whether a name may be the URL of a document about us.
     pub reads_documents: bool,
     /// Whether it promises to name itself in what comes back.
@@ -78,10 +92,9 @@ impl Resource {
 }
 
 impl Server {
-    /// Reads the metadata of an authorization server. It must say that it is the one that was asked, that
-    /// it protects codes, and every URL of it must be safe.
+    /// Reads the metadata of an authorization server. It must say that it is the one that was asked, and
+    /// every URL of it must be safe.
     pub fn read(body: &[u8], asked: &Url) -> Result<Self, LoginError> {
-        const WHAT: &str = "authorization server";
         let document = document(body, WHAT)?;
         let issuer = document["issuer"].as_str().unwrap_or_default();
         let is_asked = |said: &Url| {
@@ -93,37 +106,52 @@ impl Server {
             let (asked, said) = (asked.to_string(), clipped(issuer));
             return Err(LoginError::Issuer { asked, said });
         }
-        if !list(&document, "code_challenge_methods_supported").iter().any(|one| one == "S256") {
-            return Err(LoginError::NoPkce);
-        }
-        let responses = list(&document, "response_types_supported");
-        if !responses.is_empty() && !responses.iter().any(|one| one == "code") {
-            return Err(LoginError::odd(WHAT, "it gives no codes"));
-        }
         let given = |name: &str| safe(document[name].as_str().unwrap_or_default(), WHAT, name);
         let url = |name: &str| document[name].as_str().map(|_| given(name)).transpose();
         let is_true = |name: &str| document[name] == Value::Bool(true);
         Ok(Self {
             issuer: issuer.to_owned(),
-            authorization: given("authorization_endpoint")?,
+            authorization: url("authorization_endpoint")?,
+            device: url("device_authorization_endpoint")?,
             token: given("token_endpoint")?,
             registration: url("registration_endpoint")?,
             revocation: url("revocation_endpoint")?,
             scopes: scopes(&document),
             methods: list(&document, "token_endpoint_auth_methods_supported"),
+            grants: list(&document, "grant_types_supported"),
+            responses: list(&document, "response_types_supported"),
+            challenges: list(&document, "code_challenge_methods_supported"),
             reads_documents: is_true("client_id_metadata_document_supported"),
             names_itself: is_true("authorization_response_iss_parameter_supported"),
         })
     }
 
-    /// Whether the page for the browser is where it is itself. If not, and it does not name itself in what
-    /// comes back, the page may be that of another server, whose codes it would be given.
-    pub fn has_own_page(&self) -> bool {
-        let own = Url::parse(&self.issuer).map(|issuer| issuer.origin());
-        own.is_ok_and(|own| own == self.authorization.origin())
+    /// The page for a browser on this machine. It must give codes, and protect them.
+    pub fn page(&self) -> Result<&Url, LoginError> {
+        if !self.challenges.iter().any(|one| one == "S256") {
+            return Err(LoginError::NoPkce);
+        }
+        if !self.responses.is_empty() && !self.responses.iter().any(|one| one == "code") {
+            return Err(LoginError::odd(WHAT, "it gives no codes"));
+        }
+        let missing = || LoginError::odd(WHAT, "`authorization_endpoint` is missing");
+        self.authorization.as_ref().ok_or_else(missing)
     }
 
-    /// The URLs of it that we ask ourselves; the page for the browser is none of them.
+    /// Where codes for a browser on any machine come from, where it gives tokens for such.
+    pub fn device(&self) -> Result<&Url, LoginError> {
+        let takes = self.grants.is_empty() || self.grants.iter().any(|one| one == DEVICE_CODE);
+        self.device.as_ref().filter(|_| takes).ok_or(LoginError::NoDevice)
+    }
+
+    /// Whether a page is where it is itself. One that is elsewhere may be that of another server, and what is said there
+    /// would be given to this one.
+    pub fn is_own(&self, page: &Url) -> bool {
+        let own = Url::parse(&self.issuer).map(|issuer| issuer.origin());
+        own.is_ok_and(|own| own == page.origin())
+    }
+
+    /// The URLs of it that we ask ourselves, however somebody signs in; pages for a browser are none of them.
     pub fn endpoints(&self) -> Vec<&Url> {
         [Some(&self.token), self.registration.as_ref(), self.revocation.as_ref()]
             .into_iter()
@@ -226,17 +254,49 @@ mod tests {
             assert!(matches!(read, Err(LoginError::Issuer { .. })), "{issuer}");
         }
         for methods in [json!(["plain"]), json!([]), json!(null), json!("S256")] {
-            let read = server(&json!({ "code_challenge_methods_supported": methods }));
-            assert!(matches!(read, Err(LoginError::NoPkce)), "{methods}");
+            let read = server(&json!({ "code_challenge_methods_supported": methods })).unwrap();
+            assert!(matches!(read.page(), Err(LoginError::NoPkce)), "{methods}");
         }
-        for name in ["authorization_endpoint", "token_endpoint", "registration_endpoint"] {
+        for name in [
+            "authorization_endpoint",
+            "device_authorization_endpoint",
+            "token_endpoint",
+            "registration_endpoint",
+            "revocation_endpoint",
+        ] {
             for bad in ["http://as.test/x", "javascript:alert(1)", "https://me:pw@as.test/"] {
                 let read = server(&json!({ (name): bad }));
                 assert!(matches!(read, Err(LoginError::Insecure(_))), "{name} {bad}");
             }
         }
         assert!(server(&json!({ "token_endpoint": null })).is_err());
-        assert!(server(&json!({ "response_types_supported": ["token"] })).is_err());
+        for change in [
+            json!({ "response_types_supported": ["token"] }),
+            json!({ "authorization_endpoint": null }),
+        ] {
+            let read = server(&change).unwrap();
+            assert!(matches!(read.page(), Err(LoginError::Odd { .. })), "{change}");
+        }
+    }
+
+    #[test]
+    fn codes_for_any_browser_are_given_where_a_server_says_so_and_need_no_page() {
+        let place = "https://as.test/device_authorization";
+        let offers = json!({
+            "device_authorization_endpoint": place, "authorization_endpoint": null,
+            "code_challenge_methods_supported": null,
+        });
+        assert_eq!(server(&offers).unwrap().device().unwrap().as_str(), place);
+        let listed = |grants: &Value| {
+            server(
+                &json!({ "device_authorization_endpoint": place, "grant_types_supported": grants }),
+            )
+        };
+        assert!(listed(&json!(["refresh_token", DEVICE_CODE])).unwrap().device().is_ok());
+        let refused = listed(&json!(["authorization_code"])).unwrap();
+        for server in [server(&json!({})).unwrap(), refused] {
+            assert!(matches!(server.device(), Err(LoginError::NoDevice)), "{server:?}");
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! What we are called at an authorization server.
 
 use egress::http::{Client, Url};
-use serde_json::json;
+use serde_json::{Value, json};
 use vault::Secret;
 
 use super::error::LoginError;
-use super::metadata::Server;
+use super::metadata::{DEVICE_CODE, Server};
 use super::talk::{post, refused, said};
 
 /// What we are called, and how we say so.
@@ -70,12 +70,32 @@ pub enum Identity {
     Stranger,
 }
 
+/// How somebody is to sign in, which whoever registers has to say.
+#[derive(Clone, Copy, Debug)]
+pub enum Way<'w> {
+    /// By a browser here, which is sent back to this URL.
+    Browser(&'w Url),
+    /// By a code that is typed at a browser on any machine.
+    Device,
+}
+
+impl Way<'_> {
+    /// What tokens are asked for with.
+    fn grants(self) -> [&'static str; 2] {
+        let first = match self {
+            Self::Browser(_) => "authorization_code",
+            Self::Device => DEVICE_CODE,
+        };
+        [first, "refresh_token"]
+    }
+}
+
 /// Finds out what we are called at a server, and registers where that is needed.
 pub async fn identify(
     client: &Client,
     server: &Server,
     identity: Identity,
-    redirect: &Url,
+    way: Way<'_>,
     scopes: &[String],
 ) -> Result<Known, LoginError> {
     match identity {
@@ -91,16 +111,14 @@ pub async fn identify(
         Identity::Document(url) if server.reads_documents => {
             Ok(Known { id: url.to_string(), secret: None, method: Method::None })
         }
-        Identity::Document(_) | Identity::Stranger => {
-            register(client, server, redirect, scopes).await
-        }
+        Identity::Document(_) | Identity::Stranger => register(client, server, way, scopes).await,
     }
 }
 
 async fn register(
     client: &Client,
     server: &Server,
-    redirect: &Url,
+    way: Way<'_>,
     scopes: &[String],
 ) -> Result<Known, LoginError> {
     const WHAT: &str = "registration endpoint";
@@ -109,12 +127,16 @@ async fn register(
     let method = method.unwrap_or(Method::None);
     let mut about = json!({
         "client_name": "Haft",
-        "redirect_uris": [redirect.as_str()],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
+        "grant_types": way.grants(),
+        // Nothing comes back where no browser is sent back to us.
+        "response_types": [],
         "token_endpoint_auth_method": method.name(),
         "application_type": "native",
     });
+    if let Way::Browser(redirect) = way {
+        about["redirect_uris"] = json!([redirect.as_str()]);
+        about["response_types"] = json!(["code"]);
+    }
     if !scopes.is_empty() {
         about["scope"] = scopes.join(" ").into();
     }
@@ -125,6 +147,12 @@ async fn register(
     }
     let said = said(&response);
     let odd = |how: &str| LoginError::odd(WHAT, how);
+    // A server may register less than it was asked for. One that has a page says so there.
+    let is_listed = |grants: &Vec<Value>| grants.iter().any(|one| one == DEVICE_CODE);
+    let listed = said["grant_types"].as_array();
+    if matches!(way, Way::Device) && listed.is_some_and(|grants| !is_listed(grants)) {
+        return Err(odd("it does not let us sign in by device code"));
+    }
     let id = said["client_id"].as_str().filter(|id| is_plain(id));
     let id = id.ok_or_else(|| odd("it gave no client id"))?.to_owned();
     let secret = said["client_secret"].as_str().filter(|secret| !secret.is_empty());

@@ -6,9 +6,12 @@ use super::address::safe;
 use super::attempt::{Attempt, Redirected};
 use super::error::LoginError;
 use super::kept::{Agreed, Granted, Kept, now};
+use super::metadata::Server;
+use super::register::Known;
 use super::talk::{post_form, refused, said};
 
-const WHAT: &str = "token endpoint";
+/// Who is asked for tokens.
+pub(super) const WHAT: &str = "token endpoint";
 
 /// Makes tokens of the code that came back.
 pub async fn exchange(
@@ -30,16 +33,29 @@ pub async fn exchange(
         return Err(refused(&response, WHAT));
     }
     let granted = Granted::read(&said(&response), now())?;
+    let Attempt { server, client, resource, scopes, .. } = attempt;
+    to_keep(granted, server, client, resource, scopes, hosts)
+}
+
+/// What is kept of what was granted, for what was asked.
+pub(super) fn to_keep(
+    granted: Granted,
+    server: Server,
+    client: Known,
+    resource: String,
+    scopes: Vec<String>,
+    hosts: Vec<Agreed>,
+) -> Result<Kept, LoginError> {
     Ok(Kept {
-        resource: safe(&attempt.resource, "server", "resource")?,
-        name: attempt.resource,
-        issuer: attempt.server.issuer,
-        token: attempt.server.token,
-        revocation: attempt.server.revocation,
-        client: attempt.client,
+        resource: safe(&resource, "server", "resource")?,
+        name: resource,
+        issuer: server.issuer,
+        token: server.token,
+        revocation: server.revocation,
+        client,
         hosts,
         // A server that says nothing granted what was asked for.
-        scopes: granted.scopes.unwrap_or(attempt.scopes),
+        scopes: granted.scopes.unwrap_or(scopes),
         access: granted.access,
         refresh: granted.refresh,
         until: granted.until,

@@ -4,7 +4,7 @@ use egress::Rules;
 use egress::http::{HeaderMap, HeaderValue, Method};
 
 use super::{Http, Redirects, base, header_name, holds_secret, put_filled, unavailable};
-use crate::error::CallError;
+use crate::error::{CallError, Kind};
 use crate::strict::strict;
 use crate::template::{self, Values};
 
@@ -26,6 +26,11 @@ pub(crate) fn written(
 ) -> Result<Http, CallError> {
     let method = Method::from_bytes(of.method.as_bytes())
         .map_err(|_| unavailable(format!("`{}` is no method", of.method)))?;
+    // Whoever is asked where a host is, is told its name.
+    if holds_secret(authority(of.url), values) {
+        let message = "the host of an address would tell a secret, so it is not asked";
+        return Err(CallError::new(Kind::Denied, message));
+    }
     let mut url = base(&template::address(of.url, values)?)?;
     url.set_fragment(None);
     let body = of.body.map(|body| template::whole_text(body, values)).transpose()?;
@@ -48,12 +53,17 @@ pub(crate) fn written(
     Ok(Http { method, url, shown, headers, body, account, tells_secret, rules, most, redirects })
 }
 
+/// What stands between the scheme and the path of an address, filled in or not.
+fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::error::Kind;
     use crate::template::Variable;
 
     fn make(url: &str, headers: &[(&str, &str)], body: Option<&str>) -> Result<Http, CallError> {
@@ -112,6 +122,13 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_is_refused() {
         assert_eq!(make("https://me:${KEY}@a.test/", &[], None).unwrap_err().kind, Kind::Denied);
+        // Whoever says where a host is would be told.
+        let error = make("https://${KEY}.a.test/", &[], None).unwrap_err();
+        assert!(error.kind == Kind::Denied && !error.message.contains("s3cret"), "{error:?}");
+        assert!(
+            make("https://${ZONE}.a.test/", &[], None)
+                .is_err_and(|error| error.kind != Kind::Denied)
+        );
         assert_eq!(make("ftp://a.test/", &[], None).unwrap_err().kind, Kind::Unavailable);
         let error = make("https://a.test/", &[], Some("${GONE}")).unwrap_err();
         assert_eq!(error.message, "missing variable: GONE");

@@ -8,7 +8,7 @@ use egress::Rules;
 use egress::http::{Client, HeaderMap, HeaderName, Request, Response, SendError, StatusCode, Url};
 use egress::resolve::{Resolve, SystemResolver};
 use manifest::model::{Action, OutputFormat};
-use vault::{FileVault, Secret};
+use vault::{FileVault, Redactor, Secret};
 
 use super::oauth::Tokens;
 use super::place_of;
@@ -21,6 +21,7 @@ use crate::promise::check_heard;
 use crate::request::{Http, Redirects, put_bearer};
 use crate::stream::Stream;
 use crate::strict::strict;
+use crate::tape::{Answer, Asked, Tape, Turn};
 
 /// The longest wait a server may ask for, in seconds.
 const LONGEST_WAIT: u32 = 10;
@@ -33,6 +34,8 @@ pub(crate) struct Web {
     clients: Mutex<Vec<(Rules, Client)>>,
     tokens: Arc<Tokens>,
     resolver: Arc<dyn Resolve>,
+    /// Who hears requests, or answers them.
+    tape: Option<Arc<dyn Tape>>,
 }
 
 /// What came of a request.
@@ -46,51 +49,73 @@ pub(crate) struct Answered {
 
 impl Web {
     /// Nothing was asked yet; tokens that change are kept in the vault of a home.
-    pub(crate) fn new(vault: Arc<FileVault>, home: &Path) -> Arc<Self> {
+    pub(crate) fn new(
+        vault: Arc<FileVault>,
+        home: &Path,
+        tape: Option<Arc<dyn Tape>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             clients: Mutex::default(),
             tokens: Arc::new(Tokens::new(vault, home)),
             resolver: Arc::new(SystemResolver::default()),
+            tape,
         })
+    }
+
+    /// Whether no server is asked.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.tape.as_ref().is_some_and(|tape| tape.is_offline())
     }
 
     /// Sends a request, and reads the response as the action promises.
     pub(crate) async fn call(
         &self,
-        plan: &Http,
+        (plan, redactor): (&Http, &Redactor),
         action: &Action,
         until: Instant,
         stream: Option<&Stream>,
     ) -> Answered {
         let mut attempts = 0;
         let mut told = Vec::new();
-        let answered = self.attempt(plan, until, stream, &mut attempts, &mut told).await;
+        let asked = (plan, redactor);
+        let answered = self.attempt(asked, until, stream, &mut attempts, &mut told).await;
         let output = answered.and_then(|response| read(response, action, until, stream));
         let blocked = output.as_ref().err().map(Blocked::of).unwrap_or_default();
         Answered { output, attempts, blocked, told }
     }
 
     /// Sends a request, and gives the response as it is.
-    pub(crate) async fn fetch(&self, plan: &Http, until: Instant) -> Result<Response, CallError> {
-        self.attempt(plan, until, None, &mut 0, &mut Vec::new()).await
+    pub(crate) async fn fetch(
+        &self,
+        asked: (&Http, &Redactor),
+        until: Instant,
+    ) -> Result<Response, CallError> {
+        self.attempt(asked, until, None, &mut 0, &mut Vec::new()).await
     }
 
     async fn attempt(
         &self,
-        plan: &Http,
+        (plan, redactor): (&Http, &Redactor),
         until: Instant,
         stream: Option<&Stream>,
         attempts: &mut u32,
         told: &mut Vec<Secret>,
     ) -> Result<Response, CallError> {
+        let mut heard = |status: StatusCode, bytes: &[u8]| {
+            stream.iter().filter(|_| status.is_success()).for_each(|stream| stream.hear(bytes));
+        };
+        let tape = self.tape.as_ref().map(|tape| (tape, Asked::of(plan, redactor)));
+        if let Some((tape, asked)) = &tape
+            && let Some(kept) = kept(tape.answer(asked), asked, plan)
+        {
+            *attempts += 1;
+            return kept.inspect(|response| heard(response.status, &response.body));
+        }
         let client = self.client(&plan.rules)?;
         let mut may_renew = plan.account.is_some();
         loop {
             let request = self.request(plan, &client, until, told).await?;
             *attempts += 1;
-            let mut heard = |status: StatusCode, bytes: &[u8]| {
-                stream.iter().filter(|_| status.is_success()).for_each(|stream| stream.hear(bytes));
-            };
             match client.send_hearing(request, &mut heard).await {
                 // It was not listened to, so this is the same attempt with another token.
                 Ok(response) if response.status == StatusCode::UNAUTHORIZED && may_renew => {
@@ -99,7 +124,13 @@ impl Web {
                         self.tokens.forget(account, refused.expose());
                     }
                 }
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    if let Some((tape, asked)) = tape {
+                        let tokens = tokens(told);
+                        tape.heard(asked, Answer::of(&response, &[redactor, &tokens]));
+                    }
+                    return Ok(response);
+                }
                 Err(error) => return Err(not_sent(&error, &plan.url)),
             }
         }
@@ -156,6 +187,32 @@ impl std::fmt::Debug for Web {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Web").finish_non_exhaustive()
     }
+}
+
+/// What a tape answers a request with; nothing where the server is asked.
+fn kept(turn: Turn, asked: &Asked, plan: &Http) -> Option<Result<Response, CallError>> {
+    let answer = match turn {
+        Turn::Server => return None,
+        Turn::Kept(answer) => answer,
+        Turn::Nobody => {
+            let message = format!("no answer to `{asked}` was recorded");
+            return Some(Err(CallError::new(Kind::Unavailable, message).with("unrecorded", true)));
+        }
+    };
+    if answer.body.len() as u64 > plan.most {
+        return Some(Err(not_sent(&SendError::TooLarge { most: plan.most }, &plan.url)));
+    }
+    let response = answer.into_response(plan.url.clone());
+    let broken = || {
+        let message = format!("what was recorded for `{asked}` is no answer of a server");
+        CallError::new(Kind::Unavailable, message)
+    };
+    Some(response.ok_or_else(broken))
+}
+
+/// Takes tokens out of whatever is shown of a request.
+pub(crate) fn tokens(told: &[Secret]) -> Redactor {
+    Redactor::new(told.iter().map(|secret| ("token", secret)))
 }
 
 fn left(until: Instant) -> Duration {

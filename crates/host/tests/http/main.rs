@@ -16,3 +16,4 @@ mod keys;
 mod kit;
 mod requests;
 mod site;
+mod tapes;

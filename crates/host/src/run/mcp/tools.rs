@@ -44,24 +44,12 @@ fn action(name: &str, tool: &Value, budget: &Budget) -> Action {
     };
     let schema = |key: &str| tool.get(key).and_then(|schema| sound(schema, budget));
     Action {
-        name: name.to_owned(),
         summary: words("title"),
         description: words("description"),
-        invocation: Invocation::McpTool { tool_name: name.to_owned() },
         // Where we cannot judge the arguments, the server does.
         input: schema("inputSchema").or_else(|| sound(&json!({}), budget)),
-        output_format: None,
         output: schema("outputSchema"),
-        side_effects: None,
-        idempotent: None,
-        scopes_used: Vec::new(),
-        standard_errors: false,
-        requires_approval: None,
-        timeout_ms: None,
-        environment: Vec::new(),
-        examples: Vec::new(),
-        docs: None,
-        pointer: Pointer::root(),
+        ..Action::new(name, Invocation::McpTool { tool_name: name.to_owned() })
     }
 }
 
