@@ -123,6 +123,20 @@ impl<'a> Asked<'a> {
         found.ok_or_else(|| format!("`${{{name}}}` is known to the client alone"))
     }
 
+    /// A part that the owner is asked for, as the client asked for it.
+    fn wanted(
+        &mut self,
+        name: String,
+        prompt: String,
+        secret: bool,
+        default: Option<String>,
+    ) -> Result<Part, String> {
+        let required = default.is_none();
+        let part = Part::Wanted(name.clone());
+        self.want(Want { name, prompt, secret, required, default, origin: Origin::Client })?;
+        Ok(part)
+    }
+
     /// The parts of a value; its variables are asked for from now on.
     pub(crate) fn parts(&mut self, text: &str, sink: Sink<'_>) -> Result<Vec<Part>, String> {
         let mut parts = Vec::new();
@@ -140,17 +154,7 @@ impl<'a> Asked<'a> {
                     let default = default.filter(|_| !secret).map(str::to_owned);
                     let prompt =
                         format!("The value of `{name}`, which the client was given as a variable");
-                    let (name, required) = (name.to_owned(), default.is_none());
-                    let origin = Origin::Client;
-                    self.want(Want {
-                        name: name.clone(),
-                        prompt,
-                        secret,
-                        required,
-                        default,
-                        origin,
-                    })?;
-                    Part::Wanted(name)
+                    self.wanted(name.to_owned(), prompt, secret, default)?
                 }
                 Piece::Input(id) => {
                     let known = self.around.inputs.iter().find(|one| one.id == id);
@@ -161,17 +165,7 @@ impl<'a> Asked<'a> {
                     let prompt =
                         description.clone().unwrap_or_else(|| format!("The value of `{id}`"));
                     let default = default.clone().filter(|_| !secret);
-                    let (name, required) = (name_of(id), default.is_none());
-                    let origin = Origin::Client;
-                    self.want(Want {
-                        name: name.clone(),
-                        prompt,
-                        secret,
-                        required,
-                        default,
-                        origin,
-                    })?;
-                    Part::Wanted(name)
+                    self.wanted(name_of(id), prompt, secret, default)?
                 }
                 Piece::Unknown(whole) => {
                     return Err(format!("`{whole}` is filled in by the client alone"));

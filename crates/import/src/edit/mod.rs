@@ -11,6 +11,9 @@ use crate::config::{Entry, Launch, Unreadable};
 /// The words after the program in an entry of ours.
 const WORDS: [&str; 2] = ["mcp", "--only"];
 
+/// The word before the home, where it is named.
+const HOME: &str = "--home";
+
 /// Keys of an entry that say how a server is reached; everything else is the client's own.
 const OF_LAUNCH: [&str; 21] = [
     "command",
@@ -54,11 +57,17 @@ pub struct Ours {
     pub program: String,
     /// The package that it serves.
     pub id: String,
+    /// The home that it is installed in, where that is not the usual one.
+    pub home: Option<String>,
 }
 
 impl Ours {
-    fn args(&self) -> [&str; 3] {
-        [WORDS[0], WORDS[1], &self.id]
+    fn args(&self) -> Vec<&str> {
+        let mut args = vec![WORDS[0], WORDS[1], self.id.as_str()];
+        if let Some(home) = &self.home {
+            args.extend([HOME, home.as_str()]);
+        }
+        args
     }
 }
 
@@ -67,7 +76,11 @@ pub fn served(entry: &Entry) -> Option<&str> {
     let Launch::Command { command, args, .. } = &entry.launch else { return None };
     let program = command.rsplit(['/', '\\']).next()?;
     match args.as_slice() {
-        [first, second, id] if [first, second] == WORDS && program.starts_with("haft") => Some(id),
+        [first, second, id, rest @ ..]
+            if [first, second] == WORDS && program.starts_with("haft") =>
+        {
+            (rest.is_empty() || rest.first().is_some_and(|word| word == HOME)).then_some(id)
+        }
         _ => None,
     }
 }

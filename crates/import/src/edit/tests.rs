@@ -4,7 +4,8 @@ use super::*;
 use crate::config::{read_json, read_toml};
 
 fn ours(name: &str) -> Ours {
-    Ours { name: name.to_owned(), program: "/opt/haft".to_owned(), id: format!("mcpb:{name}") }
+    let (program, id) = ("/opt/haft".to_owned(), format!("mcpb:{name}"));
+    Ours { name: name.to_owned(), program, id, home: None }
 }
 
 fn below(keys: &[&str]) -> Form {
