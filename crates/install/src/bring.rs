@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::acquire::Acquired;
+use crate::changing::Ready;
 use crate::error::{Doing, HomeError};
-use crate::home::Ready;
 use crate::record::{ACQUIRED, ACQUIRED_FILES};
 use crate::whole::listed;
 

@@ -3,7 +3,9 @@
 //! It is plain data, in the order in which it is shown; each face draws it. Its digest is kept with the answer, so that
 //! what was agreed to is what was shown.
 
-use manifest::model::{Acquire, Action, Entry, Input, InputSource, Json, Package, Person, Trust};
+use manifest::model::{
+    Acquire, Action, Entry, Input, InputSource, Json, Package, Person, Resources, Step, Trust,
+};
 use package::digest::Digest;
 use serde::Serialize;
 use serde_json::Value;
@@ -11,6 +13,7 @@ use serde_json::Value;
 use crate::beside::Beside;
 use crate::estimate::Estimate;
 use crate::pinned::{Sha256, Source};
+use crate::typed;
 
 /// What the owner is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -72,6 +75,15 @@ pub struct Card {
     pub dependencies: Vec<String>,
     /// How it reaches the machine.
     pub acquired: String,
+    /// Who is asked for it, where that is not its source.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub acquired_from: Vec<String>,
+    /// Where it is asked, when it runs elsewhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+    /// The tools that it calls in its place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
     /// Exactly what will be run.
     pub commands: Vec<String>,
     /// Whether the owner signs in before it is used.
@@ -87,6 +99,9 @@ pub struct Card {
     pub data_boundary: Option<Value>,
     /// The walls around it.
     pub sandbox: String,
+    /// The processor time and the memory that it wants, as it says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
     /// How it is tried before it counts as installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smoke: Option<Value>,
@@ -118,6 +133,9 @@ pub struct Folders {
     pub write: Vec<String>,
     /// Devices.
     pub devices: Vec<String>,
+    /// What it may do with folders that it is granted, at most, as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<String>,
 }
 
 /// One value that the owner is asked for.
@@ -129,6 +147,8 @@ pub struct InputShown {
     pub secret: bool,
     /// Whether the tool cannot do without.
     pub required: bool,
+    /// Whether it is what calls sign in with: it can be given later, and nothing is called before.
+    pub signs_in: bool,
     /// What the author says of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -138,6 +158,9 @@ pub struct InputShown {
     /// What it is when nobody says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// Where it is kept, where that is not the vault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
 }
 
 /// One action.
@@ -155,9 +178,9 @@ pub struct ActionShown {
     pub requires_approval: Option<bool>,
 }
 
-/// What a card says that the package itself does not know.
+/// Where a package comes from, and how far that speaks for it.
 #[derive(Clone, Debug)]
-pub struct Circumstances {
+pub struct Origin {
     /// Where it comes from.
     pub source: Source,
     /// What stands for all its files.
@@ -170,17 +193,27 @@ pub struct Circumstances {
     pub trust: Trust,
     /// Why.
     pub trust_because: String,
+}
+
+/// What a card says that the package itself does not know.
+#[derive(Clone, Debug)]
+pub struct Circumstances {
+    /// Where it comes from.
+    pub origin: Origin,
     /// The hosts of its own endpoints.
     pub endpoints: Vec<String>,
     /// What runs to acquire it.
     pub commands: Vec<String>,
-    /// The walls, in words.
-    pub sandbox: String,
+    /// Who is asked for it.
+    pub acquired_from: Vec<String>,
+    /// The level of the walls that its owner wants.
+    pub level: String,
 }
 
 impl Card {
     /// The card of a package.
     pub fn new(package: &Package, around: Circumstances) -> Self {
+        let origin = around.origin;
         let mut hosts = around.endpoints;
         hosts.extend(package.permissions.hosts.iter().cloned());
         let mut known = std::collections::HashSet::new();
@@ -203,12 +236,12 @@ impl Card {
             by: package.publisher.iter().chain(&package.author).filter_map(person).collect(),
             license: package.license.clone(),
             homepage: package.homepage.clone(),
-            source: around.source,
-            package: Sha256(around.package),
-            archive: around.archive.map(Sha256),
-            signature: around.signature,
-            trust: around.trust.name(),
-            trust_because: around.trust_because,
+            source: origin.source,
+            package: Sha256(origin.package),
+            archive: origin.archive.map(Sha256),
+            signature: origin.signature,
+            trust: origin.trust.name(),
+            trust_because: origin.trust_because,
             scopes: package.scopes.iter().map(scope).collect(),
             hosts,
             smoke_hosts,
@@ -217,22 +250,27 @@ impl Card {
                 read: package.permissions.read.clone(),
                 write: package.permissions.write.clone(),
                 devices: package.permissions.devices.clone(),
+                ceiling: package.permissions.filesystem.clone(),
             },
             inputs: package
                 .inputs
                 .iter()
                 .filter(|input| input.source == InputSource::Owner)
-                .map(input)
+                .map(|one| input(package, one))
                 .collect(),
             actions: package.actions.iter().map(action).collect(),
             dependencies: package.dependencies.clone(),
             acquired: acquired(&package.acquire),
+            acquired_from: around.acquired_from,
+            addresses: package.implementations.iter().filter_map(|one| asked(&one.entry)).collect(),
+            steps: package.chain.iter().flat_map(|chain| &chain.steps).map(step).collect(),
             commands,
             requires_oauth: package.requires_oauth,
             cost: value(&package.cost),
             estimate: None,
             data_boundary: value(&package.data_boundary),
-            sandbox: around.sandbox,
+            sandbox: walls(package, &around.level),
+            resources: resources(package),
             smoke: value(&package.smoke),
             kill_switch: value(&package.kill_switch),
         }
@@ -262,14 +300,17 @@ fn scope(scope: &manifest::model::Scope) -> ScopeShown {
     }
 }
 
-fn input(input: &Input) -> InputShown {
+fn input(package: &Package, input: &Input) -> InputShown {
+    let of_auth = package.auth.as_ref().filter(|auth| auth.env.contains(&input.name));
     InputShown {
         name: input.name.clone(),
         secret: input.secret,
         required: input.required,
+        signs_in: of_auth.is_some(),
         prompt: input.prompt.clone(),
-        obtain_url: input.obtain_url.clone(),
+        obtain_url: input.obtain_url.clone().or_else(|| of_auth?.docs_url.clone()),
         default: input.default.clone().filter(|_| !input.secret),
+        reference: input.reference.clone(),
     }
 }
 
@@ -303,17 +344,27 @@ fn acquired(acquire: &Acquire) -> String {
         }
         Acquire::Url { url, sha256 } => format!("from {url} (sha256:{sha256})"),
         Acquire::Preinstalled { locator } => {
-            format!("it must be there already: {}", locator.value())
+            format!("it must be there already: {}", located(&locator.value()))
         }
         Acquire::LocalPath { path: Some(path) } => format!("from {path}"),
         Acquire::LocalPath { path: None } | Acquire::Nothing => "nothing is acquired".to_owned(),
     }
 }
 
+/// What must be there: of which kind, and how it is called.
+fn located(locator: &Value) -> String {
+    let said = locator.as_object().into_iter().flatten();
+    let words = said.map(|(_, value)| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// What is started, as it would be typed.
 fn run(entry: &Entry) -> Option<String> {
     match entry {
-        Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => Some(argv.join(" ")),
+        Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => Some(typed::command(argv)),
         Entry::NodeModule { main, .. } => Some(format!("node {main}")),
         Entry::PythonCallable { callable } => Some(format!("python3, {callable}")),
         Entry::McpHttp { .. }
@@ -323,4 +374,48 @@ fn run(entry: &Entry) -> Option<String> {
         | Entry::A2a { .. }
         | Entry::Undeclared => None,
     }
+}
+
+/// Where a tool is asked that runs elsewhere.
+fn asked(entry: &Entry) -> Option<String> {
+    match entry {
+        Entry::Http { base, method: Some(method) } => Some(format!("{method} {base}")),
+        Entry::Http { base: url, method: None }
+        | Entry::McpHttp { url, .. }
+        | Entry::A2a { endpoint: url } => Some(url.clone()),
+        Entry::McpTool { registry_url, tool_name, .. } => {
+            Some(format!("the tool {tool_name} of a server that {registry_url} names"))
+        }
+        Entry::KnownServer { server_id } => Some(format!("the server {server_id} of this machine")),
+        Entry::Argv { .. }
+        | Entry::McpStdio { .. }
+        | Entry::NodeModule { .. }
+        | Entry::PythonCallable { .. }
+        | Entry::Undeclared => None,
+    }
+}
+
+fn resources(package: &Package) -> Vec<String> {
+    let Resources { cpu, memory } = &package.resources;
+    [("cpu", cpu), ("memory", memory)]
+        .iter()
+        .filter_map(|(name, amount)| Some(format!("{name} {}", amount.as_ref()?)))
+        .collect()
+}
+
+fn step(step: &Step) -> String {
+    format!("{}: {}", step.name, step.tool)
+}
+
+/// The walls around it, in words.
+fn walls(package: &Package, level: &str) -> String {
+    let entries = || package.implementations.iter().map(|one| &one.entry);
+    if package.chain.is_some() {
+        return "those of the tools that its steps call".to_owned();
+    }
+    if entries().any(|entry| asked(entry).is_some()) && !entries().any(Entry::is_process) {
+        return "nothing of it runs here; requests go through the gate, to its network alone"
+            .to_owned();
+    }
+    format!("a process inside the walls, level {level} or better")
 }

@@ -197,7 +197,9 @@ fn projected(package: &Package, pinned: &Pinned, memory: u64) -> Value {
         Some(Sandbox::Process) | None => "process",
     };
     let origin = match &pinned.source {
-        Source::Path(path) => json!({"source": "local", "digest": pinned.package, "path": path}),
+        Source::Path(path) | Source::Listed(path) | Source::Imported(path) => {
+            json!({"source": "local", "digest": pinned.package, "path": path})
+        }
         Source::Registry(url) | Source::Url(url) => {
             json!({"source": "url", "digest": pinned.package, "url": url})
         }

@@ -62,7 +62,7 @@ pub fn check(home: &Home) -> Result<Vec<Fault>, HomeError> {
         let strays = names.filter(|name| !keys.contains(name));
         faults.extend(strays.map(|name| Fault::Stray(format!("{folder}/{name}"))));
     }
-    faults.extend(journal::left(home.path()).map(Fault::Stray));
+    faults.extend(journal::left(home.path()).map(|(path, _)| Fault::Stray(path)));
     Ok(faults)
 }
 

@@ -94,7 +94,7 @@ impl Draft {
             // Somebody may have taken it for a leftover before it was locked.
             if let Ok(held) = File::open(&folder)
                 && held.try_lock().is_ok()
-                && folder.exists()
+                && is_at(&held, &folder)
             {
                 let (home, steps) = (home.to_owned(), Vec::new());
                 return Ok(Self {
@@ -175,7 +175,13 @@ impl Draft {
         // It counts from here on.
         self.is_over = true;
         // What fails once may not fail twice; what does is finished by whoever comes next.
-        finish(&self.home).or_else(|_| finish(&self.home)).map_err(HomeError::made)
+        match finish(&self.home) {
+            Err(first) if is_pending(&self.home) => {
+                finish(&self.home).map_err(|_| HomeError::made(first))
+            }
+            // Without a journal every step of it was taken.
+            _ => Ok(()),
+        }
     }
 }
 
@@ -219,9 +225,11 @@ fn finish(home: &Path) -> Result<(), HomeError> {
     }
     let doing = Doing::Remove(place.clone());
     fs::remove_file(&place).map_err(|cause| doing.failed(cause))?;
-    sync_folder(home).map_err(|cause| doing.failed(cause))?;
-    // What is left of it is of no use; should it stay, it is swept.
-    let _ = fs::remove_dir_all(&folder);
+    // It is done. A journal that comes back after a power cut finds every step taken, as long as the folder is there that
+    // shows it; so that one goes when the journal is gone for good, and should it stay, it is swept.
+    if sync_folder(home).is_ok() {
+        let _ = fs::remove_dir_all(&folder);
+    }
     Ok(())
 }
 
@@ -249,11 +257,11 @@ fn take(home: &Path, folder: &Path, number: usize, step: &Step) -> Result<(), Ho
                 .map_err(|cause| doing.failed(cause))
         }
         Step::Remove { at } => {
-            let at = home.join(at);
-            if at.symlink_metadata().is_err() {
+            let (at, trash) = (home.join(at), folder.join(format!("trash-{number}")));
+            // What is there once it was taken away is what a later step of the same change has put there.
+            if at.symlink_metadata().is_err() || trash.symlink_metadata().is_ok() {
                 return Ok(());
             }
-            let trash = folder.join(format!("trash-{number}"));
             fs::rename(&at, &trash).map_err(|cause| Doing::Move(at, trash).failed(cause))
         }
     }
@@ -304,19 +312,36 @@ fn sweep(home: &Path) {
     if left.is_empty() || sync_folder(home).is_err() {
         return;
     }
-    for path in left {
+    for (path, _held) in left {
         let _ = fs::remove_dir_all(home.join(path));
     }
 }
 
-/// What changes left in the staging area, and nobody holds.
-pub(crate) fn left(home: &Path) -> impl Iterator<Item = String> {
+/// Whether a folder that is open is the one at a path, and not one that was there before it.
+#[cfg(unix)]
+fn is_at(held: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |found: fs::Metadata| (found.dev(), found.ino());
+    let (held, there) = (held.metadata().map(place), fs::symlink_metadata(path).map(place));
+    held.is_ok_and(|held| there.is_ok_and(|there| there == held))
+}
+
+#[cfg(not(unix))]
+fn is_at(_held: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// What changes left in the staging area, and nobody holds. Each is held from now on, so that it is taken from nobody who
+/// has just begun.
+pub(crate) fn left(home: &Path) -> impl Iterator<Item = (String, File)> {
     let entries = fs::read_dir(home.join(STAGING)).into_iter().flatten().flatten();
-    let is_left = |entry: &fs::DirEntry| {
-        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        is_ours && File::open(entry.path()).is_ok_and(|folder| folder.try_lock().is_ok())
-    };
-    entries.filter(is_left).map(|entry| format!("{STAGING}/{}", entry.file_name().display()))
+    entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok().filter(|name| name.starts_with(PREFIX))?;
+        let held = File::open(entry.path()).ok()?;
+        // Somebody who has just made it finds it locked, and makes another one.
+        held.try_lock().ok()?;
+        is_at(&held, &entry.path()).then(|| (format!("{STAGING}/{name}"), held))
+    })
 }
 
 /// Puts the names in a folder on the disk.
@@ -339,10 +364,11 @@ fn make_parent(path: &Path) -> Result<(), HomeError> {
         return Ok(());
     }
     let doing = Doing::Make(parent.to_owned());
+    let missing: Vec<_> = parent.ancestors().take_while(|above| !above.is_dir()).collect();
     make_private(parent).map_err(|cause| doing.failed(cause))?;
-    // Its own name lasts too.
-    let above = parent.parent().unwrap_or(parent);
-    sync_folder(above).map_err(|cause| doing.failed(cause))
+    // Their own names last too.
+    let above = missing.iter().rev().filter_map(|made| made.parent());
+    above.into_iter().try_for_each(sync_folder).map_err(|cause| doing.failed(cause))
 }
 
 #[cfg(unix)]
@@ -431,6 +457,33 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_the_place_of_something_of_the_same_name_is_there_however_often_it_is_finished() {
+        for done in 0..=5 {
+            let home = home();
+            draft(home.path(), "one").commit().unwrap();
+            let mut second = Draft::begin(home.path()).unwrap();
+            fs::create_dir(second.folder().join("files")).unwrap();
+            fs::write(second.folder().join("files/a"), "new").unwrap();
+            let to = "packages/x/one".to_owned();
+            second.step(Step::Remove { at: to.clone() });
+            second.step(Step::Move { from: "files".into(), to });
+            second.step(Step::Link { at: "tools/x".into(), to: "../packages/x/one".into() });
+            second.file("haft.lock", b"new").unwrap();
+            let steps = second.steps.clone();
+            let journal =
+                Journal { version: 1, folder: format!("{STAGING}/{}", second.name), steps };
+            for (number, step) in journal.steps.iter().take(done).enumerate() {
+                take(home.path(), &second.folder(), number, step).unwrap();
+            }
+            fs::write(home.path().join(JOURNAL), serde_json::to_vec(&journal).unwrap()).unwrap();
+            second.is_over = true;
+            drop(second);
+            recover(home.path()).unwrap();
+            assert_eq!(state(home.path()), ("new".into(), "new".into()), "{done}");
+        }
+    }
+
+    #[test]
     fn a_journal_that_leads_out_of_the_home_is_refused() {
         let home = home();
         for path in ["../x", "/etc/x", "a/../../x", ""] {
@@ -442,5 +495,30 @@ mod tests {
             fs::write(home.path().join(JOURNAL), serde_json::to_vec(&journal).unwrap()).unwrap();
             assert!(matches!(recover(home.path()), Err(HomeError::Broken { .. })), "{path}");
         }
+    }
+
+    #[test]
+    fn nobody_sweeps_what_somebody_has_just_begun() {
+        let home = tempfile::tempdir().unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| {
+                    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                        sweep(home.path());
+                    }
+                });
+            }
+            for _ in 0..400 {
+                let draft = Draft::begin(home.path()).unwrap();
+                std::thread::yield_now();
+                let is_there = draft.folder().is_dir();
+                if !is_there {
+                    is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+                }
+                assert!(is_there);
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 }

@@ -9,6 +9,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`report`] | who is told how far it is |
+//! | `typed` | commands as they would be typed |
 //! | [`error`] | what keeps a home from being read or changed |
 //! | [`key`] | what a package is called on the disk |
 //! | [`acquire`] | how the artefacts of a package reach this machine, inside the walls |
@@ -20,7 +21,9 @@
 //! | [`revoked`] | which packages were revoked, and what came of it |
 //! | [`journal`] | changes that are made whole or not at all |
 //! | [`catalog`] | the catalogs of a home, as others can read them |
-//! | [`home`] | a home, and the one lock around every change |
+//! | [`contents`] | what is in a home |
+//! | [`home`] | a home, how it is read, and the one lock around every change |
+//! | [`changing`] | the changes that are made of it |
 //! | [`estimate`] | what its author estimates that a package costs |
 //! | [`parcel`] | a package as it came |
 //! | [`card`] | what the owner is shown |
@@ -35,7 +38,9 @@ pub mod beside;
 pub mod bring;
 pub mod card;
 pub mod catalog;
+pub mod changing;
 pub mod check;
+pub mod contents;
 pub mod download;
 pub mod error;
 pub mod estimate;
@@ -51,13 +56,16 @@ pub mod record;
 pub mod report;
 pub mod revoked;
 pub mod stage;
+mod typed;
 pub mod whole;
 
 pub use beside::Beside;
 pub use bring::{bring, make_room};
 pub use card::Card;
+pub use changing::{Changing, Put, PutError, Ready};
+pub use contents::{Contents, Layer, Listed};
 pub use error::HomeError;
-pub use home::{Changing, Contents, Home, Layer, Listed, Put, PutError, Ready};
+pub use home::Home;
 pub use installed::Installed;
 pub use lockfile::Lockfile;
 pub use parcel::{Parcel, ParcelError, Piece};

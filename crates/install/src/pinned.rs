@@ -48,6 +48,10 @@ pub enum Source {
     Registry(String),
     /// An address of its own.
     Url(String),
+    /// A path that a catalog of this machine lists.
+    Listed(String),
+    /// Settings that it was made of, at a path.
+    Imported(String),
 }
 
 /// A digest, as it is written down.

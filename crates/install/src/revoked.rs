@@ -1,7 +1,7 @@
 //! Which packages were revoked, and what came of it: the file `revoked.json` of a home.
 //!
-//! It is written together with the change that switches a package off, so that there is no moment in which one says so
-//! and the other does not.
+//! It is written together with the change that switches a package off, and together with the one that takes its secrets, so
+//! that there is no moment in which one says so and the other does not.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,9 +40,6 @@ pub struct Revocation {
     /// Whether the owner gave up its secrets although nobody confirmed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forgotten: bool,
-    /// Whether something of what it was granted, or of secrets that are to go, may still be there.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unfinished: bool,
 }
 
 /// What came of a revocation.
@@ -154,8 +151,7 @@ mod tests {
     fn one(id: &str, state: State) -> Revocation {
         let (why, by_hand) = (Some("the server answered 500".to_owned()), None);
         let hosts = vec!["127.0.0.1:80".to_owned()];
-        let (forgotten, unfinished) = (false, false);
-        Revocation { id: id.into(), state, since: 7, why, by_hand, hosts, forgotten, unfinished }
+        Revocation { id: id.into(), state, since: 7, why, by_hand, hosts, forgotten: false }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use package::extract::{Durability, ExtractError, extract};
 
 use crate::beside::Beside;
 use crate::catalog;
+use crate::changing::Ready;
 use crate::error::HomeError;
-use crate::home::Ready;
 use crate::journal::Draft;
 use crate::parcel::{Parcel, Piece};
 use crate::pinned::{Pinned, Sha256, Source, actions};

@@ -16,6 +16,7 @@ use sandbox::runtime::{self, Word};
 use sandbox::{Child, Confinement, Exit, Killer, Launcher, Network, PROXY_PORT};
 
 use super::error::AcquireError;
+use crate::typed;
 
 /// How long one program may take.
 const LONGEST: Duration = Duration::from_mins(20);
@@ -145,16 +146,7 @@ impl Command {
 /// As one would type it.
 impl fmt::Display for Command {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, word) in self.words.iter().enumerate() {
-            let before = if number == 0 { "" } else { " " };
-            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@,+%".contains(&byte);
-            if !word.is_empty() && word.bytes().all(is_plain) {
-                write!(out, "{before}{word}")?;
-            } else {
-                write!(out, "{before}'{}'", word.replace('\'', r"'\''"))?;
-            }
-        }
-        Ok(())
+        out.write_str(&typed::command(&self.words))
     }
 }
 

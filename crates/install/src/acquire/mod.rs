@@ -33,6 +33,7 @@ mod store;
 mod unpack;
 mod workshop;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +95,30 @@ pub struct Acquired {
     pub main: Option<String>,
     /// Exactly what was run.
     pub commands: Vec<String>,
+}
+
+/// Who is asked for it, before anybody is: the hosts of the indexes that are named, or whose settings say.
+pub fn from(what: &Acquire, packages: &[Requirement], sources: &Sources) -> Vec<String> {
+    let managers: BTreeSet<_> = match what {
+        Acquire::Pip { .. } => Some(Manager::Pip),
+        Acquire::Npm { .. } => Some(Manager::Npm),
+        _ => None,
+    }
+    .into_iter()
+    .chain(packages.iter().map(Requirement::manager))
+    .collect();
+    let mut from = Vec::new();
+    for manager in managers {
+        let indexes = sources.indexes(manager);
+        let hosts = indexes.iter().filter_map(|index| index.url.host_str()).map(str::to_owned);
+        let before = from.len();
+        from.extend(hosts);
+        if from.len() == before {
+            from.push(format!("the index that {manager} has by itself"));
+        }
+    }
+    from.dedup();
+    from
 }
 
 /// What would be run at most, before anything is.

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use package::digest::Digest;
 
 use crate::catalog;
+use crate::contents::Contents;
 use crate::error::{Doing, HomeError};
-use crate::home::Contents;
 use crate::lockfile::{self, Lockfile};
 use crate::revoked::Revocations;
 

@@ -6,8 +6,9 @@ use manifest::model::Trust;
 
 use super::Project;
 use crate::catalog::{Brief, id_in_catalog};
+use crate::contents::{Contents, Layer, Listed, called};
 use crate::error::HomeError;
-use crate::home::{Contents, Home, Layer, Listed, called};
+use crate::home::Home;
 use crate::pinned::Pinned;
 use crate::record::Record;
 
