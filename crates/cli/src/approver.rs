@@ -18,11 +18,13 @@ pub(crate) struct Owner {
     /// What they said before anybody asked.
     given: Option<Said>,
     failed: Mutex<Option<Failure>>,
+    /// Held while they are asked: several calls may want to know at a time, and one question is on the screen.
+    turn: Mutex<()>,
 }
 
 impl Owner {
     pub(crate) fn new(home: &Home, ask: Ask, given: Option<Said>) -> Self {
-        Self { home: home.clone(), ask, given, failed: Mutex::default() }
+        Self { home: home.clone(), ask, given, failed: Mutex::default(), turn: Mutex::default() }
     }
 
     /// Why their yes did not count, if it did not.
@@ -33,6 +35,7 @@ impl Owner {
 
 impl Approver for Owner {
     fn ask(&self, matter: &Matter) -> Result<Option<Said>, CallError> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let offer = match (matter.question.is_first, matter.can_be_remembered) {
             (true, _) => Offer::FromNowOn,
             (false, true) => Offer::Always,

@@ -100,7 +100,7 @@ pub(crate) enum Command {
     /// Make the version active again that was before this one
     Rollback(commands::installed::PackageArgs),
     /// Take a package away
-    Remove(commands::installed::PackageArgs),
+    Remove(commands::installed::RemoveArgs),
     /// Take everything away that was installed
     Reset(commands::installed::ResetArgs),
     /// Bring what a lockfile says into this home
@@ -113,6 +113,14 @@ pub(crate) enum Command {
     Trust(commands::trust::TrustArgs),
     /// Call a tool, inside the walls and as far as you allow it
     Call(commands::call::CallArgs),
+    /// Serve an installed package to a client, over MCP
+    Mcp(commands::mcp::McpArgs),
+    /// Rank the tools of a capability, with each term of their scores
+    Rank(commands::rank::RankArgs),
+    /// Show how often, how fast and how well tools were called, and what got worse
+    Metrics(commands::metrics::MetricsArgs),
+    /// Run the tests of a package, inside the walls
+    Test(commands::test::TestArgs),
     /// Let a package have something: a host, a folder, a device, a variable
     Grant(commands::grant::GrantArgs),
     /// Take back what was granted

@@ -13,6 +13,12 @@ use crate::printer::line;
 /// The longest passphrase.
 const MAX_PASSPHRASE: u64 = 4096;
 
+/// The longest answer to a question.
+const LONGEST_ANSWER: u64 = 64;
+
+/// The longest value that is typed to be seen.
+const LONGEST_VALUE: u64 = 4096;
+
 /// How often somebody is asked whose answers are none.
 const MOST_QUESTIONS: usize = 3;
 
@@ -98,6 +104,11 @@ impl Ask {
         self.secret(&format!("Value of `{name}`: "), "it can also be given on standard input")
     }
 
+    /// Asks for a value that everybody may see.
+    pub(crate) fn shown_value(self, name: &str) -> Result<String, Failure> {
+        self.line_of(&format!("Value of `{}` = ", line(name)), LONGEST_VALUE)
+    }
+
     /// Reads a passphrase from standard input, up to the end of its line.
     #[expect(clippy::unused_self, reason = "whoever reads an answer is asked through this")]
     pub(crate) fn passphrase_from_stdin(self) -> Result<Zeroizing<String>, Failure> {
@@ -181,14 +192,19 @@ impl Ask {
         Ok(None)
     }
 
-    /// Asks for a line. What is worked on may be on standard input, so the answer is not.
+    /// Asks for a short answer.
     fn line(self, question: &str) -> Result<String, Failure> {
+        self.line_of(question, LONGEST_ANSWER)
+    }
+
+    /// Asks for a line. What is worked on may be on standard input, so the answer is not.
+    fn line_of(self, question: &str, longest: u64) -> Result<String, Failure> {
         let nobody = || Failure::new(Exit::Denied, "the owner has to be asked, and nobody can be");
         let mut terminal = self.terminal().ok_or_else(nobody)?;
         forget_typed(&terminal);
         write!(terminal, "{question}").map_err(|_| nobody())?;
         let mut answer = String::new();
-        let read = std::io::BufReader::new(&terminal).take(64).read_line(&mut answer);
+        let read = std::io::BufReader::new(&terminal).take(longest).read_line(&mut answer);
         read.map_err(|_| nobody())?;
         if !answer.ends_with('\n') {
             // The rest of a long line is no command for the shell that comes after us.

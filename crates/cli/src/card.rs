@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::commands::install::estimate_words;
 use crate::printer::line;
+use crate::shell;
 
 /// The card as lines of text.
 pub(crate) fn drawn(card: &Card) -> String {
@@ -51,6 +52,9 @@ pub(crate) fn drawn(card: &Card) -> String {
     }
     row("reads", &none_or(&card.folders.read));
     row("writes", &none_or(&card.folders.write));
+    if let Some(ceiling) = card.folders.ceiling.as_deref().filter(|ceiling| *ceiling != "none") {
+        row("folders", &format!("those that you grant, to {}", line(ceiling)));
+    }
     if !card.folders.devices.is_empty() {
         row("devices", &none_or(&card.folders.devices));
     }
@@ -63,7 +67,13 @@ pub(crate) fn drawn(card: &Card) -> String {
     for action in &card.actions {
         row("action", &drawn_action(action));
     }
-    row("acquired", &line(&card.acquired));
+    for address in &card.addresses {
+        row("reaches", &line(address));
+    }
+    for step in &card.steps {
+        row("step", &line(step));
+    }
+    row("acquired", &acquired(card));
     for dependency in &card.dependencies {
         row("needs", &line(dependency));
     }
@@ -77,19 +87,24 @@ pub(crate) fn drawn(card: &Card) -> String {
         ("kill switch", &card.kill_switch),
     ] {
         if let Some(value) = value {
-            row(name, &line(&plain(value)));
+            row(name, &line(&said(value)));
         }
     }
     if let Some(estimate) = &card.estimate {
         row("estimate", &line(&estimate_words(estimate)));
     }
     row("walls", &line(&card.sandbox));
+    if !card.resources.is_empty() {
+        row("limits", &none_or(&card.resources));
+    }
     format!("{title}\n{text}")
 }
 
 pub(crate) fn from(source: &Source) -> String {
     match source {
         Source::Path(path) => path.clone(),
+        Source::Listed(path) => format!("{path}, which a catalog lists"),
+        Source::Imported(path) => format!("the settings at {path}"),
         Source::Registry(url) => format!("the registry {url}"),
         Source::Url(url) => url.clone(),
     }
@@ -97,6 +112,13 @@ pub(crate) fn from(source: &Source) -> String {
 
 fn none_or(values: &[String]) -> String {
     if values.is_empty() { "none".to_owned() } else { line(&values.join(", ")) }
+}
+
+fn acquired(card: &Card) -> String {
+    match card.acquired_from.as_slice() {
+        [] => line(&card.acquired),
+        from => line(&format!("{}, from {}", card.acquired, from.join(", "))),
+    }
 }
 
 fn drawn_scope(scope: &ScopeShown) -> String {
@@ -107,9 +129,15 @@ fn drawn_scope(scope: &ScopeShown) -> String {
 
 fn drawn_input(input: &InputShown) -> String {
     let what = if input.secret { "secret" } else { "value" };
-    let need = if input.required { "" } else { ", may be left out" };
+    let need = match (input.required, input.signs_in) {
+        (true, _) => "",
+        (false, true) => ", wanted by its calls",
+        (false, false) => ", may be left out",
+    };
     let default = input.default.as_ref().map(|value| format!(", else {value}")).unwrap_or_default();
     let prompt = input.prompt.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
+    let kept = input.reference.as_ref().map(|place| format!(", kept at {place}"));
+    let default = kept.unwrap_or(default);
     let page = input.obtain_url.as_ref().map(|url| format!(" ({url})")).unwrap_or_default();
     line(&format!("{} ({what}{need}{default}){prompt}{page}", input.name))
 }
@@ -120,18 +148,31 @@ fn drawn_action(action: &ActionShown) -> String {
     line(&format!("{} (side effects {}{asks}){summary}", action.name, action.side_effects))
 }
 
-/// A value as people read it: the keys of an object with what they say, one after the other.
+/// What an object says, as people read it: its keys with their values, one after the other.
+fn said(value: &Value) -> String {
+    let Value::Object(fields) = value else { return plain(value) };
+    let field = |(name, value): (&String, &Value)| match value.as_array() {
+        Some(words) if name == "command" => format!("{name} {}", typed(words)),
+        _ => format!("{name} {}", plain(value)),
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join(", ")
+}
+
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{name} {}", plain(value)));
-            fields.collect::<Vec<_>>().join(", ")
-        }
+        Value::Object(fields) if fields.is_empty() => "none".to_owned(),
+        Value::Object(_) => format!("({})", said(value)),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
         Value::Array(items) => {
-            let items = items.iter().map(plain);
-            format!("[{}]", items.collect::<Vec<_>>().join(" "))
+            let items: Vec<_> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(", "))
         }
         other => other.to_string(),
     }
+}
+
+/// A command as it would be typed.
+fn typed(words: &[Value]) -> String {
+    words.iter().map(|word| shell::word(&plain(word))).collect::<Vec<_>>().join(" ")
 }

@@ -5,7 +5,7 @@
 use host::Blocked;
 use host::records::now;
 use install::{Card, Pinned};
-use ledger::audit::{self, Audit, Begun, BlockedKind, Durability, Ending};
+use ledger::audit::{self, Audit, Begun, BlockedKind, Durability, Ending, Filter, Record};
 use policy::GrantKind;
 
 use crate::exit::{Exit, Failure};
@@ -201,6 +201,32 @@ pub(crate) fn noted<T>(
     let done = change.begin().and_then(|()| work());
     change.end(&done);
     done
+}
+
+/// How many records of a package are looked at for why it is off.
+const MOST_RECORDS: usize = 1_000;
+
+/// Why a package is switched off, as the log of the home tells it.
+pub(crate) fn why_off(id: &str, home: &Home) -> Option<String> {
+    let filter = Filter { package: Some(id.to_owned()), ..Filter::default() };
+    let page = audit::page(&home.path().join("audit"), &filter, None, MOST_RECORDS).ok()?;
+    let is_done = |one: &&Record| one.is_change() && one.outcome.as_deref() == Some("ok");
+    let last = page.records.iter().find(is_done)?;
+    let when = last.ts;
+    if last.change != Verb::Disable.name() {
+        let why = match last.change.as_str() {
+            "install" | "update" => {
+                "its smoke test failed when it was installed, or it is so by itself"
+            }
+            _ => "it has been so before",
+        };
+        return Some(format!("{why}, {when}"));
+    }
+    if last.surface != By::Policy.name() {
+        return Some(format!("you switched it off, {when}"));
+    }
+    let reached: Vec<_> = last.blocked.iter().map(|one| one.value.as_str()).collect();
+    Some(format!("your policy switched it off, {when}, when it reached for {}", reached.join(", ")))
 }
 
 /// An exit code, as the log tells it.

@@ -74,13 +74,7 @@ fn has_kind(path: &Path, kinds: &[&str]) -> bool {
 
 /// Opens the package in a file.
 pub(crate) fn open(path: &Path, printer: Printer) -> Result<Container, Failure> {
-    let failed = |error: std::io::Error| {
-        let exit = match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Exit::NotFound,
-            _ => Exit::Unavailable,
-        };
-        Failure::new(exit, format!("failed to read `{}`", path.display())).cause(error)
-    };
+    let failed = |error: std::io::Error| Failure::unread(path.display(), error);
     if path.is_dir() {
         let message = format!("`{}` is a folder, not a package", path.display());
         return Err(Failure::invalid(message).hint("`haft pack` makes a package of it"));

@@ -11,7 +11,8 @@ use manifest::folder::{Folder, FolderError, Script};
 use crate::exit::{Exit, Failure};
 
 /// Folders that never hold manifests of one's own.
-const SKIPPED: [&str; 5] = ["node_modules", "target", "__pycache__", "venv", "site-packages"];
+pub(crate) const SKIPPED: [&str; 5] =
+    ["node_modules", "target", "__pycache__", "venv", "site-packages"];
 
 /// Hidden folders that do.
 const SEEN: [&str; 2] = [".well-known", ".mcp"];
@@ -21,20 +22,12 @@ const MAX_DEPTH: usize = 32;
 
 /// Reads a file named by the user; `-` is standard input.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let shown = path.display();
     if path == Path::new("-") {
         return read_bounded(&mut std::io::stdin().lock(), None).map_err(|error| {
             Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
         });
     }
-    let failed = |error: std::io::Error| {
-        let exit = match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Exit::NotFound,
-            std::io::ErrorKind::IsADirectory => Exit::Invalid,
-            _ => Exit::Unavailable,
-        };
-        Failure::new(exit, format!("failed to read `{shown}`")).cause(error)
-    };
+    let failed = |error: std::io::Error| Failure::unread(path.display(), error);
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     read_bounded(&mut file, Some(length)).map_err(failed)

@@ -139,7 +139,7 @@ pub(crate) fn refused(path: &Path, bytes: &[u8], report: &Report, printer: Print
     let places = Places::new(&text);
     let shown = path.to_string_lossy();
     for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
-        printer.note(&draw(finding, &shown, &text, &places, printer));
+        printer.wrong(&draw(finding, &shown, &text, &places, printer));
     }
     let findings = report.findings.iter().map(|finding| to_value(finding, &places)).collect();
     Failure::invalid(format!("`{shown}` is not valid")).findings(findings)

@@ -93,6 +93,17 @@ impl Failure {
         Self::new(Exit::Invalid, message)
     }
 
+    /// A file that could not be read: it is not there, it is a folder, or the disk refuses.
+    pub(crate) fn unread(path: impl std::fmt::Display, error: std::io::Error) -> Self {
+        use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
+        let exit = match error.kind() {
+            NotFound | NotADirectory => Exit::NotFound,
+            IsADirectory => Exit::Invalid,
+            _ => Exit::Unavailable,
+        };
+        Self::new(exit, format!("failed to read `{path}`")).cause(error)
+    }
+
     /// A failure of a kind that programs may want to tell from others with the same exit code.
     pub(crate) fn kind(mut self, kind: &'static str) -> Self {
         self.kind = Some(kind);

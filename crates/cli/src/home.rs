@@ -60,6 +60,11 @@ impl Home {
         Ok(Self { path, is_typed: flag.is_some(), vault: Arc::default() })
     }
 
+    /// Whether it is the one that is meant where nobody names any.
+    pub(crate) fn is_usual(&self) -> bool {
+        user_home().is_ok_and(|user| user.join(".mcp") == self.path)
+    }
+
     /// Whether it was named by `--home`.
     pub(crate) fn is_typed(&self) -> bool {
         self.is_typed
@@ -308,11 +313,7 @@ fn read_from(file: fs::File, path: &Path) -> Result<Zeroizing<String>, Failure> 
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {
-    let exit = match error.kind() {
-        std::io::ErrorKind::NotFound => Exit::NotFound,
-        _ => Exit::Unavailable,
-    };
-    Failure::new(exit, format!("failed to read `{}`", path.display())).cause(error)
+    Failure::unread(path.display(), error)
 }
 
 #[cfg(unix)]

@@ -7,6 +7,7 @@ use host::{Brought, Given, Tool};
 use install::error::Doing;
 use install::record::{ACQUIRED, How, Record};
 use install::{HomeError, Installed, Layer, Listed, Pinned, catalog};
+use manifest::diff::{Change, Class, diff};
 use manifest::document::{Options, read};
 use manifest::model::{Acquire, Package, Trust};
 use manifest::shape::suggest;
@@ -17,7 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::tools::Found;
-use crate::{project, shell};
+use crate::{owner, project, shell};
 
 /// The home as it is changed.
 pub(crate) fn home(home: &Home) -> install::Home {
@@ -55,7 +56,7 @@ pub(crate) fn named_around(name: &str, home: &Home, printer: Printer) -> Result<
                 line(&pinned.version)
             );
             Failure::new(Exit::Unavailable, message)
-                .hint("`haft sync --locked` brings what a lockfile names, once you accept it")
+                .hint("`haft sync .mcp/haft.lock` in the project's folder brings what it names, once you accept it")
         })?;
         named.pinned = Some(record.pinned);
     }
@@ -101,12 +102,28 @@ fn bare(id: &str) -> &str {
 pub(crate) fn found(name: &str, home: &Home, printer: Printer) -> Result<Found, Failure> {
     let at = self::home(home);
     let named = named_around(name, home, printer)?;
+    check_not_locked(&named, home)?;
     let Some(pinned) = &named.pinned else {
         return declared(&named, &at).map(Found::installed);
     };
     let installed = Installed::load(&at, pinned)?;
     check_unchanged(&installed, &named)?;
     Ok(Found::installed(tool(installed, &named)?))
+}
+
+/// Refuses what stands above a baseline that the policy holds to.
+fn check_not_locked(named: &Named, home: &Home) -> Result<(), Failure> {
+    let policy = owner::policy(home)?;
+    let rules = policy.of(&named.id, bare(&named.id));
+    if named.layer == Layer::Base || !rules.is_some_and(|rules| rules.locked) {
+        return Ok(());
+    }
+    let message = format!(
+        "your policy locks `{}` to what the baseline says of it, and the {} layer says something else",
+        line(&named.id),
+        named.layer.name()
+    );
+    Err(Failure::new(Exit::Denied, message))
 }
 
 /// What was agreed to is what runs.
@@ -136,14 +153,12 @@ fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
                 .hint("what a project's lockfile names is called once it is installed"));
         }
     });
-    let broken =
-        |why: &str| Failure::new(Exit::Unavailable, format!("`{}` is {why}", path.display()));
-    let bytes = std::fs::read(&path).map_err(|error| broken("not to be read").cause(error))?;
-    let (_, packages) = read(&bytes, &Options::default())
-        .map_err(|_| broken("not valid").hint(format!("`haft validate {}`", path.display())))?;
-    let is_it = |package: &Package| package.id == named.id_in_catalog;
-    let mut package =
-        packages.into_iter().find(is_it).ok_or_else(|| broken("without this entry"))?;
+    let mut package = entry(&path, &named.id_in_catalog)?.ok_or_else(|| {
+        Failure::new(Exit::Unavailable, format!("`{}` is without this entry", path.display()))
+    })?;
+    if named.layer == Layer::Local {
+        check_not_wider(&package, &at.path().join(catalog::BASE))?;
+    }
     package.enabled &= named.enabled;
     // The home itself is no tool's.
     let none = at.path().join("packages").join(".none");
@@ -163,6 +178,44 @@ fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
         given: Given::default(),
         surface: None,
     })
+}
+
+/// The entry of a catalog, where it has one.
+fn entry(catalog: &Path, id: &str) -> Result<Option<Package>, Failure> {
+    let broken =
+        |why: &str| Failure::new(Exit::Unavailable, format!("`{}` is {why}", catalog.display()));
+    let bytes = std::fs::read(catalog).map_err(|error| broken("not to be read").cause(error))?;
+    let (_, packages) = read(&bytes, &Options::default())
+        .map_err(|_| broken("not valid").hint(format!("`haft validate {}`", catalog.display())))?;
+    Ok(packages.into_iter().find(|package| package.id == id))
+}
+
+/// Refuses an entry above one of the baseline that would be let do more than that: nobody was shown a card for it.
+fn check_not_wider(package: &Package, base: &Path) -> Result<(), Failure> {
+    let Some(base) = (if base.exists() { entry(base, &package.id)? } else { None }) else {
+        return Ok(());
+    };
+    let is_about_limits = |change: &&Change| {
+        let place = change.pointer.as_ref().map(ToString::to_string).unwrap_or_default();
+        change.class == Class::NeedsReview
+            && ["/permissions", "/runtime/resources", "/secrets"]
+                .iter()
+                .any(|about| place.starts_with(about))
+    };
+    let changes = diff(&base, package);
+    let wider: Vec<_> = changes
+        .iter()
+        .filter(is_about_limits)
+        .map(|change| format!("{}: {}", change.subject, change.message))
+        .collect();
+    if wider.is_empty() {
+        return Ok(());
+    }
+    let message =
+        format!("the local catalog lets `{}` do more than the baseline does", line(&package.id));
+    Err(Failure::new(Exit::Denied, message)
+        .details(wider)
+        .hint("what asks for more is installed, so that its card is accepted"))
 }
 
 /// An installed package as a tool; a server of which nothing was approved is none.
@@ -207,6 +260,18 @@ pub(crate) fn unasked(installed: Installed, named: &Named) -> Result<Tool, Failu
         given: Given::default(),
         surface: None,
     })
+}
+
+/// The hosts that the smoke test of an installed package may reach beside its own: those on the card that was accepted.
+pub(crate) fn hosts_of_smoke(
+    name: &str,
+    home: &Home,
+    printer: Printer,
+) -> Result<Vec<String>, Failure> {
+    let named = named_around(name, home, printer)?;
+    check_not_locked(&named, home)?;
+    let Some(pinned) = &named.pinned else { return Ok(Vec::new()) };
+    Ok(Installed::load(&self::home(home), pinned)?.record.beside.smoke)
 }
 
 /// A server that was never asked what it offers: nobody approved of anything yet.
@@ -260,7 +325,9 @@ pub(crate) fn failure(error: &HomeError) -> Failure {
         HomeError::Failed { doing: Doing::Write(_) | Doing::Make(_) | Doing::Move(..), .. } => {
             failure
         }
-        HomeError::Broken { .. } => failure.hint("mend it, or `haft reset` takes away everything that was installed; policy, secrets and keys stay"),
+        HomeError::Broken { path, .. } if path.ends_with(catalog::BASE) => failure
+            .hint("the baseline is never written, not even by `haft reset`: whoever put it there mends it, or takes it away"),
+        HomeError::Broken { .. } => failure.hint("mend it, or `haft reset` takes away everything that was installed; policy, keys and shared secrets stay"),
         HomeError::Failed { .. } => failure,
     }
 }

@@ -21,6 +21,7 @@ mod hosts;
 mod installed;
 mod interrupt;
 mod load;
+mod measured;
 mod names;
 mod new_folder;
 mod output;
@@ -35,6 +36,7 @@ mod remote;
 mod revoking;
 mod seen;
 mod shell;
+mod signing_out;
 mod sources;
 #[cfg(unix)]
 mod terminal;
@@ -125,13 +127,15 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Disable(args) => commands::installed::switch(args, false, &home()?, json, printer),
         Command::Revoke(args) => commands::revoke::run(args, &home()?, ask, json, printer),
         Command::Rollback(args) => commands::installed::rollback(args, &home()?, json, printer),
-        Command::Remove(args) => commands::installed::remove(args, &home()?, json, printer),
+        Command::Remove(args) => commands::installed::remove(args, &home()?, ask, json, printer),
         Command::Reset(args) => commands::installed::reset(args, &home()?, ask, json, printer),
         Command::Lock(args) => commands::installed::lock(args, &home()?, json, printer),
         Command::Sync(args) => commands::sync::run(args, &home()?, ask, json, printer),
         Command::Update(args) => commands::update::run(args, &home()?, ask, json, printer),
         Command::Trust(args) => commands::trust::run(args, &home()?, ask, json, printer),
+        Command::Mcp(args) => commands::mcp::run(args, &home()?, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
+        Command::Test(args) => commands::test::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),
         Command::Approve(args) => commands::approve::run(args, &home()?, ask, json, printer),
@@ -139,6 +143,8 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Login(args) => commands::login::run(args, &home()?, ask, json, printer),
         Command::Logout(args) => commands::login::logout(args, &home()?, ask, printer),
         Command::Policy(args) => commands::policy::run(args, &home()?, ask, json, printer),
+        Command::Rank(args) => commands::rank::run(args, &home()?, ask, json, printer),
+        Command::Metrics(args) => commands::metrics::run(args, &home()?, json, printer),
         Command::Audit(args) => commands::audit::run(args, &home()?, json, printer),
         Command::Sandbox(args) => commands::sandbox::run(args, &home()?, json, printer),
         Command::Registry(args) => commands::registry::run(args, &home()?, ask, json, printer),

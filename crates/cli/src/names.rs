@@ -9,9 +9,9 @@ use vault::place::{MAX_ID, MAX_NAME};
 
 use crate::exit::Failure;
 use crate::home::Home;
-use crate::owner;
 use crate::printer::line;
 use crate::seen::Seen;
+use crate::{installed, owner};
 
 /// Refuses an id for what is at a path and has one of its own: only a tools.json can be given one.
 pub(crate) fn check_id(typed: Option<&str>, path: &Path, package: &Package) -> Result<(), Failure> {
@@ -40,11 +40,18 @@ impl Typed {
         Self { text: text.to_owned(), is_bare: false }
     }
 
-    /// The name it has in grants, rules, secrets and records. Which dialect is meant is not guessed: what the home has
-    /// seen is only told.
+    /// The name it has in grants, rules, secrets and records: that of the package that is installed, where one alone is
+    /// called so. Else which dialect is meant is not guessed: what the home has seen is only told.
     pub(crate) fn whole(&self, home: &Home) -> Result<String, Failure> {
         if !self.is_bare {
             return Ok(self.text.clone());
+        }
+        // What is installed was agreed to under its whole name.
+        if let Ok(contents) = installed::home(home).read()
+            && let [one] = contents.called(&self.text).as_slice()
+            && one.pinned.is_some()
+        {
+            return Ok(one.id.clone());
         }
         let id = line(&self.text);
         let failure = Failure::invalid(format!("`{id}` is no package: its dialect is missing"));

@@ -29,7 +29,7 @@ pub(crate) fn doubts(policy: &Policy, home: &Home) -> Result<Vec<Doubt>, Failure
     let runtime = owner::runtime()?;
     let records = owner::records_there(home, &runtime)?;
     let seen = match &records {
-        Some(records) => Seen::of(&records.state, &runtime)?,
+        Some(records) => Seen::of(&records.state, home, &runtime)?,
         None => Seen::default(),
     };
     for (id, rules) in &policy.packages {

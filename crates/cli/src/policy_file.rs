@@ -6,7 +6,7 @@ use policy::policy::Fault;
 use policy::{Judges, Policy, PolicyError};
 use serde_json::{Value, json};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::home::Home;
 use crate::hosts;
 use crate::printer::line;
@@ -40,8 +40,7 @@ impl PolicyFile {
                 return Err(no_policy(&path).cause(error));
             }
             Err(error) => {
-                let message = format!("failed to read `{}`", path.display());
-                return Err(Failure::new(Exit::Unavailable, message).cause(error));
+                return Err(Failure::unread(path.display(), error));
             }
         };
         let text = String::from_utf8(text).map_err(|error| {

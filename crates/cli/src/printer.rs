@@ -21,9 +21,20 @@ pub(crate) enum ColorChoice {
 /// How much and how to print.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printer {
-    quiet: bool,
+    loudness: Loudness,
     color: bool,
     color_err: bool,
+}
+
+/// What is said beside results and failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loudness {
+    /// Everything.
+    Usual,
+    /// What somebody who wants it quiet cannot do without.
+    Quiet,
+    /// Nothing: what is looked at here is told elsewhere, or nobody's business.
+    Silent,
 }
 
 /// Whether something was written to stdout, which there is one of.
@@ -61,7 +72,7 @@ impl Printer {
             ColorChoice::Never => false,
         };
         Self {
-            quiet,
+            loudness: if quiet { Loudness::Quiet } else { Loudness::Usual },
             color: color(io::stdout().is_terminal()),
             color_err: color(io::stderr().is_terminal()),
         }
@@ -69,13 +80,13 @@ impl Printer {
 
     /// A printer that says nothing beside results and failures.
     pub(crate) fn silent() -> Self {
-        Self { quiet: true, color: false, color_err: false }
+        Self { loudness: Loudness::Silent, color: false, color_err: false }
     }
 
     /// Whether somebody watches while something is done: at a terminal that can draw, and not in quiet.
     pub(crate) fn is_watched(self) -> bool {
         let can_draw = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        !self.quiet && can_draw && io::stderr().is_terminal()
+        self.loudness == Loudness::Usual && can_draw && io::stderr().is_terminal()
     }
 
     /// A text in a style, for stdout.
@@ -93,14 +104,14 @@ impl Printer {
     pub(crate) fn bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         check_output()?;
         IS_TOLD.store(true, Ordering::Relaxed);
-        let mut out = io::stdout().lock();
-        match out.write_all(bytes).and_then(|()| out.flush()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-            Err(error) => {
-                Err(Failure::new(Exit::Unavailable, "failed to write the result").cause(error))
-            }
-            Ok(()) => Ok(()),
-        }
+        written(bytes)
+    }
+
+    /// Writes one JSON object on a line of its own to stdout, ahead of the document that says how it went.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
+    pub(crate) fn event(self, event: &serde_json::Value) -> Result<(), Failure> {
+        check_output()?;
+        written((json_escaped(&event.to_string()) + "\n").as_bytes())
     }
 
     /// Writes one JSON document to stdout.
@@ -112,7 +123,7 @@ impl Printer {
 
     /// Says something beside the result.
     pub(crate) fn note(self, text: &str) {
-        if !self.quiet {
+        if self.loudness == Loudness::Usual {
             say(&format!("{text}\n"));
         }
     }
@@ -124,7 +135,20 @@ impl Printer {
 
     /// Says a warning that nobody who wants it quiet means: something is lost.
     pub(crate) fn alarm(self, text: &str) {
-        Self { quiet: false, ..self }.warn(text);
+        self.aloud().warn(text);
+    }
+
+    /// Says one of the things that the command fails for, which are many and drawn: before the failure itself, and as little
+    /// to be left out as that.
+    pub(crate) fn wrong(self, text: &str) {
+        self.aloud().note(text);
+    }
+
+    fn aloud(self) -> Self {
+        match self.loudness {
+            Loudness::Usual | Loudness::Quiet => Self { loudness: Loudness::Usual, ..self },
+            Loudness::Silent => self,
+        }
     }
 
     /// Says why the command failed, to a program: in a document of its own, where none has told the rest yet.
@@ -179,6 +203,17 @@ pub(crate) fn json_escaped(text: &str) -> String {
         }
     }
     safe
+}
+
+fn written(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            Err(Failure::new(Exit::Unavailable, "failed to write the result").cause(error))
+        }
+        Ok(()) => Ok(()),
+    }
 }
 
 fn say(text: &str) {

@@ -51,6 +51,11 @@ impl Which {
         Self { registry: Some(text) }
     }
 
+    /// Whether nobody named one.
+    pub(crate) fn is_any(&self) -> bool {
+        self.registry.is_none()
+    }
+
     /// What was typed to name it, for a command that is to be typed next.
     pub(crate) fn typed(&self) -> String {
         self.registry
@@ -108,6 +113,12 @@ impl<'h> Known<'h> {
     pub(crate) fn offered(mut self, channel: Option<Channel>) -> Self {
         self.settings.channel = channel.unwrap_or_default();
         self
+    }
+
+    /// The same, or nobody where none is named: for whoever can do without.
+    pub(crate) fn client_if_any(&self, which: &Which) -> Result<Option<Client>, Failure> {
+        let (meant, _) = self.meant(which)?;
+        if meant.is_empty() { Ok(None) } else { self.client(which).map(Some) }
     }
 
     /// The registries that are meant, in the order of their priorities.

@@ -1,30 +1,40 @@
-//! Revoking a package: it is switched off first, then its kill switch is run, then what it was granted and its secrets go.
+//! Revoking a package: it is switched off first, then its kill switch is run, then what it was granted goes, and then its
+//! secrets in the same change that says that it is revoked.
 //!
 //! Each step is on the disk before the next one begins. Whoever is killed on the way leaves a package that is switched off
-//! and a revocation that is not confirmed, and doing it again finishes it.
+//! and a revocation that is not confirmed, with all its secrets and the hosts that its kill switch may reach; doing it again
+//! finishes it. What counts as revoked has neither grants nor secrets left.
 
+use std::sync::Arc;
+
+use host::login::Logins;
 use host::records::whole;
 use host::{Blocked, CallError, Host, Killed, Kind};
+use install::journal::Draft;
 use install::revoked::State;
-use install::{Contents, Installed, Pinned, Revocation};
+use install::{Changing, Contents, HomeError, Installed, Pinned, Revocation};
 use ledger::audit::Outcome;
 use ledger::state::grants::GrantKind;
 use manifest::kill_switch::{ByHand, KillSwitch};
 use policy::Grant;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use vault::Owner;
+use vault::{FileVault, Owner};
 
 use crate::ask::Ask;
 use crate::changes::{By, Change, UNCONFIRMED, Verb};
 use crate::exit::{Exit, Failure};
-use crate::home::Home;
+use crate::home::{Home, VAULT};
 use crate::installed::{self, Named};
 use crate::printer::{Printer, line};
+use crate::signing_out::sign_out;
 use crate::{interrupt, owner, walls};
 
 /// What is said of a revocation that nobody has finished.
 const BEGUN: &str = "its kill switch was not run to its end";
+
+/// What is said of a revocation that no program can do.
+const BY_HAND: &str = "only its owner can revoke it";
 
 /// How a package is revoked.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +68,21 @@ pub(crate) struct Revoked {
     pub(crate) state: State,
     pub(crate) why: Option<String>,
     pub(crate) by_hand: Option<String>,
-    /// Whether it was confirmed before, so that nothing was asked again.
-    pub(crate) is_old: bool,
+    /// How it came to be so.
+    pub(crate) way: Way,
+}
+
+/// How a revocation came out as it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Its kill switch was run, or something kept it from being run.
+    Switch,
+    /// There is no kill switch, so nobody had to be told.
+    NoSwitch,
+    /// Only its owner can do it.
+    ByHand,
+    /// It was confirmed before, and nothing was asked again.
+    Before,
 }
 
 impl Revoked {
@@ -76,9 +99,12 @@ impl Revoked {
     /// For people.
     pub(crate) fn words(&self) -> String {
         let id = line(&self.id);
-        match (self.state, self.is_old) {
-            (State::Revoked, false) => format!("Revoked {id}: confirmed"),
-            (State::Revoked, true) => format!("{id} is revoked already: confirmed"),
+        match (self.state, self.way) {
+            (State::Revoked, Way::Before) => format!("{id} is revoked already: confirmed"),
+            (State::Revoked, Way::NoSwitch) => {
+                format!("Revoked {id}: confirmed, since it has no kill switch that could fail")
+            }
+            (State::Revoked, Way::Switch | Way::ByHand) => format!("Revoked {id}: confirmed"),
             (State::Unconfirmed, _) => {
                 let why = self.why.as_deref().map(|why| format!(": {}", line(why)));
                 format!(
@@ -98,10 +124,8 @@ impl Revoking<'_> {
         if let Some(known) = &known
             && known.state == State::Revoked
         {
-            // Whoever was killed after it was confirmed may have left some of it.
-            finish(named, known, self.home, self.ask, &owner::runtime()?)?;
             let (id, state) = (named.id.clone(), known.state);
-            return Ok(Revoked { id, state, why: None, by_hand: None, is_old: true });
+            return Ok(Revoked { id, state, why: None, by_hand: None, way: Way::Before });
         }
         let mut change = Change::new(self.home, Verb::Revoke, &named.id, self.printer)
             .about(named.pinned.as_ref())
@@ -123,7 +147,7 @@ impl Revoking<'_> {
         at: &install::Home,
     ) -> Result<Revoked, Failure> {
         let is_begun = known.is_some() && !named.enabled;
-        let before = known.unwrap_or_else(|| Revocation {
+        let mut before = known.unwrap_or_else(|| Revocation {
             id: named.id.clone(),
             state: State::Unconfirmed,
             since: host::records::now().unix_millis(),
@@ -131,15 +155,27 @@ impl Revoking<'_> {
             by_hand: None,
             hosts: Vec::new(),
             forgotten: false,
-            unfinished: false,
         });
-        if !is_begun {
-            at.lock()?.revoke(&named.id_in_catalog, before.clone())?;
-        }
         let runtime = owner::runtime()?;
+        // Its grants go, and the kill switch may be tried again. Where nobody can say what they are, it is switched off all
+        // the same, and that is all.
+        let hosts = granted_hosts(&before, self.home, &runtime);
+        let is_known = hosts.as_ref().is_ok_and(|hosts| *hosts == before.hosts);
+        if let Ok(hosts) = &hosts {
+            before.hosts.clone_from(hosts);
+        }
+        if !is_begun || !is_known {
+            at.lock()?.revoke(at.draft()?, &named.id_in_catalog, before.clone())?;
+        }
+        hosts?;
         let killed = match &named.pinned {
             Some(pinned) => self.kill(named, pinned, &before, at, &runtime)?,
             None => Killed::NothingToDo,
+        };
+        let way = match &killed {
+            Killed::NothingToDo => Way::NoSwitch,
+            Killed::Unconfirmed { why, .. } if why == BY_HAND => Way::ByHand,
+            Killed::Confirmed | Killed::Unconfirmed { .. } => Way::Switch,
         };
         let (state, why, by_hand) = match killed {
             Killed::Confirmed | Killed::NothingToDo => (State::Revoked, None, None),
@@ -158,27 +194,24 @@ impl Revoking<'_> {
                 by_hand: None,
                 hosts: Vec::new(),
                 forgotten: false,
-                unfinished: true,
                 ..before
             },
             State::Unconfirmed => Revocation {
                 why: why.clone(),
                 by_hand: by_hand.clone(),
-                // Its grants go, and the kill switch may be tried again.
-                hosts: granted_hosts(&before, self.home, &runtime)?,
                 forgotten: is_forgotten,
-                unfinished: is_forgotten,
                 ..before
             },
         };
-        // What counts is on the disk before anything that it needs is gone.
-        at.lock()?.revoke(&named.id_in_catalog, after.clone())?;
-        if after.unfinished {
-            finish(named, &after, self.home, self.ask, &runtime)?;
+        take_grants(&named.id, self.home, &runtime)?;
+        if after.keeps_secrets() {
+            at.lock()?.revoke(at.draft()?, &named.id_in_catalog, after)?;
         } else {
-            take_grants(&named.id, self.home, &runtime)?;
+            without_secrets(&[&named.id], self.home, self.ask, self.printer, |changing, draft| {
+                changing.revoke(draft, &named.id_in_catalog, after)
+            })?;
         }
-        Ok(Revoked { id: named.id.clone(), state, why, by_hand, is_old: false })
+        Ok(Revoked { id: named.id.clone(), state, why, by_hand, way })
     }
 
     /// Runs the kill switch of an installed package. What keeps it from being run leaves the revocation unconfirmed.
@@ -198,7 +231,7 @@ impl Revoking<'_> {
             // Nothing is run for these, so nothing has to be there to run it.
             None | Some(KillSwitch::None) => return Ok(Killed::NothingToDo),
             Some(KillSwitch::Manual(by_hand)) => {
-                let why = "only its owner can revoke it".to_owned();
+                let why = BY_HAND.to_owned();
                 return Ok(Killed::Unconfirmed { why, by_hand: Some(by_hand) });
             }
             Some(KillSwitch::Url(_) | KillSwitch::Shell(_)) => {}
@@ -272,56 +305,48 @@ pub(crate) fn check_not_revoked(id: &str, contents: &Contents) -> Result<(), Fai
         State::Revoked => format!("`{id}` was revoked"),
         State::Unconfirmed => format!("`{id}` was revoked, and nobody has confirmed that so far"),
     };
-    Err(Failure::new(Exit::Conflict, message).hint("install it again to use it again"))
+    let failure = Failure::new(Exit::Conflict, message);
+    Err(if known.keeps_secrets() {
+        settling(failure, &known.id)
+    } else {
+        failure.hint("install it again to use it again")
+    })
 }
 
 /// Refuses to do something to a package while its secrets are kept for its kill switch alone.
-pub(crate) fn check_secrets_free(id: &str, contents: &Contents) -> Result<(), Failure> {
-    if !contents.revoked.get(id).is_some_and(Revocation::keeps_secrets) {
+pub(crate) fn check_secrets_free(
+    id: &str,
+    contents: &Contents,
+    home: &Home,
+) -> Result<(), Failure> {
+    let is_open = contents.revoked.get(id).is_some_and(Revocation::keeps_secrets);
+    if !is_open || kept_values(id, home) == 0 {
         return Ok(());
     }
-    let word = crate::shell::word(id);
     let message = format!(
         "the revocation of `{}` is not confirmed, and its secrets are kept for that alone",
         line(id)
     );
-    Err(Failure::new(Exit::Conflict, message)
+    Err(settling(Failure::new(Exit::Conflict, message), id))
+}
+
+/// How many values the vault keeps for a package. One that cannot be looked into may keep some.
+pub(crate) fn kept_values(id: &str, home: &Home) -> usize {
+    let place = home.path().join(VAULT);
+    if !place.exists() {
+        return 0;
+    }
+    let listed = FileVault::open(place, || None).and_then(|vault| vault.list());
+    let owner = Owner::Package(id.to_owned());
+    listed.map_or(1, |all| all.iter().filter(|one| *one.place.owner() == owner).count())
+}
+
+/// What ends a revocation that is not confirmed.
+fn settling(failure: Failure, id: &str) -> Failure {
+    let word = crate::shell::word(id);
+    failure
         .hint(format!("`haft revoke {word}` tries it again"))
-        .hint(format!("`haft revoke {word} --forget` gives its secrets up")))
-}
-
-/// Takes away what is left of an earlier life of a package that is installed again, where whoever revoked it was killed
-/// before everything was gone. What the owner has said and kept for it since then stays.
-pub(crate) fn finish_revoked(
-    id: &str,
-    contents: &Contents,
-    home: &Home,
-    ask: Ask,
-) -> Result<(), Failure> {
-    match contents.revoked.get(id) {
-        Some(known) if known.unfinished => {
-            let named = installed::named(id, &installed::home(home))?;
-            finish(&named, known, home, ask, &owner::runtime()?)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Takes away what it was granted, and its secrets, where they are to go; and writes down that they are gone.
-fn finish(
-    named: &Named,
-    known: &Revocation,
-    home: &Home,
-    ask: Ask,
-    runtime: &Runtime,
-) -> Result<(), Failure> {
-    if !known.unfinished {
-        return Ok(());
-    }
-    take_grants(&named.id, home, runtime)?;
-    take_secrets(&named.id, home, ask)?;
-    let done = Revocation { unfinished: false, ..known.clone() };
-    Ok(installed::home(home).lock()?.revoke(&named.id_in_catalog, done)?)
+        .hint(format!("`haft revoke {word} --forget` gives its secrets up"))
 }
 
 /// Hosts that a package was granted, now or before it was first revoked.
@@ -342,18 +367,40 @@ fn granted_hosts(
     Ok(hosts)
 }
 
-fn take_grants(id: &str, home: &Home, runtime: &Runtime) -> Result<(), Failure> {
+/// Takes what a package was granted, and every answer that is remembered for it.
+pub(crate) fn take_grants(id: &str, home: &Home, runtime: &Runtime) -> Result<(), Failure> {
     let Some(records) = owner::records_there(home, runtime)? else { return Ok(()) };
     let taken = runtime.block_on(records.state.revoke_all(id));
     taken.map(drop).map_err(|error| owner::of_state(&error))
 }
 
-/// Gives up all secrets of a package, its sign-ins among them. Those that it shares with others stay.
-pub(crate) fn take_secrets(id: &str, home: &Home, ask: Ask) -> Result<(), Failure> {
-    if !home.path().join("vault").exists() {
-        return Ok(());
+/// Makes a change in which all secrets of packages go, their sign-ins among them. Those that they share with others stay.
+pub(crate) fn without_secrets(
+    ids: &[&str],
+    home: &Home,
+    ask: Ask,
+    printer: Printer,
+    make: impl FnOnce(&mut Changing, Draft) -> Result<(), HomeError>,
+) -> Result<(), Failure> {
+    let at = installed::home(home);
+    let is_there = home.path().join(VAULT).exists();
+    let vault = if is_there { Some(owner::vault(home, ask)?) } else { None };
+    if let Some(vault) = &vault {
+        let logins = Logins::new(Arc::clone(vault), home.path());
+        for id in ids.iter().filter(|id| logins.is_signed_in(id)) {
+            // Tokens that nobody takes back stay good for whoever has them.
+            let signed_out = sign_out(id, &logins, home, &owner::runtime()?, printer);
+            signed_out.map_err(|error| Failure::of(Exit::Unavailable, &error))?;
+        }
     }
-    let vault = owner::vault(home, ask)?;
-    let taken = vault.remove_all(&Owner::Package(id.to_owned()));
-    taken.map(drop).map_err(|error| owner::vault_failure(&error))
+    // What cannot be read any more can still be taken away.
+    let mut changing = at.lock_broken()?;
+    let mut draft = at.draft()?;
+    let packages: Vec<_> = ids.iter().map(|id| Owner::Package((*id).to_owned())).collect();
+    let kept = vault.map(|vault| vault.change_without(&packages)).transpose();
+    let kept = kept.map_err(|error| owner::vault_failure(&error))?.flatten();
+    if let Some(kept) = &kept {
+        draft.private_file(&format!("{VAULT}/{}", vault::Change::FILE), kept.bytes())?;
+    }
+    Ok(make(&mut changing, draft)?)
 }

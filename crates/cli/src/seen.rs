@@ -8,8 +8,8 @@ use tokio::runtime::Runtime;
 
 use crate::exit::Failure;
 use crate::home::Home;
-use crate::owner;
 use crate::printer::line;
+use crate::{installed, owner};
 
 /// Packages by their ids with the dialect.
 #[derive(Default)]
@@ -24,17 +24,19 @@ impl Seen {
     /// What the ledger of a home knows. Where there is none, none is made.
     pub(crate) fn at(home: &Home, runtime: &Runtime) -> Result<Self, Failure> {
         match owner::records_there(home, runtime)? {
-            Some(records) => Self::of(&records.state, runtime),
-            None => Ok(Self::default()),
+            Some(records) => Self::of(&records.state, home, runtime),
+            None => Ok(Self { known: installed_in(home), ..Self::default() }),
         }
     }
 
     /// What an open ledger knows.
-    pub(crate) fn of(state: &State, runtime: &Runtime) -> Result<Self, Failure> {
+    pub(crate) fn of(state: &State, home: &Home, runtime: &Runtime) -> Result<Self, Failure> {
         let seen = runtime.block_on(async {
             let rules = state.remembered(None).await?;
             let named = rules.into_iter().map(|one| one.rule.package).collect();
-            Ok(Self { known: state.packages().await?, named })
+            let mut known = state.packages().await?;
+            known.extend(installed_in(home));
+            Ok(Self { known, named })
         });
         seen.map_err(|error: StateError| owner::of_state(&error))
     }
@@ -69,6 +71,12 @@ impl Seen {
         let id = line(id);
         Some(format!("no package `{id}` is known here{near}"))
     }
+}
+
+/// What is installed, whether or not it was called. A home that cannot be read is told of elsewhere.
+fn installed_in(home: &Home) -> Vec<String> {
+    let contents = installed::home(home).read().unwrap_or_default();
+    contents.lock.packages().iter().map(|one| one.id.clone()).collect()
 }
 
 fn without_dialect(id: &str) -> &str {

@@ -110,6 +110,29 @@ impl<'p> Needed<'p> {
     }
 }
 
+/// Refuses what nothing could be had by.
+pub(crate) fn check(rules: &SourceRules) -> Result<(), Failure> {
+    indexes(&rules.pip)?;
+    indexes(rules.npm.as_slice())?;
+    for host in &rules.hosts {
+        Rule::parse(host).map_err(|error| {
+            let message = format!("`{}` in `[sources] hosts` is no host", line(host));
+            Failure::invalid(message).cause(error)
+        })?;
+    }
+    for name in &rules.run_scripts {
+        Requirement::of_companion(name).map_err(|error| Failure::invalid(error.to_string()))?;
+    }
+    match &rules.certificates {
+        Some(path) if !Path::new(path).is_file() => {
+            let message =
+                format!("there is no file `{}`, which `[sources] certificates` names", line(path));
+            Err(Failure::invalid(message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where container images are had: by us, unless the policy leaves images to an engine.
 pub(crate) fn images(policy: &Policy, home: &Path) -> Result<Images, Failure> {
     let by_us = policy.containers.order.contains(&ContainerWay::Image);
@@ -128,7 +151,17 @@ fn indexes(addresses: &[String]) -> Result<Vec<Index>, Failure> {
                 format!("`{}` below `[sources]` in policy.toml is no address", line(text));
             Failure::invalid(message).cause(error)
         });
-        url.map(Index::at)
+        let is_fetched = |url: &Url| matches!(url.scheme(), "http" | "https");
+        match url? {
+            url if is_fetched(&url) => Ok(Index::at(url)),
+            _ => {
+                let message = format!(
+                    "`{}` below `[sources]` in policy.toml is neither https nor http",
+                    line(text)
+                );
+                Err(Failure::invalid(message))
+            }
+        }
     };
     addresses.iter().map(index).collect()
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Desk, Ran, write_below};
+use common::{Desk, Ran, greeting, write_below};
 use serde_json::{Value, json};
 
 fn fails(ran: &Ran, code: i32, words: &str) {
@@ -115,29 +115,9 @@ fn a_refusal_is_in_the_log_and_nowhere_else() {
     desk.done(&["install", "./echo", "--yes", "-q"]);
     desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]);
     let smoke = |words: &[&str]| {
-        json!({
-            "manifest_version": "0.4",
-            "tool": {
-                "id": "smoky", "version": "1.0.0", "name": "Smoky", "summary": "A test.",
-                "homepage": "https://example.com/", "license": "MIT", "tags": ["test"],
-            },
-            "runtime": {
-                "kind": "shell-binary",
-                "install": {
-                    "method": "preinstalled",
-                    "locator": {"kind": "binary-on-path", "binary": "sh"},
-                },
-                "entrypoint": {"command": ["sh"]},
-            },
-            "actions": [{
-                "name": "say", "summary": "Says it.", "side_effects": "none",
-                "invocation": {"kind": "subcommand", "argv_template": ["-c", "echo hello"]},
-                "output": {"format": "text"},
-            }],
-            "data_boundary": {"reads": [], "transmits": [], "persists": []},
-            "smoke": {"kind": "shell", "command": words, "success": {"exit_code": 0}},
-            "kill_switch": {"kind": "none"},
-        })
+        let mut manifest = greeting("smoky");
+        manifest["smoke"]["command"] = json!(words);
+        manifest
     };
     let failing = smoke(&["sh", "-c", "cat /home/nobody/secret; exit 3"]);
     write_below(&desk.path("smoky"), "manifest.json", &failing.to_string());

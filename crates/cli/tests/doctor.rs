@@ -92,10 +92,16 @@ fn the_same_is_told_as_text(desk: &Desk) {
 fn the_home_is_told(desk: &Desk) {
     let home = |desk: &Desk| desk.haft(&["doctor", "--json"]).json()["home"].clone();
     let path = desk.text("home");
-    assert_eq!(home(desk), json!({"path": path, "exists": false, "private": false, "faults": []}));
+    assert_eq!(
+        home(desk),
+        json!({"path": path, "exists": false, "private": false, "writable": true, "faults": []})
+    );
     assert_eq!(last(&desk.haft(&["doctor"])), format!("home      {path} (not made yet)"));
     assert_eq!(desk.haft(&["key", "new", "alice", "--no-passphrase"]).code, 0);
-    assert_eq!(home(desk), json!({"path": path, "exists": true, "private": true, "faults": []}));
+    assert_eq!(
+        home(desk),
+        json!({"path": path, "exists": true, "private": true, "writable": true, "faults": []})
+    );
     assert_eq!(
         last(&desk.haft(&["doctor"])),
         format!("home      {path} (only its owner can change it)")

@@ -36,17 +36,7 @@ impl Author {
     fn stranger() -> Self {
         let desk = Desk::new();
         fs::create_dir(desk.path("home")).unwrap();
-        let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| desk.path(name));
-        let made = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
-            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE", "-out"])
-            .arg(&certificate)
-            .arg("-keyout")
-            .arg(&key)
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{made:?}");
+        let [certificate, key] = desk.certificate();
         let mut server = Command::new("python3")
             .arg(repository().join("crates/cli/tests/estimates.py"))
             .args([&certificate, &key])

@@ -7,8 +7,8 @@ mod common;
 use std::fs;
 use std::process::Command;
 
-use common::{Desk, Ran, repository, run_in};
-use serde_json::Value;
+use common::{Desk, Ran, compiled, repository, run_in};
+use serde_json::{Value, json};
 
 /// The ways in which a home is changed, once echo is installed in it.
 const CHANGES: [&[&str]; 7] = [
@@ -107,6 +107,9 @@ fn a_home_that_can_only_be_read_is_read_and_says_so_when_it_is_to_be_changed() {
         let ran = mounted(&desk, read_only, words);
         assert_eq!(ran.code, 0, "{words:?}: {}", ran.stderr);
     }
+    let ran = mounted(&desk, read_only, &["doctor"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(ran.stdout.contains("it cannot be written"), "{}", ran.stdout);
     // A call that nobody can write down is not made.
     let ran = mounted(&desk, read_only, &["call", "demo.echo", HELLO]);
     assert_eq!(ran.code, 6, "{}", ran.stderr);
@@ -151,37 +154,72 @@ fn a_full_disk_leaves_what_was_there() {
     }
 }
 
+/// Runs a verb whose clock is off by so many seconds.
+fn off_by(desk: &Desk, seconds: i64, words: &[&str]) -> Ran {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+    command.arg("--home").arg(desk.path("home")).args(words).current_dir(desk.0.path());
+    command.env("LD_PRELOAD", compiled::clock()).env("CLOCK_SHIFT", seconds.to_string());
+    let output = command.output().unwrap();
+    let ran = Ran {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    };
+    assert_eq!(ran.code, 0, "{words:?}, off by {seconds}: {}", ran.stderr);
+    ran
+}
+
+/// The year in which the active version of echo was installed.
+fn year(ran: &Ran) -> i64 {
+    ran.json()["installed"].as_str().unwrap()[..4].parse().unwrap()
+}
+
 #[test]
-fn a_clock_that_was_years_off_does_not_matter() {
-    const TEN_YEARS: i64 = 10 * 365 * 86_400_000;
-    for (years, shift) in [("ahead", TEN_YEARS), ("behind", -TEN_YEARS)] {
+fn a_clock_that_is_ten_years_off_does_not_matter_then_nor_afterwards() {
+    const TEN_YEARS: i64 = 10 * 365 * 86_400 + 86_400;
+    const STATUS: &[&str] = &["status", "demo.echo", "--json"];
+    let secret = |desk: &Desk| {
+        let set = ["secret", "set", "mcpkg:demo.echo", "KEY"];
+        assert_eq!(desk.haft_with(&set, Some("s3cret")).code, 0);
+    };
+    for shift in [TEN_YEARS, -TEN_YEARS] {
         let desk = desk();
-        // What was written down then has the moments of that clock.
-        let record =
-            fs::canonicalize(desk.path("home/tools/demo.echo")).unwrap().join(".haft/record.json");
-        let mut text: Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
-        text["installed"] = (text["installed"].as_i64().unwrap() + shift).into();
-        fs::write(&record, text.to_string()).unwrap();
+        secret(&desk);
+        let now = year(&desk.done(STATUS));
+        let off = |words: &[&str]| off_by(&desk, shift, words);
+        // What was installed by a clock that is right, and everything by one that is off.
+        let said = off(&["call", "demo.echo", HELLO]);
+        assert_eq!(said.stdout, "{\"message\":\"hi\"}\n");
+        off(&["disable", "demo.echo"]);
+        off(&["enable", "demo.echo"]);
+        fs::remove_dir_all(desk.path("one")).unwrap();
+        fs::rename(desk.path("two"), desk.path("one")).unwrap();
+        assert_eq!(off(&["update", "--check", "--json"]).json()["packages"][0]["newer"], "0.2.0");
+        off(&["update", "--yes"]);
+        let then = year(&off(STATUS));
+        assert!((then - now - shift.signum() * 10).abs() <= 1, "the clock is off: {then}");
+        off(&["rollback", "demo.echo"]);
+        off(&["install", "./one", "--yes"]);
+        off(&["grant", "mcpkg:demo.echo", "--host", "api.example.com"]);
+        off(&["audit", "verify"]);
+        off(&["doctor", "-q"]);
+        // And the other way round.
         desk.done(&["call", "demo.echo", HELLO]);
-        desk.done(&["install", "./two", "--yes", "-q"]);
-        desk.done(&["rollback", "demo.echo"]);
-        desk.done(&["revoke", "demo.echo", "--yes"]);
-        let revoked = desk.path("home/revoked.json");
-        let mut text: Value = serde_json::from_slice(&fs::read(&revoked).unwrap()).unwrap();
-        let since = &mut text["packages"][0]["since"];
-        *since = (since.as_i64().unwrap() + shift).into();
-        fs::write(&revoked, text.to_string()).unwrap();
-        let status = desk.done(&["status", "demo.echo", "--json"]).json();
-        let (installed, since) = (&status["installed"], &status["revoked"]["since"]);
-        assert_eq!(
-            installed.as_str().unwrap()[..3],
-            since.as_str().unwrap()[..3],
-            "{years}: {status}"
-        );
+        desk.done(&["disable", "demo.echo"]);
+        desk.done(&["enable", "demo.echo"]);
+        assert_eq!(desk.done(&["update", "--check", "--json"]).json()["packages"], json!([]));
+        desk.done(&["audit", "verify"]);
+        desk.done(&["doctor", "-q"]);
+        off(&["revoke", "demo.echo", "--yes"]);
+        let since = desk.done(STATUS).json()["revoked"]["since"].as_str().unwrap()[..4].to_owned();
+        assert!((since.parse::<i64>().unwrap() - then).abs() <= 1, "{since}");
         desk.done(&["revoke", "demo.echo", "--yes"]);
         desk.done(&["install", "./one", "--yes", "-q"]);
-        desk.done(&["call", "demo.echo", HELLO]);
+        off(&["call", "demo.echo", HELLO]);
+        off(&["remove", "demo.echo"]);
+        off(&["install", "./one", "--yes"]);
         desk.done(&["remove", "demo.echo"]);
+        desk.done(&["audit", "verify"]);
         desk.done(&["doctor", "-q"]);
     }
 }

@@ -71,6 +71,12 @@ fn what_is_installed_is_listed_called_and_removed() {
             "enabled": true, "trust": "local", "actions": ["demo.echo"],
         }]})
     );
+    let table = desk.done(&["list"]).stdout;
+    assert_eq!(
+        table,
+        "PACKAGE          VERSION  STATE    TRUST  LAYER  ACTIONS\n\
+         mcpkg:demo.echo  0.1.0    enabled  local  local  1\n"
+    );
     for words in [&["demo.echo"][..], &["mcpkg:demo.echo"], &["demo.echo", "demo.echo"]] {
         let call = [&["call"][..], words, &[r#"{"message":"hi"}"#]].concat();
         assert_eq!(desk.done(&call).stdout, "{\"message\":\"hi\"}\n");
@@ -123,6 +129,8 @@ fn what_is_switched_off_is_not_called() {
     echo(&desk, "0.1.0", "echo");
     desk.done(&["install", "./echo", "--yes", "-q"]);
     desk.done(&["disable", "demo.echo"]);
+    let status = desk.done(&["status", "demo.echo"]).stdout;
+    assert!(status.contains("you switched it off, 2"), "{status}");
     fails(&desk.haft(&["call", "demo.echo", r#"{"message":"hi"}"#]), 4, "capability disabled");
     assert_eq!(desk.done(&["list", "--json"]).json()["packages"][0]["enabled"], false);
     desk.done(&["enable", "demo.echo"]);
@@ -152,8 +160,11 @@ fn a_version_takes_the_place_of_another_and_gives_it_back() {
     let before = files(&desk.path("home"));
     fails(&desk.haft(&["install", "./two", "--yes"]), 5, "with other bytes");
     assert_eq!(files(&desk.path("home")), before);
-    desk.done(&["install", "./three", "--yes", "-q"]);
+    let ran = desk.done(&["install", "./three", "--yes"]);
+    assert!(ran.stderr.contains("Updated to mcpkg:demo.echo 0.3.0"), "{}", ran.stderr);
     assert_eq!(version(), "0.3.0");
+    let ran = desk.done(&["install", "./one", "--yes"]);
+    assert!(ran.stderr.contains("Went back to mcpkg:demo.echo 0.1.0"), "{}", ran.stderr);
 }
 
 #[test]
@@ -200,9 +211,27 @@ fn many_at_once_come_to_one_result_each() {
         let text = fs::read_to_string(&manifest).unwrap();
         fs::write(&manifest, text.replace("demo.echo", &format!("demo.echo{number}"))).unwrap();
     }
+    // These have a value, and are tried with it.
+    for name in
+        std::iter::once("valued".to_owned()).chain((0..8).map(|number| format!("valued-{number}")))
+    {
+        let mut manifest = common::greeting(&name);
+        manifest["env"] =
+            json!([{"name": "REGION", "secret": false, "required": true, "prompt": "Where?"}]);
+        manifest["smoke"]["command"] = json!(["sh", "-c", "test \"$REGION\" = north"]);
+        manifest["kill_switch"] = json!({"kind": "manual", "instructions": "Move away."});
+        common::write_below(&desk.path(&name), "manifest.json", &manifest.to_string());
+    }
+    desk.refused(
+        &["install", "./valued", "--yes", "--env", "REGION=south"],
+        1,
+        "its smoke test failed",
+    );
     let start = |what: String| {
+        let value: &[&str] = if what.contains("valued") { &["--env", "REGION=north"] } else { &[] };
         Command::new(assert_cmd::cargo::cargo_bin("haft"))
             .args(["install", &what, "--yes", "--allow-similar", "-q"])
+            .args(value)
             .current_dir(desk.0.path())
             .env("HAFT_HOME", desk.path("home"))
             .stdin(Stdio::null())
@@ -212,13 +241,22 @@ fn many_at_once_come_to_one_result_each() {
     };
     let same = (0..8).map(|_| "./echo".to_owned());
     let others = (0..8).map(|number| format!("./other-{number}"));
-    let running: Vec<_> = same.chain(others).map(start).collect();
+    let same_valued = (0..8).map(|_| "./valued".to_owned());
+    let valued = (0..8).map(|number| format!("./valued-{number}"));
+    let all = same.chain(others).chain(same_valued).chain(valued);
+    let running: Vec<_> = all.map(start).collect();
     for child in running {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    assert_eq!(ids(&desk).len(), 9);
+    assert_eq!(ids(&desk).len(), 18);
+    let kept = desk.done(&["secret", "list", "--json"]).json();
+    assert_eq!(kept.as_array().unwrap().len(), 9, "{kept}");
+    for id in ["valued", "valued-7"] {
+        assert_eq!(desk.done(&["call", id, "say"]).stdout, "hello\n");
+    }
     desk.done(&["doctor", "-q"]);
+    desk.done(&["audit", "verify"]);
     assert_eq!(fs::read_dir(desk.path("home/staging")).unwrap().count(), 0);
 }
 
@@ -274,14 +312,8 @@ fn a_baseline_is_never_written() {
 #[test]
 fn a_registry_vouches_for_what_the_owner_accepts_and_no_more() {
     let desk = Desk::new();
-    let served = Served::at(&desk.path("served"), &[]);
+    let _served = Served::known_to(&desk, "acme");
     echo(&desk, "0.1.0", "echo");
-    let path = desk.path("served");
-    let token =
-        ["--home", path.to_str().unwrap(), "registry", "token", "new", "--namespace", "*", "-q"];
-    let token = common::run_in(desk.0.path(), &token, None).stdout.trim().to_owned();
-    desk.done(&["registry", "add", "acme", &served.url]);
-    assert_eq!(desk.haft_with(&["registry", "login", "acme"], Some(&token)).code, 0);
     desk.done(&["publish", "./echo", "--no-sign", "-q"]);
     let shown = desk.done(&["show", "demo.echo", "--json"]).json();
     assert_eq!(shown["cards"][0]["trust"], "community");
@@ -300,6 +332,15 @@ fn a_registry_vouches_for_what_the_owner_accepts_and_no_more() {
     desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]);
     let lock = desk.done(&["lock"]).json();
     assert!(lock["packages"][0]["archive"].as_str().unwrap().starts_with("sha256:"), "{lock}");
+    // An id may have a namespace, and a dialect before that.
+    let clock = repository().join("examples/install-manifest/utc-clock");
+    desk.done(&["publish", clock.to_str().unwrap(), "--no-sign", "-q"]);
+    for id in ["haft-examples/utc-clock", "install-manifest:haft-examples/utc-clock@1.0.0"] {
+        desk.done(&["install", id, "--yes", "-q"]);
+        desk.done(&["remove", "utc-clock"]);
+    }
+    desk.refused(&["install", "examples/nothing"], 3, "`examples/nothing`");
+    desk.refused(&["install", "./examples/nothing"], 3, "failed to read");
     // What was taken back is not installed anew.
     desk.done(&["remove", "demo.echo"]);
     desk.done(&["yank", "demo.echo@0.1.0", "--security", "--reason", "leaks"]);
@@ -329,6 +370,52 @@ fn what_the_catalogs_of_a_home_declare_is_called_without_being_installed() {
     assert_ne!(desk.haft(&["call", "acme.home", "{}"]).code, 0);
     desk.done(&["disable", "acme.same"]);
     fails(&desk.haft(&["call", "acme.same", "{}"]), 4, "capability disabled");
+    let shown = desk.done(&["remove", "acme.same"]);
+    assert!(shown.stderr.contains("what the baseline says of it counts again"), "{}", shown.stderr);
+    desk.done(&["call", "acme.same", "{}"]);
+    // What was revoked stays so.
+    desk.done(&["revoke", "acme.same", "--yes"]);
+    fails(&desk.haft(&["remove", "acme.same"]), 5, "was revoked");
+    fails(&desk.haft(&["call", "acme.same", "{}"]), 4, "capability disabled");
+}
+
+#[test]
+fn nobody_lets_an_entry_do_more_than_the_baseline_without_a_card() {
+    let desk = Desk::new();
+    let entry = |memory: &str, network: &str| {
+        json!({"capabilities": [{
+            "id": "acme.same", "type": "tool", "version": "1.0.0", "description": "A test.",
+            "origin": {"source": "local", "digest": "0".repeat(64)},
+            "interfaces": {"inputs": {"type": "object"}, "outputs": {"type": "object"}},
+            "permissions": {"network": network, "network_allowlist": if network == "allowlist" { json!(["evil.example"]) } else { json!([]) }, "filesystem": "none", "devices": []},
+            "runtime": {"sandbox": "process", "resources": {"cpu": "1", "memory": memory}, "timeout_seconds": 10},
+            "trust_level": "local",
+            "implementation": {"kind": "command", "command": {"argv": ["cat"]}},
+        }]})
+        .to_string()
+    };
+    fs::create_dir(desk.path("home")).unwrap();
+    fs::write(desk.path("home/manifest.base.json"), entry("64Mi", "deny")).unwrap();
+    for (memory, network, code) in
+        [("64Gi", "deny", 4), ("64Mi", "allowlist", 4), ("32Mi", "deny", 0), ("64Mi", "deny", 0)]
+    {
+        fs::write(desk.path("home/manifest.local.json"), entry(memory, network)).unwrap();
+        let ran = desk.haft(&["call", "acme.same", r#"{"a":1}"#]);
+        assert_eq!(ran.code, code, "{memory} {network}: {}", ran.stderr);
+        assert!(code == 0 || ran.stderr.contains("more than the baseline"), "{}", ran.stderr);
+    }
+    // An owner may hold to the baseline altogether.
+    let policy = "[package.\"capability:acme.same\"]\nlocked = true\n[package.\"mcpkg:demo.echo\"]\nlocked = true\n";
+    fs::write(desk.path("home/policy.toml"), policy).unwrap();
+    fails(&desk.haft(&["call", "acme.same", "{}"]), 4, "the local layer says something else");
+    fs::remove_file(desk.path("home/manifest.local.json")).unwrap();
+    desk.done(&["call", "acme.same", "{}"]);
+    echo(&desk, "0.1.0", "echo");
+    fails(&desk.haft(&["install", "./echo", "--yes"]), 4, "your policy locks `mcpkg:demo.echo`");
+    // The baseline itself is for others to mend.
+    fs::write(desk.path("home/manifest.base.json"), "{").unwrap();
+    let ran = desk.haft(&["reset", "--yes"]);
+    fails(&ran, 6, "the baseline is never written");
 }
 
 #[test]
@@ -405,6 +492,19 @@ fn values_are_read_from_standard_input_and_told_nobody() {
     assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
     let kept = desk.done(&["secret", "list", "--json"]);
     assert!(kept.stdout.contains("STATUS_TOKEN") && !kept.stdout.contains("s3cret"));
-    let removed = desk.done(&["remove", "demo.http.status"]);
+    desk.done(&["grant", "demo.http.status", "--host", "more.example.com"]);
+    let removed = desk.done(&["remove", "demo.http.status", "--keep-secrets"]);
     assert!(removed.stderr.contains("1 value that it asked for"), "{}", removed.stderr);
+    // Whoever comes under the same id is somebody else.
+    desk.done(&["install", place, "--yes", "-q"]);
+    let plan = desk.done(&["call", "demo.http.status", r#"{"service":"x"}"#, "--explain"]).stdout;
+    assert!(!plan.contains("more.example.com"), "{plan}");
+    desk.done(&["remove", "demo.http.status"]);
+    assert_eq!(desk.done(&["secret", "list", "--json"]).json(), json!([]));
+    for keeps in [true, false] {
+        assert_eq!(desk.haft_with(&install, Some("STATUS_TOKEN=s3cret=7\n")).code, 0);
+        desk.done(if keeps { &["reset", "--yes", "--keep-secrets"] } else { &["reset", "--yes"] });
+        let kept = desk.done(&["secret", "list", "--json"]).json();
+        assert_eq!(kept.as_array().unwrap().len(), usize::from(keeps), "{kept}");
+    }
 }

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use common::{Desk, Ran, write_below};
+use common::{Desk, Ran, greeting, write_below};
 use serde_json::{Value, json};
 
 const ID: &str = "install-manifest:revocable";
@@ -63,30 +63,9 @@ impl Provider {
 fn package(desk: &Desk, secrets: &[&str], kill_switch: &Value) {
     let env =
         |name: &&str| json!({"name": name, "secret": true, "required": true, "prompt": "It."});
-    let manifest = json!({
-        "manifest_version": "0.4",
-        "tool": {
-            "id": "revocable", "version": "1.0.0", "name": "Revocable", "summary": "A test.",
-            "homepage": "https://example.com/", "license": "MIT", "tags": ["test"],
-        },
-        "runtime": {
-            "kind": "shell-binary",
-            "install": {
-                "method": "preinstalled",
-                "locator": {"kind": "binary-on-path", "binary": "echo"},
-            },
-            "entrypoint": {"command": ["echo"]},
-        },
-        "env": secrets.iter().map(env).collect::<Vec<_>>(),
-        "actions": [{
-            "name": "say", "summary": "Says it.", "side_effects": "none",
-            "invocation": {"kind": "subcommand", "argv_template": ["hello"]},
-            "output": {"format": "text"},
-        }],
-        "data_boundary": {"reads": [], "transmits": [], "persists": []},
-        "smoke": {"kind": "shell", "command": ["true"], "success": {"exit_code": 0}},
-        "kill_switch": kill_switch,
-    });
+    let mut manifest = greeting("revocable");
+    manifest["env"] = secrets.iter().map(env).collect();
+    manifest["kill_switch"] = kill_switch.clone();
     write_below(&desk.path("revocable"), "manifest.json", &manifest.to_string());
 }
 
@@ -173,7 +152,7 @@ fn an_unconfirmed_revocation_keeps_the_secret_for_the_kill_switch_alone() {
     assert_eq!(secrets(&desk), 1);
     assert_eq!(desk.done(&["grant", ID, "--json"]).json(), json!([]));
     for (verb, words) in [
-        (&["enable", "revocable"][..], "install it again"),
+        (&["enable", "revocable"][..], "tries it again"),
         (&["install", "./revocable", "--yes"], "kept for that alone"),
         (&["remove", "revocable"], "kept for that alone"),
     ] {
@@ -235,9 +214,16 @@ fn what_only_the_owner_can_revoke_is_told_and_its_secret_given_up_by_their_word(
     let desk = installed(&["KEY"], &kill_switch);
     let ran = desk.haft(&["revoke", "revocable", "--yes"]);
     fails(&ran, 1, "Press the red button.");
+    // No program can try it again.
+    fails(&ran, 1, "its secrets are kept until you have");
+    assert!(!ran.stderr.contains("tries it again"), "{}", ran.stderr);
     assert_eq!(secrets(&desk), 1);
+    desk.refused(&["enable", "revocable"], 5, "--forget` gives its secrets up");
     let ran = desk.haft(&["revoke", "revocable", "--yes", "--forget"]);
     fails(&ran, 1, "only its owner can revoke it");
+    fails(&ran, 1, "What was kept for that is given up.");
+    assert!(!ran.stderr.contains("hint: its secrets"), "{}", ran.stderr);
+    desk.refused(&["enable", "revocable"], 5, "install it again to use it again");
     assert_eq!((state(&desk), secrets(&desk)), ((json!(false), json!("revoke_unconfirmed")), 0));
     // Nothing is kept any more, so it may go, or come again.
     keep(&desk, &["KEY"]);
@@ -387,7 +373,11 @@ fn what_was_revoked_is_neither_updated_nor_brought_by_a_lockfile() {
     desk.done(&["install", "./echo", "--yes", "-q"]);
     desk.done(&["lock", "-o", "same.lock"]);
     desk.done(&["revoke", "demo.echo", "--yes"]);
-    desk.done(&["sync", "--locked", "same.lock", "--yes"]);
+    fails(&desk.haft(&["sync", "--locked", "same.lock", "--yes"]), 5, "install it again");
+    // Nobody else is to have it brought.
+    let lock = desk.done(&["lock"]);
+    assert_eq!(lock.json()["packages"], json!([]));
+    assert!(lock.stderr.contains("was revoked, and is left out"), "{}", lock.stderr);
     version("0.2.0");
     desk.done(&["update", "--yes"]);
     fails(&desk.haft(&["update", "demo.echo", "--yes"]), 5, "install it again");
@@ -400,4 +390,30 @@ fn what_was_revoked_is_neither_updated_nor_brought_by_a_lockfile() {
     desk.done(&["install", "./echo", "--yes", "-q"]);
     desk.done(&["sync", "--locked", "newer.lock", "--yes"]);
     assert_eq!(state(&desk), (json!(true), json!(null)));
+}
+
+#[test]
+fn a_secret_is_no_part_of_a_host_and_of_no_error() {
+    let desk = installed(&["KEY"], &json!({"kind": "url", "url": "https://${KEY}.evil.example/"}));
+    let ran = desk.haft(&["revoke", "revocable", "--yes"]);
+    fails(&ran, 1, "the host of an address would tell a secret");
+    let everything = desk.done(&["status", "revocable"]).stdout + &ran.stderr;
+    assert!(!everything.contains(KEY), "{everything}");
+    let told = std::process::Command::new("grep")
+        .args(["-rl", KEY])
+        .arg(desk.path("home"))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&told.stdout), "");
+}
+
+#[test]
+fn without_any_secret_nothing_is_kept_from_being_removed() {
+    let kill_switch = json!({"kind": "manual", "instructions": "Press the red button."});
+    let desk = installed(&[], &kill_switch);
+    fails(&desk.haft(&["revoke", "revocable", "--yes"]), 1, "says that you have");
+    desk.done(&["install", "./revocable", "--yes", "-q"]);
+    desk.done(&["call", "revocable", "say"]);
+    fails(&desk.haft(&["revoke", "revocable", "--yes"]), 1, "Press the red button.");
+    desk.done(&["remove", "revocable"]);
 }

@@ -154,3 +154,15 @@ fn what_a_skill_says_steers_nothing() {
     let called = desk.haft(&["call", "loud", "{}"]);
     assert_ne!(called.code, 0, "{}", called.stdout);
 }
+
+#[test]
+fn a_skill_without_a_version_is_updated_when_it_is_another_one() {
+    let desk = Desk::new();
+    skill(&desk, "plain", &[("a.sh", "echo one\n")]);
+    desk.done(&["install", "./plain", "--yes", "-q"]);
+    skill(&desk, "plain", &[("a.sh", "echo two\n")]);
+    let newer = desk.done(&["update", "--check", "--json"]).json();
+    assert_eq!(newer["packages"][0]["files"]["changed"], serde_json::json!(["scripts/a.sh"]));
+    desk.done(&["update", "--yes"]);
+    assert_eq!(desk.done(&["call", "plain", "a.sh"]).stdout, "two\n");
+}

@@ -32,9 +32,9 @@ while time.monotonic() < deadline:
             break
         screen += piece
     # A question for a secret ends in a colon and a blank; it is answered once the terminal no longer
-    # echoes. One with choices ends in a bracket and a blank.
+    # echoes. One with choices ends in a bracket and a blank, one for a value that is shown in `= `.
     echoes = termios.tcgetattr(terminal)[3] & termios.ECHO
-    is_asked = screen.endswith(b"] ") or (screen.endswith(b": ") and not echoes)
+    is_asked = screen.endswith((b"] ", b"= ")) or (screen.endswith(b": ") and not echoes)
     if is_asked and answers:
         os.write(terminal, answers.pop(0).encode() + b"\n")
         screen += b"\n"

@@ -34,6 +34,10 @@ fn what_is_newer_is_shown_and_taken_and_what_asks_for_more_is_asked_about() {
     let newer = check();
     assert_eq!(newer["packages"][0]["newer"], "0.2.0");
     assert_eq!(newer["packages"][0]["asks"], false);
+    let files = json!({"added": [], "changed": ["manifest.json"], "removed": []});
+    assert_eq!(newer["packages"][0]["files"], files);
+    let shown = desk.done(&["update", "--check"]).stdout;
+    assert!(shown.contains("files changed: manifest.json\n"), "{shown}");
     assert_eq!(version(&desk, "demo.echo"), "0.1.0");
     // Nothing more is asked for, so nobody is asked.
     desk.done(&["update"]);
@@ -96,13 +100,7 @@ fn an_update_whose_smoke_test_fails_leaves_the_old_version() {
 fn a_lockfile_makes_another_home_the_same_or_leaves_it_as_it_was() {
     let desk = Desk::new();
     desk.echo();
-    let served = Served::at(&desk.path("served"), &[]);
-    let path = desk.path("served");
-    let token =
-        ["--home", path.to_str().unwrap(), "registry", "token", "new", "--namespace", "*", "-q"];
-    let token = common::run_in(desk.0.path(), &token, None).stdout.trim().to_owned();
-    desk.done(&["registry", "add", "acme", &served.url]);
-    assert_eq!(desk.haft_with(&["registry", "login", "acme"], Some(&token)).code, 0);
+    let served = Served::known_to(&desk, "acme");
     desk.done(&["publish", "./echo", "--no-sign", "-q"]);
     let policy = "[trust]\nallow = [\"local\", \"verified\", \"community\"]\n";
     fs::write(desk.path("home/policy.toml"), policy).unwrap();
@@ -190,7 +188,9 @@ fn a_server_that_offers_something_else_is_not_called_until_that_is_approved() {
     });
     fs::write(desk.path("moody/manifest.json"), manifest.to_string()).unwrap();
     let installed = desk.done(&["install", "./moody", "--yes"]);
-    assert!(installed.stderr.contains("Its server offers 1 tool"), "{}", installed.stderr);
+    for words in ["Its server offers 1 tool", "It offers:\n  say  Says hi"] {
+        assert!(installed.stderr.contains(words), "{words}: {}", installed.stderr);
+    }
     assert_eq!(desk.done(&["list", "--json"]).json()["packages"][0]["actions"], json!(["say"]));
     assert_eq!(desk.done(&["call", "moody", "say"]).stdout.trim(), "hi");
     let locked = || -> Value {
@@ -215,9 +215,54 @@ fn a_server_that_offers_something_else_is_not_called_until_that_is_approved() {
     desk.done(&["approve", "surface", "moody", "--digest", digest]);
     assert_eq!(locked(), digest);
     assert_eq!(desk.done(&["call", "moody", "say"]).stdout.trim(), "grim");
+    // Nothing but what it offers is new in an update: --yes approves of that, and nothing else does.
+    change(&desk, "moody", |manifest| manifest["version"] = "1.1.0".into());
+    let server = SERVER.replace("Says ", "Tells ");
+    assert_ne!(server, SERVER);
+    fs::write(desk.path("moody/server.py"), server).unwrap();
+    desk.refused(&["update", "moody"], 4, "you did not approve what its server offers now");
+    assert_eq!(version(&desk, "moody"), "1.0.0");
+    desk.done(&["update", "moody", "--yes"]);
+    assert_eq!(version(&desk, "moody"), "1.1.0");
     let same = desk.done(&["approve", "surface", "moody", "--json"]).json();
     assert_eq!(same["changed"], false);
     desk.echo();
     desk.done(&["install", "./echo", "--yes", "-q"]);
     desk.refused(&["approve", "surface", "demo.echo"], 2, "has no server");
+}
+
+#[test]
+fn what_was_taken_back_comes_only_by_a_lockfile_and_never_where_it_endangers() {
+    const LOCKED: &[&str] = &["sync", "--locked", "kept.lock", "--yes", "-q"];
+    const OFFLINE: &[&str] = &["sync", "--locked", "kept.lock", "--yes", "-q", "--offline"];
+    const ALONE: &[&str] = &["install", "demo.echo@0.1.0", "--yes", "--offline"];
+    let desk = Desk::new();
+    desk.echo();
+    let _served = Served::known_to(&desk, "acme");
+    desk.done(&["publish", "./echo", "--no-sign", "-q"]);
+    let allowed = "[trust]\nallow = [\"local\", \"verified\", \"community\"]\n";
+    fs::write(desk.path("home/policy.toml"), allowed).unwrap();
+    desk.done(&["install", "demo.echo@0.1.0", "--yes", "-q"]);
+    desk.done(&["lock", "-o", "kept.lock"]);
+    let brought = |words: &[&str]| {
+        desk.done(words);
+        assert_eq!(version(&desk, "demo.echo"), "0.1.0");
+        desk.done(&["remove", "demo.echo"]);
+    };
+    desk.done(&["remove", "demo.echo"]);
+    desk.done(&["yank", "demo.echo@0.1.0", "--reason", "loses data"]);
+    desk.refused(&["install", "demo.echo@0.1.0", "--yes"], 4, "was taken back: loses data");
+    brought(LOCKED);
+    brought(OFFLINE);
+    desk.done(&["yank", "demo.echo@0.1.0", "--security", "--reason", "leaks"]);
+    // Nobody here has heard of it yet.
+    brought(OFFLINE);
+    for words in [LOCKED, OFFLINE, ALONE, &["install", "demo.echo@0.1.0", "--yes"], OFFLINE] {
+        desk.refused(words, 4, "was taken back for security: leaks");
+        assert_eq!(desk.done(&["list", "--json"]).json()["packages"], json!([]), "{words:?}");
+    }
+    desk.done(&["yank", "demo.echo@0.1.0", "--undo"]);
+    desk.refused(OFFLINE, 4, "was taken back for security: leaks");
+    brought(LOCKED);
+    brought(OFFLINE);
 }

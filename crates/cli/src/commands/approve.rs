@@ -121,7 +121,7 @@ pub(crate) fn run(
                 line(action),
                 fitting(pattern)
             ));
-            done.doubt(Seen::of(&records.state, &runtime)?.doubt(package));
+            done.doubt(Seen::of(&records.state, home, &runtime)?.doubt(package));
             let declared = Declared::of(package, &records.state, &runtime);
             done.doubt(declared.doubt_action(action));
             done.doubt(declared.doubt_pattern(action, pattern));

@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use ledger::AuditError;
 use ledger::audit::{Fault, Filter, Follow, Kind, Page, Record, Report, page, verify};
+use prove::watch;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -26,7 +27,7 @@ const TORN: &str =
 const MENDED: &str = "(no call) the log did not end as it was signed, so records before this one may be missing or changed; `haft audit verify` says how";
 
 /// What a record may say of a call: how it went, or what was decided about it.
-const OUTCOMES: [&str; 21] = [
+const OUTCOMES: [&str; 23] = [
     "ok",
     "allowed",
     "denied",
@@ -48,6 +49,8 @@ const OUTCOMES: [&str; 21] = [
     "bad_usage",
     "unconfirmed",
     "bug",
+    watch::SLOWER,
+    watch::FAILING,
 ];
 
 #[derive(Args, Debug)]
@@ -246,7 +249,8 @@ fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Fail
             let Record { change, version, .. } = record;
             let about: Vec<_> =
                 [package.as_str(), version].into_iter().filter(|part| !part.is_empty()).collect();
-            format!("{seq} {ts} {surface} {} {change} {}", about.join(" "), came(record))
+            let note = record.note.iter().map(|note| format!(", {note}")).collect::<String>();
+            format!("{seq} {ts} {surface} {} {change} {}{note}", about.join(" "), came(record))
         }
         Kind::Call | Kind::Begin | Kind::End => {
             format!("{seq} {ts} {surface} {package} {action} {}", went(record))
@@ -263,6 +267,7 @@ fn came(record: &Record) -> String {
         (None, _) => "began".to_owned(),
         (Some("ok"), _) => "ok".to_owned(),
         (Some("unconfirmed"), _) => "unconfirmed".to_owned(),
+        (Some(found @ (watch::SLOWER | watch::FAILING)), _) => found.to_owned(),
         (Some(code), Some(reason)) => format!("refused: {code}: {reason}"),
         (Some(code), None) => format!("failed: {code}"),
     }

@@ -183,7 +183,7 @@ pub(crate) fn run(
     let records = owner::records(home, &runtime)?;
     let mut done = Done::default();
     // What is granted something is seen from then on.
-    done.doubt(Seen::of(&records.state, &runtime)?.doubt(&package));
+    done.doubt(Seen::of(&records.state, home, &runtime)?.doubt(&package));
     let declared = Declared::of(&package, &records.state, &runtime);
     let mut granted = Vec::new();
     for (kind, value) in &things {
@@ -248,7 +248,7 @@ fn learn(package: &str, home: &Home, json_wanted: bool, printer: Printer) -> Out
             let blocked = runtime
                 .block_on(records.state.blocked(package))
                 .map_err(|error| owner::of_state(&error))?;
-            (Seen::of(&records.state, &runtime)?, blocked)
+            (Seen::of(&records.state, home, &runtime)?, blocked)
         }
         None => (Seen::default(), Vec::new()),
     };

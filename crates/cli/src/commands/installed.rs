@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use install::{HomeError, Installed, Layer, Revocation, catalog};
+use install::{Changing, HomeError, Installed, Layer, Revocation, catalog};
 use serde_json::json;
-use vault::{FileVault, Owner};
 
 use crate::ask::Ask;
-use crate::changes::{Change, Verb, noted};
+use crate::changes::{self, Change, Verb, noted};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::home::{Home, VAULT};
+use crate::home::Home;
 use crate::installed::{self, Named, named};
 use crate::printer::{Printer, line};
-use crate::revoking::{check_not_revoked, check_secrets_free};
+use crate::revoking::{
+    check_not_revoked, check_secrets_free, kept_values, take_grants, without_secrets,
+};
 use crate::{output, owner, project, shell};
 
 #[derive(Args, Debug)]
@@ -27,10 +28,23 @@ pub(crate) struct PackageArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct RemoveArgs {
+    /// Its id, with its dialect or without
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Leave the values in the vault that it asked for
+    #[arg(long)]
+    keep_secrets: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ResetArgs {
     /// Do it without being asked
     #[arg(long, short)]
     yes: bool,
+    /// Leave the values in the vault that the packages asked for
+    #[arg(long)]
+    keep_secrets: bool,
 }
 
 #[derive(Args, Debug)]
@@ -72,25 +86,33 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
         );
         return Ok(Exit::Done);
     }
-    let width = listed.iter().map(|one| one.id.chars().count()).max().unwrap_or_default();
-    let version = listed.iter().map(|one| one.version.len()).max().unwrap_or_default();
-    let states = listed.iter().map(|one| state(one.enabled, revoked.get(&one.id)).len());
-    let wide = states.max().unwrap_or_default().max("disabled".len());
-    let layer = listed.iter().map(|one| one.layer.name().len()).max().unwrap_or_default();
     let rows = listed.iter().map(|one| {
-        let state = state(one.enabled, revoked.get(&one.id));
-        let actions = super::count(one.actions.len(), "action");
-        format!(
-            "{:<width$}  {:<version$}  {:<wide$}  {:<9}  {:<layer$}  {actions}\n",
+        [
             line(&one.id),
             line(one.version),
-            state,
-            one.trust.name(),
-            one.layer.name(),
-        )
+            state(one.enabled, revoked.get(&one.id)).to_owned(),
+            one.trust.name().to_owned(),
+            one.layer.name().to_owned(),
+            one.actions.len().to_string(),
+        ]
     });
-    printer.result(&rows.collect::<String>())?;
+    printer.result(&table(["PACKAGE", "VERSION", "STATE", "TRUST", "LAYER", "ACTIONS"], rows))?;
     Ok(Exit::Done)
+}
+
+/// Rows below their headings, each column as wide as it has to be.
+pub(crate) fn table<const N: usize>(
+    headings: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> String {
+    let all: Vec<_> = std::iter::once(headings.map(str::to_owned)).chain(rows).collect();
+    let wide = |at: usize| all.iter().map(|row| row[at].chars().count()).max().unwrap_or_default();
+    let widths: [usize; N] = std::array::from_fn(wide);
+    let drawn = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    all.iter().map(drawn).collect()
 }
 
 pub(crate) fn status(
@@ -108,12 +130,14 @@ pub(crate) fn status(
     let changed = installed.as_ref().map(Installed::changed).unwrap_or_default();
     let revoked = at.read()?.revoked.get(&named.id).cloned();
     let state = state(named.enabled, revoked.as_ref());
+    let off = if state == "disabled" { changes::why_off(&named.id, home) } else { None };
     if json_wanted {
         let record = installed.as_ref().map(|one| &one.record);
         printer.json(&json!({
             "id": named.id,
             "enabled": named.enabled,
             "state": state,
+            "why": off,
             "revoked": revoked.as_ref().map(|one| json!({
                 "since": ledger::Time::from_unix_millis(one.since).to_string(),
                 "why": one.why,
@@ -139,6 +163,9 @@ pub(crate) fn status(
         named.layer.name(),
         named.trust.name()
     );
+    if let Some(why) = off {
+        text += &format!("  {:<13} {}\n", "why", line(&why));
+    }
     for (name, told) in
         revoked.iter().flat_map(|one| [("why", &one.why), ("by hand", &one.by_hand)])
     {
@@ -227,8 +254,9 @@ fn tell(
 }
 
 pub(crate) fn remove(
-    args: &PackageArgs,
+    args: &RemoveArgs,
     home: &Home,
+    ask: Ask,
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
@@ -236,28 +264,19 @@ pub(crate) fn remove(
     let named = named(&args.id, &at)?;
     noted(
         Change::new(home, Verb::Remove, &named.id, printer).about(named.pinned.as_ref()),
-        || {
-            let mut changing = at.lock()?;
-            check_secrets_free(&named.id, changing.contents())?;
-            Ok(match (&named.pinned, named.layer) {
-                (Some(pinned), _) => changing.remove(pinned),
-                // What is written above the baseline goes, and the baseline is seen again.
-                (None, Layer::Local) => changing.forget(&named.id_in_catalog),
-                // The baseline itself is never written.
-                (None, Layer::Base | Layer::Project) => {
-                    changing.switch(&named.id_in_catalog, false)
-                }
-            }?)
-        },
+        || remove_noted(&named, args, home, ask, printer),
     )?;
     let words = match named.layer {
         Layer::Local => match kept_values(&named.id, home) {
+            0 if named.pinned.is_none() => format!(
+                "Removed what the local catalog said of {}: what the baseline says of it counts again",
+                line(&named.id)
+            ),
             0 => format!("Removed {}", line(&named.id)),
             values => format!(
-                "Removed {}; {} that it asked for still in the vault: `haft secret rm {} NAME` takes one away, and `haft revoke` before the removal all of them",
+                "Removed {}; {} that it asked for stay in the vault, and whatever is installed under its id is given them",
                 line(&named.id),
                 super::count(values, "value"),
-                shell::word(&named.id),
             ),
         },
         Layer::Base | Layer::Project => {
@@ -267,12 +286,31 @@ pub(crate) fn remove(
     tell(&named, "removed", &(named.layer == Layer::Local).into(), &words, json_wanted, printer)
 }
 
-/// How many values the vault keeps for a package. One that cannot be looked into is told of elsewhere.
-fn kept_values(id: &str, home: &Home) -> usize {
-    let vault = FileVault::open(home.path().join(VAULT), || None);
-    let listed = vault.and_then(|vault| vault.list()).unwrap_or_default();
-    let owner = Owner::Package(id.to_owned());
-    listed.iter().filter(|one| *one.place.owner() == owner).count()
+fn remove_noted(
+    named: &Named,
+    args: &RemoveArgs,
+    home: &Home,
+    ask: Ask,
+    printer: Printer,
+) -> Result<(), Failure> {
+    let at = installed::home(home);
+    let contents = at.read()?;
+    check_secrets_free(&named.id, &contents, home)?;
+    let Some(pinned) = &named.pinned else {
+        let mut changing = at.lock()?;
+        // What is taken away here may let the baseline be seen again.
+        check_not_revoked(&named.id, changing.contents())?;
+        return Ok(match named.layer {
+            // What is written above the baseline goes, and the baseline is seen again.
+            Layer::Local => changing.forget(&named.id_in_catalog),
+            // The baseline itself is never written.
+            Layer::Base | Layer::Project => changing.switch(&named.id_in_catalog, false),
+        }?);
+    };
+    // Whoever comes under the same id later is somebody else.
+    take_grants(&named.id, home, &owner::runtime()?)?;
+    let going: &[&str] = if args.keep_secrets { &[] } else { &[&named.id] };
+    without_secrets(going, home, ask, printer, |changing, draft| changing.remove(draft, pinned))
 }
 
 pub(crate) fn rollback(
@@ -318,12 +356,13 @@ pub(crate) fn reset(
     printer: Printer,
 ) -> Outcome {
     let at = installed::home(home);
-    let (number, what) = match at.read() {
+    let (going, what) = match at.read() {
         Ok(contents) => {
-            let number = contents.lock.packages().len();
-            (number, super::count(number, "package"))
+            let going: Vec<_> = contents.lock.packages().iter().map(|one| one.id.clone()).collect();
+            let what = super::count(going.len(), "package");
+            (going, what)
         }
-        Err(HomeError::Broken { .. }) => (0, "what cannot be read any more".to_owned()),
+        Err(HomeError::Broken { .. }) => (Vec::new(), "what cannot be read any more".to_owned()),
         Err(error) => return Err(error.into()),
     };
     let question = format!("Remove {what}, and everything in the local catalog?");
@@ -332,25 +371,50 @@ pub(crate) fn reset(
     if !args.yes && !is_meant()? {
         return Err(Failure::new(Exit::Denied, "nothing was removed"));
     }
-    noted(Change::new(home, Verb::Reset, "", printer), || Ok(at.lock_broken()?.reset()?))?;
+    noted(Change::new(home, Verb::Reset, "", printer), || {
+        let runtime = owner::runtime()?;
+        for id in &going {
+            take_grants(id, home, &runtime)?;
+        }
+        let open = at.read().map(|contents| contents.revoked).unwrap_or_default();
+        let gives_up = |id: &&String| {
+            !args.keep_secrets && !open.get(id).is_some_and(Revocation::keeps_secrets)
+        };
+        let without: Vec<_> = going.iter().filter(gives_up).map(String::as_str).collect();
+        without_secrets(&without, home, ask, printer, Changing::reset)?;
+        Ok(())
+    })?;
     if json_wanted {
-        printer.json(&json!({"removed": number}))?;
+        printer.json(&json!({"removed": going.len()}))?;
     } else {
         printer.note(&format!("Removed {what}"));
+    }
+    for open in at.read()?.revoked.all() {
+        let (id, word) = (line(&open.id), shell::word(&open.id));
+        printer.alarm(&format!("the revocation of {id} is unconfirmed, and its secrets are kept; `haft revoke {word} --forget` gives them up"));
     }
     Ok(Exit::Done)
 }
 
 pub(crate) fn lock(args: &LockArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let contents = installed::home(home).read()?;
-    let bytes = contents.lock.to_bytes();
+    let mut lock = contents.lock.clone();
+    for one in contents.revoked.all() {
+        // Nobody else is to have it brought.
+        if lock.get(&one.id).is_some() {
+            lock.take(&one.id);
+            printer.warn(&format!("`{}` was revoked, and is left out", line(&one.id)));
+        }
+    }
+    let bytes = lock.to_bytes();
     match &args.output {
         Some(path) => {
             output::check_folder_of(path)?;
             output::replace(path, &bytes)?;
-            let count = super::count(contents.lock.packages().len(), "package");
+            let number = lock.packages().len();
+            let count = super::count(number, "package");
             if json_wanted {
-                printer.json(&json!({"path": path.to_string_lossy(), "packages": contents.lock.packages().len()}))?;
+                printer.json(&json!({"path": path.to_string_lossy(), "packages": number}))?;
             } else {
                 printer.note(&format!("Wrote {}, {count}", path.display()));
             }

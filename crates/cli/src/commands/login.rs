@@ -1,31 +1,25 @@
 //! `haft login` and `haft logout`: signing in to MCP servers on the network.
 
+mod browser;
+mod desk;
+mod device;
 mod granted;
+mod refused;
 
-use std::io::{BufRead, IsTerminal, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use egress::http::Url;
-use egress::{Decision, Refusal, Rule, Rules};
-use host::login::address::{host_of, target_of};
-use host::login::kept::Agreed;
+use host::login::Logins;
 use host::login::metadata::is_scope;
-use host::login::scopes::{OFFLINE, compared, named};
-use host::login::{
-    Attempt, Found as Guarded, Identity, Kept, Listener, LoginError, Logins, Server, exchange,
-    find, identify, logins, meet, revoke,
-};
+use host::login::scopes::compared;
 use host::{Host, Tool};
 use install::Installed;
 use manifest::dialect::Dialect;
 use serde_json::json;
-use tokio::runtime::Runtime;
-use vault::Secret;
-use zeroize::Zeroizing;
 
+use self::desk::Desk;
+use self::refused::failure;
 use super::call;
 use super::install::has_server;
 use crate::ask::Ask;
@@ -34,12 +28,13 @@ use crate::home::Home;
 use crate::load::Loading;
 use crate::names::{self, Typed};
 use crate::printer::{Printer, line};
+use crate::signing_out::{give_back, sign_out};
 use crate::tools::Found;
 use crate::{installed, owner, shell, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The page to sign in at is printed, and opened in the browser on a terminal. What comes back is kept sealed in your vault, for this package alone.\n\nExamples:\n  haft login acme-files\n  haft login --from path/to/package\n  haft login --from path/to/package --scope files:write\n  haft login --from path/to/package --client-id my-client --client-secret --no-browser"
+    after_help = "The page to sign in at is printed, and opened in the browser on a terminal. With --device it is a page for a browser on any machine, and the code to type there. What comes back is kept sealed in your vault, for this package alone.\n\nExamples:\n  haft login acme-files\n  haft login --from path/to/package\n  haft login --from path/to/package --scope files:write\n  haft login --from path/to/package --client-id my-client --client-secret --no-browser\n  haft login acme-files --device"
 )]
 pub(crate) struct LoginArgs {
     /// Sign in for what is at this path, and is not installed: a manifest, a folder, an archive
@@ -66,9 +61,12 @@ pub(crate) struct LoginArgs {
     /// Open no browser and wait for none: read from standard input where it was sent to
     #[arg(long)]
     no_browser: bool,
-    /// How long to wait for you
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = super::duration)]
-    timeout: Duration,
+    /// Sign in at a browser on any machine: a page is printed, and a code to type there
+    #[arg(long, conflicts_with_all = ["no_browser", "port"])]
+    device: bool,
+    /// How long to wait for you [default: 5m; with --device: as long as the code holds]
+    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    timeout: Option<Duration>,
     /// The dialect, when it is not to be recognised
     #[arg(long, value_name = "DIALECT", value_parser = super::dialect, requires = "from")]
     dialect: Option<Dialect>,
@@ -136,11 +134,12 @@ impl LoginArgs {
 
     /// The command that signs in for the same package again.
     fn command(&self, package: &str) -> String {
+        let device = if self.device { " --device" } else { "" };
         match &self.from {
             Some(from) => {
-                format!("haft login --from {}", shell::word(&from.display().to_string()))
+                format!("haft login --from {}{device}", shell::word(&from.display().to_string()))
             }
-            None => format!("haft login {}", shell::word(package)),
+            None => format!("haft login {}{device}", shell::word(package)),
         }
     }
 }
@@ -201,237 +200,13 @@ pub(crate) fn logout(args: &LogoutArgs, home: &Home, ask: Ask, printer: Printer)
     };
     let logins = Logins::new(owner::vault(home, ask)?, home.path());
     let runtime = owner::runtime()?;
-    let forgotten = runtime.block_on(logins.forget(&package)).map_err(|error| failure(&error))?;
-    let Some(kept) = forgotten else {
+    let signed_out = sign_out(&package, &logins, home, &runtime, printer);
+    if !signed_out.map_err(|error| failure(&error))? {
         let message = format!("nobody is signed in for {}", line(&package));
         return Err(Failure::new(Exit::NotFound, message));
-    };
-    match kept {
-        Ok(kept) => give_back(&kept, home, &runtime, printer),
-        Err(error) => not_given_back(&error.to_string(), printer),
     }
     printer.note(&format!("Signed out of {}", line(&package)));
     Ok(Exit::Done)
-}
-
-/// Tells the server that tokens are not used any more, where it can be told. Here they are gone in any case.
-fn give_back(kept: &Kept, home: &Home, runtime: &Runtime, printer: Printer) {
-    let denied = match owner::policy(home) {
-        Ok(policy) => policy.network.deny,
-        // Nobody knows whom the owner lets us reach.
-        Err(failure) => return not_given_back(&failure.message, printer),
-    };
-    let denied = denied.iter().filter_map(|text| Rule::parse(text).ok()).collect();
-    let client = logins::client(&Rules::default().denying(denied), &kept.hosts);
-    if let Err(error) = client.and_then(|client| runtime.block_on(revoke(&client, kept))) {
-        not_given_back(&error.to_string(), printer);
-    }
-}
-
-fn not_given_back(why: &str, printer: Printer) {
-    printer.warn(&format!("the tokens were not given back to the server: {why}"));
-}
-
-/// Where the owner sits.
-struct Desk<'d> {
-    args: &'d LoginArgs,
-    ask: Ask,
-    printer: Printer,
-    json_wanted: bool,
-}
-
-impl Desk<'_> {
-    async fn sign_in(&self, host: &Host, tool: &Tool) -> Result<Kept, Failure> {
-        let told = |error: LoginError| failure(&error);
-        let (endpoint, rules) =
-            host.remote(tool).await.map_err(|error| call::failure(&error, &[], tool))?;
-        let mut agreed = self.typed()?;
-        let client = logins::client(&rules, &agreed).map_err(told)?;
-        let found = find(&client, &endpoint).await.map_err(told)?;
-        self.agree(&[&found.issuer], &rules, &mut agreed)?;
-        let client = logins::client(&rules, &agreed).map_err(told)?;
-        let server = meet(&client, &found).await.map_err(told)?;
-        self.agree(&server.endpoints(), &rules, &mut agreed)?;
-        self.agree_to_page(&server, &rules, &agreed)?;
-        let client = logins::client(&rules, &agreed).map_err(told)?;
-        let package = tool.package.canonical_id();
-        let before = host.logins().kept(&package).unwrap_or_default();
-        let scopes = self.scopes(&found, &server, before.as_ref(), &named(&tool.package));
-        let listener = Listener::open(self.args.port).await.map_err(told)?;
-        let identity = self.identity()?;
-        let redirect = listener.redirect().clone();
-        let known = identify(&client, &server, identity, &redirect, &scopes).await.map_err(told)?;
-        let attempt =
-            Attempt::new(server, known, found.resource, scopes, redirect).map_err(told)?;
-        self.show(&attempt)?;
-        let redirected = if self.args.no_browser {
-            // The port stays taken, so that nobody else on this machine is sent the code.
-            let read = attempt.read(&pasted()?);
-            drop(listener);
-            read
-        } else {
-            listener.wait(&attempt, self.args.timeout).await
-        };
-        exchange(&client, attempt, redirected.map_err(told)?, agreed).await.map_err(told)
-    }
-
-    /// The hosts the owner typed.
-    fn typed(&self) -> Result<Vec<Agreed>, Failure> {
-        let rule = |text: &String| {
-            let rule = owner::host_rule(text)?;
-            Ok(Agreed { host: rule.to_string(), is_typed: true })
-        };
-        self.args.allow_host.iter().map(rule).collect()
-    }
-
-    /// Has the owner agree to every host that is to be reached and nobody allowed yet.
-    fn agree(&self, urls: &[&Url], rules: &Rules, agreed: &mut Vec<Agreed>) -> Result<(), Failure> {
-        for url in urls {
-            let host = host_of(url);
-            let all = rules.clone().allowing(agreed.iter().filter_map(Agreed::rule));
-            let denied = |why: &str| {
-                let message = format!("`{}`, where you would sign in, {why}", line(&host));
-                Failure::new(Exit::Denied, message)
-                    .hint(format!("--allow-host {} agrees to it", line(&host)))
-            };
-            let target = target_of(url).ok_or_else(|| denied("is no host"))?;
-            let one = Agreed { host: host.clone(), is_typed: false };
-            match all.decide(&target) {
-                Decision::Allowed(rule) => {
-                    let is_typed = rule.names_private() || rule.reach() == egress::Reach::Private;
-                    if !agreed.iter().any(|known| known.host == one.host) {
-                        agreed.push(Agreed { is_typed, ..one });
-                    }
-                }
-                Decision::Refused(Refusal::Denied) => {
-                    let message = format!("your policy refuses `{}`", line(&host));
-                    return Err(Failure::new(Exit::Denied, message));
-                }
-                Decision::Refused(_) if one.rule().is_none() => {
-                    return Err(denied("is a private place, and you did not name it"));
-                }
-                Decision::Refused(_) => {
-                    let question = format!("You would sign in at `{}`. Go there?", line(&host));
-                    let answer = self.ask.yes_or_no(&question);
-                    if !answer
-                        .map_err(|_| denied("has to be agreed to, and nobody can be asked"))?
-                    {
-                        return Err(denied("was not agreed to"));
-                    }
-                    agreed.push(one);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Has the owner agree to where the browser is sent. What comes back from there is given to the
-    /// authorization server, so a page elsewhere counts only where that is said not to be another's.
-    fn agree_to_page(
-        &self,
-        server: &Server,
-        rules: &Rules,
-        agreed: &[Agreed],
-    ) -> Result<(), Failure> {
-        let page = &server.authorization;
-        self.agree(&[page], rules, &mut agreed.to_vec())?;
-        let typed = self.typed()?;
-        let typed = Rules::default().allowing(typed.iter().filter_map(Agreed::rule));
-        let is_typed = target_of(page)
-            .is_some_and(|target| matches!(typed.decide(&target), Decision::Allowed(_)));
-        if server.has_own_page() || server.names_itself || is_typed {
-            return Ok(());
-        }
-        let (host, issuer) = (line(&host_of(page)), line(&server.issuer));
-        let question = format!(
-            "The page is at `{host}`, and `{issuer}` is given what you get there. Do both belong together?"
-        );
-        match self.ask.yes_or_no(&question) {
-            Ok(true) => Ok(()),
-            Ok(false) | Err(_) => {
-                let message =
-                    format!("the page at `{host}` may be of another server than `{issuer}`");
-                Err(Failure::new(Exit::Denied, message)
-                    .hint(format!("--allow-host {host} says that both belong together")))
-            }
-        }
-    }
-
-    /// What is asked for: what the server wants and what the package names of all that the server knows, or what was
-    /// granted before and what was typed.
-    fn scopes(
-        &self,
-        found: &Guarded,
-        server: &Server,
-        before: Option<&Kept>,
-        named: &[String],
-    ) -> Vec<String> {
-        let mut scopes = match self.args.scope.as_slice() {
-            [] => {
-                let known = named.iter().filter(|scope| server.scopes.contains(scope));
-                found.scopes.iter().chain(known).cloned().collect()
-            }
-            typed => {
-                let same =
-                    before.filter(|one| one.name == found.resource && one.issuer == server.issuer);
-                let mut all = same.map(|one| one.scopes.clone()).unwrap_or_default();
-                all.extend(typed.iter().cloned());
-                all
-            }
-        };
-        // Servers that know this one give tokens that can be renewed only to those who ask for it.
-        scopes.extend(server.scopes.iter().find(|scope| *scope == OFFLINE).cloned());
-        let mut all: Vec<String> = Vec::new();
-        for scope in scopes {
-            if !all.contains(&scope) {
-                all.push(scope);
-            }
-        }
-        all
-    }
-
-    /// How the owner wants us to be known. A secret is never an argument.
-    fn identity(&self) -> Result<Identity, Failure> {
-        let Some(id) = &self.args.client_id else { return Ok(Identity::Stranger) };
-        let url = Url::parse(id).ok().filter(|url| url.scheme() == "https" && url.path() != "/");
-        if let Some(url) = url.filter(|_| !self.args.client_secret) {
-            return Ok(Identity::Document(url));
-        }
-        let secret = match self.args.client_secret {
-            false => None,
-            true if std::io::stdin().is_terminal() => Some(self.ask.value("client secret")?),
-            true => Some(typed_line()?),
-        };
-        let secret = secret.map(|text| Secret::new(text.to_string()));
-        let secret = secret.transpose().map_err(|error| Failure::invalid(error.to_string()))?;
-        Ok(Identity::Given { id: id.clone(), secret })
-    }
-
-    /// Shows what is asked for and where, and then the page.
-    fn show(&self, attempt: &Attempt) -> Result<(), Failure> {
-        let page = attempt.page();
-        self.printer.note(&format!("Server   {}", line(&attempt.resource)));
-        self.printer.note(&format!("Sign-in  {}", line(&attempt.server.issuer)));
-        self.printer.note(&format!("Page     {}", line(&host_of(&page))));
-        self.printer.note(&format!("Scopes   {}", words(&attempt.scopes)));
-        if self.json_wanted {
-            self.printer.note(page.as_str());
-        } else {
-            self.printer.result(&format!("{page}\n"))?;
-        }
-        let is_seen = std::io::stderr().is_terminal() && matches!(self.ask, Ask::Terminal);
-        if is_seen && !self.args.no_browser {
-            // Who has no browser here has the page on the screen.
-            let opened = Command::new("xdg-open")
-                .arg(page.as_str())
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn();
-            drop(opened);
-        }
-        Ok(())
-    }
 }
 
 /// The package that is meant.
@@ -454,48 +229,7 @@ fn choose<'t>(tools: &'t [Tool], name: Option<&str>) -> Result<&'t Tool, Failure
     }
 }
 
-/// Where the browser was sent to, as the owner pastes it.
-fn pasted() -> Result<Zeroizing<String>, Failure> {
-    let text = typed_line()?;
-    if text.is_empty() {
-        return Err(Failure::invalid("nothing was pasted")
-            .hint("paste the whole address that the browser ended at"));
-    }
-    Ok(text)
-}
-
-/// One line of standard input.
-fn typed_line() -> Result<Zeroizing<String>, Failure> {
-    /// More is refused in any case.
-    const MOST: u64 = 64 << 10;
-    let mut text = Zeroizing::new(String::new());
-    std::io::stdin().lock().take(MOST).read_line(&mut text).map_err(|error| {
-        Failure::new(Exit::Unavailable, "failed to read standard input").cause(error)
-    })?;
-    Ok(Zeroizing::new(text.trim().to_owned()))
-}
-
+/// Scopes as a person sees them.
 fn words(scopes: &[String]) -> String {
     if scopes.is_empty() { "none named".to_owned() } else { line(&scopes.join(" ")) }
-}
-
-/// Why nobody is signed in, as the person sees it.
-fn failure(error: &LoginError) -> Failure {
-    let failure = Failure::of(call::exit_of(&error.kind()), error);
-    match error {
-        LoginError::NotWanted { looked } => failure
-            .details(looked.iter().map(|one| line(one)))
-            .hint("an MCP server that wants you to sign in answers 401; if this one does not, it is called without"),
-        LoginError::NoMetadata { looked, .. } => failure
-            .details(looked.iter().map(|one| line(one)))
-            .hint("whoever runs it can put its metadata there (RFC 9728 of a server, RFC 8414 of who signs people in)"),
-        LoginError::NoClient => failure.hint("--client-id names one that you registered"),
-        LoginError::TimedOut => failure.hint("--no-browser reads the answer from standard input"),
-        LoginError::Ended => failure.hint("`haft login` signs in again"),
-        LoginError::Insecure(_) => failure.hint("no token was asked for and none was sent"),
-        error => match error.refused_host() {
-            Some(host) => failure.hint(format!("--allow-host {} agrees to it", line(host))),
-            None => failure,
-        },
-    }
 }

@@ -9,9 +9,9 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Outcome};
 use crate::home::Home;
 use crate::owner;
-use crate::policy_doubts;
 use crate::policy_file::PolicyFile;
 use crate::printer::{Printer, escaped, line};
+use crate::{policy_doubts, sources};
 
 #[derive(Args, Debug)]
 #[command(
@@ -133,6 +133,7 @@ fn check(home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let file = owner::policy_file(home)?;
     let (path, is_there) = (file.path.clone(), file.text.is_some());
     let policy = file.policy()?;
+    sources::check(&policy.sources)?;
     let doubts = policy_doubts::doubts(&policy, home)?;
     let doubts: Vec<String> = doubts.iter().map(|doubt| line(&doubt.to_string())).collect();
     if json_wanted {

@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::installed::{self, Named, named};
 use crate::printer::{Printer, line};
-use crate::revoking::{Revoked, Revoking, Secrets, take_secrets};
+use crate::revoking::{Revoked, Revoking, Secrets, Way, kept_values, without_secrets};
 use crate::shell;
 
 #[derive(Args, Debug)]
@@ -68,12 +68,12 @@ pub(crate) fn run(
             // Of many, one that fails does not keep the others.
             Err(failure) if args.all && !matches!(failure.exit, Exit::Of(_)) => {
                 let (id, why) = (one.id.clone(), Some(failure.message));
-                Revoked { id, state: State::Unconfirmed, why, by_hand: None, is_old: false }
+                Revoked { id, state: State::Unconfirmed, why, by_hand: None, way: Way::Switch }
             }
             revoked => revoked?,
         };
         if !json_wanted {
-            tell(&revoked, args, printer);
+            tell(&revoked, kept_values(&revoked.id, home), args, printer);
         }
         done.push(revoked);
     }
@@ -109,7 +109,8 @@ fn check_meant(open: &[&Named], args: &RevokeArgs, ask: Ask) -> Result<(), Failu
     }
 }
 
-fn tell(revoked: &Revoked, args: &RevokeArgs, printer: Printer) {
+/// Tells what came of it, and what is left to do while so many of its secrets are kept.
+fn tell(revoked: &Revoked, kept: usize, args: &RevokeArgs, printer: Printer) {
     if revoked.state == State::Revoked {
         return printer.note(&revoked.words());
     }
@@ -118,12 +119,20 @@ fn tell(revoked: &Revoked, args: &RevokeArgs, printer: Printer) {
     if let Some(by_hand) = &revoked.by_hand {
         printer.note(&format!("hint: you may do it yourself: {}", line(by_hand)));
     }
-    printer.note(&format!("hint: `haft revoke {id}` tries it again"));
-    if !args.forget {
-        printer.note(&format!(
-            "hint: its secrets are kept for that alone; `haft revoke {id} --forget` gives them up"
-        ));
+    if args.forget {
+        return printer.note("What was kept for that is given up.");
     }
+    let forgets = format!("`haft revoke {id} --forget` gives them up");
+    printer.note(&match (revoked.way, kept) {
+        (Way::ByHand, 0) => format!("hint: `haft revoke {id} --forget` says that you have"),
+        (Way::ByHand, _) => format!("hint: its secrets are kept until you have; {forgets}"),
+        (Way::Switch | Way::NoSwitch | Way::Before, 0) => {
+            format!("hint: `haft revoke {id}` tries it again")
+        }
+        (Way::Switch | Way::NoSwitch | Way::Before, _) => format!(
+            "hint: `haft revoke {id}` tries it again\nhint: its secrets are kept for that alone; {forgets}"
+        ),
+    });
 }
 
 /// The package that a name stands for, where it was revoked and is not here any more.
@@ -154,8 +163,9 @@ fn forget_gone(
             .hint(format!("`haft revoke {word} --forget` gives them up")));
     }
     noted(Change::new(home, Verb::Revoke, id, printer), || {
-        take_secrets(id, home, ask)?;
-        Ok(installed::home(home).lock()?.forget_revocation(id)?)
+        without_secrets(&[id], home, ask, printer, |changing, draft| {
+            changing.forget_revocation(draft, id)
+        })
     })?;
     if json_wanted {
         printer.json(&json!({"id": id, "state": "forgotten", "why": null, "by_hand": null}))?;

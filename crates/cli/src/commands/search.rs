@@ -2,12 +2,13 @@
 
 use clap::Args;
 use manifest::model::Kind;
-use registry::client::{FindError, FoundIn, Question};
+use registry::client::{FindError, FoundIn, Question, Results};
 use serde_json::json;
 
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::measured;
 use crate::owner;
 use crate::printer::{Printer, Style, line};
 use crate::remote::{self, Known, Offline, Which};
@@ -92,10 +93,11 @@ pub(crate) fn run(
     };
     let client = Known::new(home, ask)?.with(&args.offline).client(&args.which)?;
     let found = owner::runtime()?.block_on(client.search(&question));
-    let found = found.map_err(|error| match &error {
+    let mut found = found.map_err(|error| match &error {
         FindError::Failed(name, cause) => remote::failed(name, cause),
         _ => Failure::of(Exit::Invalid, &error),
     })?;
+    nudge(&mut found, home, printer);
     for (name, error) in &found.failed {
         let Failure { message, causes, .. } = remote::failed(name, error);
         let causes: String = causes.iter().map(|cause| format!(": {cause}")).collect();
@@ -140,6 +142,26 @@ pub(crate) fn run(
         printer.note("Nothing found");
     }
     Ok(Exit::Done)
+}
+
+/// Lets what was measured here decide among those that were found nearly alike: a tool rises by at most two places.
+fn nudge(found: &mut Results, home: &Home, printer: Printer) {
+    let read = owner::runtime().and_then(|runtime| {
+        Ok((measured::All::of(home, &runtime)?, owner::policy(home)?.rank.weights))
+    });
+    let (measured, weights) = match read {
+        Ok(read) => read,
+        // Nobody has to have called anything to search.
+        Err(failure) => {
+            let why = line(&failure.message);
+            return printer.warn(&format!("what was measured here does not count: {why}"));
+        }
+    };
+    let score = |one: &FoundIn| measured.score(&one.found.name, &one.found.version, &weights);
+    let scores: Vec<_> = found.results.iter().map(score).collect();
+    let mut results: Vec<_> = std::mem::take(&mut found.results).into_iter().map(Some).collect();
+    let order = prove::rank::nudged(&scores);
+    found.results = order.into_iter().filter_map(|at| results[at].take()).collect();
 }
 
 #[cfg(test)]

@@ -269,7 +269,7 @@ fn known(named: &Meant<'_>, home: &Home) -> Result<(Seen, Declared), Failure> {
     let runtime = owner::runtime()?;
     Ok(match owner::records_there(home, &runtime)? {
         Some(records) => (
-            Seen::of(&records.state, &runtime)?,
+            Seen::of(&records.state, home, &runtime)?,
             Declared::of(&named.package, &records.state, &runtime),
         ),
         None => (Seen::default(), Declared::default()),

@@ -89,10 +89,7 @@ impl DatabaseArgs {
 
 fn read_address(path: &Path) -> Result<String, Failure> {
     use std::io::Read;
-    let failed = |error: std::io::Error| {
-        let message = format!("failed to read `{}`", path.display());
-        Failure::new(Exit::Unavailable, message).cause(error)
-    };
+    let failed = |error: std::io::Error| Failure::unread(path.display(), error);
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(failed)?;
     file.take(ADDRESS_BYTES).read_to_string(&mut text).map_err(failed)?;

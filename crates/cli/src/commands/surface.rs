@@ -124,7 +124,13 @@ fn unasked(error: &CallError, named: &Named) -> Failure {
 pub(super) fn changes(approved: Option<&Surface>, found: &Surface) -> Vec<String> {
     let told = |value: &Value| {
         let about = value["description"].as_str().unwrap_or_default();
-        line(&format!("  {}  {about}", value["name"].as_str().unwrap_or_default()))
+        let says = |hint: &str| value["annotations"][hint] == true;
+        let effects = match (says("readOnlyHint"), says("destructiveHint")) {
+            (true, _) => " (only reads, as it says)",
+            (false, true) => " (destroys, as it says)",
+            (false, false) => "",
+        };
+        line(&format!("  {}{effects}  {about}", value["name"].as_str().unwrap_or_default()))
     };
     let Some(approved) = approved else {
         let tools = found.to_value();

@@ -47,7 +47,7 @@ pub(crate) fn run(
             HomeError::Broken { why, .. } => {
                 Failure::invalid(format!("`{}` is no lockfile", path.display())).cause(why)
             }
-            error @ HomeError::Failed { .. } => Failure::of(Exit::NotFound, &error),
+            HomeError::Failed { cause, .. } => Failure::unread(path.display(), cause),
         })?,
         None => contents.lock.clone(),
     };
@@ -71,6 +71,7 @@ pub(crate) fn run(
             json_wanted,
             printer,
             agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
+            surfaces: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
             cards: None,
             settings: &[],
             secrets: &[],
@@ -84,6 +85,11 @@ pub(crate) fn run(
         at: &at,
         contents: &contents,
     };
+    if args.locked {
+        for pinned in lock.packages() {
+            check_not_revoked(&pinned.id, &contents)?;
+        }
+    }
     let missing: Vec<_> = lock
         .packages()
         .iter()

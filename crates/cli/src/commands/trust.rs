@@ -122,6 +122,10 @@ fn list(home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
         printer.json(&json!({"projects": projects}))?;
         return Ok(Exit::Done);
     }
+    if trusted.projects().is_empty() {
+        printer
+            .note("no project is trusted; `haft trust DIR` shows what one brings, and trusts it");
+    }
     let rows = trusted.projects().iter().map(|one| {
         let since = ledger::Time::from_unix_millis(one.since);
         format!("{:<7}  {since}  {}\n", state(&one.path), line(&one.path))

@@ -1,15 +1,18 @@
 //! `haft update`: what is newer than what is installed, what is different about it, and taking it.
 
+mod files;
+
 use clap::Args;
 use host::surface::Surface;
 use install::acquire::Reach;
-use install::{Installed as There, Piece, Pinned};
+use install::{Installed as There, Piece, Pinned, Source};
 use manifest::dialect::Dialect;
 use manifest::diff::{Change, diff, is_upgrade_safe};
 use manifest::model::Trust;
 use semver::Version;
 use serde_json::{Value, json};
 
+use self::files::Files;
 use super::diff::told as told_changes;
 use super::install::{Agreement, Installed, Installing, OnSmokeFail, Similar, has_server};
 use super::surface::changes as surface_changes;
@@ -55,6 +58,10 @@ impl Newer {
         &self.fetched.parcel.pieces[self.piece]
     }
 
+    fn files(&self) -> Files {
+        Files::between(&self.there.record.files, &self.fetched.parcel.listing)
+    }
+
     /// Whether it may do more than its owner agreed to.
     fn asks(&self) -> bool {
         !is_upgrade_safe(&self.changes) || self.was_trusted.is_some()
@@ -78,6 +85,7 @@ pub(crate) fn run(
         json_wanted,
         printer,
         agreed,
+        surfaces: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
         cards: None,
         settings: &[],
         secrets: &[],
@@ -109,6 +117,9 @@ pub(crate) fn run(
             }
             continue;
         }
+        if let (Source::Imported(_), true) = (&pinned.source, args.ids.is_empty()) {
+            continue;
+        }
         let newer = match look(&pinned, &fetching, &at) {
             Ok(Some(newer)) => newer,
             Ok(None) => continue,
@@ -119,10 +130,13 @@ pub(crate) fn run(
         };
         any = true;
         let agreed_before = Agreement::Before(newer.there.record.consent.how);
-        let surface = if args.check && !newer.asks() && has_server(&newer.piece().package) {
-            offered(&newer, &installing(agreed_before), &at)
-        } else {
-            Vec::new()
+        let surface = match (args.check && has_server(&newer.piece().package), newer.asks()) {
+            (false, _) => Vec::new(),
+            (true, false) => offered(&newer, &installing(agreed_before), &at),
+            // It is not started before its owner was asked.
+            (true, true) => {
+                vec!["What its server offers was not read, since it asks for more".to_owned()]
+            }
         };
         if !json_wanted {
             show(&newer, &surface, args.check, printer)?;
@@ -144,14 +158,19 @@ pub(crate) fn run(
         }
         rows.push(row);
     }
-    finish(any, &rows, failed, json_wanted, printer)
+    let nothing_newer = match contents.lock.packages() {
+        [] => "nothing is installed",
+        _ if args.offline.offline => "nothing newer is known here; nobody was asked (--offline)",
+        _ => "everything is as new as where it came from",
+    };
+    finish(any, (&rows, failed), nothing_newer, json_wanted, printer)
 }
 
 /// What was found and what failed. One failure is told as itself, several by their names.
 fn finish(
     any: bool,
-    rows: &[Value],
-    mut failed: Vec<(String, Failure)>,
+    (rows, mut failed): (&[Value], Vec<(String, Failure)>),
+    nothing_newer: &str,
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
@@ -163,7 +182,7 @@ fn finish(
         let failed = failed.iter().map(why).map(|(id, why)| json!({"id": id, "why": why}));
         printer.json(&json!({"packages": rows, "failed": failed.collect::<Vec<_>>()}))?;
     } else if !any && failed.is_empty() {
-        printer.note("everything is as new as where it came from");
+        printer.note(nothing_newer);
     }
     match failed.len() {
         0 => Ok(Exit::Done),
@@ -223,8 +242,13 @@ fn look(
 
 /// Whether a version is newer. Other bytes under the same version are none.
 fn is_newer(version: &str, pinned: &Pinned) -> Result<bool, Failure> {
-    // A tools.json has no version of its own.
-    if pinned.parted().is_some_and(|(dialect, _)| dialect == Dialect::Agentcli) {
+    // A tools.json has no version of its own, and a skill need not have one: then it is made of what is in it.
+    let has_none = |dialect: Dialect| match dialect {
+        Dialect::Agentcli => true,
+        Dialect::Skill => version.starts_with("0.0.0+") && pinned.version.starts_with("0.0.0+"),
+        _ => false,
+    };
+    if pinned.parted().is_some_and(|(dialect, _)| has_none(dialect)) {
         return Ok(version != pinned.version);
     }
     let parsed = |text: &str| Version::parse(text).ok();
@@ -271,6 +295,7 @@ fn show(
         text += &format!("trust: {}, and it was {}\n", fetched.trust.name(), was.name());
     }
     text += &told_changes(changes, printer);
+    text += &newer.files().words();
     for row in surface {
         text += row;
         text.push('\n');
@@ -290,6 +315,7 @@ fn row(newer: &Newer, surface: &[String]) -> Value {
         "newer": newer.piece().package.semver(),
         "asks": newer.asks(),
         "changes": newer.changes,
+        "files": newer.files(),
         "surface": surface,
         "state": "newer",
     })

@@ -335,6 +335,7 @@ impl Look {
 /// What a companion claims, in a few words.
 fn claims(text: &str) -> Option<String> {
     let companion = companion::read(&parse(text).root?);
+    let secrets: Vec<_> = companion.secrets.iter().map(|(name, _)| name.clone()).collect();
     let named = |what: &str, names: &[String]| {
         (!names.is_empty()).then(|| format!("{what} {}", names.join(" ")))
     };
@@ -344,7 +345,7 @@ fn claims(text: &str) -> Option<String> {
         named("writes", &companion.permissions.write),
         named("devices", &companion.permissions.devices),
         named("env", &companion.env),
-        named("secrets", &companion.secrets),
+        named("secrets", &secrets),
         named("needs", &companion.dependencies),
     ]
     .into_iter()

@@ -7,17 +7,17 @@ use manifest::model::Trust;
 use package::archive::{Archive, Trailer};
 use package::limits::Limits;
 
-use super::registry::Yanked;
+use super::registry::{Yanked, check_offered, for_security};
 use super::{Fetched, Fetching};
 use crate::container;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::line;
 use crate::remote::{self, Which};
 
 impl Fetching<'_> {
     /// What is pinned: exactly that version.
     pub(crate) fn locked(&self, pinned: &Pinned) -> Result<Fetched, Failure> {
-        // Whoever can be asked says whether it was taken back for security.
+        // Whoever can be asked says whether it was taken back for security; else it is what was said last.
         if self.offline.offline
             && let Some(kept) = self.kept(pinned)?
         {
@@ -40,6 +40,23 @@ impl Fetching<'_> {
         let id = bare(pinned);
         match &pinned.source {
             Source::Path(path) => Fetching { id: Some(id), ..*self }.path(Path::new(path)),
+            Source::Listed(path) => {
+                let path = Path::new(path);
+                let (mut parcel, archive) =
+                    Fetching { id: Some(id), ..*self }.read_path(path, path)?;
+                parcel.pieces.retain(|piece| piece.package.canonical_id() == pinned.id);
+                let because = "a catalog lists it, and vouches for nothing".to_owned();
+                self.known(parcel, pinned.source.clone(), archive, (Trust::Untrusted, because))
+            }
+            Source::Imported(path) => {
+                let message = format!(
+                    "`{}` was made of the settings at `{}`, and is in no place that it could be fetched from",
+                    line(&pinned.id),
+                    line(path)
+                );
+                Err(Failure::new(Exit::Unavailable, message)
+                    .hint("`haft import` makes it anew, on the machine that has the settings"))
+            }
             Source::Url(address) => {
                 Fetching { id: Some(id), only: Some(id), ..*self }.fetch(address)
             }
@@ -56,7 +73,10 @@ impl Fetching<'_> {
         let (Some(digest), Source::Registry(address)) = (pinned.archive, &pinned.source) else {
             return Ok(None);
         };
-        let Ok(Some(file)) = remote::cache(self.home).package(digest.0) else { return Ok(None) };
+        let cache = remote::cache(self.home);
+        let Ok(Some(file)) = cache.package(digest.0) else { return Ok(None) };
+        let yank = for_security(cache.taken_back(digest.0));
+        check_offered(yank.as_ref(), &pinned.id, Yanked::UnlessForSecurity)?;
         let because = format!("the registry at `{}` has it, and it is in your lock", line(address));
         let archive = Archive::open(file, Trailer::Mcpb, &Limits::DEFAULT);
         let archive = archive.map_err(|error| container::refused(Path::new(&pinned.id), &error))?;

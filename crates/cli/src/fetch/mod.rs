@@ -52,19 +52,43 @@ impl<'t> Typed<'t> {
     /// means who names a tool.
     fn read(text: &'t str) -> Self {
         let path = Path::new(text);
-        if text.starts_with("https://") || text.starts_with("http://") {
+        // Which schemes are taken is said where addresses are read.
+        let is_scheme = |scheme: &str| {
+            scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+                && scheme
+                    .chars()
+                    .all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
+        };
+        if text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme)) {
             return Self::Address(text);
         }
-        let looks_like_a_path =
-            text.contains('/') && !is_qualified(text) || text.starts_with(['.', '~']);
+        let is_named = is_qualified(text) || is_namespaced(text) && !path.exists();
+        let looks_like_a_path = text.contains('/') && !is_named || text.starts_with(['.', '~']);
         if looks_like_a_path || path.is_file() {
             return Self::Path(path.to_owned());
         }
-        match text.rsplit_once('@') {
+        // A registry knows nothing of dialects.
+        let id =
+            if is_qualified(text) { text.split_once(':').map_or(text, |(_, id)| id) } else { text };
+        match id.rsplit_once('@') {
             Some((id, version)) if !id.is_empty() => Self::Id(id, Some(version)),
-            _ => Self::Id(text, None),
+            _ => Self::Id(id, None),
         }
     }
+}
+
+/// Whether a text names a tool, and no version of it.
+pub(crate) fn is_id(text: &str) -> bool {
+    matches!(Typed::read(text), Typed::Id(_, None))
+}
+
+/// Whether a text may be an id with a namespace, such as `acme/mail` or `com.example/weather`.
+fn is_namespaced(text: &str) -> bool {
+    let is_part = |part: &str| {
+        part.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && part.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.@+".contains(letter))
+    };
+    text.split_once('/').is_some_and(|(space, id)| is_part(space) && is_part(id))
 }
 
 /// Whether a text is an id with a namespace and a dialect, such as `install-manifest:acme/mail`.

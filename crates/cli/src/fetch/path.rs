@@ -11,20 +11,15 @@ use package::gather::gather;
 use package::limits::Limits;
 
 use super::{Fetched, Fetching};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::printer::line;
 use crate::{container, disk, draw};
 
 impl Fetching<'_> {
     /// What is at a path that the owner typed.
     pub(super) fn path(&self, path: &Path) -> Result<Fetched, Failure> {
-        let absolute = path.canonicalize().map_err(|error| {
-            let exit = match error.kind() {
-                std::io::ErrorKind::NotFound => Exit::NotFound,
-                _ => Exit::Unavailable,
-            };
-            Failure::new(exit, format!("failed to read `{}`", path.display())).cause(error)
-        })?;
+        let absolute =
+            path.canonicalize().map_err(|error| Failure::unread(path.display(), error))?;
         let (parcel, archive) = self.read_path(&absolute, path)?;
         let because = "you typed its path".to_owned();
         let source = Source::Path(absolute.display().to_string());

@@ -10,6 +10,7 @@ use package::digest::Digest;
 use package::limits::Limits;
 use registry::catalog::{Catalog, Held, Place as Kept};
 use registry::client::many::Place;
+use registry::client::{Described, Remote};
 use registry::{Describe, Yank};
 
 use super::{Fetched, Fetching};
@@ -46,13 +47,17 @@ impl Fetching<'_> {
                 Place::Registry(registry, described) => (registry, described),
                 Place::Catalog(catalog, package) => return self.listed(catalog, package),
             };
+        let yank = self.yank(&described);
+        check_offered(yank.as_ref(), typed, yanked)?;
+        if described.describe.sha256.is_none() && described.describe.entry.is_node() {
+            return self.bundled(registry, &described, typed);
+        }
         let bytes = described.describe.size;
         let bar = Bar::begin("Downloading", bytes, self.json_wanted, self.printer);
         let watched = registry.clone().watched(bar.watch());
         let fetched = runtime.block_on(watched.package_of(*described));
         drop(bar);
         let fetched = fetched.map_err(|error| remote::failed(registry.name(), &error))?;
-        check_offered(fetched.described.yanked.as_ref(), typed, yanked)?;
         let refused =
             |error: package::refusal::ReadError| container::refused(Path::new(typed), &error);
         let archive =
@@ -67,11 +72,45 @@ impl Fetching<'_> {
         self.known(parcel, source, Some(fetched.digest), (Trust::Community, because))
     }
 
+    /// A tool of a registry that knows no package files: it gives what it describes as a bundle.
+    fn bundled(
+        &self,
+        registry: &Remote,
+        described: &Described,
+        typed: &str,
+    ) -> Result<Fetched, Failure> {
+        let Describe { id, name, version, .. } = &described.describe;
+        let bundle = owner::runtime()?.block_on(registry.bundle(id, version));
+        let bundle = bundle.map_err(|error| remote::failed(registry.name(), &error))?;
+        let parcel =
+            Parcel::pack(&bundle, name).map_err(|error| self.refused(Path::new(typed), error))?;
+        check_described(&described.describe, &parcel, registry.name())?;
+        let source = Source::Registry(registry.address().url().to_string());
+        let because =
+            format!("the registry `{}` has it, and you named that registry", registry.name());
+        self.known(parcel, source, None, (Trust::Community, because))
+    }
+
+    /// Whether a version was taken back. What a registry says of its security is kept in mind for when nobody is asked.
+    fn yank(&self, described: &Described) -> Option<Yank> {
+        let yank = described.yanked.clone();
+        let digest = described.describe.sha256.as_deref().and_then(Digest::parse);
+        let Some(digest) = digest else { return yank };
+        let cache = remote::cache(self.home);
+        if self.offline.offline {
+            return for_security(cache.taken_back(digest)).or(yank);
+        }
+        let reason = yank.as_ref().filter(|yank| yank.security).map(|yank| yank.reason.as_str());
+        // Who cannot keep it in mind refuses it now all the same.
+        let _kept_next_time = cache.note_taken_back(digest, reason);
+        yank
+    }
+
     /// A package that a catalog lists. Whoever lists something vouches for nothing.
     fn listed(&self, catalog: &Catalog, package: &Package) -> Result<Fetched, Failure> {
         let because = format!("`{}` lists it, and a catalog vouches for nothing", catalog.name());
         let trust = (Trust::Untrusted, because);
-        let in_catalog = |path: &Path| Source::Path(path.display().to_string());
+        let in_catalog = |path: &Path| Source::Listed(path.display().to_string());
         let id = package.id.as_str();
         match catalog.held(package) {
             Some(Held::File(path)) => {
@@ -94,10 +133,12 @@ impl Fetching<'_> {
                     let parcel = self.alone(bytes.clone(), id, &path.to_string_lossy())?;
                     self.known(parcel, in_catalog(path), None, trust)
                 }
+                // It is had as it will be had again: out of the whole catalog.
                 Kept::Address(fetcher) | Kept::WellKnown(fetcher) => {
-                    let url = fetcher.address().to_string();
-                    let parcel = self.alone(bytes.clone(), id, &url)?;
-                    self.known(parcel, Source::Url(url), None, trust)
+                    let there = Fetching { only: Some(id), ..*self };
+                    let mut fetched = there.address(&fetcher.address().to_string())?;
+                    fetched.parcel.pieces.retain(|piece| piece.package.id == id);
+                    Ok(fetched)
                 }
             },
             None => {
@@ -125,6 +166,11 @@ fn check_described(describe: &Describe, parcel: &Parcel, registry: &str) -> Resu
     Err(Failure::invalid(message).cause(format!("its {wrong} is another one")))
 }
 
+/// That something was taken back for security, with this reason.
+pub(super) fn for_security(reason: Option<String>) -> Option<Yank> {
+    reason.map(|reason| Yank { reason, security: true })
+}
+
 /// What becomes of a version that was taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Yanked {
@@ -135,7 +181,11 @@ pub(super) enum Yanked {
 }
 
 /// Refuses a version that was taken back.
-fn check_offered(yank: Option<&Yank>, typed: &str, yanked: Yanked) -> Result<(), Failure> {
+pub(super) fn check_offered(
+    yank: Option<&Yank>,
+    typed: &str,
+    yanked: Yanked,
+) -> Result<(), Failure> {
     let Some(Yank { reason, security }) = yank else { return Ok(()) };
     if yanked == Yanked::UnlessForSecurity && !security {
         return Ok(());
@@ -146,6 +196,11 @@ fn check_offered(yank: Option<&Yank>, typed: &str, yanked: Yanked) -> Result<(),
     } else {
         format!("`{}` was taken back{why}", line(typed))
     };
-    Err(Failure::new(Exit::Denied, message)
-        .hint("a version that was taken back is installed only where a lockfile has it already"))
+    let failure = Failure::new(Exit::Denied, message);
+    Err(if *security {
+        failure.hint("such a version is not installed, even where a lockfile has it")
+    } else {
+        failure
+            .hint("a version that was taken back is installed only where a lockfile has it already")
+    })
 }

@@ -65,7 +65,9 @@ fn the_only_action_need_not_be_named() {
     assert_eq!(desk.call_with(&[&tool, "-"], Some(b"{}")).stdout, "{}\n");
     // A word beside an input is a name, whatever it looks like.
     assert_eq!(desk.call(&[&tool, "@run", "{}"]).code, 3);
-    assert_eq!(desk.call(&[&tool, "[]"]).code, 3);
+    assert_eq!(desk.call(&[&tool, "[]", "{}"]).code, 3);
+    // Alone, what begins as JSON does is an input, and has to be an object.
+    assert_eq!(desk.call(&[&tool, "[]"]).code, 2);
     // Servers are asked what they can do.
     let tossed = desk.call(&["examples/mcpb/coin"]);
     assert_eq!(tossed.code, 0, "{}", tossed.stderr);

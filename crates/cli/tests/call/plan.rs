@@ -77,11 +77,15 @@ fn a_plan_names_the_secrets_that_are_missing_and_how_to_keep_them() {
     let text = desk.call(&status).stdout;
     let command = "haft secret set mcpkg:demo.http.status STATUS_TOKEN";
     let page = "https://example.com/haft/status/tokens";
-    let hint = format!("`{command}` keeps it; the manifest says where it is to be had: {page}");
+    let asks = "A token that may read the status of services.";
+    let hint = format!(
+        "`{command}` keeps it; the manifest asks for: {asks}; the manifest says where it is to be had: {page}"
+    );
     assert!(text.contains(&format!("  - STATUS_TOKEN ({hint})\n")), "{text}");
     let plan = desk.result(&[&status[..], &["--json"]].concat());
-    let missing =
-        json!([{"name": "STATUS_TOKEN", "secret": true, "obtain_url": page, "hint": hint}]);
+    let missing = json!([{
+        "name": "STATUS_TOKEN", "secret": true, "prompt": asks, "obtain_url": page, "hint": hint,
+    }]);
     assert_eq!(plan["missing"], missing);
     let words: Vec<_> = command.split(' ').skip(1).collect();
     assert_eq!(desk.run_with(&words, Some(b"value-of-it")).code, 0);

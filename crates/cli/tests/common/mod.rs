@@ -9,6 +9,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[cfg(target_os = "linux")]
+pub mod compiled;
 #[cfg(unix)]
 pub mod served;
 #[cfg(unix)]
@@ -135,6 +137,22 @@ impl Desk {
         folder
     }
 
+    /// A certificate of this machine and its key, for a server over TLS.
+    pub fn certificate(&self) -> [PathBuf; 2] {
+        let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| self.path(name));
+        let made = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
+            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE", "-out"])
+            .arg(&certificate)
+            .arg("-keyout")
+            .arg(&key)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        [certificate, key]
+    }
+
     /// Runs git in that copy.
     pub fn git(&self, arguments: &[&str]) {
         let mut command = Command::new("git");
@@ -177,5 +195,32 @@ pub fn statement_over(
         "covers": "files",
         "files": [{"path": path, "size": size, "sha256": digest.to_string()}],
         "signatures": [{"key": key.public().to_string(), "signature": signature.trim()}],
+    })
+}
+
+/// An install-manifest of a command of the system that says hello, and is tried by doing nothing.
+pub fn greeting(id: &str) -> serde_json::Value {
+    serde_json::json!({
+        "manifest_version": "0.4",
+        "tool": {
+            "id": id, "version": "1.0.0", "name": "A Greeting", "summary": "A test.",
+            "homepage": "https://example.com/", "license": "MIT", "tags": ["test"],
+        },
+        "runtime": {
+            "kind": "shell-binary",
+            "install": {
+                "method": "preinstalled",
+                "locator": {"kind": "binary-on-path", "binary": "echo"},
+            },
+            "entrypoint": {"command": ["echo"]},
+        },
+        "actions": [{
+            "name": "say", "summary": "Says it.", "side_effects": "none",
+            "invocation": {"kind": "subcommand", "argv_template": ["hello"]},
+            "output": {"format": "text"},
+        }],
+        "data_boundary": {"reads": [], "transmits": [], "persists": []},
+        "smoke": {"kind": "shell", "command": ["true"], "success": {"exit_code": 0}},
+        "kill_switch": {"kind": "none"},
     })
 }

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use super::Desk;
+
 /// A registry that runs until this is dropped.
 pub struct Served {
     /// What runs.
@@ -15,6 +17,18 @@ pub struct Served {
 }
 
 impl Served {
+    /// A registry beside a desk, which knows it under a name and may publish anything there.
+    pub fn known_to(desk: &Desk, name: &str) -> Self {
+        let home = desk.path("served");
+        let served = Self::at(&home, &[]);
+        let token = ["--home", home.to_str().unwrap(), "registry", "token", "new"];
+        let token = [&token[..], &["--namespace", "*", "-q"]].concat();
+        let token = super::run_in(desk.0.path(), &token, None).stdout.trim().to_owned();
+        desk.done(&["registry", "add", name, &served.url]);
+        assert_eq!(desk.haft_with(&["registry", "login", name], Some(&token)).code, 0);
+        served
+    }
+
     /// Serves what a home has, at a port that is free.
     pub fn at(home: &Path, more: &[&str]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));

@@ -7,6 +7,9 @@ mod common;
 mod desk;
 mod peer;
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
 use desk::{Desk, pairs};
 use peer::Peer;
 use serde_json::{Value, json};
@@ -38,6 +41,15 @@ fn a_program_of_this_machine_is_imported_and_called_inside_the_walls() {
     let secrets = desk.done(&["secret", "list", "--json"]).stdout;
     assert!(secrets.contains("API_KEY") && !secrets.contains(SECRET), "{secrets}");
     assert_eq!(desk.states(&["import", &file, "--yes"], 0), pairs(&[("dice", "there")]));
+    // It is in no place that it could be fetched from.
+    assert_eq!(desk.done(&["update", "--check", "--json"]).json()["failed"], json!([]));
+    let named = desk.haft(&["update", "dice"]);
+    assert_eq!(named.code, 6, "{}", named.stderr);
+    desk.done(&["lock", "-o", "its.lock"]);
+    desk.done(&["reset", "--yes"]);
+    let synced = desk.haft(&["sync", "--locked", "its.lock", "--yes"]);
+    assert_eq!(synced.code, 6, "{}", synced.stderr);
+    assert!(synced.stderr.contains("`haft import` makes it anew"), "{}", synced.stderr);
 }
 
 #[test]
@@ -198,6 +210,44 @@ fn packages_go_the_ordinary_way() {
     assert!(ran.stderr.contains("claude-desktop"), "{}", ran.stderr);
 }
 
+/// Starts the entry of a client's settings as the client would, lists its tools and calls one.
+fn served(settings: &str, entry: &str, tool: &str, arguments: &Value) -> [Value; 2] {
+    let settings: String =
+        settings.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let settings = settings.replace(",}", "}").replace(",  }", "}").replace(",    }", "}");
+    let settings: Value = serde_json::from_str(&settings).unwrap();
+    let entry = &settings["mcpServers"][entry];
+    let words = entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let mut child = Command::new(entry["command"].as_str().unwrap())
+        .args(words)
+        .env_remove("HAFT_HOME")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut to, mut from) =
+        (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut said = |message: Value| {
+        writeln!(to, "{message}").unwrap();
+        let mut line = String::new();
+        if message.get("id").is_some() {
+            from.read_line(&mut line).unwrap();
+        }
+        serde_json::from_str(&line).unwrap_or_default()
+    };
+    let client = json!({"name": "test", "version": "1"});
+    let begun = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    let _: Value =
+        said(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begun}));
+    let _: Value = said(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let listed = said(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));
+    let call = json!({"name": tool, "arguments": arguments});
+    let called = said(json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call}));
+    drop(to);
+    assert!(child.wait().unwrap().success());
+    [listed, called]
+}
+
 #[test]
 fn a_client_starts_us_instead_and_again_what_it_started_before() {
     let desk = Desk::new();
@@ -210,7 +260,9 @@ fn a_client_starts_us_instead_and_again_what_it_started_before() {
     let shown = desk.haft(&["import", "cursor", "--replace", "--dry-run"]);
     assert!(
         shown.stdout.contains("-      \"command\": \"python3\",")
-            && shown.stdout.contains("+      \"args\": [\"mcp\", \"--only\", \"mcpb:dice\"],"),
+            && shown
+                .stdout
+                .contains("+      \"args\": [\"mcp\", \"--only\", \"mcpb:dice\", \"--home\", "),
         "{}",
         shown.stdout
     );
@@ -230,6 +282,19 @@ fn a_client_starts_us_instead_and_again_what_it_started_before() {
         assert!(swapped.contains(words), "{words}: {swapped}");
     }
     assert!(!swapped.contains(SECRET) && !swapped.contains("server.py"));
+    // What the client starts then answers under the same names, and what was disabled is so at once.
+    let dice = || served(&swapped, "dice", "roll", &json!({"sides": 6, "count": 3, "seed": 1}));
+    let [listed, called] = dice();
+    assert_eq!(listed["result"]["tools"][0]["name"], "roll", "{listed}");
+    let asked = called["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(asked.contains("the owner has to be asked"), "{called}");
+    desk.done(&["approve", "always", "mcpb:dice", "roll"]);
+    let [_, called] = dice();
+    assert_eq!(called["result"]["structuredContent"]["sum"], 8, "{called}");
+    desk.done(&["disable", "dice"]);
+    let [_, called] = dice();
+    assert_eq!(called["result"]["isError"], true, "{called}");
+    desk.done(&["enable", "dice"]);
     // Once more changes nothing.
     assert_eq!(
         desk.states(&["import", "cursor", "--replace", "--yes"], 1),

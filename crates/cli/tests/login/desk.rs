@@ -87,6 +87,21 @@ impl Desk {
             .unwrap()
     }
 
+    /// Runs `haft` at a terminal, where these answers are typed and programs are looked for in one folder; its code and what the screen showed.
+    pub(crate) fn at_terminal(
+        &self,
+        programs: &str,
+        answers: &[&str],
+        arguments: &[&str],
+    ) -> (Option<i32>, String) {
+        let mut command = Command::new("python3");
+        command.arg(repository().join("crates/cli/tests/terminal.py")).args(answers).arg("--");
+        command.arg("/usr/bin/env").arg(format!("PATH={programs}"));
+        command.arg(env!("CARGO_BIN_EXE_haft")).arg("--home").arg(self.home());
+        let output = command.args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    }
+
     /// Begins to sign in, up to the page for the browser.
     pub(crate) fn begin(&self, more: &[&str]) -> Waiting {
         let manifest = self.manifest();

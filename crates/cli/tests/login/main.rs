@@ -6,6 +6,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod desk;
+mod device;
 mod peers;
+mod provider;
 mod refusals;
 mod scopes;

@@ -1,14 +1,19 @@
 """An MCP server and where people sign in for it, in one: of the standard library alone.
 
 provider.py SETUP: says its port, then serves until it is killed. SETUP is a JSON object: `wants`, the scopes its challenge names;
-`knows`, those its metadata lists; `gives`, those it grants whatever is asked for (null: what is asked for; "silent": that, unsaid).
+`knows`, those its metadata lists; `gives`, those it grants whatever is asked for (null: what is asked for; "silent": that, unsaid);
+`metadata`, what is different in its metadata (OWN is its own address); `registers`, what more it says to who registers; `code`, what is different in a code for a browser elsewhere
+(null: it gives none); `polls`, the errors that are answered one by one to who asks after such a code, before it is looked whether somebody used it.
+Whoever comes to /device with the code has used it; whoever comes to /end has ended the token.
 """
-import http.server, json, sys, urllib.parse
+import http.server, json, secrets, sys, urllib.parse
 
-SETUP = {"wants": ["read"], "knows": ["read", "write"], "gives": None} | json.loads(sys.argv[1])
-LOG = {"asked": [], "calls": [], "methods": []}
-GRANTED = {}
-TOKEN = "access-0123456789"
+SETUP = {
+    "wants": ["read"], "knows": ["read", "write"], "gives": None, "metadata": {}, "registers": {}, "code": None, "polls": [],
+} | json.loads(sys.argv[1])
+LOG = {"asked": [], "calls": [], "methods": [], "registered": [], "devices": [], "polls": [], "refreshes": 0, "basic": []}
+STATE = {"token": "access-0123456789", "device_code": None, "used": None}
+USER_CODE = "WDJB-MJHT"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -33,10 +38,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path == "/resource":
             return self.answer({"resource": f"{own}/mcp", "authorization_servers": [own]})
         if path == "/.well-known/oauth-authorization-server":
-            return self.answer({
+            metadata = {
                 "issuer": own, "authorization_endpoint": f"{own}/authorize", "token_endpoint": f"{own}/token",
                 "registration_endpoint": f"{own}/register", "response_types_supported": ["code"],
-                "code_challenge_methods_supported": ["S256"], "scopes_supported": SETUP["knows"]})
+                "code_challenge_methods_supported": ["S256"], "scopes_supported": SETUP["knows"]}
+            if SETUP["code"] is not None:
+                metadata["device_authorization_endpoint"] = f"{own}/device_authorization"
+            changed = json.loads(json.dumps(SETUP["metadata"]).replace("OWN", own))
+            return self.answer(metadata | changed)
+        if path == "/device":
+            STATE["used"] = "yes" if f"user_code={USER_CODE}" in query else "no"
+            return self.answer({})
+        if path == "/end":
+            STATE["token"] = "ended"
+            return self.answer({})
         if path == "/authorize":
             asked = dict(urllib.parse.parse_qsl(query))
             LOG["asked"].append(asked.get("scope", "").split())
@@ -49,15 +64,39 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path == "/register":
-            return self.answer({"client_id": "x"}, 201)
+            LOG["registered"].append(json.loads(body))
+            return self.answer({"client_id": "x"} | SETUP["registers"], 201)
+        form = dict(urllib.parse.parse_qsl(body.decode())) if self.path != "/mcp" else {}
+        if self.path == "/device_authorization":
+            LOG["devices"].append(form)
+            LOG["basic"].append(self.headers.get("Authorization"))
+            LOG["asked"].append(form.get("scope", "").split())
+            STATE["device_code"] = "device-" + secrets.token_hex(16)
+            own = f"http://127.0.0.1:{self.server.server_address[1]}"
+            return self.answer({
+                "device_code": STATE["device_code"], "user_code": USER_CODE, "expires_in": 600, "interval": 0,
+                "verification_uri": f"{own}/device", "verification_uri_complete": f"{own}/device?user_code={USER_CODE}",
+            } | SETUP["code"])
         if self.path == "/token":
-            given = {"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600}
+            if form["grant_type"].endswith(":device_code"):
+                LOG["polls"].append(form)
+                scripted = SETUP["polls"][len(LOG["polls"]) - 1:][:1]
+                is_ours = form["device_code"] == STATE["device_code"]
+                waits = {None: ["authorization_pending"], "no": ["access_denied"], "yes": []}[STATE["used"]]
+                for error in scripted or ([] if is_ours else ["invalid_grant"]) or waits:
+                    return self.answer({"error": error, "error_description": form["device_code"]}, 400)
+            if form["grant_type"] == "refresh_token":
+                LOG["refreshes"] += 1
+                STATE["token"] = "access-" + secrets.token_hex(16)
+            given = {"access_token": STATE["token"], "token_type": "Bearer", "expires_in": 3600}
+            if SETUP["code"] is not None:
+                given["refresh_token"] = "refresh-" + secrets.token_hex(16)
             if SETUP["gives"] != "silent":
                 given["scope"] = " ".join(LOG["asked"][-1] if SETUP["gives"] is None else SETUP["gives"])
             return self.answer(given)
         if self.path != "/mcp":
             return self.answer({}, 404)
-        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if self.headers.get("Authorization") != f"Bearer {STATE['token']}":
             own = f"http://127.0.0.1:{self.server.server_address[1]}"
             scope = f', scope="{" ".join(SETUP["wants"])}"' if SETUP["wants"] else ""
             return self.answer({}, 401, WWW_Authenticate=f'Bearer resource_metadata="{own}/resource"{scope}')

@@ -22,7 +22,7 @@ use crate::policy_file::NO_POLICY;
 use crate::printer::{Printer, check_output, line};
 use crate::progress::{self, Watcher};
 use crate::tools::{self, Found};
-use crate::{installed, interrupt, owner, walls};
+use crate::{installed, interrupt, measured, owner, walls};
 
 pub(in crate::commands) use crate::owner::settings;
 
@@ -79,6 +79,7 @@ pub(super) fn make(
     if let Err(error) = runtime.block_on(host.records().settle()) {
         made.unwritten.push(host::records::whole(&error));
     }
+    measured::watch(host.records(), &runtime, printer);
     // Where that is why it was not made, its error says so.
     if made.reply.as_ref().is_err_and(|error| error.details["unwritten"] == true) {
         made.unwritten.clear();

@@ -22,7 +22,9 @@ pub(super) use blocked::granting;
 pub(crate) use explained::explain;
 pub(super) use made::settings;
 pub(super) use told::{exit_of, failure};
+pub(super) use violation::act;
 pub(crate) use wanted::Wanted;
+pub(super) use wanted::offered;
 
 #[derive(Args, Debug)]
 #[command(

@@ -138,7 +138,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
                     "`haft approve surface {package}` shows what is different, and asks"
                 )),
                 None if error.message == policy::Denial::Disabled.to_string() => failure.hint(format!(
-                    "`haft status {package}` says why; `haft enable {package}` lets it be called"
+                    "`haft status {package}` says why; `haft enable {package}` lets it be called, unless it was revoked"
                 )),
                 None => failure,
             },

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use host::{Blocked, Call, CallError, CancellationToken, Host, Kind, Tool};
 use manifest::dialect::Dialect;
+use manifest::model::Action;
 use manifest::shape::suggest;
 use policy::Surface;
 
@@ -110,7 +111,7 @@ const READING: Duration = Duration::from_secs(10);
 
 /// Whether a word that stands alone is an input, and no name of an action.
 fn is_input(word: &str) -> bool {
-    word == "-" || word.starts_with(['{', '@'])
+    word == "-" || word.starts_with(['{', '[', '"', '@'])
 }
 
 /// Asks those that say only when they run what they can do, MCP servers, where no other has the action. Among several
@@ -127,15 +128,7 @@ pub(super) async fn discover(
     }
     let is_alone = tools.len() == 1;
     for tool in tools.iter_mut().filter(|tool| tool.package.is_server()) {
-        let offered = match &tool.surface {
-            // Another than the approved one would not be called.
-            Some(surface) => host::actions_of(surface, Instant::now() + READING).await,
-            None => {
-                let found = host.discover(tool, &Surface::Terminal, wanted.timeout, called_off);
-                found.await.map(|found| found.actions)
-            }
-        };
-        match offered {
+        match offered(tool, &Surface::Terminal, wanted.timeout, host, called_off).await {
             Ok(actions) => {
                 let declared: Vec<_> =
                     tool.package.actions.iter().map(|one| one.name.clone()).collect();
@@ -153,6 +146,24 @@ pub(super) async fn discover(
         }
     }
     Ok(unasked)
+}
+
+/// What a server has to be called, as it says itself.
+pub(in crate::commands) async fn offered(
+    tool: &Tool,
+    surface: &Surface,
+    within: Option<Duration>,
+    host: &Host,
+    called_off: &CancellationToken,
+) -> Result<Vec<Action>, CallError> {
+    match &tool.surface {
+        // Another than the approved one would not be called.
+        Some(approved) => host::actions_of(approved, Instant::now() + READING).await,
+        None => {
+            let found = host.discover(tool, surface, within, called_off).await;
+            found.map(|found| found.actions)
+        }
+    }
 }
 
 /// Whether a tool has the action of a name, or any where none is named.
@@ -265,10 +276,8 @@ fn read_input(typed: Option<&str>) -> Result<String, Failure> {
                 Err(Failure::invalid("`@` names no file").hint("@FILE reads the input from it"))
             }
             Some(path) => {
-                let mut file = std::fs::File::open(path).map_err(|error| {
-                    let message = format!("failed to read `{}`", line(path));
-                    Failure::new(Exit::NotFound, message).cause(error)
-                })?;
+                let mut file = std::fs::File::open(path)
+                    .map_err(|error| Failure::unread(line(path), error))?;
                 read(&mut file, &format!("`{}`", line(path)))
             }
             None => Ok(text.to_owned()),

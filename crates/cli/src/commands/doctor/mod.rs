@@ -61,6 +61,13 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
         );
         return Err(Failure::new(Exit::Unavailable, message));
     }
+    if !is_writable(home.path()) {
+        let message = format!(
+            "`{}` cannot be written: what is in it can be looked at, and nothing called, since calls are written down",
+            home.path().display()
+        );
+        return Err(Failure::new(Exit::Unavailable, message));
+    }
     if !faults.is_empty() {
         let message = format!("what is installed in `{}` is not whole", home.path().display());
         let hint = "`haft remove` takes a package away that is damaged, and `haft install` puts it there anew";
@@ -157,6 +164,7 @@ fn home_json(home: &Home, faults: &[String]) -> Value {
         "path": path.to_string_lossy(),
         "exists": path.is_dir(),
         "private": is_private(path),
+        "writable": is_writable(path),
         "faults": faults,
     })
 }
@@ -165,6 +173,7 @@ fn home_text(home: &Home, faults: &[String]) -> String {
     let path = home.path();
     let state = match (path.is_dir(), is_private(path)) {
         (false, _) => "not made yet",
+        (true, _) if !is_writable(path) => "it cannot be written",
         (true, true) => "only its owner can change it",
         (true, false) => "others can change it: chmod go-w it",
     };
@@ -176,6 +185,19 @@ fn home_text(home: &Home, faults: &[String]) -> String {
 fn is_private(path: &std::path::Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o022 == 0)
+}
+
+/// Whether it can be written by whoever runs this, as far as it is there.
+#[cfg(unix)]
+fn is_writable(path: &std::path::Path) -> bool {
+    use rustix::fs::{Access, access};
+    use rustix::io::Errno;
+    matches!(access(path, Access::WRITE_OK | Access::EXEC_OK), Ok(()) | Err(Errno::NOENT))
+}
+
+#[cfg(not(unix))]
+fn is_writable(_path: &std::path::Path) -> bool {
+    true
 }
 
 #[cfg(not(unix))]

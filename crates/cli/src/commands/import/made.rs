@@ -170,7 +170,7 @@ impl Making<'_> {
         let contents = installed::home(self.home).read().ok()?;
         let there = contents.called(&id).into_iter().find_map(|one| one.pinned.cloned());
         let there = there.filter(|there| there.id == id)?;
-        let is_from_here = matches!(&there.source, From::Path(path) if *path == source.shown());
+        let is_from_here = matches!(&there.source, From::Imported(path) if *path == source.shown());
         if is_from_here || (there.version == version && self.has_secrets(draft)) {
             return None;
         }
@@ -260,10 +260,13 @@ impl Making<'_> {
         let parcel = parcel.map_err(|error| Failure::invalid(error.to_string()))?;
         let fetched = Fetched {
             parcel,
-            source: From::Path(source.shown()),
+            source: From::Imported(source.shown()),
             archive: None,
             trust: Trust::Local,
-            because: format!("it was made of {}, which you named", source.shown()),
+            because: match source.client {
+                Some(client) => format!("it was made of the settings of {}", client.name()),
+                None => format!("it was made of {}, which you named", source.shown()),
+            },
             signature: "unsigned".to_owned(),
         };
         let Some(piece) = fetched.parcel.pieces.first() else {
@@ -307,6 +310,7 @@ impl Making<'_> {
             json_wanted: self.json_wanted,
             printer: self.printer,
             agreed: if self.args.yes { Agreement::Beforehand } else { Agreement::Asked },
+            surfaces: if self.args.yes { Agreement::Beforehand } else { Agreement::Asked },
             cards: None,
             settings: &settings,
             secrets,

@@ -132,7 +132,7 @@ pub(crate) fn run(
     if args.dry_run {
         report.tell(json_wanted, printer)?;
         if args.replace && !json_wanted {
-            swap::show(&sources, &report, printer)?;
+            swap::show(&sources, &report, home, printer)?;
         }
         return Ok(report.exit());
     }

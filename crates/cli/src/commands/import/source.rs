@@ -78,17 +78,18 @@ pub(super) fn find(what: &str) -> Result<Vec<Source>, Failure> {
 fn of_path(text: &str) -> Result<Source, Failure> {
     let typed = Path::new(text);
     let path = typed.canonicalize().map_err(|error| {
-        let exit = match error.kind() {
-            std::io::ErrorKind::NotFound => Exit::NotFound,
-            _ => Exit::Unavailable,
-        };
-        let failure = Failure::new(exit, format!("failed to read `{}`", line(text))).cause(error);
+        let failure = Failure::unread(line(text), error);
         if text.contains(['/', '.']) {
             failure
         } else {
             failure.hint(format!("it is no client either: there is {}", names()))
         }
     })?;
+    if path.is_dir() {
+        let message = format!("`{}` is a folder, and what is imported is a file", line(text));
+        let hint = "name the settings, the server.json, the .mcpb or the OpenAPI document; `haft install` takes the folder of a package";
+        return Err(Failure::invalid(message).hint(hint));
+    }
     // A file of a project stands in it, or in a hidden folder of it.
     let folder = path.parent().map(Path::to_owned);
     let is_hidden = |folder: &Path| {
@@ -103,9 +104,7 @@ fn of_path(text: &str) -> Result<Source, Failure> {
 
 /// Reads a file, but no more than is ever taken and one byte.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(Exit::Unavailable, format!("failed to read `{}`", path.display())).cause(error)
-    };
+    let failed = |error: std::io::Error| Failure::unread(path.display(), error);
     let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;

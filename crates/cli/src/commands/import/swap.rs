@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use clap::CommandFactory;
 use import::config::{read_json, read_toml};
 use import::edit::{Form, Ours, replaced, restored, served, taken};
 use import::{Config, Found, Unreadable};
@@ -13,7 +12,6 @@ use super::ImportArgs;
 use super::originals::Originals;
 use super::source::{Source, read};
 use super::told::{Report, State};
-use crate::args::Haft;
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
@@ -35,7 +33,7 @@ pub(super) fn replace(
             .entries
             .iter()
             .filter(|entry| entry.source == index && is_done(&entry.state))
-            .filter_map(|entry| Some(ours(&entry.name, &program, entry.id.as_ref()?)))
+            .filter_map(|entry| Some(ours(&entry.name, &program, entry.id.as_ref()?, home)))
             .collect();
         if ours.is_empty() {
             continue;
@@ -53,27 +51,24 @@ pub(super) fn replace(
             }
         }
         printer.note(&format!("Wrote {}", line(&source.shown())));
-        if !is_served() {
-            printer.warn("this program has no `haft mcp` yet, so the client finds no server there until it has; --undo puts back what it started before");
-        }
     }
     Ok(())
 }
 
-/// Whether this program can do what is written.
-fn is_served() -> bool {
-    Haft::command().find_subcommand("mcp").is_some()
-}
-
 /// Shows what would be written. Secrets that would move are not shown.
-pub(super) fn show(sources: &[Source], report: &Report, printer: Printer) -> Result<(), Failure> {
+pub(super) fn show(
+    sources: &[Source],
+    report: &Report,
+    home: &Home,
+    printer: Printer,
+) -> Result<(), Failure> {
     let program = program()?;
     for (index, source) in sources.iter().enumerate() {
         let Some(form) = &source.form else { continue };
         let mut all = Vec::new();
         for entry in report.entries.iter().filter(|entry| entry.source == index) {
             let (State::Ready(_), Some(id)) = (&entry.state, &entry.id) else { continue };
-            all.push(ours(&entry.name, &program, id));
+            all.push(ours(&entry.name, &program, id, home));
         }
         if all.is_empty() {
             continue;
@@ -156,8 +151,13 @@ fn tell(
     printer.result(&told.iter().map(words).collect::<String>())
 }
 
-fn ours(name: &str, program: &str, id: &str) -> Ours {
-    Ours { name: name.to_owned(), program: program.to_owned(), id: id.to_owned() }
+fn ours(name: &str, program: &str, id: &str, home: &Home) -> Ours {
+    // A client that starts it knows nothing of the owner's variables.
+    let home = (!home.is_usual()).then(|| {
+        let path = home.path();
+        path.canonicalize().unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
+    });
+    Ours { name: name.to_owned(), program: program.to_owned(), id: id.to_owned(), home }
 }
 
 /// The path of this program.

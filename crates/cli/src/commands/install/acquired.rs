@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use install::acquire::{
-    AcquireError, Acquired, Acquiring, Kind, Reach, Sources, acquire, commands,
+    AcquireError, Acquired, Acquiring, Kind, Reach, Sources, acquire, commands, from,
 };
 use install::report::Reporter;
 use install::{Pinned, Ready, bring, make_room};
@@ -48,6 +48,11 @@ impl<'p> Acquisition<'p> {
     pub(crate) fn commands(&self) -> Result<Vec<String>, Failure> {
         let told = commands(self.needed.acquire, &self.needed.packages, &self.sources);
         told.map_err(|error| failed(&error))
+    }
+
+    /// Who would be asked for it.
+    pub(crate) fn from(&self) -> Vec<String> {
+        from(self.needed.acquire, &self.needed.packages, &self.sources)
     }
 
     /// Acquires it, into the version that is made ready.

@@ -139,7 +139,7 @@ pub(super) fn revoking(
 
 /// Refuses what was typed for nothing, and secrets that would be seen by others.
 fn check_typed(package: &Package, typed: &[(String, String)]) -> Result<(), Failure> {
-    for (name, _) in typed {
+    for (name, value) in typed {
         match package.inputs.iter().find(|input| input.name == *name) {
             Some(input) if input.secret => {
                 let message = format!(
@@ -150,7 +150,8 @@ fn check_typed(package: &Package, typed: &[(String, String)]) -> Result<(), Fail
                 return Err(Failure::invalid(message)
                     .hint(format!("`haft secret set {id} {name}` keeps it")));
             }
-            Some(_) => {}
+            // Before anybody is asked for anything else.
+            Some(input) => drop(checked(input, value.clone())?),
             None => {
                 let known: Vec<_> = package.inputs.iter().map(|input| line(&input.name)).collect();
                 let failure = Failure::invalid(format!("it asks for no `{}`", line(name)));
@@ -188,7 +189,11 @@ fn ask_for(input: &Input, ask: Ask, printer: Printer) -> Result<Option<Secret>, 
         printer.note(&declared::to_be_had(page));
     }
     for _ in 0..TRIES {
-        let value = ask.value(&input.name)?;
+        let value = if input.secret {
+            ask.value(&input.name)?
+        } else {
+            Zeroizing::new(ask.shown_value(&input.name)?)
+        };
         if value.is_empty() && !input.required {
             return Ok(None);
         }
@@ -214,7 +219,9 @@ fn lacking(package: &Package, missing: &[&Input]) -> Failure {
         if input.secret {
             format!("`haft secret set {id} {name}` keeps it")
         } else {
-            format!("--env {name}=VALUE gives it")
+            format!(
+                "`haft install … --env {name}=VALUE` gives it, `haft secret set {id} {name}` keeps it"
+            )
         }
     };
     missing.iter().map(hint).fold(Failure::new(Exit::Invalid, message), Failure::hint)

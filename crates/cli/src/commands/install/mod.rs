@@ -8,29 +8,29 @@ pub(super) mod inputs;
 mod lent;
 mod onboarding;
 mod place;
+mod shown;
 mod similar;
 mod tried;
 
 use clap::Args;
 use install::acquire::Reach;
-use install::{Card, Piece, Put};
+use install::{Piece, Put};
 use manifest::model::Package;
 use serde_json::json;
 
-use self::acquired::Acquisition;
 pub(crate) use self::estimate::words as estimate_words;
 pub(crate) use self::lent::Lent;
-pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail, card};
+pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail};
+pub(crate) use self::shown::{ShowArgs, show};
 pub(crate) use self::similar::Similar;
 pub(crate) use self::tried::has_server;
 use crate::ask::Ask;
-use crate::card::drawn;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::fetch::{Fetched, Fetching};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
-use crate::{installed, owner};
+use crate::{fetch, installed, owner};
 
 // A package, and where it is looked for. A doc comment here would stand in the help of every verb that has these.
 #[derive(Args, Debug)]
@@ -61,6 +61,12 @@ impl What {
         let Self { package, only, id, which, offline } = self;
         let (id, only) = (id.as_deref(), only.as_deref());
         Fetching { home, ask, which, offline, id, only, json_wanted, printer }.fetch(package)
+    }
+
+    /// The name that was typed, where nothing says where it is to be looked for.
+    fn name(&self) -> Option<&str> {
+        let is_alone = self.only.is_none() && self.id.is_none() && self.which.is_any();
+        Some(self.package.as_str()).filter(|text| is_alone && fetch::is_id(text))
     }
 
     /// Who is asked which versions of its parts there are.
@@ -95,12 +101,6 @@ pub(crate) struct InstallArgs {
     on_smoke_fail: OnSmokeFail,
 }
 
-#[derive(Args, Debug)]
-pub(crate) struct ShowArgs {
-    #[command(flatten)]
-    what: What,
-}
-
 pub(crate) fn run(
     args: &InstallArgs,
     home: &Home,
@@ -120,6 +120,7 @@ pub(crate) fn run(
         json_wanted,
         printer,
         agreed: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
+        surfaces: if args.yes { Agreement::Beforehand } else { Agreement::Asked },
         cards: Some(&args.cards),
         settings: &args.env,
         secrets: &secrets,
@@ -185,38 +186,4 @@ fn chosen<'f>(fetched: &'f Fetched, only: Option<&str>) -> Result<Vec<&'f Piece>
         );
     }
     Ok(found)
-}
-
-pub(crate) fn show(
-    args: &ShowArgs,
-    home: &Home,
-    ask: Ask,
-    json_wanted: bool,
-    printer: Printer,
-) -> Outcome {
-    let policy = owner::policy(home)?;
-    let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
-    let at = installed::home(home);
-    let mut cards = Vec::new();
-    for piece in chosen(&fetched, args.what.only.as_deref())? {
-        let acquisition = Acquisition::of(&piece.package, &policy, args.what.reach(), &at)?;
-        let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
-        let mut card = card(&fetched, &piece.package, commands.unwrap_or_default(), &policy);
-        estimate::ask(&mut card, &policy, args.what.reach())?;
-        cards.push(card);
-    }
-    if json_wanted {
-        let with_digest = |card: &Card| {
-            let mut value = serde_json::to_value(card).unwrap_or_default();
-            value["card"] = format!("sha256:{}", card.digest()).into();
-            value
-        };
-        printer.json(&json!({"cards": cards.iter().map(with_digest).collect::<Vec<_>>()}))?;
-        return Ok(Exit::Done);
-    }
-    let with_digest =
-        |card: &Card| format!("{}  card          sha256:{}\n", drawn(card), card.digest());
-    let drawn: Vec<_> = cards.iter().map(with_digest).collect();
-    printer.result(&drawn.join("\n"))?;
-    Ok(Exit::Done)
 }

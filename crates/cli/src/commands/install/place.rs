@@ -1,10 +1,11 @@
 //! One package, from its card to its place in the home.
 
 use host::surface::Surface;
-use install::card::{Card, Circumstances};
 use install::journal::Draft;
 use install::record::{Agreed, How};
-use install::{Beside, Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage};
+use install::{
+    Beside, Card, Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage,
+};
 use manifest::model::{Package, Trust};
 use policy::Policy;
 use vault::{Change, Secret};
@@ -12,6 +13,7 @@ use vault::{Change, Secret};
 use super::acquired::Acquisition;
 use super::agreed::Cards;
 use super::lent::{self, Lent};
+use super::shown::{card, trust};
 use super::similar::{self, Similar};
 use super::{collision, estimate, inputs, onboarding, tried};
 use crate::ask::Ask;
@@ -34,6 +36,8 @@ pub(crate) struct Installing<'i> {
     pub(crate) printer: Printer,
     /// Whether their cards are accepted already.
     pub(crate) agreed: Agreement,
+    /// Whether what servers offer now is approved, where it is not what was approved before.
+    pub(crate) surfaces: Agreement,
     /// Cards that were shown before, and are the only ones to be accepted.
     pub(crate) cards: Option<&'i Cards>,
     /// Values that they ask for and that are no secrets.
@@ -81,6 +85,8 @@ pub(crate) struct Prepared {
     /// Nothing where it is there already.
     ready: Option<Ready>,
     values: inputs::Values,
+    /// The version that is there now.
+    before: Option<String>,
     /// How many actions it has, where that is known better than its card says.
     actions: Option<usize>,
     kept_disabled: Option<Failure>,
@@ -102,35 +108,6 @@ pub(crate) struct Installed {
     pub(crate) kept_disabled: Option<Failure>,
 }
 
-/// The card of a package that was fetched.
-pub(crate) fn card(
-    fetched: &Fetched,
-    package: &Package,
-    commands: Vec<String>,
-    policy: &Policy,
-) -> Card {
-    let around = Circumstances {
-        source: fetched.source.clone(),
-        package: fetched.parcel.digest(),
-        archive: fetched.archive,
-        signature: fetched.signature.clone(),
-        trust: trust(fetched, package),
-        trust_because: fetched.because.clone(),
-        endpoints: host::endpoints(package),
-        commands,
-        sandbox: format!("a process inside the walls, level {} or better", policy.sandbox.level),
-    };
-    Card::new(package, around)
-}
-
-/// How far a package is trusted: what it claims can only lower what is known.
-fn trust(fetched: &Fetched, package: &Package) -> Trust {
-    match package.dialect {
-        manifest::dialect::Dialect::Capability => package.trust.min(fetched.trust),
-        _ => fetched.trust,
-    }
-}
-
 impl Installing<'_> {
     /// Makes a package ready that was fetched: agreed to, with all it needs, and tried. Where a lock says what it is, exactly
     /// that or nothing.
@@ -147,9 +124,12 @@ impl Installing<'_> {
         let prepared = made.and_then(|prepared| {
             let at = installed::home(self.home);
             match (&prepared.ready, locked, before(&at, &piece.package)?) {
-                (Some(ready), Some(locked), _) => check_locked(ready, locked)?,
+                (Some(ready), Some(locked), _) => {
+                    check_locked(ready, locked, &piece.package)?;
+                }
                 (Some(ready), None, Some(before)) => self.agree_to_surface(ready, &before, &at)?,
-                (Some(_), None, None) | (None, ..) => {}
+                (Some(ready), None, None) => self.agree_to_offer(ready, &piece.package)?,
+                (None, ..) => {}
             }
             Ok(prepared)
         });
@@ -179,8 +159,7 @@ impl Installing<'_> {
     ) -> Result<(Option<Acquisition<'p>>, Card), Failure> {
         let at = installed::home(self.home);
         let acquisition = Acquisition::of(package, self.policy, self.reach, &at)?;
-        let commands = acquisition.as_ref().map(Acquisition::commands).transpose()?;
-        let card = card(fetched, package, commands.unwrap_or_default(), self.policy);
+        let card = card(fetched, package, acquisition.as_ref(), self.policy)?;
         Ok((acquisition, card))
     }
 
@@ -201,15 +180,16 @@ impl Installing<'_> {
             Some(false) | None => self.agreed,
         };
         check_allowed(package, trust, agreed, policy)?;
-        if !self.lent.is_empty() {
+        let gives =
+            !self.lent.is_empty() || !matches!(agreed, Agreement::Before(_)) && asks_for(&card);
+        if gives {
             owner::check_presence(home, ask)?;
         }
         let contents = at.read()?;
         collision::check(package, &contents, &at)?;
-        revoking::check_secrets_free(&card.id, &contents)?;
+        revoking::check_secrets_free(&card.id, &contents, home)?;
         similar::check(package, &contents, policy, (self.similar, agreed), ask)?;
         let how = self.consent(&mut card, agreed)?;
-        revoking::finish_revoked(&card.id, &contents, home, ask)?;
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
         let values = match &vault {
@@ -236,10 +216,12 @@ impl Installing<'_> {
             package: package.clone(),
             ready: None,
             values,
+            before: None,
             actions: None,
             kept_disabled: None,
         };
         let before = before(&at, package)?;
+        prepared.before = before.as_ref().map(|before| before.version.clone());
         if let Some(before) = &before
             && before.version == package.semver()
             && before.package.0 == fetched.parcel.digest()
@@ -254,7 +236,7 @@ impl Installing<'_> {
         }
         let values = &prepared.values;
         let grants = self.lent.iter().map(Lent::given).collect();
-        let tried = tried::Trying { package, trust, values, grants, home, ask, printer };
+        let tried = tried::Trying { package, trust, values, grants, policy, home, ask, printer };
         match tried.check(&mut ready) {
             Err(tried::Untried::Smoke(failure))
                 if self.on_smoke_fail == OnSmokeFail::KeepDisabled =>
@@ -315,12 +297,12 @@ impl Installing<'_> {
         let put = put.into_iter().chain(std::iter::repeat(Put::There));
         let mut done = Vec::new();
         for (one, put) in staged.into_iter().chain(there).zip(put) {
-            self.tell(&one.card, put, one.actions);
+            self.tell(&one.card, (put, one.before.as_deref()), one.actions);
             if put == Put::There && is_off(&one.card.id, self.home)? {
                 let id = line(&one.card.id);
                 self.printer.note(&format!("It is disabled: `haft enable {id}` lets it be called"));
             }
-            if let Some(words) = onboarding::next(&one.package, self.home, self.ask)? {
+            for words in onboarding::next(&one.package, &one.values, self.home, self.ask)? {
                 self.printer.note(&words);
             }
             done.push(Installed { card: one.card, put, kept_disabled: one.kept_disabled });
@@ -349,10 +331,10 @@ impl Installing<'_> {
         for one in &*staged {
             // Somebody else may have installed the other one, or revoked this one, in the meantime.
             collision::check(&one.package, changing.contents(), &at)?;
-            revoking::check_secrets_free(&one.card.id, changing.contents())?;
+            revoking::check_secrets_free(&one.card.id, changing.contents(), self.home)?;
         }
         for pinned in going {
-            revoking::check_secrets_free(&pinned.id, changing.contents())?;
+            revoking::check_secrets_free(&pinned.id, changing.contents(), self.home)?;
         }
         // The values are kept together with what they are for, or neither is.
         let values = vault.as_ref().map(|vault| vault.change(&given)).transpose();
@@ -399,10 +381,32 @@ impl Installing<'_> {
         let was = record.surface.as_ref().and_then(read);
         let changes = read(now).map(|now| surface_changes(was.as_ref(), &now));
         self.printer.note(&changes.unwrap_or_default().join("\n"));
-        if self.agreed == Agreement::Beforehand {
+        owner::check_presence(self.home, self.ask)?;
+        let message = "not installed: you did not approve what its server offers now";
+        self.approved(self.surfaces, message)
+    }
+
+    /// A server that is new here and whose tools were on no card: they are shown, and whoever was asked about the card is
+    /// asked about them.
+    fn agree_to_offer(&self, ready: &Ready, package: &Package) -> Result<(), Failure> {
+        let Some(offered) = ready.record.surface.as_ref().filter(|_| package.actions.is_empty())
+        else {
+            return Ok(());
+        };
+        if let Ok(offered) = Surface::from_value(offered) {
+            self.printer.note(&surface_changes(None, &offered).join("\n"));
+        }
+        match self.agreed {
+            Agreement::Asked => self
+                .approved(self.agreed, "not installed: you did not approve what its server offers"),
+            Agreement::Beforehand | Agreement::Before(_) => Ok(()),
+        }
+    }
+
+    fn approved(&self, agreed: Agreement, message: &str) -> Result<(), Failure> {
+        if agreed == Agreement::Beforehand {
             return Ok(());
         }
-        let message = "not installed: you did not approve what its server offers now";
         let refused = || Failure::new(Exit::Denied, message);
         if !self.ask.is_possible() {
             return Err(refused().hint("--yes approves it beforehand"));
@@ -410,9 +414,10 @@ impl Installing<'_> {
         if self.ask.yes_or_no("Approve it?")? { Ok(()) } else { Err(refused()) }
     }
 
-    fn tell(&self, card: &Card, put: Put, actions: Option<usize>) {
+    fn tell(&self, card: &Card, (put, before): (Put, Option<&str>), actions: Option<usize>) {
         let words = match put {
             Put::Installed => "Installed",
+            Put::Replaced if is_older(&card.version, before) => "Went back to",
             Put::Replaced => "Updated to",
             Put::There => "Installed already:",
         };
@@ -447,9 +452,23 @@ impl Installing<'_> {
     }
 }
 
+/// Whether a card asks for anything that an owner would have to grant otherwise.
+fn asks_for(card: &Card) -> bool {
+    let folders = &card.folders;
+    let asked = [&card.hosts, &folders.read, &folders.write, &folders.devices];
+    asked.iter().any(|asked| !asked.is_empty()) || card.inputs.iter().any(|input| input.secret)
+}
+
 /// The version of a package that is installed.
 fn before(at: &install::Home, package: &Package) -> Result<Option<Pinned>, Failure> {
     Ok(at.read()?.lock.get(&package.canonical_id()).cloned())
+}
+
+/// Whether a version is older than the one before it.
+fn is_older(version: &str, before: Option<&str>) -> bool {
+    let parsed = |text: &str| semver::Version::parse(text).ok();
+    let (now, before) = (parsed(version), before.and_then(parsed));
+    now.zip(before).is_some_and(|(now, before)| now.cmp_precedence(&before).is_lt())
 }
 
 /// Whether a package is switched off.
@@ -459,7 +478,7 @@ fn is_off(id: &str, home: &Home) -> Result<bool, Failure> {
 }
 
 /// Refuses what is not what a lock says.
-fn check_locked(ready: &Ready, locked: &Pinned) -> Result<(), Failure> {
+fn check_locked(ready: &Ready, locked: &Pinned, package: &Package) -> Result<(), Failure> {
     let found = &ready.record.pinned;
     let differs = if found.package != locked.package {
         Some(("its files", found.package, locked.package))
@@ -469,6 +488,13 @@ fn check_locked(ready: &Ready, locked: &Pinned) -> Result<(), Failure> {
         match (found.surface, locked.surface) {
             (Some(found), Some(locked)) if found != locked => {
                 Some(("what its server offers", found, locked))
+            }
+            (None, Some(_)) if !package.requires_oauth => {
+                let message = format!(
+                    "the server of `{}` was not asked what it offers, and the lock says what that has to be",
+                    line(&locked.id)
+                );
+                return Err(Failure::new(Exit::Unavailable, message));
             }
             _ => None,
         }
@@ -529,6 +555,10 @@ fn check_allowed(
 ) -> Result<(), Failure> {
     let id = package.canonical_id();
     let rules = policy.of(&id, &package.id);
+    if rules.is_some_and(|rules| rules.locked) {
+        let message = format!("your policy locks `{}` to what the baseline says of it", line(&id));
+        return Err(Failure::new(Exit::Denied, message));
+    }
     match rules.and_then(|rules| rules.allow) {
         Some(true) => return Ok(()),
         Some(false) => {

@@ -1,23 +1,28 @@
-//! A package that is staged is tried: its server says what it offers, and its smoke test is run. What fails leaves no trace.
+//! A package that is staged is tried: its server says what it offers, and its smoke test is run; its tests too, where its
+//! owner or its author wants that. What fails leaves no trace.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use host::smoke::Verdict;
 use host::surface::Surface as Offered;
 use host::{CallError, CancellationToken, Given, Host, Kind, Records, Smoked, Tool};
 use install::{Ready, Sha256};
-use manifest::model::{Action, Entry, Invocation, Package, Trust};
+use manifest::model::{Action, Entry, Invocation, Package, SideEffects, Trust};
 use package::digest::Digest;
-use policy::{Consent, Surface};
+use policy::{Consent, OnInstall, Policy, Surface};
+use prove::{Case, Ended, How, Origin, Report, Suite};
 
 use super::inputs::Values;
+use crate::approver::Owner;
 use crate::ask::Ask;
-use crate::commands::call;
+use crate::commands::test::reasons;
+use crate::commands::{call, count};
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::installed::{brought, run_from};
-use crate::printer::{Printer, indented, line};
+use crate::printer::{Printer, line};
 use crate::{interrupt, owner, walls};
 
 /// A package that is tried, and with what.
@@ -27,6 +32,7 @@ pub(super) struct Trying<'t> {
     pub(super) values: &'t Values,
     /// What is granted together with the card.
     pub(super) grants: Vec<policy::Grant>,
+    pub(super) policy: &'t Policy,
     pub(super) home: &'t Home,
     pub(super) ask: Ask,
     pub(super) printer: Printer,
@@ -34,7 +40,7 @@ pub(super) struct Trying<'t> {
 
 /// Why a package is not what it should be.
 pub(super) enum Untried {
-    /// Its server or its smoke test failed: whoever wants to find out why may keep it.
+    /// Its server, its smoke test or another test failed: whoever wants to find out why may keep it.
     Smoke(Failure),
     /// It could not be tried.
     Failed(Failure),
@@ -55,11 +61,12 @@ impl From<Failure> for Untried {
 }
 
 impl Trying<'_> {
-    /// Runs it inside the walls, as the package would be run; what has neither a server nor a smoke test passes.
+    /// Runs it inside the walls, as the package would be run; what has neither a server nor tests passes.
     pub(super) fn check(&self, ready: &mut Ready) -> Result<(), Untried> {
         let package = self.package;
         let asks_server = has_server(package);
-        if package.smoke.is_none() && !asks_server {
+        let wanted = self.wanted(ready);
+        if package.smoke.is_none() && !asks_server && wanted.is_none() {
             return Ok(());
         }
         let mut tool = self.tool(ready)?;
@@ -82,15 +89,110 @@ impl Trying<'_> {
                 if package.smoke.is_some() {
                     self.smoke(&tool, &host, &called_off).await?;
                 }
+                if let Some((suite, which)) = &wanted {
+                    self.test(&tool, suite, *which, &host, &called_off).await?;
+                }
                 Ok(())
             };
             let tried = tried.await;
+            // Where it is tried it does not stay.
+            host.retire(&package.canonical_id());
             host.settle().await;
             let _ = host.records().settle().await;
             tried
         });
         interrupt::nothing_runs();
         tried
+    }
+
+    /// The tests that are run before it is installed, if any.
+    fn wanted(&self, ready: &Ready) -> Option<(Suite, Which)> {
+        let suite = Suite::of(self.package, &ready.folder);
+        let which = match self.policy.tests.on_install {
+            OnInstall::Run => Which::All,
+            OnInstall::Skip => Which::Promised,
+            OnInstall::Never => return None,
+        };
+        let is_promised = suite.verify.as_ref().is_some_and(|verify| verify.on_install);
+        if suite.is_empty() || (which == Which::Promised && !is_promised) {
+            return None;
+        }
+        if which == Which::Promised
+            && let Some(path) = suite.absent()
+        {
+            let path = line(path);
+            self.printer.note(&format!("Its cases are not run: `{path}` did not come with it"));
+            return None;
+        }
+        Some((suite, which))
+    }
+
+    /// Runs its tests, as far as they are wanted.
+    async fn test(
+        &self,
+        tool: &Tool,
+        suite: &Suite,
+        which: Which,
+        host: &Host,
+        called_off: &CancellationToken,
+    ) -> Result<(), Untried> {
+        let mut tool = tool.clone();
+        if let (Some(surface), true) = (&tool.surface, tool.package.actions.is_empty()) {
+            let until = Instant::now() + READING;
+            let actions = host::actions_of(surface, until).await.map_err(|error| {
+                let message = "what its server offers cannot be read, so it is not installed";
+                Untried::Smoke(failure(&error, message, &tool))
+            })?;
+            tool.package.actions = actions;
+        }
+        let approver = Arc::new(Owner::new(self.home, self.ask, None));
+        let how = How {
+            until: Some(Instant::now() + LONGEST),
+            ..How::one_by_one(tool.root.clone(), Some(approver), called_off.clone())
+        };
+        let mut left_out = 0_u64;
+        let cases = suite.cases().filter(|case| {
+            let origin = case.as_ref().map_or_else(|error| error.origin, |case| case.origin);
+            let is_wanted = which == Which::All || origin == Origin::Promised;
+            // Its owner has not said that it may be tried so.
+            let changes = which == Which::Promised
+                && case.as_ref().is_ok_and(|case| changes_something(&tool, case));
+            left_out += u64::from(is_wanted && changes);
+            is_wanted && !changes
+        });
+        let report = prove::run(host, &tool, cases, &how, &mut |_| {}).await;
+        if called_off.is_cancelled() {
+            let cancelled = CallError::new(Kind::Cancelled, "it was called off");
+            let message = "its tests were called off, so it is not installed";
+            return Err(Untried::Failed(failure(&cancelled, message, &tool)));
+        }
+        if report.is_cut_short {
+            let minutes = LONGEST.as_secs() / 60;
+            let message = format!("its tests took over {minutes} minutes, so it is not installed");
+            return Err(Untried::Smoke(Failure::new(Exit::Failed, message)));
+        }
+        let mut verify = suite.verify.clone();
+        if left_out > 0 {
+            let cases = count(left_out, "case");
+            self.printer.note(&format!("{cases} that would change something: not run"));
+            if let Some(verify) = &mut verify {
+                verify.case_count = None;
+            }
+        }
+        let promises = verify.map(|verify| verify.promises(&report.promised)).unwrap_or_default();
+        let broken: Vec<_> = promises.iter().filter(|one| !one.is_kept).collect();
+        if report.is_good_but_for_promises() && broken.is_empty() {
+            let tests = count(report.total(), "test");
+            self.printer.note(&format!("{tests}: {} passed", report.passed()));
+            return Ok(());
+        }
+        let broken = broken
+            .iter()
+            .map(|one| format!("{} is {}, promised {}", one.name, one.found, one.expected));
+        let details = failures(&report, &tool).into_iter().chain(broken);
+        let (failed, all) = (report.failed(), count(report.total(), "test"));
+        let message = format!("{failed} of {all} of it failed, so it is not installed");
+        Err(Untried::Smoke(Failure::new(Exit::Failed, message).details(details)))
     }
 
     /// The package as it is staged, as a tool.
@@ -183,6 +285,47 @@ impl Trying<'_> {
     }
 }
 
+/// Which tests are run before a package is installed.
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    All,
+    /// The cases that its author wants run then.
+    Promised,
+}
+
+/// How long what a server offers may be read.
+const READING: Duration = Duration::from_secs(10);
+
+/// How long the tests of a package may take before it is installed.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// Whether a case calls an action that says that it changes something.
+fn changes_something(tool: &Tool, case: &Case) -> bool {
+    let action = match &case.action {
+        Some(name) => tool.action(name),
+        None => tool.package.actions.first(),
+    };
+    let effects = action.and_then(|action| action.side_effects);
+    matches!(effects, Some(SideEffects::Write | SideEffects::Destructive))
+}
+
+/// How many tests are told that failed.
+const MOST_TOLD: usize = 20;
+
+/// The tests that failed, and why.
+fn failures(report: &Report, tool: &Tool) -> Vec<String> {
+    let failed: Vec<&Ended> = report.ended.iter().filter(|one| !one.outcome.is_passed()).collect();
+    let mut told: Vec<_> = failed
+        .iter()
+        .take(MOST_TOLD)
+        .map(|one| format!("{}: {}", one.name, reasons(&one.outcome, tool).join("; ")))
+        .collect();
+    if failed.len() > MOST_TOLD {
+        told.push(format!("and {} more", failed.len() - MOST_TOLD));
+    }
+    told
+}
+
 /// Whether a package has a server of its own that can be asked what it offers.
 pub(crate) fn has_server(package: &Package) -> bool {
     let is_tool = |action: &Action| matches!(action.invocation, Invocation::McpTool { .. });
@@ -215,8 +358,9 @@ fn failed(smoked: &Smoked) -> Failure {
     let wrong = wrong.map(|check| {
         line(&format!("{}: expected {}, found {}", check.what, check.expected, check.found))
     });
-    let printed = smoked.output.trim_end();
-    let printed = (!printed.is_empty()).then(|| format!("it printed:\n{}", indented(printed)));
+    let printed = smoked.output.lines().map(|said| format!("  {}", line(said)));
+    let printed = std::iter::once("it printed:".to_owned()).chain(printed);
+    let printed = printed.filter(|_| !smoked.output.trim().is_empty());
     Failure::new(Exit::Failed, "its smoke test failed, so it is not installed")
         .details(wrong.chain(printed))
 }

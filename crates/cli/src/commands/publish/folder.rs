@@ -86,7 +86,7 @@ pub(super) fn run(
         let id = args.id.as_deref().unwrap_or(&made.package.id);
         let given = folder.approve.then_some(Said::Once);
         let tested = tested::run(&file, &args.path, id, given, home, ask, printer)?;
-        if tested.report.failed() > 0 {
+        if !tested.is_good() {
             return tested.refuse(json_wanted, printer);
         }
         Some(tested)

@@ -104,11 +104,7 @@ fn send(
     // What cannot be opened here need not travel.
     let container = container::open(file, printer)?;
     container.check_unbroken()?;
-    let unread = |error| {
-        let message = format!("failed to read `{}`", file.display());
-        Failure::new(Exit::Unavailable, message).cause(error)
-    };
-    let bytes = std::fs::read(file).map_err(unread)?;
+    let bytes = std::fs::read(file).map_err(|error| Failure::unread(file.display(), error))?;
     if Digest::of(&bytes) != container.digest {
         let message = format!("`{}` changes while it is read", file.display());
         return Err(Failure::new(Exit::Conflict, message));

@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{Host, Said, Tool};
+use host::{CallError, Host, Said, Tool};
 use package::digest::Digest;
-use prove::{Case, Ended, How, Report};
+use prove::{Ended, How, Origin, Promise, Report, Suite};
 use registry::{TestReport, TestedCase};
 use serde_json::{Value, json};
 
 use crate::approver::Owner;
 use crate::ask::Ask;
 use crate::commands::call::{failure, settings};
-use crate::container;
+use crate::commands::test::{discover, json_of, reasons};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
@@ -22,7 +22,9 @@ use crate::{interrupt, owner, tools, walls};
 
 /// How the tests of a package went.
 pub(super) struct Tested {
-    pub(super) report: Report,
+    report: Report,
+    /// What its author promises, and whether it was kept.
+    promises: Vec<Promise>,
     tool: Option<Tool>,
     /// When they began, in milliseconds since 1970.
     ran_at: u64,
@@ -48,13 +50,9 @@ pub(super) fn run(
         Failure::new(Exit::Unavailable, format!("failed to find `{}`", folder.display()))
             .cause(error)
     })?;
-    let cases = cases(file, &tool, printer)?;
-    if cases.is_empty() {
-        printer.warn(if tool.package.verify.is_some() {
-            "its `verify.suite` is not run yet, and it has no other tests"
-        } else {
-            "it has no tests, so nothing shows that it works"
-        });
+    let suite = Suite::of(&tool.package, &tool.root);
+    if suite.is_empty() {
+        printer.warn("it has no tests, so nothing shows that it works");
         return Ok(Tested::nothing());
     }
     if tool.package.chain.is_some() {
@@ -70,10 +68,13 @@ pub(super) fn run(
         Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
     })?;
     let approver = Arc::new(Owner::new(home, ask, given));
-    let how = How { folder: here, approver: Some(approver), called_off };
-    let mut tell = |ended: &Ended| printer.note(&told(ended, &tool));
+    let how = How::one_by_one(here, Some(approver), called_off);
     let ran_at = server::service::now();
-    let report = runtime.block_on(prove::run(&host, &tool, &cases, &how, &mut tell));
+    let ran = runtime.block_on(async {
+        discover(&mut tool, &host, &how.called_off).await?;
+        let mut tell = |ended: &Ended| printer.note(&told(ended, &tool));
+        Ok(prove::run(&host, &tool, suite.cases(), &how, &mut tell).await)
+    });
     runtime.block_on(host.settle());
     interrupt::nothing_runs();
     let unwritten = runtime.block_on(host.records().settle());
@@ -83,70 +84,51 @@ pub(super) fn run(
     if interrupt::was_told_to_stop() {
         return Err(Failure::new(Exit::Of(interrupt::CODE), "cancelled"));
     }
-    let count = crate::commands::count(cases.len(), "test");
+    let report = ran.map_err(|error: CallError| failure(&error, &error.blocked, &tool))?;
+    let count = crate::commands::count(report.total(), "test");
     printer.note(&format!("{count}: {} passed, {} failed", report.passed(), report.failed()));
-    Ok(Tested { report, tool: Some(tool), ran_at })
-}
-
-/// The tests that the manifest lists, each once.
-fn cases(file: &Path, tool: &Tool, printer: Printer) -> Result<Vec<Case>, Failure> {
-    let container = container::open(file, printer)?;
-    let mut paths: Vec<&str> = Vec::new();
-    for path in &tool.package.tests {
-        let plain = path.strip_prefix("./").unwrap_or(path);
-        if !paths.contains(&plain) {
-            paths.push(plain);
-        }
-    }
-    let read = |path: &&str| {
-        let size = container.contents().size(path);
-        size.ok_or_else(|| Failure::invalid(format!("the test `{path}` is not in the package")))?;
-        let case = Case::read(path, &container.read(path)?);
-        case.map_err(|error| Failure::of(Exit::Invalid, &error))
-    };
-    paths.iter().map(read).collect()
+    let promises = suite.verify.map(|verify| verify.promises(&report.promised));
+    Ok(Tested { report, promises: promises.unwrap_or_default(), tool: Some(tool), ran_at })
 }
 
 /// A line on a test, and why it failed beneath it.
 fn told(ended: &Ended, tool: &Tool) -> String {
-    let name = line(&ended.name);
-    let took = ended.took.as_millis();
-    match &ended.outcome {
-        prove::Outcome::Passed => format!("  passed  {name}  ({took} ms)"),
-        prove::Outcome::Failed(faults) => {
-            let faults = faults.iter().map(|fault| format!("\n          {}", line(fault)));
-            format!("  FAILED  {name}  ({took} ms){}", faults.collect::<String>())
-        }
-        prove::Outcome::NoAnswer(error) => {
-            let Failure { message, details, hints, .. } = failure(error, &error.blocked, tool);
-            let details = details.iter().map(|detail| format!("\n          {}", line(detail)));
-            let hints = hints.iter().map(|hint| format!("\n          hint: {}", line(hint)));
-            let rest: String = details.chain(hints).collect();
-            format!("  FAILED  {name}  ({took} ms)\n          {}{rest}", line(&message))
-        }
-    }
+    let (name, took) = (line(&ended.name), ended.took.as_millis());
+    let word = if ended.outcome.is_passed() { "passed" } else { "FAILED" };
+    let reasons = reasons(&ended.outcome, tool);
+    let reasons = reasons.iter().map(|reason| format!("\n          {}", line(reason)));
+    format!("  {word}  {name}  ({took} ms){}", reasons.collect::<String>())
 }
 
 impl Tested {
     /// There was nothing to run.
     fn nothing() -> Self {
-        Self { report: Report::default(), tool: None, ran_at: 0 }
+        Self { report: Report::default(), promises: Vec::new(), tool: None, ran_at: 0 }
     }
 
-    /// What the registry is told: how it went, of the package file of this digest; nothing where nothing was run.
+    /// Whether every test passed that has to.
+    pub(super) fn is_good(&self) -> bool {
+        self.report.is_good_but_for_promises() && self.promises.iter().all(|one| one.is_kept)
+    }
+
+    /// What the registry is told: how it went, of the package file of this digest; nothing where nothing was run that
+    /// its manifest lists.
     pub(super) fn to_report(&self, digest: Digest) -> Option<TestReport> {
-        let ended = &self.report.ended;
-        let case = |ended: &Ended| TestedCase {
+        self.tool.as_ref().filter(|tool| !tool.package.tests.is_empty())?;
+        let ended: Vec<&Ended> =
+            self.report.ended.iter().filter(|one| one.origin == Origin::File).collect();
+        let passed = ended.iter().filter(|one| one.outcome.is_passed()).count();
+        let case = |ended: &&Ended| TestedCase {
             path: ended.path.clone(),
             name: clipped(if ended.name.trim().is_empty() { &ended.path } else { &ended.name }),
-            passed: ended.outcome == prove::Outcome::Passed,
+            passed: ended.outcome.is_passed(),
             took_ms: milliseconds(ended.took),
         };
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         (!ended.is_empty()).then(|| TestReport {
             sha256: digest.to_string(),
-            passed: count(self.report.passed()),
-            failed: count(self.report.failed()),
+            passed: count(passed),
+            failed: count(ended.len() - passed),
             cases: ended.iter().take(TestReport::MOST_CASES).map(case).collect(),
             ran_at: self.ran_at,
             took_ms: milliseconds(ended.iter().map(|one| one.took).sum()),
@@ -158,23 +140,7 @@ impl Tested {
 
     /// How it went, for programs.
     pub(super) fn json(&self) -> Value {
-        let one = |ended: &Ended| {
-            let took = milliseconds(ended.took);
-            let mut document = json!({"path": ended.path, "name": ended.name, "ms": took});
-            match &ended.outcome {
-                prove::Outcome::Passed => document["passed"] = true.into(),
-                prove::Outcome::Failed(faults) => {
-                    document["passed"] = false.into();
-                    document["faults"] = faults.clone().into();
-                }
-                prove::Outcome::NoAnswer(error) => {
-                    document["passed"] = false.into();
-                    document["error"] = error.to_value();
-                }
-            }
-            document
-        };
-        let cases: Vec<_> = self.report.ended.iter().map(one).collect();
+        let cases: Vec<_> = self.report.ended.iter().map(json_of).collect();
         let (passed, failed) = (self.report.passed(), self.report.failed());
         json!({"passed": passed, "failed": failed, "cases": cases})
     }
@@ -186,8 +152,19 @@ impl Tested {
         }
         let failed = crate::commands::count(self.report.failed(), "test");
         let id = self.tool.as_ref().map(|tool| tool.package.id.clone()).unwrap_or_default();
-        let message = format!("{failed} of `{id}` failed, so it is not published");
-        Err(Failure::new(Exit::Failed, message).hint("--no-test publishes it all the same"))
+        let message = if self.report.failed() > 0 {
+            format!("{failed} of `{id}` failed, so it is not published")
+        } else {
+            format!("`{id}` does not keep what its author promises, so it is not published")
+        };
+        let broken = self
+            .promises
+            .iter()
+            .filter(|one| !one.is_kept)
+            .map(|one| format!("{} is {}, promised {}", one.name, one.found, one.expected));
+        Err(Failure::new(Exit::Failed, message)
+            .details(broken)
+            .hint("--no-test publishes it all the same"))
     }
 }
 

@@ -268,13 +268,7 @@ impl Import<'_> {
         if let Some(failure) = failed {
             return Err(failure);
         }
-        read.map_err(|error| {
-            let exit = match error.kind() {
-                std::io::ErrorKind::NotFound => Exit::NotFound,
-                _ => Exit::Unavailable,
-            };
-            Failure::new(exit, format!("failed to read `{}`", path.display())).cause(error)
-        })
+        read.map_err(|error| Failure::unread(path.display(), error))
     }
 
     /// Takes one thing in. A failure is one of the registry, and the end; what is wrong with the thing itself is

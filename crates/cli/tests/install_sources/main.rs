@@ -3,14 +3,18 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod listed;
+mod registries;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::served::Served;
-use common::site::{Reply, Site, passed_on};
+use common::site::{Asked, Reply, Site, passed_on};
 use common::{Desk, repository};
 use package::digest::Digest;
 use serde_json::{Value, json};
@@ -32,23 +36,65 @@ fn packed(desk: &Desk, more: &[&str]) -> Vec<u8> {
     fs::read(desk.path("echo.mcpkg")).unwrap()
 }
 
-/// Every file of a home but the log, the locks, the state, and answers that are kept.
-fn files(desk: &Desk) -> Vec<String> {
+/// What stands at each path.
+type Held = BTreeMap<PathBuf, Vec<u8>>;
+
+/// Every folder, file and link of a home with what stands there, but the log, the locks, the state, and answers that are
+/// kept.
+fn held(desk: &Desk) -> Held {
     let home = desk.path("home");
-    let found = Command::new("find").arg(&home).args(["-type", "f", "-o", "-type", "l"]).output();
-    let text = String::from_utf8(found.unwrap().stdout).unwrap();
-    let aside = ["/audit/", "/locks/", "/state.db", "/cache/answers/"];
-    let is_meant = |path: &&str| !aside.iter().any(|part| path.contains(part));
-    let mut files: Vec<_> = text.lines().filter(is_meant).map(str::to_owned).collect();
-    files.sort();
-    files
+    let (mut found, mut left) = (Held::new(), vec![home.clone()]);
+    while let Some(folder) = left.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            let name = path.strip_prefix(&home).unwrap().to_str().unwrap().to_owned();
+            if name.starts_with("state.db")
+                || ["audit", "locks", "cache/answers"].contains(&name.as_str())
+            {
+                continue;
+            }
+            let content = if kind.is_symlink() {
+                fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+            } else if kind.is_dir() {
+                left.push(path.clone());
+                Vec::new()
+            } else {
+                fs::read(&path).unwrap()
+            };
+            // Folders for what may be kept are there with the first that might have been.
+            if !(kind.is_dir() && name.starts_with("cache")) {
+                found.insert(path, content);
+            }
+        }
+    }
+    found
 }
 
 /// Runs an install that must be refused, and leave nothing.
 fn refused(desk: &Desk, arguments: &[&str], code: i32, words: &str) {
-    let before = files(desk);
+    let before = held(desk);
     desk.refused(arguments, code, words);
-    assert_eq!(files(desk), before, "{arguments:?}");
+    check_same(&before, &held(desk), arguments);
+}
+
+/// The same where sound packages are kept for the next time.
+fn refused_but_cache(desk: &Desk, arguments: &[&str], code: i32, words: &str) {
+    let cache = desk.path("home/cache");
+    let kept = || {
+        let mut all = held(desk);
+        all.retain(|path, _| !path.starts_with(&cache));
+        all
+    };
+    let before = kept();
+    desk.refused(arguments, code, words);
+    check_same(&before, &kept(), arguments);
+}
+
+/// Whether nothing came, went or changed; what did is named, since nobody reads the bytes of an archive.
+fn check_same(before: &Held, after: &Held, arguments: &[&str]) {
+    let is_other = |path: &&PathBuf| before.get(*path) != after.get(*path);
+    let differ: Vec<_> = before.keys().chain(after.keys()).filter(is_other).collect();
+    assert_eq!(differ, Vec::<&PathBuf>::new(), "{arguments:?}");
 }
 
 /// An install-manifest of a program that is on every machine.
@@ -251,129 +297,6 @@ fn a_manifest_at_an_address_is_installed_unless_its_files_are_missing() {
 }
 
 #[test]
-fn the_index_of_a_site_lists_what_one_entry_of_it_is_installed() {
-    let desk = Desk::new();
-    let entry = |id: &str, url: &str, status: &str| json!({"id": id, "manifest_url": url, "manifest_version": "0.4", "status": status});
-    let mut old = entry("old", "/old.json", "deprecated");
-    old["deprecated_in_favor_of"] = "word-count".into();
-    let mut first = entry("word-count", "/manifests/word-count.json", "active");
-    first["summary"] = "Counts \u{1b}[31mwords".into();
-    let entries = json!([
-        first, old,
-        entry("other", "/manifests/word-count.json", "active"),
-        entry("lost", "/lost.json", "active"),
-        entry("inside", "https://10.0.0.1/x.json", "active"),
-        entry("plain", "http://tools.example/x.json", "active"),
-        entry("bad", "/manifests/word-count.json", "quarantined"),
-        entry("worse", "/manifests/word-count.json", "broken"),
-        {"id": "half"},
-    ]);
-    let index = json!({
-        "version": "1", "publisher": {"kind": "https", "id": "x", "display_name": "X"},
-        "generated_at": "2026-01-01T00:00:00Z", "manifests": entries,
-    });
-    let index = index.to_string();
-    let site = Site::with(&[
-        ("/.well-known/install-manifests.json", index.as_bytes()),
-        ("/manifests/word-count.json", &install_manifest("word-count")),
-        ("/old.json", &install_manifest("old")),
-    ]);
-    let whole = format!("{}/.well-known/install-manifests.json", site.url);
-    let told = desk.haft(&["install", &site.url, "--yes"]);
-    assert_eq!(told.code, 2, "{}", told.stderr);
-    for words in [
-        "one is meant",
-        "word-count: Counts",
-        "old (deprecated)",
-        "--only word-count",
-        "entry 8 `half`",
-    ] {
-        assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
-    }
-    assert!(!told.stderr.contains('\u{1b}'), "{}", told.stderr);
-    for (id, code, words) in [
-        ("bad", 4, "`bad` is quarantined, as its publisher says"),
-        ("worse", 4, "`worse` is broken, as its publisher says"),
-        ("other", 2, "the manifest there is of `word-count`"),
-        ("lost", 3, "answers with 404"),
-        ("inside", 2, "it is a private place, which nobody typed"),
-        ("plain", 2, "it is not `https`"),
-        ("word-cout", 3, "did you mean `word-count`?"),
-        ("word-count", 4, "trust_level not allowed by policy: untrusted"),
-    ] {
-        refused(&desk, &["install", &whole, "--yes", "--only", id], code, words);
-    }
-    let shown = desk.done(&["show", &whole, "--only", "install-manifest:word-count", "--json"]);
-    let card = shown.json()["cards"][0].clone();
-    let from = json!({"url": format!("{}/manifests/word-count.json", site.url)});
-    assert_eq!((&card["id"], &card["source"]), (&json!("install-manifest:word-count"), &from));
-    let ran = desk.done(&["show", &site.url, "--only", "old"]);
-    assert!(ran.stderr.contains("`old` is deprecated; use `word-count`"), "{}", ran.stderr);
-    let site = Site::with(&[("/.well-known/install-manifests.json", br#"{"version": "2"}"#)]);
-    refused(&desk, &["install", &site.url, "--yes"], 2, "its `version` is not \"1\"");
-}
-
-#[test]
-fn what_a_catalog_lists_is_installed_by_its_id_and_vouched_for_by_nobody() {
-    let desk = Desk::new();
-    let path = repository().join("examples/capability/catalog/manifest.base.json");
-    let mut catalog: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-    let mut there = catalog["capabilities"][0].clone();
-    there["id"] = "demo.there".into();
-    there["trust_level"] = "verified".into();
-    there["implementation"] = json!({"kind": "command", "command": {"argv": ["cat"]}});
-    catalog["capabilities"].as_array_mut().unwrap().push(there);
-    let catalog = catalog.to_string();
-    let site = Site::with(&[
-        ("/catalog.json", catalog.as_bytes()),
-        (
-            "/.well-known/install-manifests.json",
-            json!({
-                "version": "1", "publisher": {"kind": "https", "id": "x", "display_name": "X"},
-                "generated_at": "2026-01-01T00:00:00Z",
-                "manifests": [{
-                    "id": "word-count", "manifest_url": "/w.json", "manifest_version": "0.4",
-                    "status": "active",
-                }],
-            })
-            .to_string()
-            .as_bytes(),
-        ),
-        ("/w.json", &install_manifest("word-count")),
-    ]);
-    let url = format!("{}/catalog.json", site.url);
-    desk.done(&["registry", "add", "list", &url, "--kind", "catalog"]);
-    desk.done(&["registry", "add", "site", &site.url, "--kind", "well-known"]);
-    let folder = repository().join("examples/mcpkg");
-    desk.done(&["registry", "add", "folder", folder.to_str().unwrap(), "--kind", "folder"]);
-    for id in ["demo.there", "word-count", "demo.echo"] {
-        refused(
-            &desk,
-            &["install", id, "--yes"],
-            4,
-            "trust_level not allowed by policy: untrusted",
-        );
-    }
-    let missing = "which does not come with its manifest";
-    refused(&desk, &["install", "demo.text.upper", "--yes"], 2, missing);
-    fs::write(desk.path("home/policy.toml"), "[trust]\nallow = [\"local\", \"untrusted\"]\n")
-        .unwrap();
-    for id in ["demo.there", "demo.echo"] {
-        desk.done(&["install", id, "--yes", "-q"]);
-    }
-    let listed = desk.done(&["list", "--json"]).json();
-    for one in listed["packages"].as_array().unwrap() {
-        assert_eq!(one["trust"], "untrusted", "{one}");
-    }
-    let called = desk.done(&["call", "demo.there", r#"{"text":"abc"}"#]);
-    assert!(called.stdout.contains("abc"), "{}", called.stdout);
-    assert_eq!(
-        desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]).stdout,
-        "{\"message\":\"hi\"}\n"
-    );
-}
-
-#[test]
 fn only_the_card_that_was_shown_is_accepted() {
     let desk = Desk::new();
     desk.echo();
@@ -408,183 +331,6 @@ fn a_manifest_that_changes_between_show_and_install_is_refused() {
     refused(&desk, &["install", &url, "--card", card], 4, "is not the one that was accepted");
 }
 
-/// A registry with echo in it, and its address.
-fn registry(desk: &Desk) -> Served {
-    let served = Served::at(&desk.path("served"), &[]);
-    let path = desk.path("served");
-    let token =
-        ["--home", path.to_str().unwrap(), "registry", "token", "new", "--namespace", "*", "-q"];
-    let token = common::run_in(desk.0.path(), &token, None).stdout.trim().to_owned();
-    desk.done(&["registry", "add", "true", &served.url]);
-    assert_eq!(desk.haft_with(&["registry", "login", "true"], Some(&token)).code, 0);
-    desk.echo();
-    desk.done(&["publish", "./echo", "--no-sign", "-q"]);
-    desk.done(&["registry", "rm", "true"]);
-    fs::write(
-        desk.path("home/policy.toml"),
-        "[trust]\nallow = [\"local\", \"verified\", \"community\"]\n",
-    )
-    .unwrap();
-    served
-}
-
-/// Installs echo from a registry that stands between us and a true one.
-fn lied_to(desk: &Desk, url: &str, code: i32, words: &str) {
-    refused(desk, &["install", "demo.echo", "--registry", url, "--yes"], code, words);
-    let _ = fs::remove_dir_all(desk.path("home/cache"));
-}
-
-#[test]
-fn a_registry_that_lies_is_refused_and_nothing_is_left() {
-    let desk = Desk::new();
-    let served = registry(&desk);
-    let is_package = |path: &str| path.ends_with("/package");
-    let lying = |change: fn(&str, Reply) -> Reply| {
-        let to = served.url.clone();
-        Site::new(move |asked| change(&asked.path, passed_on(&to, asked)))
-    };
-    // It gives other bytes than it described.
-    let site = lying(|path, reply| {
-        let mut body = reply.body().to_vec();
-        if path.ends_with("/package")
-            && let Some(last) = body.last_mut()
-        {
-            *last ^= 1;
-        }
-        reply.saying(body)
-    });
-    lied_to(&desk, &site.url, 2, "the package has the digest");
-    assert!(site.asked().iter().any(|path| is_package(path)));
-    // It describes another digest than that of what it gives.
-    let site = lying(|path, reply| {
-        if is_described(path) {
-            let mut said: Value = serde_json::from_slice(reply.body()).unwrap();
-            said["sha256"] = "ab".repeat(32).into();
-            return reply.saying(said.to_string());
-        }
-        reply
-    });
-    lied_to(&desk, &site.url, 2, "the package has the digest");
-    // It describes none.
-    let site = lying(|path, reply| {
-        if is_described(path) {
-            let mut said: Value = serde_json::from_slice(reply.body()).unwrap();
-            said.as_object_mut().unwrap().remove("sha256");
-            return reply.saying(said.to_string());
-        }
-        reply
-    });
-    lied_to(&desk, &site.url, 2, "does not say the SHA-256");
-    // It sends us elsewhere.
-    let site = lying(|path, reply| {
-        if path.ends_with("/package") { Reply::elsewhere("https://10.0.0.1/x") } else { reply }
-    });
-    lied_to(&desk, &site.url, 2, "where nobody goes");
-    // It answers with another tool.
-    let site = lying(|path, reply| {
-        if is_described(path) {
-            let text = String::from_utf8(reply.body().to_vec()).unwrap();
-            return reply.saying(text.replace("demo.echo", "demo.other"));
-        }
-        reply
-    });
-    lied_to(&desk, &site.url, 2, "was asked for the");
-    // What it says truly is installed.
-    let site = lying(|_, reply| reply);
-    desk.done(&["install", "demo.echo", "--registry", &site.url, "--yes", "-q"]);
-    desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]);
-}
-
-fn is_described(path: &str) -> bool {
-    path.starts_with("/v1/tools/") && !path.ends_with("/package") && !path.ends_with("/versions")
-}
-
-#[test]
-fn what_a_registry_describes_must_be_what_its_package_says() {
-    let desk = Desk::new();
-    let served = registry(&desk);
-    // Under the id and the version of one tool it gives another, with the right digest of that.
-    fs::write(
-        desk.path("echo/manifest.json"),
-        fs::read_to_string(desk.path("echo/manifest.json"))
-            .unwrap()
-            .replace("demo.echo", "demo.other"),
-    )
-    .unwrap();
-    desk.done(&["pack", "./echo", "-o", "other.mcpkg", "-q"]);
-    let other = fs::read(desk.path("other.mcpkg")).unwrap();
-    let to = served.url.clone();
-    let site = Site::new(move |asked| {
-        let reply = passed_on(&to, asked);
-        if asked.path.ends_with("/package") {
-            return reply.saying(other.clone());
-        }
-        if is_described(&asked.path) {
-            let mut said: Value = serde_json::from_slice(reply.body()).unwrap();
-            said["sha256"] = Digest::of(&other).to_string().into();
-            said["size"] = other.len().into();
-            return reply.saying(said.to_string());
-        }
-        reply
-    });
-    let install = ["install", "demo.echo", "--registry", &site.url, "--yes"];
-    refused_but_cache(&desk, &install, 2, "describes `demo.echo`");
-}
-
-#[test]
-fn a_registry_that_gives_other_bytes_the_second_time_is_refused() {
-    let desk = Desk::new();
-    let served = registry(&desk);
-    let text = fs::read_to_string(desk.path("echo/echo.py")).unwrap();
-    fs::write(desk.path("echo/echo.py"), format!("{text}# more\n")).unwrap();
-    desk.done(&["pack", "./echo", "-o", "other.mcpkg", "-q"]);
-    let other = fs::read(desk.path("other.mcpkg")).unwrap();
-    let to = served.url.clone();
-    let changed = desk.path("changed");
-    let flag = changed.clone();
-    // The same version, with other bytes, which it describes rightly.
-    let site = Site::new(move |asked| {
-        let reply = passed_on(&to, asked);
-        if !Path::new(&flag).exists() {
-            return reply;
-        }
-        if asked.path.ends_with("/package") {
-            return reply.saying(other.clone());
-        }
-        if is_described(&asked.path) {
-            let mut said: Value = serde_json::from_slice(reply.body()).unwrap();
-            said["sha256"] = Digest::of(&other).to_string().into();
-            said["size"] = other.len().into();
-            return reply.saying(said.to_string());
-        }
-        reply
-    });
-    let install = ["install", "demo.echo", "--registry", &site.url, "--yes"];
-    let card = desk.done(&["show", "demo.echo", "--registry", &site.url, "--json"]).json();
-    let card = card["cards"][0]["card"].as_str().unwrap().to_owned();
-    fs::write(&changed, "").unwrap();
-    let words = "is not the one that was accepted";
-    refused_but_cache(&desk, &[&install[..], &["--card", &card]].concat(), 4, words);
-    fs::remove_file(&changed).unwrap();
-    desk.done(&[&install[..], &["-q"]].concat());
-    fs::write(&changed, "").unwrap();
-    refused_but_cache(&desk, &install, 5, "is installed with other bytes");
-    fs::remove_file(&changed).unwrap();
-    desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]);
-}
-
-/// The same as [`refused`] where sound packages are kept for the next time.
-fn refused_but_cache(desk: &Desk, arguments: &[&str], code: i32, words: &str) {
-    let kept = |desk: &Desk| {
-        let mut all = files(desk);
-        all.retain(|path| !path.contains("/cache/"));
-        all
-    };
-    let before = kept(desk);
-    desk.refused(arguments, code, words);
-    assert_eq!(kept(desk), before, "{arguments:?}");
-}
-
 /// A site by HTTPS that gives one file, and sends whoever asks for anything else elsewhere.
 const SECURE: &str = r#"
 import http.server, ssl, sys
@@ -616,16 +362,7 @@ fn a_file_by_https_is_taken_from_whom_the_machine_believes_and_never_by_http_ins
     packed(&desk, &[]);
     allow(&desk, "mcpkg:demo.echo");
     let plain = Site::with(&[("/echo.mcpkg", &fs::read(desk.path("echo.mcpkg")).unwrap())]);
-    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| desk.path(name));
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
-        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-out"])
-        .arg(&certificate)
-        .arg("-keyout")
-        .arg(&key)
-        .output();
-    assert!(made.unwrap().status.success());
+    let [certificate, key] = desk.certificate();
     let mut server = Command::new("python3")
         .args(["-c", SECURE])
         .args([&desk.path("echo.mcpkg"), &certificate, &key])

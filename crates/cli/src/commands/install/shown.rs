@@ -1,0 +1,134 @@
+//! Cards: of what was fetched, and of what is installed.
+
+use clap::Args;
+use host::endpoints;
+use install::Installed;
+use install::card::{Card, Circumstances, Origin};
+use manifest::dialect::Dialect;
+use manifest::model::{Package, Trust};
+use policy::Policy;
+use serde_json::json;
+
+use super::acquired::Acquisition;
+use super::{What, chosen, estimate};
+use crate::ask::Ask;
+use crate::card::drawn;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::fetch::Fetched;
+use crate::home::Home;
+use crate::printer::Printer;
+use crate::{installed, owner};
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    what: What,
+}
+
+pub(crate) fn show(
+    args: &ShowArgs,
+    home: &Home,
+    ask: Ask,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let policy = owner::policy(home)?;
+    let mut cards = match of_installed(&args.what, home, &policy)? {
+        Some(card) => {
+            printer.note("It is installed; `haft update --check` shows what is newer.");
+            vec![card]
+        }
+        None => {
+            let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
+            let at = installed::home(home);
+            let pieces = chosen(&fetched, args.what.only.as_deref())?;
+            let of_piece = |package: &Package| {
+                let acquisition = Acquisition::of(package, &policy, args.what.reach(), &at)?;
+                card(&fetched, package, acquisition.as_ref(), &policy)
+            };
+            pieces.iter().map(|piece| of_piece(&piece.package)).collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    for card in &mut cards {
+        estimate::ask(card, &policy, args.what.reach())?;
+    }
+    if json_wanted {
+        let with_digest = |card: &Card| {
+            let mut value = serde_json::to_value(card).unwrap_or_default();
+            value["card"] = format!("sha256:{}", card.digest()).into();
+            value
+        };
+        printer.json(&json!({"cards": cards.iter().map(with_digest).collect::<Vec<_>>()}))?;
+        return Ok(Exit::Done);
+    }
+    let with_digest =
+        |card: &Card| format!("{}  card          sha256:{}\n", drawn(card), card.digest());
+    let drawn: Vec<_> = cards.iter().map(with_digest).collect();
+    printer.result(&drawn.join("\n"))?;
+    Ok(Exit::Done)
+}
+
+/// The card of a package that was fetched.
+pub(super) fn card(
+    fetched: &Fetched,
+    package: &Package,
+    acquisition: Option<&Acquisition<'_>>,
+    policy: &Policy,
+) -> Result<Card, Failure> {
+    let origin = Origin {
+        source: fetched.source.clone(),
+        package: fetched.parcel.digest(),
+        archive: fetched.archive,
+        signature: fetched.signature.clone(),
+        trust: trust(fetched, package),
+        trust_because: fetched.because.clone(),
+    };
+    of(origin, package, acquisition, policy)
+}
+
+/// The card of a package that is installed, where a name and nothing else was typed that stands for one.
+fn of_installed(what: &What, home: &Home, policy: &Policy) -> Result<Option<Card>, Failure> {
+    let at = installed::home(home);
+    let Some(name) = what.name() else { return Ok(None) };
+    let contents = at.read()?;
+    let called = contents.called(name);
+    let [Some(pinned)] = called.iter().map(|one| one.pinned).collect::<Vec<_>>()[..] else {
+        return Ok(None);
+    };
+    let Installed { package, record, .. } = Installed::load(&at, pinned)?;
+    let acquisition = Acquisition::of(&package, policy, what.reach(), &at)?;
+    let origin = Origin {
+        source: pinned.source.clone(),
+        package: pinned.package.0,
+        archive: pinned.archive.map(|archive| archive.0),
+        signature: "looked at when it was installed".to_owned(),
+        trust: Trust::named(&record.trust).unwrap_or(Trust::Untrusted),
+        trust_because: "so it was when you agreed to it".to_owned(),
+    };
+    of(origin, &package, acquisition.as_ref(), policy).map(Some)
+}
+
+fn of(
+    origin: Origin,
+    package: &Package,
+    acquisition: Option<&Acquisition<'_>>,
+    policy: &Policy,
+) -> Result<Card, Failure> {
+    let commands = acquisition.map(Acquisition::commands).transpose()?;
+    let around = Circumstances {
+        origin,
+        endpoints: endpoints(package),
+        commands: commands.unwrap_or_default(),
+        acquired_from: acquisition.map(Acquisition::from).unwrap_or_default(),
+        level: policy.sandbox.level.to_string(),
+    };
+    Ok(Card::new(package, around))
+}
+
+/// How far a package is trusted: what it claims can only lower what is known.
+pub(super) fn trust(fetched: &Fetched, package: &Package) -> Trust {
+    match package.dialect {
+        Dialect::Capability => package.trust.min(fetched.trust),
+        _ => fetched.trust,
+    }
+}
