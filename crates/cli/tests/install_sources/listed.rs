@@ -110,7 +110,9 @@ fn what_a_catalog_lists_is_installed_by_its_id_and_vouched_for_by_nobody() {
     refused(&desk, &["install", "demo.text.upper", "--yes"], 2, missing);
     fs::write(desk.path("home/policy.toml"), "[trust]\nallow = [\"local\", \"untrusted\"]\n")
         .unwrap();
-    for id in ["demo.there", "demo.echo"] {
+    let skills = repository().join("examples/skill");
+    desk.done(&["registry", "add", "skills", skills.to_str().unwrap(), "--kind", "folder"]);
+    for id in ["demo.there", "demo.echo", "word-report"] {
         desk.done(&["install", id, "--yes", "-q"]);
     }
     let listed = desk.done(&["list", "--json"]).json();

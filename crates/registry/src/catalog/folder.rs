@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use manifest::dialect::Form;
+use manifest::dialect::{Form, skill};
 use manifest::document::{MAX_MANIFEST, Options, read as read_document};
 use manifest::model::Package;
 use package::archive::{Archive, Trailer};
@@ -18,7 +18,7 @@ const DEEPEST: usize = 4;
 /// How many files and folders are looked at.
 const MOST: usize = 20_000;
 
-/// Finds the packages below a folder: manifests under their usual names, and archives. Links are not followed.
+/// Finds the packages below a folder: manifests under their usual names, skills, and archives. Links are not followed.
 pub(super) fn read(folder: &Path) -> io::Result<Listing> {
     let mut listing = Listing::default();
     let mut left = vec![(folder.to_owned(), 0)];
@@ -65,6 +65,12 @@ pub(super) fn read(folder: &Path) -> io::Result<Listing> {
 fn one(path: &Path) -> Option<Result<Package, String>> {
     let name = path.file_name()?.to_str()?;
     if MANIFEST_NAMES.contains(&name) {
+        return Some(manifest_at(path));
+    }
+    // A skill that has a manifest beside it is what that says.
+    if name == skill::FILE_NAME
+        && !MANIFEST_NAMES.iter().any(|one| path.with_file_name(one).exists())
+    {
         return Some(manifest_at(path));
     }
     let is_package = path.extension().is_some_and(|kind| kind == "mcpkg");
