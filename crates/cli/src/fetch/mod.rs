@@ -14,6 +14,7 @@ mod registry;
 
 use std::path::{Path, PathBuf};
 
+use ::registry::client::Remote;
 use install::{Parcel, ParcelError, Source};
 use manifest::model::Trust;
 use package::digest::Digest;
@@ -38,6 +39,8 @@ pub(crate) struct Fetched {
     pub(crate) because: String,
     /// What its signatures come to.
     pub(crate) signature: String,
+    /// The registry that was asked for it, where one was.
+    pub(crate) registry: Option<Remote>,
 }
 
 /// What was typed.
@@ -139,7 +142,7 @@ impl Fetching<'_> {
             }
             _ => (trust, because),
         };
-        Ok(Fetched { parcel, source, archive, trust, because, signature })
+        Ok(Fetched { parcel, source, archive, trust, because, signature, registry: None })
     }
 
     fn refused(&self, path: &Path, error: ParcelError) -> Failure {

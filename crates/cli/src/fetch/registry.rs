@@ -69,7 +69,9 @@ impl Fetching<'_> {
         let source = Source::Registry(registry.address().url().to_string());
         let because =
             format!("the registry `{}` has it, and you named that registry", registry.name());
-        self.known(parcel, source, Some(fetched.digest), (Trust::Community, because))
+        let known =
+            self.known(parcel, source, Some(fetched.digest), (Trust::Community, because))?;
+        Ok(Fetched { registry: Some(registry.clone()), ..known })
     }
 
     /// A tool of a registry that knows no package files: it gives what it describes as a bundle.
@@ -88,7 +90,8 @@ impl Fetching<'_> {
         let source = Source::Registry(registry.address().url().to_string());
         let because =
             format!("the registry `{}` has it, and you named that registry", registry.name());
-        self.known(parcel, source, None, (Trust::Community, because))
+        let known = self.known(parcel, source, None, (Trust::Community, because))?;
+        Ok(Fetched { registry: Some(registry.clone()), ..known })
     }
 
     /// Whether a version was taken back. What a registry says of its security is kept in mind for when nobody is asked.

@@ -184,3 +184,23 @@ fn a_registry_that_knows_bundles_alone_is_installed_from() {
     desk.done(&["sync", "--locked", "its.lock", "--yes", "-q"]);
     assert_eq!(desk.done(&["call", "tool:demo.dice", r#"{"sides":2}"#]).code, 0);
 }
+
+#[test]
+fn an_id_like_one_that_its_registry_has_had_for_longer_asks_first() {
+    let desk = Desk::new();
+    let _served = Served::known_to(&desk, "true");
+    desk.echo();
+    desk.done(&["publish", "./echo", "--no-sign", "-q"]);
+    let policy = "[trust]\nallow = [\"local\", \"verified\", \"community\"]\n";
+    fs::write(desk.path("home/policy.toml"), policy).unwrap();
+    let manifest = desk.path("echo/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("demo.echo", "demo.ecoh")).unwrap();
+    desk.done(&["publish", "./echo", "--no-sign", "-q"]);
+    let words = "differs by one letter from `demo.echo`, which its registry has had for longer";
+    desk.refused(&["install", "demo.ecoh", "--yes"], 4, words);
+    // The one that was there first is asked about by nobody.
+    desk.done(&["install", "demo.echo", "--yes"]);
+    desk.done(&["remove", "demo.echo"]);
+    desk.done(&["install", "demo.ecoh", "--yes", "--allow-similar"]);
+}
