@@ -145,7 +145,13 @@ impl Home {
 pub fn read_lockfile(path: &Path) -> Result<Lockfile, HomeError> {
     let missing = || Doing::Read(path.to_owned()).failed(io::Error::from_raw_os_error(NOT_FOUND));
     let bytes = read(path, lockfile::MOST)?.ok_or_else(missing)?;
-    Lockfile::parse(&bytes).map_err(|why| HomeError::Broken { path: path.to_owned(), why })
+    let lock = Lockfile::parse(&bytes);
+    let lock = lock.map_err(|why| HomeError::Broken { path: path.to_owned(), why })?;
+    let whole = path.canonicalize().map_err(|cause| Doing::Read(path.to_owned()).failed(cause))?;
+    Ok(match whole.parent() {
+        Some(folder) => lock.read_from(folder),
+        None => lock,
+    })
 }
 
 /// A file of the home, where it is there.

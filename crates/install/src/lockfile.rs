@@ -1,8 +1,11 @@
 //! `haft.lock`: exactly what is installed, made to be committed. It holds no grants and no secrets.
 
+use std::path::{Component, Path};
+
 use serde::{Deserialize, Serialize};
 
-use crate::pinned::Pinned;
+use crate::pinned::{Pinned, Source};
+use crate::project;
 
 /// Its name in a home.
 pub const NAME: &str = "haft.lock";
@@ -67,6 +70,48 @@ impl Lockfile {
         self.packages.insert(at, pinned);
     }
 
+    /// The same for a file in this folder, which somebody else may have in another place: paths beside it, or beside the
+    /// project whose home the folder is, are told from there.
+    pub fn told_from(mut self, folder: &Path) -> Self {
+        let (around, up) = match folder.file_name() {
+            Some(name) if name == project::FOLDER => (folder.parent().unwrap_or(folder), ".."),
+            _ => (folder, "."),
+        };
+        self.each_path(|path| {
+            let beside = Path::new(&*path).strip_prefix(around).ok()?.to_str()?;
+            Some(format!("{up}/{beside}"))
+        });
+        self
+    }
+
+    /// The same with every path whole, as it is read from a file in this folder.
+    pub fn read_from(mut self, folder: &Path) -> Self {
+        self.each_path(|path| {
+            let parts = Path::new(&*path).components();
+            let is_told_from_there = path.starts_with("./") || path.starts_with("../");
+            let whole = parts.fold(folder.to_owned(), |mut whole, part| {
+                match part {
+                    Component::ParentDir => drop(whole.pop()),
+                    Component::CurDir => {}
+                    part => whole.push(part),
+                }
+                whole
+            });
+            is_told_from_there.then(|| whole.to_string_lossy().into_owned())
+        });
+        self
+    }
+
+    fn each_path(&mut self, told: impl Fn(&str) -> Option<String>) {
+        for package in &mut self.packages {
+            if let Source::Path(path) | Source::Listed(path) = &mut package.source
+                && let Some(other) = told(path)
+            {
+                *path = other;
+            }
+        }
+    }
+
     /// Takes a package out.
     pub fn take(&mut self, id: &str) -> Option<Pinned> {
         let at = self.packages.iter().position(|package| package.id == id)?;
@@ -87,7 +132,7 @@ mod tests {
     use package::digest::Digest;
 
     use super::*;
-    use crate::pinned::{Sha256, Source};
+    use crate::pinned::Sha256;
 
     fn pinned(id: &str, version: &str) -> Pinned {
         let digest = Sha256(Digest::of(version.as_bytes()));
@@ -114,6 +159,27 @@ mod tests {
         let ids: Vec<_> = lock.packages().iter().map(|one| one.id.as_str()).collect();
         assert_eq!(ids, ["capability:x", "mcpkg:a.a", "mcpkg:b.b"]);
         assert_eq!(Lockfile::parse(&lock.to_bytes()), Ok(lock));
+    }
+
+    #[test]
+    fn paths_beside_it_are_told_from_where_it_lies() {
+        let of = |path: &str| {
+            let mut lock = Lockfile::default();
+            lock.put(Pinned { source: Source::Path(path.into()), ..pinned("mcpkg:a.b", "1.0.0") });
+            lock
+        };
+        for (path, folder, told) in [
+            ("/p/tools/echo", "/p", "./tools/echo"),
+            ("/p/tools/echo", "/p/.mcp", "../tools/echo"),
+            ("/p/tools/echo", "/q", "/p/tools/echo"),
+            ("/pp/echo", "/p", "/pp/echo"),
+        ] {
+            let there = of(path).told_from(Path::new(folder));
+            assert_eq!(there, of(told), "{path} from {folder}");
+            assert_eq!(there.read_from(Path::new(folder)), of(path), "{told} at {folder}");
+        }
+        let moved = of("/p/tools/echo").told_from(Path::new("/p/.mcp"));
+        assert_eq!(moved.read_from(Path::new("/r/.mcp")), of("/r/tools/echo"));
     }
 
     #[test]
