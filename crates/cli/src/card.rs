@@ -73,6 +73,9 @@ pub(crate) fn drawn(card: &Card) -> String {
     for step in &card.steps {
         row("step", &line(step));
     }
+    if let Some(channel) = &card.channel {
+        row("driven", &line(channel));
+    }
     row("acquired", &acquired(card));
     for dependency in &card.dependencies {
         row("needs", &line(dependency));

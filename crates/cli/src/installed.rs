@@ -153,9 +153,7 @@ fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
                 .hint("what a project's lockfile names is called once it is installed"));
         }
     });
-    let mut package = entry(&path, &named.id_in_catalog)?.ok_or_else(|| {
-        Failure::new(Exit::Unavailable, format!("`{}` is without this entry", path.display()))
-    })?;
+    let mut package = entry(&path, &named.id_in_catalog)?.ok_or_else(|| without(&path))?;
     if named.layer == Layer::Local {
         check_not_wider(&package, &at.path().join(catalog::BASE))?;
     }
@@ -178,6 +176,32 @@ fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
         given: Given::default(),
         surface: None,
     })
+}
+
+/// What a catalog says of an entry that is not installed, and which does.
+pub(crate) fn said(
+    named: &Named,
+    home: &Home,
+    printer: Printer,
+) -> Result<(PathBuf, Package), Failure> {
+    let at = self::home(home);
+    let view = project::view(home, printer)?;
+    let (place, names): (_, &[_]) = match (named.layer, view.place()) {
+        (Layer::Project, Some(place)) => (place, &[catalog::LOCAL, catalog::BASE]),
+        (Layer::Base, _) => (at.path(), &[catalog::BASE]),
+        (Layer::Local | Layer::Project, _) => (at.path(), &[catalog::LOCAL]),
+    };
+    for path in names.iter().map(|name| place.join(name)).filter(|path| path.exists()) {
+        if let Some(package) = entry(&path, &named.id_in_catalog)? {
+            return Ok((path, package));
+        }
+    }
+    Err(without(place))
+}
+
+/// What to say of a catalog that has lost an entry since it was read.
+fn without(path: &Path) -> Failure {
+    Failure::new(Exit::Unavailable, format!("`{}` is without this entry", path.display()))
 }
 
 /// The entry of a catalog, where it has one.

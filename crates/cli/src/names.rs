@@ -54,7 +54,8 @@ impl Typed {
             return Ok(one.id.clone());
         }
         let id = line(&self.text);
-        let failure = Failure::invalid(format!("`{id}` is no package: its dialect is missing"));
+        let failure =
+            Failure::invalid(format!("`{id}` is not installed, and its dialect is missing"));
         let seen = Seen::at(home, &owner::runtime()?)?;
         let mut meant = seen.meant(&self.text).map(line).peekable();
         Err(if meant.peek().is_some() {

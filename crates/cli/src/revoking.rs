@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use host::login::Logins;
 use host::records::whole;
+use host::secrets::Described;
 use host::{Blocked, CallError, Host, Killed, Kind};
 use install::journal::Draft;
 use install::revoked::State;
@@ -16,6 +17,7 @@ use install::{Changing, Contents, HomeError, Installed, Pinned, Revocation};
 use ledger::audit::Outcome;
 use ledger::state::grants::GrantKind;
 use manifest::kill_switch::{ByHand, KillSwitch};
+use manifest::model::{Input, Package};
 use policy::Grant;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -70,6 +72,38 @@ pub(crate) struct Revoked {
     pub(crate) by_hand: Option<String>,
     /// How it came to be so.
     pub(crate) way: Way,
+    /// Secrets of which our copy is gone, and which still count wherever they were given out: nobody takes them back.
+    pub(crate) outlive: Vec<Outliving>,
+}
+
+/// A secret that outlives what it was given to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outliving {
+    name: String,
+    /// Where it is to be had, and perhaps to be taken back.
+    page: Option<String>,
+}
+
+impl Outliving {
+    /// What a package was given, where it has nothing that takes it back.
+    fn of(package: &Package, id: &str, home: &Home) -> Vec<Self> {
+        if kept_values(id, home) == 0 {
+            return Vec::new();
+        }
+        let secrets = package.inputs.iter().filter(|input| input.secret);
+        let described = |input: &Input| Self {
+            name: input.name.clone(),
+            page: Described::of(package, &input.name).obtain_url,
+        };
+        secrets.map(described).collect()
+    }
+
+    fn words(&self) -> String {
+        match &self.page {
+            Some(page) => format!("`{}` ({})", line(&self.name), line(page)),
+            None => format!("`{}`", line(&self.name)),
+        }
+    }
 }
 
 /// How a revocation came out as it did.
@@ -88,12 +122,16 @@ pub(crate) enum Way {
 impl Revoked {
     /// For programs.
     pub(crate) fn to_value(&self) -> Value {
-        json!({
+        let mut told = json!({
             "id": self.id,
             "state": self.state.name(),
             "why": self.why,
             "by_hand": self.by_hand,
-        })
+        });
+        if !self.outlive.is_empty() {
+            told["outlive"] = self.outlive.iter().map(|one| one.name.as_str()).collect();
+        }
+        told
     }
 
     /// For people.
@@ -101,8 +139,15 @@ impl Revoked {
         let id = line(&self.id);
         match (self.state, self.way) {
             (State::Revoked, Way::Before) => format!("{id} is revoked already: confirmed"),
-            (State::Revoked, Way::NoSwitch) => {
+            (State::Revoked, Way::NoSwitch) if self.outlive.is_empty() => {
                 format!("Revoked {id}: confirmed, since it has no kill switch that could fail")
+            }
+            (State::Revoked, Way::NoSwitch) => {
+                let secrets: Vec<_> = self.outlive.iter().map(Outliving::words).collect();
+                format!(
+                    "Revoked {id}: it is switched off, and what was kept for it is gone. It has no kill switch: take back {} where you got it",
+                    secrets.join(", ")
+                )
             }
             (State::Revoked, Way::Switch | Way::ByHand) => format!("Revoked {id}: confirmed"),
             (State::Unconfirmed, _) => {
@@ -125,7 +170,8 @@ impl Revoking<'_> {
             && known.state == State::Revoked
         {
             let (id, state) = (named.id.clone(), known.state);
-            return Ok(Revoked { id, state, why: None, by_hand: None, way: Way::Before });
+            let outlive = Vec::new();
+            return Ok(Revoked { id, state, why: None, by_hand: None, way: Way::Before, outlive });
         }
         let mut change = Change::new(self.home, Verb::Revoke, &named.id, self.printer)
             .about(named.pinned.as_ref())
@@ -186,6 +232,11 @@ impl Revoking<'_> {
                 (State::Unconfirmed, Some(why), by_hand)
             }
         };
+        let outlive = match (way, &named.pinned) {
+            (Way::NoSwitch, Some(pinned)) => Installed::load(at, pinned)
+                .map(|installed| Outliving::of(&installed.package, &named.id, self.home))?,
+            _ => Vec::new(),
+        };
         let is_forgotten = before.forgotten || self.secrets == Secrets::Forgotten;
         let after = match state {
             State::Revoked => Revocation {
@@ -211,7 +262,7 @@ impl Revoking<'_> {
                 changing.revoke(draft, &named.id_in_catalog, after)
             })?;
         }
-        Ok(Revoked { id: named.id.clone(), state, why, by_hand, way })
+        Ok(Revoked { id: named.id.clone(), state, why, by_hand, way, outlive })
     }
 
     /// Runs the kill switch of an installed package. What keeps it from being run leaves the revocation unconfirmed.
@@ -279,6 +330,11 @@ impl Revoking<'_> {
             Err(error) if error.kind == Kind::Cancelled => {
                 let message = "cancelled: it is switched off, and its revocation is unconfirmed";
                 Err(Failure::new(Exit::Of(interrupt::CODE), message))
+            }
+            // Nobody could be asked which.
+            Err(error) if error.details.get("secrets").is_some() => {
+                let why = format!("{}; `--with SECRET` names it", error.message);
+                Ok(Killed::Unconfirmed { why, by_hand: None })
             }
             Err(error) => Ok(Killed::Unconfirmed { why: error.message, by_hand: None }),
             Ok(killed) => Ok(killed),

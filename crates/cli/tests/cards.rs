@@ -206,10 +206,12 @@ fn what_a_capability_wants_of_the_machine_is_on_its_card() {
         "secrets": [{"name": "GH", "ref": "env://GH_TOKEN"}],
         "trust_level": "local",
         "implementation": {"kind": "command", "command": {"argv": ["cat"]}},
+        "execution": {"channel": "vdi_vpn"},
     });
     write_below(&desk.path("kept"), "manifest.json", &manifest.to_string());
     let card = desk.done(&["show", "./kept/manifest.json"]).stdout;
     assert_eq!(rows(&card, "limits"), ["cpu 1, memory 64Mi"]);
     assert_eq!(rows(&card, "folders"), ["those that you grant, to write"]);
+    assert!(rows(&card, "driven")[0].contains("vdi_vpn"), "{card}");
     assert_eq!(rows(&card, "asks for"), ["GH (secret, kept at env://GH_TOKEN)"]);
 }

@@ -187,6 +187,15 @@ fn a_project_narrows_and_never_widens() {
     assert_eq!(found("capability:demo.own")["trust"], "untrusted");
     refused(&desk, &CALL, 4, "capability disabled");
     refused(&desk, &["call", "demo.own", "{}"], 6, "not installed");
+    // Who looks is told so.
+    let own = found("capability:demo.own");
+    assert_eq!((&own["state"], &own["enabled"]), (&json!("declared"), &json!(false)));
+    let status = done(&desk, &["status", "demo.own"]).stdout;
+    assert!(status.contains("declared by") && status.contains("nobody has agreed"), "{status}");
+    let status = done(&desk, &["status", "demo.echo"]).stdout;
+    assert!(status.contains("the project's catalog switches it off"), "{status}");
+    let enabled = done(&desk, &["enable", "demo.echo"]).stderr;
+    assert!(enabled.contains("in this folder the project's catalog switches it off"), "{enabled}");
     // The user's own home is as it was.
     desk.done(&CALL);
     refused(&desk, &["remove", "demo.own"], 3, "is not installed");
@@ -205,4 +214,26 @@ fn the_user_s_home_is_no_project() {
     let ran = run_in(&desk.path("work"), &["--home", home.to_str().unwrap(), "trust", ".."], None);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("your own home"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_project_that_brings_its_tools_is_the_same_wherever_it_lies() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.path("project/tools")).unwrap();
+    fs::rename(echo(&desk, "0.1.0"), desk.path("project/tools/echo")).unwrap();
+    desk.done(&["install", "./project/tools/echo", "--yes", "-q"]);
+    lock(&desk);
+    // Somebody else has it in another place, and in a home of their own.
+    let there = Desk::new();
+    let copied =
+        Command::new("cp").arg("-r").args([desk.path("project"), there.path("project")]).status();
+    assert!(copied.unwrap().success());
+    drop(desk);
+    done(&there, &["trust", ".."]);
+    assert_eq!(listed(&there)[0]["state"], "absent");
+    refused(&there, &["list"], 0, "`haft sync .mcp/haft.lock`");
+    refused(&there, &CALL, 6, "not installed with those bytes");
+    done(&there, &["sync", "../.mcp/haft.lock", "--yes"]);
+    done(&there, &CALL);
+    assert_eq!(listed(&there)[0]["enabled"], true);
 }

@@ -411,9 +411,23 @@ fn a_secret_is_no_part_of_a_host_and_of_no_error() {
 fn without_any_secret_nothing_is_kept_from_being_removed() {
     let kill_switch = json!({"kind": "manual", "instructions": "Press the red button."});
     let desk = installed(&[], &kill_switch);
-    fails(&desk.haft(&["revoke", "revocable", "--yes"]), 1, "says that you have");
+    fails(&desk.haft(&["revoke", "revocable", "--yes"]), 1, "--forget` says so");
     desk.done(&["install", "./revocable", "--yes", "-q"]);
     desk.done(&["call", "revocable", "say"]);
     fails(&desk.haft(&["revoke", "revocable", "--yes"]), 1, "Press the red button.");
     desk.done(&["remove", "revocable"]);
+}
+
+#[test]
+fn a_secret_that_nobody_takes_back_is_named() {
+    let desk = Desk::new();
+    let example = common::repository().join("examples/mcpkg/http-status");
+    let put = ["secret", "set", "mcpkg:demo.http.status", "STATUS_TOKEN"];
+    assert_eq!(desk.haft_with(&put, Some(KEY)).code, 0);
+    desk.done(&["install", example.to_str().unwrap(), "--yes", "-q"]);
+    let ran = desk.done(&["revoke", "demo.http.status", "--yes"]);
+    let words =
+        "take back `STATUS_TOKEN` (https://example.com/haft/status/tokens) where you got it";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    assert_eq!(secrets(&desk), 0);
 }

@@ -85,14 +85,17 @@ fn an_update_whose_smoke_test_fails_leaves_the_old_version() {
     desk.refused(&["update", "--yes"], 1, "its smoke test failed");
     assert_eq!(version(&desk, "json-format"), before);
     desk.done(&["call", "json-format", "sort_keys", r#"{"b":1}"#]);
-    // Whoever wants to find out why may keep it, switched off.
-    desk.refused(
-        &["install", "./tool", "--yes", "--on-smoke-fail", "keep-disabled"],
-        1,
-        "so it is installed and disabled",
-    );
+    // What works is not given up for what does not; whoever wants to find out why may keep it in the place of what is off.
+    let keeping = ["install", "./tool", "--yes", "--on-smoke-fail", "keep-disabled"];
+    desk.refused(&keeping, 1, "the version before it stays");
+    assert_eq!(version(&desk, "json-format"), before);
+    desk.done(&["disable", "json-format", "-q"]);
+    desk.refused(&keeping, 1, "so it is installed and disabled");
     assert_eq!(version(&desk, "json-format"), "9.0.0");
     assert_eq!(desk.done(&["list", "--json"]).json()["packages"][0]["enabled"], false);
+    let back = desk.done(&["rollback", "json-format"]);
+    assert_eq!(version(&desk, "json-format"), before);
+    assert!(back.stderr.contains("it is disabled: `haft enable"), "{}", back.stderr);
     desk.done(&["doctor", "-q"]);
 }
 

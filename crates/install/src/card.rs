@@ -4,7 +4,8 @@
 //! what was agreed to is what was shown.
 
 use manifest::model::{
-    Acquire, Action, Entry, Input, InputSource, Json, Package, Person, Resources, Step, Trust,
+    Acquire, Action, Channel, Entry, Input, InputSource, Json, Package, Person, Resources, Step,
+    Trust,
 };
 use package::digest::Digest;
 use serde::Serialize;
@@ -84,6 +85,9 @@ pub struct Card {
     /// The tools that it calls in its place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
+    /// How it is driven, where that is not by a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
     /// Exactly what will be run.
     pub commands: Vec<String>,
     /// Whether the owner signs in before it is used.
@@ -264,6 +268,9 @@ impl Card {
             acquired_from: around.acquired_from,
             addresses: package.implementations.iter().filter_map(|one| asked(&one.entry)).collect(),
             steps: package.chain.iter().flat_map(|chain| &chain.steps).map(step).collect(),
+            channel: (package.channel == Channel::VdiVpn).then(|| {
+                "through a screen or a private network (vdi_vpn): it is kept and listed, not called".to_owned()
+            }),
             commands,
             requires_oauth: package.requires_oauth,
             cost: value(&package.cost),

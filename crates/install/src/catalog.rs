@@ -56,6 +56,9 @@ pub fn briefs(bytes: &[u8]) -> Result<Vec<Brief>, String> {
     struct Catalog {
         capabilities: Vec<Brief>,
     }
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(format!("a catalog is an object with a list `{ENTRIES}`"));
+    }
     let catalog: Catalog = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     Ok(catalog.capabilities)
 }

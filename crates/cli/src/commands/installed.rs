@@ -1,9 +1,12 @@
 //! `haft list|enable|disable|remove|rollback|reset|lock`: what is installed, and what becomes of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use install::{Changing, HomeError, Installed, Layer, Revocation, catalog};
+use install::lockfile::NAME;
+use install::project::View;
+use install::{Changing, HomeError, Installed, Layer, Listed, Revocation, catalog};
+use manifest::model::Package;
 use serde_json::json;
 
 use crate::ask::Ask;
@@ -57,6 +60,10 @@ pub(crate) struct LockArgs {
 pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let view = project::view(home, printer)?;
     let (listed, revoked) = (view.listed(), &view.user().revoked);
+    let state = |one: &Listed<'_>| match one.layer {
+        Layer::Project => of_project(&view, one),
+        Layer::Base | Layer::Local => state(one.enabled, revoked.get(&one.id)),
+    };
     if json_wanted {
         let packages: Vec<_> = listed
             .iter()
@@ -71,8 +78,10 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
                     "trust": one.trust.name(),
                     "actions": one.actions,
                 });
-                if let Some(revoked) = revoked.get(&one.id) {
-                    told["state"] = revoked.state.name().into();
+                let state = state(one);
+                if !["enabled", "disabled"].contains(&state) {
+                    told["state"] = state.into();
+                    told["enabled"] = false.into();
                 }
                 told
             })
@@ -90,14 +99,30 @@ pub(crate) fn list(_args: &ListArgs, home: &Home, json_wanted: bool, printer: Pr
         [
             line(&one.id),
             line(one.version),
-            state(one.enabled, revoked.get(&one.id)).to_owned(),
+            state(one).to_owned(),
             one.trust.name().to_owned(),
             one.layer.name().to_owned(),
             one.actions.len().to_string(),
         ]
     });
     printer.result(&table(["PACKAGE", "VERSION", "STATE", "TRUST", "LAYER", "ACTIONS"], rows))?;
+    if listed.iter().any(|one| state(one) == ABSENT) {
+        printer.note("hint: `haft sync .mcp/haft.lock` in the project's folder brings what is absent, once you accept it");
+    }
     Ok(Exit::Done)
+}
+
+/// What a project's lockfile names and nobody has agreed to here.
+const ABSENT: &str = "absent";
+
+/// Whether a package of the project may be called, in a word.
+fn of_project(view: &View, one: &Listed<'_>) -> &'static str {
+    match one.pinned {
+        // Only what was agreed to is called.
+        None => "declared",
+        Some(pinned) if view.agreed(pinned).is_none() => ABSENT,
+        Some(_) => state(one.enabled, view.user().revoked.get(&one.id)),
+    }
 }
 
 /// Rows below their headings, each column as wide as it has to be.
@@ -128,9 +153,18 @@ pub(crate) fn status(
         None => None,
     };
     let changed = installed.as_ref().map(Installed::changed).unwrap_or_default();
+    let declared =
+        installed.is_none().then(|| installed::said(&named, home, printer)).transpose()?;
     let revoked = at.read()?.revoked.get(&named.id).cloned();
-    let state = state(named.enabled, revoked.as_ref());
-    let off = if state == "disabled" { changes::why_off(&named.id, home) } else { None };
+    let state = match (named.layer, &named.pinned) {
+        (Layer::Project, None) => "declared",
+        _ => state(named.enabled, revoked.as_ref()),
+    };
+    let off = match (state, named.layer) {
+        ("disabled", Layer::Project) if at_home(&named.id, &at)? => Some(BY_PROJECT.to_owned()),
+        ("disabled", _) => changes::why_off(&named.id, home),
+        _ => None,
+    };
     if json_wanted {
         let record = installed.as_ref().map(|one| &one.record);
         printer.json(&json!({
@@ -145,9 +179,10 @@ pub(crate) fn status(
             })),
             "layer": named.layer.name(),
             "trust": named.trust.name(),
-            "version": record.map(|record| &record.pinned.version),
+            "version": record.map(|record| record.pinned.version.clone()).or(declared.as_ref().map(|(_, package)| package.semver())),
             "source": record.map(|record| &record.pinned.source),
-            "description": installed.as_ref().and_then(|one| one.package.blurb()),
+            "description": installed.as_ref().map(|one| &one.package).or(declared.as_ref().map(|(_, package)| package)).and_then(Package::blurb),
+            "catalog": declared.as_ref().map(|(path, _)| path.to_string_lossy()),
             "package": record.map(|record| &record.pinned.package),
             "card": record.map(|record| &record.consent.card),
             "installed": record.map(|record| ledger::Time::from_unix_millis(record.installed).to_string()),
@@ -194,6 +229,23 @@ pub(crate) fn status(
             row("changed", &changed.join(", "));
         }
     }
+    if let Some((path, package)) = &declared {
+        let mut row = |name: &str, value: &str| text += &format!("  {name:<13} {}\n", line(value));
+        row("version", &package.semver());
+        if let Some(blurb) = package.blurb() {
+            row("says it does", blurb);
+        }
+        row("declared by", &path.to_string_lossy());
+        for action in &package.actions {
+            row("action", &action.name);
+        }
+        if named.layer == Layer::Project {
+            row(
+                "not called",
+                "nobody has agreed to it: what a project's lockfile names is called once it is installed",
+            );
+        }
+    }
     printer.result(&text)?;
     Ok(Exit::Done)
 }
@@ -218,14 +270,21 @@ pub(crate) fn switch(
         })?;
     }
     let state = if enabled { "Enabled" } else { "Disabled" };
-    tell(
-        &named,
-        "enabled",
-        &enabled.into(),
-        &format!("{state} {}", line(&named.id)),
-        json_wanted,
-        printer,
-    )
+    let around = installed::named_around(&named.id, home, Printer::silent());
+    let here = match around {
+        Ok(around) if enabled && !around.enabled => format!("; in this folder {BY_PROJECT}"),
+        _ => String::new(),
+    };
+    let words = format!("{state} {}{here}", line(&named.id));
+    tell(&named, "enabled", &enabled.into(), &words, json_wanted, printer)
+}
+
+/// Why something is off that the user's home has on.
+const BY_PROJECT: &str = "the project's catalog switches it off";
+
+/// Whether a package is on in the user's home.
+fn at_home(id: &str, at: &install::Home) -> Result<bool, Failure> {
+    Ok(at.read()?.listed().iter().any(|one| one.id == id && one.enabled))
 }
 
 /// Whether a package may be called, in a word.
@@ -344,7 +403,12 @@ pub(crate) fn rollback(
     let version = record.pinned.version.clone();
     let change = Change::new(home, Verb::Rollback, &named.id, printer).about(Some(&record.pinned));
     noted(change, || Ok(changing.roll_back(record, entry)?))?;
-    let words = format!("Rolled back {} to {}", line(&named.id), line(&version));
+    let off = if installed::named(&named.id, &at)?.enabled {
+        String::new()
+    } else {
+        format!("; it is disabled: `haft enable {}` switches it on", shell::word(&named.id))
+    };
+    let words = format!("Rolled back {} to {}{off}", line(&named.id), line(&version));
     tell(&named, "version", &version.into(), &words, json_wanted, printer)
 }
 
@@ -406,11 +470,20 @@ pub(crate) fn lock(args: &LockArgs, home: &Home, json_wanted: bool, printer: Pri
             printer.warn(&format!("`{}` was revoked, and is left out", line(&one.id)));
         }
     }
-    let bytes = lock.to_bytes();
     match &args.output {
         Some(path) => {
+            if path.is_dir() {
+                let shown = path.display();
+                return Err(Failure::invalid(format!("`{shown}` is a folder"))
+                    .hint(format!("name the file too: `{}`", path.join(NAME).display())));
+            }
             output::check_folder_of(path)?;
-            output::replace(path, &bytes)?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+            if let Ok(folder) = folder {
+                lock = lock.told_from(&folder);
+            }
+            output::replace(path, &lock.to_bytes())?;
             let number = lock.packages().len();
             let count = super::count(number, "package");
             if json_wanted {
@@ -419,7 +492,7 @@ pub(crate) fn lock(args: &LockArgs, home: &Home, json_wanted: bool, printer: Pri
                 printer.note(&format!("Wrote {}, {count}", path.display()));
             }
         }
-        None => printer.bytes(&bytes)?,
+        None => printer.bytes(&lock.to_bytes())?,
     }
     Ok(Exit::Done)
 }

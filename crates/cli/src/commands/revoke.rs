@@ -68,7 +68,14 @@ pub(crate) fn run(
             // Of many, one that fails does not keep the others.
             Err(failure) if args.all && !matches!(failure.exit, Exit::Of(_)) => {
                 let (id, why) = (one.id.clone(), Some(failure.message));
-                Revoked { id, state: State::Unconfirmed, why, by_hand: None, way: Way::Switch }
+                Revoked {
+                    id,
+                    state: State::Unconfirmed,
+                    why,
+                    by_hand: None,
+                    way: Way::Switch,
+                    outlive: Vec::new(),
+                }
             }
             revoked => revoked?,
         };
@@ -124,8 +131,8 @@ fn tell(revoked: &Revoked, kept: usize, args: &RevokeArgs, printer: Printer) {
     }
     let forgets = format!("`haft revoke {id} --forget` gives them up");
     printer.note(&match (revoked.way, kept) {
-        (Way::ByHand, 0) => format!("hint: `haft revoke {id} --forget` says that you have"),
-        (Way::ByHand, _) => format!("hint: its secrets are kept until you have; {forgets}"),
+        (Way::ByHand, 0) => format!("hint: once you have, `haft revoke {id} --forget` says so"),
+        (Way::ByHand, _) => format!("hint: its secrets are kept until you have; then {forgets}"),
         (Way::Switch | Way::NoSwitch | Way::Before, 0) => {
             format!("hint: `haft revoke {id}` tries it again")
         }

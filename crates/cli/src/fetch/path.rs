@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use install::{Parcel, ParcelError, Source};
-use manifest::dialect::Dialect;
+use manifest::dialect::{Dialect, skill};
 use manifest::document::{Options, read};
 use manifest::model::{Acquire, Package, Trust};
+use package::contents::MANIFEST_NAMES;
 use package::digest::Digest;
 use package::gather::gather;
 use package::limits::Limits;
@@ -50,6 +51,7 @@ impl Fetching<'_> {
 
     /// The files of a folder.
     fn folder(&self, folder: &Path) -> Result<Result<Parcel, ParcelError>, Failure> {
+        check_has_manifest(folder)?;
         let gathered = gather(folder, &Limits::DEFAULT)
             .map_err(|error| Failure::invalid(error.to_string()))?;
         let name =
@@ -90,4 +92,21 @@ impl Fetching<'_> {
             None => Ok(Parcel::of_manifest(bytes, fallback)),
         }
     }
+}
+
+/// Refuses a folder that holds nothing that could be a manifest, before all that lies below it is read.
+fn check_has_manifest(folder: &Path) -> Result<(), Failure> {
+    let entries = folder.read_dir().map_err(|error| Failure::unread(folder.display(), error))?;
+    let could_be = |name: &str| name == skill::FILE_NAME || name.to_lowercase().ends_with(".json");
+    let names = entries.flatten().map(|entry| entry.file_name());
+    if names.into_iter().any(|name| could_be(&name.to_string_lossy())) {
+        return Ok(());
+    }
+    let message = format!("`{}` holds no package: there is no manifest in it", folder.display());
+    let names: Vec<_> = MANIFEST_NAMES.iter().map(|name| format!("`{name}`")).collect();
+    Err(Failure::invalid(message).hint(format!(
+        "a package has {}, or another JSON at its top that is a manifest, such as `server.json`, or a `{}`",
+        names.join(", "),
+        skill::FILE_NAME
+    )))
 }

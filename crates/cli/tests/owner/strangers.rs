@@ -116,7 +116,7 @@ fn a_name_without_its_dialect_is_told_with_the_packages_that_have_it() {
         for verb in verbs {
             let ran = desk.run(verb, None);
             let error =
-                format!("error: `demo.tool` is no package: its dialect is missing\n{hints}");
+                format!("error: `demo.tool` is not installed, and its dialect is missing\n{hints}");
             assert_eq!((ran.code, ran.stderr), (2, error), "{verb:?}");
         }
     };

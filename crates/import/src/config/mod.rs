@@ -126,7 +126,7 @@ pub struct AskedFor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// It has more bytes than are read.
-    TooLarge(usize),
+    TooLarge,
     /// It is no text.
     NoText,
     /// It is broken, and where.
@@ -143,8 +143,8 @@ pub enum Unreadable {
 impl fmt::Display for Unreadable {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLarge(size) => {
-                write!(out, "it has {size} bytes, and at most {MAX_FILE} are read")
+            Self::TooLarge => {
+                write!(out, "it has more than {MAX_FILE} bytes, and no more are read")
             }
             Self::NoText => out.write_str("it is no text in UTF-8"),
             Self::Broken { what, line: Some(line) } => write!(out, "{what} (line {line})"),
@@ -183,7 +183,7 @@ pub fn read_toml(bytes: &[u8]) -> Result<Config, Unreadable> {
 /// The text of a file that is not too large.
 pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Unreadable> {
     if bytes.len() > MAX_FILE {
-        return Err(Unreadable::TooLarge(bytes.len()));
+        return Err(Unreadable::TooLarge);
     }
     std::str::from_utf8(bytes).map_err(|_| Unreadable::NoText)
 }

@@ -63,7 +63,7 @@ pub struct Wanted {
 /// Where it is too large or broken.
 pub fn read(bytes: &[u8]) -> Result<Value, String> {
     if bytes.len() > MAX_DOCUMENT {
-        return Err(format!("it has {} bytes, and at most {MAX_DOCUMENT} are read", bytes.len()));
+        return Err(format!("it has more than {MAX_DOCUMENT} bytes, and no more are read"));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "it is no text in UTF-8".to_owned())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -1,6 +1,7 @@
 //! What can be called in a folder: what the user's home has, and what the home of a project lays over it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use manifest::model::Trust;
 
@@ -29,6 +30,11 @@ impl View {
     /// What the user's home has.
     pub fn user(&self) -> &Contents {
         &self.user
+    }
+
+    /// Where the project's home is, where one counts.
+    pub fn place(&self) -> Option<&Path> {
+        self.project.as_ref().map(Project::folder)
     }
 
     /// Everything that can be called, by id. What a project lays over something may only narrow it: what is switched off

@@ -19,7 +19,9 @@ use super::source::Source;
 use super::started;
 use super::told::{Report, State, Told};
 use crate::ask::Ask;
-use crate::commands::install::{Agreement, Installing, Lent, OnSmokeFail, Similar, put_name};
+use crate::commands::install::{
+    Agreement, Installing, Lent, OnSmokeFail, Similar, check_allowed, put_name,
+};
 use crate::exit::Failure;
 use crate::fetch::{Fetched, Fetching};
 use crate::home::Home;
@@ -79,6 +81,7 @@ impl Making<'_> {
                 Recognised::Json(path) => Form::Json(path),
                 Recognised::Toml => Form::Toml,
                 Recognised::OpenApi(document) => {
+                    report.documents += 1;
                     let draft = openapi::draft(&document, wanted).map_err(|why| vec![why])?;
                     self.push(draft.name.clone(), source, Ok(draft), report);
                     return Ok(());
@@ -227,6 +230,20 @@ impl Making<'_> {
         fetching.fetch(&source.shown())
     }
 
+    fn agreed(&self) -> Agreement {
+        if self.args.yes { Agreement::Beforehand } else { Agreement::Asked }
+    }
+
+    /// Says of what the policy refuses that it would be refused.
+    pub(super) fn foresee(&self, entry: &mut Told) {
+        if let State::Ready(draft) = &entry.state
+            && let Err(failure) =
+                check_allowed(&draft.package, Trust::Local, self.agreed(), self.policy)
+        {
+            entry.state = State::Refused(words(&failure));
+        }
+    }
+
     /// Installs what can be; what cannot says why.
     pub(super) fn install(&self, entry: &mut Told, sources: &[Source]) {
         let source = &sources[entry.source];
@@ -268,6 +285,7 @@ impl Making<'_> {
                 None => format!("it was made of {}, which you named", source.shown()),
             },
             signature: "unsigned".to_owned(),
+            registry: None,
         };
         let Some(piece) = fetched.parcel.pieces.first() else {
             return Err(Failure::invalid("it would be no package"));
@@ -309,8 +327,8 @@ impl Making<'_> {
             ask: self.ask,
             json_wanted: self.json_wanted,
             printer: self.printer,
-            agreed: if self.args.yes { Agreement::Beforehand } else { Agreement::Asked },
-            surfaces: if self.args.yes { Agreement::Beforehand } else { Agreement::Asked },
+            agreed: self.agreed(),
+            surfaces: self.agreed(),
             cards: None,
             settings: &settings,
             secrets,

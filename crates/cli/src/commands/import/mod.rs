@@ -86,6 +86,15 @@ fn object(text: &str) -> Result<serde_json::Value, String> {
 }
 
 impl DocumentArgs {
+    /// Whether any of them was given.
+    fn is_given(&self) -> bool {
+        let several =
+            [&self.include_tag, &self.include_path, &self.include_method, &self.operation];
+        several.iter().any(|given| !given.is_empty())
+            || self.base_url.is_some()
+            || self.smoke.is_some()
+    }
+
     fn wanted(&self, called: Option<&str>) -> Wanted {
         Wanted {
             tags: self.include_tag.clone(),
@@ -129,7 +138,14 @@ pub(crate) fn run(
     }
     check_names(args, &report)?;
     check_settings(args, &report)?;
+    if args.document.is_given() && report.documents == 0 && report.exit() == Exit::Done {
+        let message = "which operations are meant is said of OpenAPI documents, and none was named";
+        return Err(Failure::invalid(message));
+    }
     if args.dry_run {
+        for entry in &mut report.entries {
+            making.foresee(entry);
+        }
         report.tell(json_wanted, printer)?;
         if args.replace && !json_wanted {
             swap::show(&sources, &report, home, printer)?;

@@ -128,6 +128,9 @@ pub(super) fn undo(
     }
     tell(&told, json_wanted, printer)?;
     let is_whole = told.iter().all(|(_, _, state)| *state == "restored");
+    if !is_whole {
+        printer.note("hint: what an unknown one was is kept by the home that replaced it, which its entry names after --home, else by the usual one: `haft --home PATH import CLIENT --undo`");
+    }
     Ok(if is_whole { Exit::Done } else { Exit::Failed })
 }
 

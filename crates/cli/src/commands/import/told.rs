@@ -12,6 +12,8 @@ pub(super) struct Report {
     pub(super) entries: Vec<Told>,
     /// The names of all that is there, whether it is meant or not.
     pub(super) names: Vec<String>,
+    /// How many of them are OpenAPI documents.
+    pub(super) documents: usize,
 }
 
 /// What became of one.

@@ -20,7 +20,7 @@ use serde_json::json;
 
 pub(crate) use self::estimate::words as estimate_words;
 pub(crate) use self::lent::Lent;
-pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail};
+pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail, check_allowed};
 pub(crate) use self::shown::{ShowArgs, show};
 pub(crate) use self::similar::Similar;
 pub(crate) use self::tried::has_server;

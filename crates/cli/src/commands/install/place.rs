@@ -25,7 +25,7 @@ use crate::fetch::Fetched;
 use crate::home::{Home, VAULT};
 use crate::installed;
 use crate::printer::{Printer, line};
-use crate::{owner, revoking};
+use crate::{owner, revoking, shell};
 
 /// How packages are installed.
 pub(crate) struct Installing<'i> {
@@ -188,7 +188,9 @@ impl Installing<'_> {
         let contents = at.read()?;
         collision::check(package, &contents, &at)?;
         revoking::check_secrets_free(&card.id, &contents, home)?;
-        similar::check(package, &contents, policy, (self.similar, agreed), ask)?;
+        let known =
+            similar::Known { contents: &contents, policy, registry: fetched.registry.as_ref() };
+        similar::check(package, &known, (self.similar, agreed), ask)?;
         let how = self.consent(&mut card, agreed)?;
         let asks = !package.inputs.is_empty() || !self.settings.is_empty();
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
@@ -238,6 +240,17 @@ impl Installing<'_> {
         let grants = self.lent.iter().map(Lent::given).collect();
         let tried = tried::Trying { package, trust, values, grants, policy, home, ask, printer };
         match tried.check(&mut ready) {
+            // A version that works is not given up for one that does not.
+            Err(tried::Untried::Smoke(failure))
+                if self.on_smoke_fail == OnSmokeFail::KeepDisabled
+                    && before.is_some()
+                    && !is_off(&package.canonical_id(), home)? =>
+            {
+                let id = shell::word(&package.canonical_id());
+                return Err(failure.hint(format!(
+                    "the version before it stays; a broken one is kept where none works: `haft disable {id}` first"
+                )));
+            }
             Err(tried::Untried::Smoke(failure))
                 if self.on_smoke_fail == OnSmokeFail::KeepDisabled =>
             {
@@ -547,7 +560,7 @@ fn facts(card: &Card, actions: Option<usize>) -> String {
 }
 
 /// Refuses what the policy does not let in, whoever agrees to it.
-fn check_allowed(
+pub(crate) fn check_allowed(
     package: &Package,
     trust: Trust,
     agreed: Agreement,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use host::smoke::Verdict;
 use host::surface::Surface as Offered;
-use host::{CallError, CancellationToken, Given, Host, Kind, Records, Smoked, Tool};
+use host::{Blocked, CallError, CancellationToken, Given, Host, Kind, Records, Smoked, Tool};
 use install::{Ready, Sha256};
 use manifest::model::{Action, Entry, Invocation, Package, SideEffects, Trust};
 use package::digest::Digest;
@@ -367,7 +367,7 @@ fn failed(smoked: &Smoked) -> Failure {
 
 /// Why it could not be run, with what it tried in vain.
 fn failure(error: &CallError, message: &str, tool: &Tool) -> Failure {
-    let mut told = call::failure(error, &error.blocked, tool);
+    let mut told = call::failure(error, &Blocked::of(error), tool);
     let cause = std::mem::replace(&mut told.message, message.to_owned());
     told.causes.insert(0, cause);
     match error.kind {
