@@ -64,6 +64,7 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
         "crash": {"command": "python3", "args": ["-c", "import sys; sys.exit('no such luck')"]},
         "plain": {"url": "http://plain.example/mcp", "headers": {"X-Api-Key": SECRET}},
         "reach": {"command": "python3", "args": ["-c", "import urllib.request as u; u.urlopen('http://api.example/x')"]},
+        "file": {"command": "python3", "args": ["-c", "open('/srv/notes/today.txt')"]},
     }});
     let file = desk.write("config.json", &config.to_string());
     let expected = [
@@ -75,6 +76,7 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
         ("crash", "refused"),
         ("plain", "refused"),
         ("reach", "refused"),
+        ("file", "refused"),
     ];
     let ran = desk.haft(&["import", &file, "--yes", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
@@ -97,6 +99,17 @@ fn what_cannot_be_imported_is_told_and_stops_nobody() {
     );
     // What it tried is told, with what would allow it.
     assert!(why(7).contains("haft grant mcpb:reach --host api.example"), "{}", why(7));
+    let grant = "haft grant mcpb:file --read /srv/notes/today.txt";
+    assert!(why(8).contains(grant), "{}", why(8));
+    // Operations are those of a document.
+    let odd = desk.haft(&["import", &file, "--yes", "--only", "dice", "--include-tag", "x"]);
+    assert_eq!(odd.code, 2, "{}", odd.stderr);
+    assert!(odd.stderr.contains("OpenAPI documents, and none was named"), "{}", odd.stderr);
+    // What the policy refuses is not told as importable.
+    std::fs::write(desk.path("home/policy.toml"), "[package.dice]\nallow = false\n").unwrap();
+    let dry = desk.haft(&["import", &file, "--dry-run", "--only", "dice"]);
+    assert_eq!(dry.code, 1, "{}", dry.stdout);
+    assert!(dry.stdout.contains("your policy refuses `mcpb:dice`"), "{}", dry.stdout);
     // Without a word of the owner nothing is installed.
     let unasked = desk.write(
         "other.json",

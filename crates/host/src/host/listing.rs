@@ -13,6 +13,7 @@ use super::errand::beside;
 use super::running::Ran;
 use super::{Host, Known, Prepared, check_verdict, grantable, prepare_image};
 use crate::call::{Call, Tool};
+use crate::complaint::Scene;
 use crate::confine;
 use crate::consider::Considered;
 use crate::endpoint;
@@ -103,6 +104,7 @@ impl Host {
         self.note_plan(record, &plan);
         *begun = Some(self.records.begin(record)?);
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        let walls = plan.confinement().cloned();
         match plan.way {
             Way::Mcp(mut one) => {
                 let (mut told, redactor) = (Vec::new(), &plan.redactor);
@@ -116,6 +118,19 @@ impl Host {
                 let listed = Box::pin(listed).await;
                 let (allowance, dialect) = (&plan.decision.allowance, tool.package.dialect);
                 listed.map_err(|mut error: CallError| {
+                    if let Some(walls) = &walls {
+                        let scene = Scene {
+                            action: &assumed(&listing.action),
+                            input: &listing.input,
+                            walls,
+                            may_write: !policy::denies(&tool.package, policy::GrantKind::Write),
+                            own: &tool.root,
+                            caller: &listing.folder,
+                            user_home: self.settings.user_home.as_deref(),
+                        };
+                        let missed = self.missed(&mut error, &scene);
+                        error.blocked.extend(missed);
+                    }
                     limit::tell(&mut error, allowance, dialect);
                     error.redact(&tokens(&told));
                     error.redact(redactor);

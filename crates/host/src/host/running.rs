@@ -125,12 +125,7 @@ impl Host {
                 }
                 _ => {
                     if let (Err(error), Some(walls)) = (&mut ran.output, running.plan.confinement())
-                        && let Some(complaint) = Complaint::of(error)
                     {
-                        let forbidden = Forbidden::new(&self.settings);
-                        // No tool gets to change itself.
-                        let is_kept =
-                            |path: &Path| forbidden.holds(path) || path.starts_with(running.own);
                         let scene = Scene {
                             action: &running.action,
                             input: &running.call.input,
@@ -140,18 +135,7 @@ impl Host {
                             caller: &running.call.folder,
                             user_home: self.settings.user_home.as_deref(),
                         };
-                        let files = complaint.files(&scene, is_kept);
-                        let is_about_itself = files.is_empty() && complaint.is_about_itself(&scene);
-                        blocked.extend(files);
-                        if let Some(details) = error.details.as_object_mut() {
-                            let relative = complaint.relative(&scene);
-                            if !relative.is_empty() {
-                                details.insert("relative".into(), relative.into());
-                            }
-                            if is_about_itself {
-                                details.insert("own_folder".into(), true.into());
-                            }
-                        }
+                        blocked.extend(self.missed(error, &scene));
                     }
                     if let (Err(error), Some(_)) = (&ran.output, running.plan.confinement())
                         && let Ok(rules) = confine::rules(&running.plan.decision.allowance)
@@ -178,6 +162,26 @@ impl Host {
                 }
             }
         }
+    }
+
+    /// The files that a tool missed by its own complaint; what else the complaint says is told with the error.
+    pub(super) fn missed(&self, error: &mut CallError, scene: &Scene<'_>) -> Vec<Blocked> {
+        let Some(complaint) = Complaint::of(error) else { return Vec::new() };
+        let forbidden = Forbidden::new(&self.settings);
+        // No tool gets to change itself.
+        let is_kept = |path: &Path| forbidden.holds(path) || path.starts_with(scene.own);
+        let files = complaint.files(scene, is_kept);
+        let is_about_itself = files.is_empty() && complaint.is_about_itself(scene);
+        if let Some(details) = error.details.as_object_mut() {
+            let relative = complaint.relative(scene);
+            if !relative.is_empty() {
+                details.insert("relative".into(), relative.into());
+            }
+            if is_about_itself {
+                details.insert("own_folder".into(), true.into());
+            }
+        }
+        files
     }
 
     async fn attempt(&self, running: &Running<'_>, until: Instant, stream: Option<&Stream>) -> Ran {
