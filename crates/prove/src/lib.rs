@@ -12,6 +12,7 @@
 //! | [`report`] | how tests ended |
 //! | [`run`](mod@run) | tests run through the host |
 //! | [`regression`], [`watch`](mod@watch) | whether a tool got worse, by a statistical test; what did, noted and written down |
+//! | [`mining`] | sequences of calls in which one result became the next input |
 //! | [`rank`] | how good a tool is, as one number that explains itself |
 //! | [`recording`] | requests and answers in a file, to test without a server |
 //!
@@ -22,6 +23,7 @@ pub mod assertion;
 pub mod case;
 pub mod effort;
 pub mod fault;
+pub mod mining;
 pub mod rank;
 pub mod recording;
 pub mod regression;
