@@ -87,6 +87,7 @@ async fn fill(path: &Path) {
             latency: Duration::from_micros(500 + (tool * 7_919 + number * 104_729) % 900_000),
             at: now.minus(Duration::from_mins(number * 97)),
             place: None,
+            flow: None,
         };
         let calls: Vec<_> = (0..CALLS).map(call).collect();
         state.count_calls(&calls).await.unwrap();

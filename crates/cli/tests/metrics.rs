@@ -50,6 +50,7 @@ fn calls(package: &str, version: &str, count: u64, millis: u64) -> Vec<Counted> 
         latency: Duration::from_micros(millis * (800 + number * 37 % 400)),
         at: now(),
         place: None,
+        flow: None,
     };
     (0..count).map(call).collect()
 }

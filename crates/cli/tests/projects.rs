@@ -192,6 +192,9 @@ fn a_project_narrows_and_never_widens() {
     assert_eq!((&own["state"], &own["enabled"]), (&json!("declared"), &json!(false)));
     let status = done(&desk, &["status", "demo.own"]).stdout;
     assert!(status.contains("declared by") && status.contains("nobody has agreed"), "{status}");
+    let shown = done(&desk, &["show", "demo.own"]);
+    assert!(shown.stderr.contains("A catalog declares it"), "{}", shown.stderr);
+    assert!(shown.stdout.contains("capability:demo.own 0.1.0"), "{}", shown.stdout);
     let status = done(&desk, &["status", "demo.echo"]).stdout;
     assert!(status.contains("the project's catalog switches it off"), "{status}");
     let enabled = done(&desk, &["enable", "demo.echo"]).stderr;

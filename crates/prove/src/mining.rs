@@ -10,6 +10,8 @@
 //!
 //! Everything here is pure: the same calls give the same suggestions, in the same order.
 
+pub mod draft;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What stands for a value.

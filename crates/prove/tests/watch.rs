@@ -45,6 +45,7 @@ impl Home {
                 latency: Duration::from_millis(millis * (8 + self.calls.unsigned_abs() % 7) / 10),
                 at: self.now(),
                 place: None,
+                flow: None,
             };
             self.state.count_calls(&[call]).await.unwrap();
         }

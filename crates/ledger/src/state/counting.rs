@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use sqlx::{Connection, SqliteConnection};
 
+use super::flows::{self, Flow};
 use super::latency::bucket_of;
 use super::metrics::{Series, is_of_tool};
 use super::packages::note_place;
@@ -36,6 +37,8 @@ pub struct Counted {
     pub at: Time,
     /// Where the package was called from, if that is a place that can be looked at again.
     pub place: Option<String>,
+    /// What went in and came out, where that is kept.
+    pub flow: Option<Flow>,
 }
 
 impl State {
@@ -70,6 +73,13 @@ impl State {
         }
         for (package, place) in places {
             note_place(&mut alone, package, place).await.map_err(failed)?;
+        }
+        let mut flows = calls.iter().filter_map(|call| call.flow.as_ref()).peekable();
+        if flows.peek().is_some() {
+            for flow in flows {
+                flows::put(&mut alone, flow).await.map_err(failed)?;
+            }
+            flows::forget_old(&mut alone).await.map_err(failed)?;
         }
         fold(&mut alone, last).await.map_err(failed)?;
         alone.commit().await.map_err(failed)?;

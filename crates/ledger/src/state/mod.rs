@@ -13,6 +13,7 @@
 //! | `schema` | the tables, version by version |
 //! | [`latency`], `decay`, [`recent`] | latencies in buckets; how much a call of long ago still counts; the last calls one by one |
 //! | [`metrics`], [`counting`] | how often, how fast, how well; calls counted, many at once |
+//! | [`flows`] | what went into calls and came out of them, as digests |
 //! | [`tested`], [`regressions`] | how tests went; what got worse |
 //! | [`approvals`] | tickets: one question, one answer, one use |
 //! | [`rules`] | answers that are remembered |
@@ -26,6 +27,7 @@ pub mod budgets;
 pub mod counting;
 mod decay;
 mod error;
+pub mod flows;
 pub mod grants;
 pub mod latency;
 pub mod metrics;

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use ledger::state::counting::Counted;
+use ledger::state::flows::{Flow, KEPT};
 use ledger::state::latency::BUCKETS;
 use ledger::state::metrics::{HALF_LIFE, Series};
 use ledger::state::recent::Ran;
 use ledger::state::regressions::{Regression, What};
 use ledger::state::tested::Tested;
 use ledger::{State, Time};
+use serde_json::json;
 
 use crate::file::{BEFORE_5, raw};
 use crate::{Home, at, block_on, called};
@@ -241,5 +244,41 @@ fn what_got_worse_is_news_once_until_it_is_over() {
             state.end_regression(newest, at(10 + n)).await.unwrap();
         }
         assert_eq!(state.regressions(None).await.unwrap().len(), 100, "the last ones are kept");
+    });
+}
+
+#[test]
+fn what_went_in_and_came_out_is_kept_of_the_last_calls_and_never_as_it_was() {
+    with(async |state| {
+        let key = state.flow_key().await.unwrap();
+        let (input, output) =
+            (json!({"path": "/home/ann/report.pdf"}), json!({"text": "a long text"}));
+        let flow = |began: i64| Flow {
+            package: "demo".into(),
+            version: "1".into(),
+            action: "a".into(),
+            began: at(began),
+            ended: at(began + 5),
+            inputs: key.inputs(&input),
+            outputs: key.outputs(&output),
+        };
+        let call = |began: i64| Counted {
+            flow: Some(flow(began)),
+            ..called("demo", "", Duration::ZERO, at(began))
+        };
+        state
+            .count_calls(&[call(20), call(10), called("demo", "", Duration::ZERO, at(9))])
+            .await
+            .unwrap();
+        assert_eq!(state.flows().await.unwrap(), [flow(10), flow(20)]);
+        // The key is the same for everybody who comes later.
+        assert_eq!(state.flow_key().await.unwrap().inputs(&input), key.inputs(&input));
+        let many: Vec<_> = (0..KEPT + 10).map(call).collect();
+        state.count_calls(&many).await.unwrap();
+        let kept = state.flows().await.unwrap();
+        assert_eq!(kept.len() as i64, KEPT);
+        assert_eq!(kept[0], flow(10));
+        assert_eq!(state.forget_flows(Some("other")).await.unwrap(), 0);
+        assert_eq!(state.forget_flows(None).await.unwrap().cast_signed(), KEPT);
     });
 }

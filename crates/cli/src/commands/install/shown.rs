@@ -2,10 +2,11 @@
 
 use clap::Args;
 use host::endpoints;
-use install::Installed;
 use install::card::{Card, Circumstances, Origin};
+use install::{Installed, Layer, Listed, Pinned, Source};
 use manifest::dialect::Dialect;
 use manifest::model::{Package, Trust};
+use package::digest::Digest;
 use policy::Policy;
 use serde_json::json;
 
@@ -17,7 +18,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::fetch::Fetched;
 use crate::home::Home;
 use crate::printer::Printer;
-use crate::{installed, owner};
+use crate::{disk, installed, owner, project};
 
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
@@ -33,9 +34,9 @@ pub(crate) fn show(
     printer: Printer,
 ) -> Outcome {
     let policy = owner::policy(home)?;
-    let mut cards = match of_installed(&args.what, home, &policy)? {
-        Some(card) => {
-            printer.note("It is installed; `haft update --check` shows what is newer.");
+    let mut cards = match of_known(&args.what, home, &policy, printer)? {
+        Some((card, words)) => {
+            printer.note(words);
             vec![card]
         }
         None => {
@@ -86,17 +87,51 @@ pub(super) fn card(
     of(origin, package, acquisition, policy)
 }
 
-/// The card of a package that is installed, where a name and nothing else was typed that stands for one.
-fn of_installed(what: &What, home: &Home, policy: &Policy) -> Result<Option<Card>, Failure> {
+/// The card of a package that is installed or declared by a catalog, where a name and nothing else was typed that stands
+/// for one, and which of the two it is.
+fn of_known(
+    what: &What,
+    home: &Home,
+    policy: &Policy,
+    printer: Printer,
+) -> Result<Option<(Card, &'static str)>, Failure> {
     let at = installed::home(home);
     let Some(name) = what.name() else { return Ok(None) };
-    let contents = at.read()?;
-    let called = contents.called(name);
-    let [Some(pinned)] = called.iter().map(|one| one.pinned).collect::<Vec<_>>()[..] else {
-        return Ok(None);
-    };
-    let Installed { package, record, .. } = Installed::load(&at, pinned)?;
-    let acquisition = Acquisition::of(&package, policy, what.reach(), &at)?;
+    let view = project::view(home, printer)?;
+    match view.called(name).as_slice() {
+        [Listed { pinned: Some(pinned), layer, .. }]
+            if *layer != Layer::Project || view.agreed(pinned).is_some() =>
+        {
+            let card = of_installed(what, pinned, &at, policy)?;
+            Ok(Some((card, "It is installed; `haft update --check` shows what is newer.")))
+        }
+        [Listed { pinned: None, .. }] => {
+            let named = installed::named_around(name, home, Printer::silent())?;
+            let (path, package) = installed::said(&named, home, Printer::silent())?;
+            let origin = Origin {
+                source: Source::Listed(path.display().to_string()),
+                package: Digest::of(&disk::read(&path)?),
+                archive: None,
+                signature: "unsigned".to_owned(),
+                trust: named.trust,
+                trust_because: "so its catalogs say".to_owned(),
+            };
+            let card = of(origin, &package, None, policy)?;
+            Ok(Some((card, "A catalog declares it; the digest is that of the catalog.")))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The card of a package that is installed.
+fn of_installed(
+    what: &What,
+    pinned: &Pinned,
+    at: &install::Home,
+    policy: &Policy,
+) -> Result<Card, Failure> {
+    let Installed { package, record, .. } = Installed::load(at, pinned)?;
+    let acquisition = Acquisition::of(&package, policy, what.reach(), at)?;
     let origin = Origin {
         source: pinned.source.clone(),
         package: pinned.package.0,
@@ -105,7 +140,7 @@ fn of_installed(what: &What, home: &Home, policy: &Policy) -> Result<Option<Card
         trust: Trust::named(&record.trust).unwrap_or(Trust::Untrusted),
         trust_because: "so it was when you agreed to it".to_owned(),
     };
-    of(origin, &package, acquisition.as_ref(), policy).map(Some)
+    of(origin, &package, acquisition.as_ref(), policy)
 }
 
 fn of(
