@@ -377,6 +377,62 @@ fn what_the_catalogs_of_a_home_declare_is_called_without_being_installed() {
     desk.done(&["revoke", "acme.same", "--yes"]);
     fails(&desk.haft(&["remove", "acme.same"]), 5, "was revoked");
     fails(&desk.haft(&["call", "acme.same", "{}"]), 4, "capability disabled");
+    // It cannot be installed again, so its owner's word brings it back.
+    desk.done(&["enable", "acme.same"]);
+    desk.done(&["call", "acme.same", "{}"]);
+}
+
+#[test]
+fn what_is_there_is_tried_again_with_other_values_and_where_it_was_kept_although_it_failed() {
+    let desk = Desk::new();
+    let mut manifest = common::greeting("picky");
+    manifest["kill_switch"] = json!({"kind": "manual", "instructions": "Nothing."});
+    manifest["env"] = json!([{"name": "WORD", "secret": false, "required": true, "prompt": "It."}]);
+    manifest["smoke"] = json!({
+        "kind": "shell", "command": ["test", "${WORD}", "=", "good"], "success": {"exit_code": 0},
+    });
+    common::write_below(&desk.path("picky"), "manifest.json", &manifest.to_string());
+    let install = |word: &str, more: &[&str]| {
+        let word = format!("WORD={word}");
+        desk.haft(&[&["install", "./picky", "--yes", "--env", &word], more].concat())
+    };
+    let changes = || desk.done(&["audit", "--json"]).stdout.lines().count();
+    assert_eq!(install("good", &[]).code, 0);
+    let before = changes();
+    fails(&install("bad", &[]), 1, "its smoke test failed");
+    assert!(changes() > before, "it is in the log");
+    desk.done(&["call", "picky", "say"]);
+    let again = install("good", &[]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(
+        again.stderr.contains("Installed already") && again.stderr.contains("1 action"),
+        "{}",
+        again.stderr
+    );
+    desk.done(&["remove", "picky"]);
+    fails(&install("bad", &["--on-smoke-fail=keep-disabled"]), 1, "installed and disabled");
+    fails(&install("bad", &[]), 1, "its smoke test failed");
+    let mended = install("good", &[]);
+    assert_eq!(mended.code, 0, "{}", mended.stderr);
+    assert!(mended.stderr.contains("It is disabled: `haft enable"), "{}", mended.stderr);
+}
+
+#[test]
+fn an_id_that_no_folder_can_have_is_told_before_the_card() {
+    let desk = Desk::new();
+    echo(&desk, "0.1.0", "echo");
+    let manifest = desk.path("echo/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("demo.echo", &format!("{}b", "a.".repeat(130)))).unwrap();
+    let ran = desk.haft(&["install", "./echo", "--yes"]);
+    fails(&ran, 2, "too long for the name of a folder");
+    assert!(!ran.stderr.contains("reset") && !ran.stderr.contains("digest"), "{}", ran.stderr);
+    let named = repository().join("examples/mcpkg/echo");
+    fails(
+        &desk.haft(&["install", named.to_str().unwrap(), "--id", "x", "--yes"]),
+        2,
+        "--id names a tools.json",
+    );
 }
 
 #[test]

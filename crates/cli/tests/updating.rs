@@ -116,6 +116,7 @@ fn a_lockfile_makes_another_home_the_same_or_leaves_it_as_it_was() {
     let there = Desk::new();
     fs::create_dir_all(there.path("home")).unwrap();
     fs::write(there.path("home/policy.toml"), policy).unwrap();
+    there.done(&["registry", "add", "acme", &served.url]);
     let stats = repository().join("examples/mcpkg/text-stats");
     there.done(&["install", stats.to_str().unwrap(), "--yes", "-q"]);
     let file = desk.path("haft.lock");
@@ -268,4 +269,109 @@ fn what_was_taken_back_comes_only_by_a_lockfile_and_never_where_it_endangers() {
     desk.refused(OFFLINE, 4, "was taken back for security: leaks");
     brought(LOCKED);
     brought(OFFLINE);
+}
+
+/// A package whose next version takes a while to be tried.
+fn slow_update(desk: &Desk) {
+    let source = repository().join("examples/install-manifest/json-format");
+    let copied = Command::new("cp").arg("-r").args([&source, &desk.path("tool")]).status();
+    assert!(copied.unwrap().success());
+    desk.done(&["install", "./tool", "--yes", "-q"]);
+    change(desk, "tool", |manifest| {
+        manifest["tool"]["version"] = "9.0.0".into();
+        manifest["smoke"] =
+            json!({"kind": "shell", "command": ["sleep", "4"], "success": {"exit_code": 0}});
+    });
+}
+
+#[test]
+fn what_is_revoked_or_removed_while_it_is_updated_stays_so() {
+    for (verb, words) in [("revoke", "was revoked"), ("remove", "was removed in the meantime")] {
+        let desk = Desk::new();
+        slow_update(&desk);
+        std::thread::scope(|scope| {
+            let update = scope.spawn(|| desk.haft(&["update", "--yes"]));
+            std::thread::sleep(std::time::Duration::from_millis(1500));
+            desk.done(if verb == "revoke" {
+                &["revoke", "json-format", "--yes"]
+            } else {
+                &["remove", "json-format"]
+            });
+            let ran = update.join().unwrap();
+            assert_eq!(ran.code, 5, "{verb}: {}", ran.stderr);
+            assert!(ran.stderr.contains(words), "{verb}: {}", ran.stderr);
+        });
+        assert_ne!(desk.haft(&["call", "json-format", "sort_keys", "{}"]).code, 0);
+        desk.done(&["doctor", "-q"]);
+        desk.done(&["install", "./tool", "--yes", "-q"]);
+    }
+}
+
+#[test]
+fn a_version_that_somebody_went_back_from_is_still_what_it_was() {
+    let desk = Desk::new();
+    desk.echo();
+    desk.done(&["install", "./echo", "--yes", "-q"]);
+    change(&desk, "echo", |manifest| manifest["version"] = "0.2.0".into());
+    desk.done(&["update", "-q"]);
+    desk.done(&["rollback", "demo.echo"]);
+    fs::write(desk.path("echo/more.txt"), "other bytes").unwrap();
+    desk.refused(&["update"], 5, "a version never changes");
+    desk.refused(&["install", "./echo", "--yes"], 5, "a version never changes");
+    assert_eq!(version(&desk, "demo.echo"), "0.1.0");
+}
+
+#[test]
+fn whoever_has_a_version_that_was_taken_back_for_security_is_told() {
+    let desk = Desk::new();
+    desk.echo();
+    let _served = Served::known_to(&desk, "acme");
+    desk.done(&["publish", "./echo", "--no-sign", "-q"]);
+    fs::write(desk.path("home/policy.toml"), "[trust]\nallow = [\"community\"]\n").unwrap();
+    desk.done(&["install", "demo.echo", "--yes", "-q"]);
+    desk.done(&["yank", "demo.echo@0.1.0", "--security", "--reason", "it leaks"]);
+    let told = "mcpkg:demo.echo 0.1.0 was taken back for security: it leaks";
+    for verb in [&["update", "--check"][..], &["update"], &["update", "--offline"]] {
+        let ran = desk.haft(verb);
+        assert!(ran.stderr.contains(told), "{verb:?}: {}", ran.stderr);
+    }
+    let back = desk.haft(&["update", "--check", "--json"]).json();
+    assert_eq!(back["taken_back"][0]["security"], true, "{back}");
+    assert!(desk.done(&["status", "demo.echo"]).stdout.contains("for security: it leaks"));
+    let ran = desk.done(&["call", "demo.echo", r#"{"message":"hi"}"#]);
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
+fn a_lockfile_of_somebody_else_vouches_for_no_registry_and_says_what_it_is() {
+    let desk = Desk::new();
+    desk.echo();
+    let _served = Served::known_to(&desk, "acme");
+    desk.done(&["publish", "./echo", "--no-sign", "-q"]);
+    let policy = "[trust]\nallow = [\"local\", \"community\"]\n";
+    fs::write(desk.path("home/policy.toml"), policy).unwrap();
+    desk.done(&["install", "demo.echo", "--yes", "-q"]);
+    desk.done(&["lock", "-o", "haft.lock"]);
+    let there = Desk::new();
+    fs::create_dir_all(there.path("home")).unwrap();
+    fs::write(there.path("home/policy.toml"), policy).unwrap();
+    let file = desk.path("haft.lock");
+    let sync = ["sync", "--locked", file.to_str().unwrap(), "--yes"];
+    there.refused(&sync, 4, "trust_level not allowed by policy: untrusted");
+    // What it says of a version must be so.
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"0.1.0\"", "\"9.9.9\"")).unwrap();
+    assert_ne!(desk.haft(&sync).code, 0);
+    let local = Desk::new();
+    local.echo();
+    local.done(&["install", "./echo", "--yes", "-q"]);
+    local.done(&["lock", "-o", "haft.lock"]);
+    let text = fs::read_to_string(local.path("haft.lock")).unwrap();
+    fs::write(local.path("haft.lock"), text.replace("\"0.1.0\"", "\"9.9.9\"")).unwrap();
+    local.done(&["reset", "--yes"]);
+    local.refused(
+        &["sync", "--locked", "haft.lock", "--yes"],
+        2,
+        "is not what the lock says of it",
+    );
 }

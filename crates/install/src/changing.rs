@@ -134,6 +134,10 @@ impl Changing {
             if before.version == record.pinned.version && before.package != record.pinned.package {
                 return Err(PutError::OtherBytes(before.id.clone()));
             }
+            // One that somebody went back from is still here, and still what it was.
+            if self.home.has_other(&key, &record.pinned) {
+                return Err(PutError::OtherBytes(before.id.clone()));
+            }
             // What was revoked is put there anew.
             let is_revoked = revoked.get(&before.id).is_some();
             if before.folder() == folder && self.home.holds_whole(before) && !is_revoked {

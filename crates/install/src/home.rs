@@ -95,6 +95,18 @@ impl Home {
         leads && self.folder(&key, &folder).join(record::NAME).is_file()
     }
 
+    /// Whether the same version of a package lies here with other bytes.
+    pub fn has_other(&self, key: &Key, pinned: &Pinned) -> bool {
+        let own = pinned.folder();
+        let Some((version, _)) = own.rsplit_once('-') else { return false };
+        let there = fs::read_dir(self.0.join(PACKAGES).join(key.as_str()));
+        there.into_iter().flatten().flatten().any(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            *name != own && name.rsplit_once('-').is_some_and(|(other, _)| other == version)
+        })
+    }
+
     /// Whether that is so, and every file of it is what it was.
     pub fn holds_whole(&self, pinned: &Pinned) -> bool {
         let Ok(key) = pinned.key() else { return false };

@@ -78,7 +78,7 @@ impl Lockfile {
             _ => (folder, "."),
         };
         self.each_path(|path| {
-            let beside = Path::new(&*path).strip_prefix(around).ok()?.to_str()?;
+            let beside = Path::new(path).strip_prefix(around).ok()?.to_str()?;
             Some(format!("{up}/{beside}"))
         });
         self
@@ -87,7 +87,7 @@ impl Lockfile {
     /// The same with every path whole, as it is read from a file in this folder.
     pub fn read_from(mut self, folder: &Path) -> Self {
         self.each_path(|path| {
-            let parts = Path::new(&*path).components();
+            let parts = Path::new(path).components();
             let is_told_from_there = path.starts_with("./") || path.starts_with("../");
             let whole = parts.fold(folder.to_owned(), |mut whole, part| {
                 match part {

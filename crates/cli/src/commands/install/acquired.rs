@@ -119,6 +119,9 @@ fn failed(error: &AcquireError) -> Failure {
         AcquireError::Hostile { .. } => told.hint(
             "`run_scripts` below `[sources]` in policy.toml names packages that may run code of their own",
         ),
+        AcquireError::Failed { said, .. } if said.contains("No matching distribution") => told.hint(
+            "only wheels are taken, since to build something is to run it: where there is none, `run_scripts = [\"pip:NAME\"]` below `[sources]` in policy.toml lets it be built from its source",
+        ),
         _ => told,
     }
 }

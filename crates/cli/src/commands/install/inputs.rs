@@ -115,6 +115,7 @@ pub(super) fn revoking(
     package: &Package,
     typed: Option<&str>,
     ask: Ask,
+    printer: Printer,
 ) -> Result<Option<String>, Failure> {
     if let Some(typed) = typed {
         let secrets = package.inputs.iter().filter(|input| input.secret);
@@ -133,6 +134,11 @@ pub(super) fn revoking(
             ask.one_of("Which of its secrets does its kill switch need to revoke it?", several)
         }
         // Whoever revokes it can still say.
+        several @ [_, _, ..] => {
+            let names = line(&several.join(", "));
+            printer.note(&format!("Its kill switch is told one of its secrets ({names}): `--revoke-with SECRET` says which, here or at `haft revoke --with SECRET`"));
+            Ok(None)
+        }
         _ => Ok(None),
     }
 }

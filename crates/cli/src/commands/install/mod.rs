@@ -15,6 +15,7 @@ mod tried;
 use clap::Args;
 use install::acquire::Reach;
 use install::{Piece, Put};
+use manifest::dialect::Dialect;
 use manifest::model::Package;
 use serde_json::json;
 
@@ -110,7 +111,7 @@ pub(crate) fn run(
 ) -> Outcome {
     let policy = owner::policy(home)?;
     let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
-    let chosen = chosen(&fetched, args.what.only.as_deref())?;
+    let chosen = chosen(&fetched, args.what.id.as_deref(), args.what.only.as_deref())?;
     let secrets = if args.env_stdin { inputs::from_stdin()? } else { Vec::new() };
     inputs::check_asked(&secrets, &chosen)?;
     let installing = Installing {
@@ -173,8 +174,18 @@ pub(crate) fn put_name(put: Put) -> &'static str {
 }
 
 /// The packages that are meant: all of them, or the one of an id.
-fn chosen<'f>(fetched: &'f Fetched, only: Option<&str>) -> Result<Vec<&'f Piece>, Failure> {
+fn chosen<'f>(
+    fetched: &'f Fetched,
+    id: Option<&str>,
+    only: Option<&str>,
+) -> Result<Vec<&'f Piece>, Failure> {
     let pieces = &fetched.parcel.pieces;
+    let has_own = |piece: &Piece| piece.package.dialect != Dialect::Agentcli;
+    if let (Some(id), Some(first), true) = (id, pieces.first(), pieces.iter().all(has_own)) {
+        let own = line(&first.package.canonical_id());
+        let hint = format!("leave out `--id {}`: what is there is called {own}", line(id));
+        return Err(Failure::invalid("--id names a tools.json, and this is none").hint(hint));
+    }
     let Some(only) = only else { return Ok(pieces.iter().collect()) };
     let is_meant = |package: &Package| package.id == only || package.canonical_id() == only;
     let found: Vec<_> = pieces.iter().filter(|piece| is_meant(&piece.package)).collect();

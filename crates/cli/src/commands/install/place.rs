@@ -2,13 +2,14 @@
 
 use host::surface::Surface;
 use install::journal::Draft;
+use install::key::Key;
 use install::record::{Agreed, How};
 use install::{
-    Beside, Card, Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage,
+    Beside, Card, Contents, Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage,
 };
 use manifest::model::{Package, Trust};
 use policy::Policy;
-use vault::{Change, Secret};
+use vault::{Change, FileVault, Secret};
 
 use super::acquired::Acquisition;
 use super::agreed::Cards;
@@ -85,14 +86,31 @@ pub(crate) struct Prepared {
     /// Nothing where it is there already.
     ready: Option<Ready>,
     values: inputs::Values,
-    /// The version that is there now.
+    /// The version that was there when it was looked at.
     before: Option<String>,
+    /// Whether it counted as revoked then.
+    was_revoked: bool,
     /// How many actions it has, where that is known better than its card says.
     actions: Option<usize>,
     kept_disabled: Option<Failure>,
 }
 
 impl Prepared {
+    /// Refuses where somebody revoked or removed it while it was made ready: nobody who did that wants it back.
+    fn check_unchanged(&self, now: &Contents) -> Result<(), Failure> {
+        let id = &self.card.id;
+        let what = if !self.was_revoked && now.revoked.get(id).is_some() {
+            "revoked"
+        } else if self.before.is_some() && now.lock.get(id).is_none() {
+            "removed"
+        } else {
+            return Ok(());
+        };
+        let message = format!("`{}` was {what} in the meantime, and is left so", line(id));
+        Err(Failure::new(Exit::Conflict, message)
+            .hint(format!("`haft install` brings it back, once it is {what}")))
+    }
+
     /// What its server offers, where it was asked.
     pub(crate) fn surface(&self) -> Option<&serde_json::Value> {
         self.ready.as_ref()?.record.surface.as_ref()
@@ -173,6 +191,7 @@ impl Installing<'_> {
     ) -> Result<Prepared, Failure> {
         let Self { policy, home, ask, printer, .. } = *self;
         let package = &piece.package;
+        Key::of(package).map_err(|error| Failure::invalid(line(&error.to_string())))?;
         let at = installed::home(home);
         let trust = trust(fetched, package);
         let agreed = match self.cards.map(|cards| cards.check(&card)).transpose()? {
@@ -201,7 +220,7 @@ impl Installing<'_> {
             }
             None => Vec::new(),
         };
-        let secret = inputs::revoking(package, self.revoke_with, ask)?;
+        let secret = inputs::revoking(package, self.revoke_with, ask, printer)?;
         let wanted = Wanted {
             parcel: &fetched.parcel,
             piece,
@@ -219,6 +238,7 @@ impl Installing<'_> {
             ready: None,
             values,
             before: None,
+            was_revoked: contents.revoked.get(&package.canonical_id()).is_some(),
             actions: None,
             kept_disabled: None,
         };
@@ -229,7 +249,11 @@ impl Installing<'_> {
             && before.package.0 == fetched.parcel.digest()
             && at.holds_whole(before)
             && contents.revoked.get(&before.id).is_none()
+            // What is off may have been kept although it failed, and with other values it may fail now: it is tried again.
+            && !is_off(&before.id, home)?
+            && !differ(&prepared, vault.as_deref())?
         {
+            prepared.actions = Some(before.actions.len());
             return Ok(prepared);
         }
         let mut ready = stage(draft, &wanted).map_err(|error| unstaged(&error))?;
@@ -302,8 +326,13 @@ impl Installing<'_> {
             }
             change.ended(ledger::audit::Outcome::Ok);
         }
-        // Who is there already may have been given other values.
-        self.keep(&there)?;
+        // Who is there already may have been given other values, and another secret to revoke with.
+        let is_there = |put: &Put| *put == Put::There;
+        self.keep(
+            there.iter().chain(
+                staged.iter().zip(&put).filter(|(_, put)| is_there(put)).map(|(one, _)| one),
+            ),
+        )?;
         for one in staged.iter().chain(&there) {
             lent::grant(&one.card.id, self.lent, self.home)?;
         }
@@ -334,7 +363,7 @@ impl Installing<'_> {
         if staged.is_empty() && going.is_empty() {
             return Ok(Vec::new());
         }
-        let given = places(staged)?;
+        let given = places(&*staged)?;
         let vault = if given.is_empty() { None } else { Some(owner::vault(self.home, self.ask)?) };
         for change in log {
             change.begin()?;
@@ -342,6 +371,7 @@ impl Installing<'_> {
         let at = installed::home(self.home);
         let mut changing = at.lock()?;
         for one in &*staged {
+            one.check_unchanged(changing.contents())?;
             // Somebody else may have installed the other one, or revoked this one, in the meantime.
             collision::check(&one.package, changing.contents(), &at)?;
             revoking::check_secrets_free(&one.card.id, changing.contents(), self.home)?;
@@ -362,8 +392,13 @@ impl Installing<'_> {
         })
     }
 
-    /// Keeps the values that were given for packages that are there already.
-    fn keep(&self, there: &[Prepared]) -> Result<(), Failure> {
+    /// Keeps what was given for packages that are there already.
+    fn keep<'p>(&self, there: impl Iterator<Item = &'p Prepared> + Clone) -> Result<(), Failure> {
+        if let Some(secret) = self.revoke_with {
+            for one in there.clone() {
+                self.revoke_with(secret, &one.card.id)?;
+            }
+        }
         let given = places(there)?;
         if given.is_empty() {
             return Ok(());
@@ -371,6 +406,20 @@ impl Installing<'_> {
         let vault = owner::vault(self.home, self.ask)?;
         for (place, value) in &given {
             vault.set(place, value).map_err(|error| owner::vault_failure(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Writes down which secret revokes a package that is there already.
+    fn revoke_with(&self, secret: &str, id: &str) -> Result<(), Failure> {
+        let at = installed::home(self.home);
+        let mut changing = at.lock()?;
+        let Some(pinned) = changing.contents().lock.get(id).cloned() else { return Ok(()) };
+        let key = pinned.key().map_err(|error| Failure::invalid(line(&error.to_string())))?;
+        let mut record = at.record(&key, &pinned.folder())?;
+        if record.beside.secret.as_deref() != Some(secret) {
+            record.beside.secret = Some(secret.to_owned());
+            changing.amend(record)?;
         }
         Ok(())
     }
@@ -493,6 +542,19 @@ fn is_off(id: &str, home: &Home) -> Result<bool, Failure> {
 /// Refuses what is not what a lock says.
 fn check_locked(ready: &Ready, locked: &Pinned, package: &Package) -> Result<(), Failure> {
     let found = &ready.record.pinned;
+    if (&found.version, &found.kind) != (&locked.version, &locked.kind)
+        || (locked.surface.is_none() && found.actions != locked.actions)
+    {
+        let message = format!(
+            "`{}` {} is not what the lock says of it: that is {} with {}",
+            line(&found.id),
+            line(&found.version),
+            line(&locked.version),
+            crate::commands::count(locked.actions.len(), "action")
+        );
+        return Err(Failure::invalid(message)
+            .hint("`haft lock` writes a lockfile; it is not written by hand"));
+    }
     let differs = if found.package != locked.package {
         Some(("its files", found.package, locked.package))
     } else if found.manifest != locked.manifest {
@@ -531,8 +593,22 @@ fn other_bytes(id: &str) -> Failure {
     Failure::new(Exit::Conflict, message).hint("give it another version, or `haft remove` it first")
 }
 
+/// Whether any value is another one than is kept.
+fn differ(prepared: &Prepared, vault: Option<&FileVault>) -> Result<bool, Failure> {
+    let Some(vault) = vault else { return Ok(false) };
+    for (place, value) in places([prepared])? {
+        let kept = vault.get(&place).map_err(|error| owner::vault_failure(&error))?;
+        if kept.is_none_or(|kept| kept.expose() != value.expose()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Where the values are kept that were given.
-fn places(prepared: &[Prepared]) -> Result<Vec<(vault::Place, Secret)>, Failure> {
+fn places<'p>(
+    prepared: impl IntoIterator<Item = &'p Prepared>,
+) -> Result<Vec<(vault::Place, Secret)>, Failure> {
     let mut all = Vec::new();
     for Prepared { package, values, .. } in prepared {
         for (name, value) in values {

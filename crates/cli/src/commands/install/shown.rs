@@ -42,7 +42,7 @@ pub(crate) fn show(
         None => {
             let fetched = args.what.fetch(home, ask, json_wanted, printer)?;
             let at = installed::home(home);
-            let pieces = chosen(&fetched, args.what.only.as_deref())?;
+            let pieces = chosen(&fetched, args.what.id.as_deref(), args.what.only.as_deref())?;
             let of_piece = |package: &Package| {
                 let acquisition = Acquisition::of(package, &policy, args.what.reach(), &at)?;
                 card(&fetched, package, acquisition.as_ref(), &policy)

@@ -191,8 +191,15 @@ impl Trying<'_> {
             .map(|one| format!("{} is {}, promised {}", one.name, one.found, one.expected));
         let details = failures(&report, &tool).into_iter().chain(broken);
         let (failed, all) = (report.failed(), count(report.total(), "test"));
-        let message = format!("{failed} of {all} of it failed, so it is not installed");
-        Err(Untried::Smoke(Failure::new(Exit::Failed, message).details(details)))
+        let message = if report.is_good_but_for_promises() {
+            "it does not keep what its author promises, so it is not installed".to_owned()
+        } else {
+            format!("{failed} of {all} of it failed, so it is not installed")
+        };
+        let failure = Failure::new(Exit::Failed, message).details(details);
+        Err(Untried::Smoke(
+            failure.hint("`[tests] on_install = \"never\"` in your policy installs without trying"),
+        ))
     }
 
     /// The package as it is staged, as a tool.
@@ -371,6 +378,10 @@ fn failure(error: &CallError, message: &str, tool: &Tool) -> Failure {
     let cause = std::mem::replace(&mut told.message, message.to_owned());
     told.causes.insert(0, cause);
     match error.kind {
+        Kind::Cancelled => {
+            let message = "called off, so it is not installed";
+            Failure::new(Exit::Of(interrupt::CODE), message)
+        }
         Kind::NeedsLogin => told.hint("`haft login --from PATH` signs in before; --on-smoke-fail=keep-disabled keeps it, and `haft login ID` signs in"),
         _ => told,
     }
