@@ -363,7 +363,7 @@ pub(crate) fn check_not_revoked(id: &str, contents: &Contents) -> Result<(), Fai
     };
     let failure = Failure::new(Exit::Conflict, message);
     Err(if known.keeps_secrets() {
-        settling(failure, &known.id)
+        settling(failure, &known.id, contents)
     } else {
         failure.hint("install it again to use it again")
     })
@@ -383,7 +383,7 @@ pub(crate) fn check_secrets_free(
         "the revocation of `{}` is not confirmed, and its secrets are kept for that alone",
         line(id)
     );
-    Err(settling(Failure::new(Exit::Conflict, message), id))
+    Err(settling(Failure::new(Exit::Conflict, message), id, contents))
 }
 
 /// How many values the vault keeps for a package. One that cannot be looked into may keep some.
@@ -398,11 +398,14 @@ pub(crate) fn kept_values(id: &str, home: &Home) -> usize {
 }
 
 /// What ends a revocation that is not confirmed.
-fn settling(failure: Failure, id: &str) -> Failure {
+fn settling(failure: Failure, id: &str, contents: &Contents) -> Failure {
     let word = crate::shell::word(id);
-    failure
-        .hint(format!("`haft revoke {word}` tries it again"))
-        .hint(format!("`haft revoke {word} --forget` gives its secrets up"))
+    let forget = format!("`haft revoke {word} --forget` gives its secrets up");
+    // What was taken away has no kill switch any more.
+    match contents.lock.get(id) {
+        Some(_) => failure.hint(format!("`haft revoke {word}` tries it again")).hint(forget),
+        None => failure.hint(forget),
+    }
 }
 
 /// Hosts that a package was granted, now or before it was first revoked.

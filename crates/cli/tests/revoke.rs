@@ -248,7 +248,7 @@ fn a_command_revokes_inside_the_walls_with_the_secret() {
 
 #[test]
 fn of_several_secrets_the_one_that_was_named_revokes() {
-    let provider = Provider::answering(&[204, 204]);
+    let provider = Provider::answering(&[204, 204, 204]);
     let kill_switch = json!({"kind": "url", "url": provider.url()});
     let desk = Desk::new();
     package(&desk, &["KEY", "OTHER"], &kill_switch);
@@ -264,9 +264,23 @@ fn of_several_secrets_the_one_that_was_named_revokes() {
     desk.done(&["--non-interactive", "install", "./revocable", "--yes", "-q"]);
     desk.done(&["grant", ID, "--host", provider.host()]);
     let revoke = ["--non-interactive", "revoke", "revocable", "--yes"];
-    fails(&desk.haft(&revoke), 1, "has to be named: KEY, OTHER");
+    let unnamed = desk.haft(&revoke);
+    fails(&unnamed, 1, "has to be named: KEY, OTHER");
+    fails(&unnamed, 1, &format!("`haft revoke {ID} --with SECRET` tries it again"));
     desk.done(&[&revoke[..], &["--with", "KEY"]].concat());
     assert!(provider.asked()[1].to_lowercase().contains(&format!("bearer {KEY}-key")));
+    // Or later, to one that is there already.
+    keep(&desk, &["KEY", "OTHER"]);
+    desk.done(&["--non-interactive", "install", "./revocable", "--yes", "-q"]);
+    desk.done(&[&install[..], &["OTHER"]].concat());
+    fails(
+        &desk.haft(&revoke),
+        1,
+        &format!("`haft grant {ID} --host {}` allows it", provider.host()),
+    );
+    desk.done(&["grant", ID, "--host", provider.host()]);
+    desk.done(&revoke);
+    assert!(provider.asked()[2].to_lowercase().contains(&format!("bearer {KEY}-other")));
 }
 
 #[test]

@@ -217,6 +217,7 @@ impl Records {
             place: (call.decision == audit::Decision::Allowed)
                 .then(|| tool.place.to_str().map(str::to_owned))
                 .flatten(),
+            flow: None,
         });
         for one in blocked {
             let kind = match one.why {

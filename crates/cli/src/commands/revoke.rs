@@ -122,7 +122,14 @@ fn tell(revoked: &Revoked, kept: usize, args: &RevokeArgs, printer: Printer) {
         return printer.note(&revoked.words());
     }
     printer.alarm(&revoked.words());
-    let id = shell::word(&revoked.id);
+    let mut id = shell::word(&revoked.id);
+    match &args.with {
+        Some(with) => id += &format!(" --with {}", shell::word(with)),
+        None if revoked.why.as_deref().is_some_and(|why| why.contains("--with SECRET")) => {
+            id += " --with SECRET";
+        }
+        None => {}
+    }
     if let Some(by_hand) = &revoked.by_hand {
         printer.note(&format!("hint: you may do it yourself: {}", line(by_hand)));
     }

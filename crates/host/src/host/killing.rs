@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Host;
 use super::errand::{Came, Errand, Lacking, What};
+use crate::blocked::Blocked;
 use crate::call::Tool;
 use crate::clip;
 use crate::error::{CallError, Kind};
@@ -56,7 +57,15 @@ impl Host {
             Ok(Some(why)) => Ok(Killed::Unconfirmed { why, by_hand }),
             // Nothing was tried, and who asked can do something about that.
             Err(error) if matches!(error.kind, Kind::Cancelled | Kind::BadInput) => Err(error),
-            Err(error) => Ok(Killed::Unconfirmed { why: error.message, by_hand }),
+            Err(error) => {
+                // Where only the owner's word leads, they are told which.
+                let granting = Blocked::of(&error).first().map(|one| {
+                    let (id, kind) = (tool.package.canonical_id(), one.kind().name());
+                    format!("; `haft grant {id} --{kind} {}` allows it", one.asked)
+                });
+                let why = error.message + &granting.unwrap_or_default();
+                Ok(Killed::Unconfirmed { why, by_hand })
+            }
         }
     }
 
@@ -83,8 +92,9 @@ impl Host {
             Came::Finished(Finished { ended, .. }) if ended.exit == Exit::Cancelled => {
                 return Err(CallError::called_off());
             }
-            Came::Finished(Finished { ended, stderr, .. }) => {
-                let said = String::from_utf8_lossy(&stderr);
+            Came::Finished(Finished { ended, stdout, stderr }) => {
+                let is_silent = stderr.trim_ascii().is_empty();
+                let said = String::from_utf8_lossy(if is_silent { &stdout } else { &stderr });
                 let said =
                     clip::end(redactor(&done.variables).text(said.trim()).as_str(), MOST_TOLD);
                 let said = if said.is_empty() { said } else { format!(": {said}") };
