@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::tools::Found;
-use crate::{owner, project, shell};
+use crate::{owner, project, remote, shell};
 
 /// The home as it is changed.
 pub(crate) fn home(home: &Home) -> install::Home {
@@ -106,9 +106,19 @@ pub(crate) fn found(name: &str, home: &Home, printer: Printer) -> Result<Found, 
     let Some(pinned) = &named.pinned else {
         return declared(&named, &at).map(Found::installed);
     };
+    warn_taken_back(pinned, home, printer);
     let installed = Installed::load(&at, pinned)?;
     check_unchanged(&installed, &named)?;
     Ok(Found::installed(tool(installed, &named)?))
+}
+
+/// Tells whoever calls it that a version was taken back for security, once its registry has said so.
+fn warn_taken_back(pinned: &Pinned, home: &Home, printer: Printer) {
+    let reason = pinned.archive.and_then(|archive| remote::cache(home).taken_back(archive.0));
+    if let Some(reason) = reason {
+        let (id, version) = (line(&pinned.id), line(&pinned.version));
+        printer.alarm(&format!("{id} {version} was taken back for security: {}", line(&reason)));
+    }
 }
 
 /// Refuses what stands above a baseline that the policy holds to.

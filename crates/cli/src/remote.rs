@@ -121,6 +121,14 @@ impl<'h> Known<'h> {
         if meant.is_empty() { Ok(None) } else { self.client(which).map(Some) }
     }
 
+    /// Whether a registry at an address is one that its owner added, or that the environment names.
+    pub(crate) fn knows(&self, address: &str) -> bool {
+        let Ok(address) = Address::parse(address) else { return false };
+        let is_it = |url: &str| Address::parse(url).is_ok_and(|one| one.url() == address.url());
+        self.list.iter().any(|one| one.has_address() && is_it(&one.url))
+            || named_by_environment().is_some_and(|text| is_it(&text))
+    }
+
     /// The registries that are meant, in the order of their priorities.
     pub(crate) fn client(&self, which: &Which) -> Result<Client, Failure> {
         let (meant, environment) = self.meant(which)?;

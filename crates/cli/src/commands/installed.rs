@@ -18,7 +18,7 @@ use crate::printer::{Printer, line};
 use crate::revoking::{
     check_not_revoked, check_secrets_free, kept_values, take_grants, without_secrets,
 };
-use crate::{output, owner, project, shell};
+use crate::{output, owner, project, remote, shell};
 
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
@@ -153,6 +153,8 @@ pub(crate) fn status(
         None => None,
     };
     let changed = installed.as_ref().map(Installed::changed).unwrap_or_default();
+    let archive = named.pinned.as_ref().and_then(|pinned| pinned.archive);
+    let back = archive.and_then(|archive| remote::cache(home).taken_back(archive.0));
     let declared =
         installed.is_none().then(|| installed::said(&named, home, printer)).transpose()?;
     let revoked = at.read()?.revoked.get(&named.id).cloned();
@@ -189,6 +191,7 @@ pub(crate) fn status(
             "before": record.and_then(|record| record.replaced.as_ref()),
             "folder": installed.as_ref().map(|one| one.root.to_string_lossy()),
             "changed": changed,
+            "taken_back": back,
         }))?;
         return Ok(Exit::Done);
     }
@@ -222,6 +225,9 @@ pub(crate) fn status(
             row("before it", before);
         }
         row("folder", &root.to_string_lossy());
+        if let Some(reason) = &back {
+            row("taken back", &format!("for security: {reason}"));
+        }
         for action in &package.actions {
             row("action", &action.name);
         }
@@ -263,7 +269,12 @@ pub(crate) fn switch(
     if named.enabled != enabled {
         noted(Change::new(home, verb, &named.id, printer).about(named.pinned.as_ref()), || {
             let mut changing = at.lock()?;
-            if enabled {
+            let is_revoked =
+                changing.contents().revoked.get(&named.id).is_some_and(|one| !one.keeps_secrets());
+            if enabled && is_revoked && named.pinned.is_none() {
+                // An entry of a catalog cannot be installed again: its owner's word brings it back.
+                changing.forget_revocation(at.draft()?, &named.id)?;
+            } else if enabled {
                 check_not_revoked(&named.id, changing.contents())?;
             }
             Ok(changing.switch(&named.id_in_catalog, enabled)?)
@@ -453,7 +464,7 @@ pub(crate) fn reset(
     } else {
         printer.note(&format!("Removed {what}"));
     }
-    for open in at.read()?.revoked.all() {
+    for open in at.read()?.revoked.all().iter().filter(|one| one.keeps_secrets()) {
         let (id, word) = (line(&open.id), shell::word(&open.id));
         printer.alarm(&format!("the revocation of {id} is unconfirmed, and its secrets are kept; `haft revoke {word} --forget` gives them up"));
     }

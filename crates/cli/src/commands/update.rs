@@ -9,6 +9,7 @@ use install::{Installed as There, Piece, Pinned, Source};
 use manifest::dialect::Dialect;
 use manifest::diff::{Change, diff, is_upgrade_safe};
 use manifest::model::Trust;
+use registry::Yank;
 use semver::Version;
 use serde_json::{Value, json};
 
@@ -25,6 +26,7 @@ use crate::owner;
 use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
 use crate::revoking::check_not_revoked;
+use crate::shell;
 
 #[derive(Args, Debug)]
 pub(crate) struct UpdateArgs {
@@ -106,8 +108,8 @@ pub(crate) fn run(
         json_wanted,
         printer,
     };
-    let (mut rows, mut failed) = (Vec::new(), Vec::new());
-    let mut any = false;
+    let (mut rows, mut failed, mut back) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut any, mut passed_over) = (false, 0_usize);
     let contents = at.read()?;
     for pinned in meant(&args.ids, &at)? {
         // What was revoked comes back only by being installed again.
@@ -118,7 +120,12 @@ pub(crate) fn run(
             continue;
         }
         if let (Source::Imported(_), true) = (&pinned.source, args.ids.is_empty()) {
+            passed_over += 1;
             continue;
+        }
+        if let Some(yank) = fetching.taken_back(&pinned) {
+            tell_taken_back(&pinned, &yank, printer);
+            back.push(json!({"id": pinned.id, "version": pinned.version, "reason": yank.reason, "security": yank.security}));
         }
         let newer = match look(&pinned, &fetching, &at) {
             Ok(Some(newer)) => newer,
@@ -163,13 +170,34 @@ pub(crate) fn run(
         _ if args.offline.offline => "nothing newer is known here; nobody was asked (--offline)",
         _ => "everything is as new as where it came from",
     };
-    finish(any, (&rows, failed), nothing_newer, json_wanted, printer)
+    let nothing_newer = match passed_over {
+        0 => nothing_newer.to_owned(),
+        number => format!(
+            "{nothing_newer}; {} passed over, since imported ones are in no place that they could be fetched from",
+            super::count(number, "package")
+        ),
+    };
+    finish(any || !back.is_empty(), (&rows, failed, &back), &nothing_newer, json_wanted, printer)
+}
+
+/// Tells that a version which is installed was taken back.
+fn tell_taken_back(pinned: &Pinned, yank: &Yank, printer: Printer) {
+    let (id, version) = (line(&pinned.id), line(&pinned.version));
+    let why =
+        if yank.reason.is_empty() { String::new() } else { format!(": {}", line(&yank.reason)) };
+    if yank.security {
+        printer.alarm(&format!("{id} {version} was taken back for security{why}"));
+        let word = shell::word(&pinned.id);
+        printer.note(&format!("hint: where nothing newer is offered, `haft disable {word}` or `haft revoke {word}` keeps it from being called"));
+    } else {
+        printer.warn(&format!("{id} {version} was taken back{why}"));
+    }
 }
 
 /// What was found and what failed. One failure is told as itself, several by their names.
 fn finish(
     any: bool,
-    (rows, mut failed): (&[Value], Vec<(String, Failure)>),
+    (rows, mut failed, back): (&[Value], Vec<(String, Failure)>, &[Value]),
     nothing_newer: &str,
     json_wanted: bool,
     printer: Printer,
@@ -180,7 +208,11 @@ fn finish(
     };
     if json_wanted {
         let failed = failed.iter().map(why).map(|(id, why)| json!({"id": id, "why": why}));
-        printer.json(&json!({"packages": rows, "failed": failed.collect::<Vec<_>>()}))?;
+        let mut document = json!({"packages": rows, "failed": failed.collect::<Vec<_>>()});
+        if !back.is_empty() {
+            document["taken_back"] = back.into();
+        }
+        printer.json(&document)?;
     } else if !any && failed.is_empty() {
         printer.note(nothing_newer);
     }

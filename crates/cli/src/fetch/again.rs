@@ -6,24 +6,69 @@ use install::{Parcel, Pinned, Source};
 use manifest::model::Trust;
 use package::archive::{Archive, Trailer};
 use package::limits::Limits;
+use registry::Yank;
+use registry::client::many::Place;
 
 use super::registry::{Yanked, check_offered, for_security};
 use super::{Fetched, Fetching};
 use crate::container;
 use crate::exit::{Exit, Failure};
 use crate::printer::line;
-use crate::remote::{self, Which};
+use crate::remote::{self, Known, Which};
+use crate::{installed, owner};
 
 impl Fetching<'_> {
     /// What is pinned: exactly that version.
     pub(crate) fn locked(&self, pinned: &Pinned) -> Result<Fetched, Failure> {
         // Whoever can be asked says whether it was taken back for security; else it is what was said last.
-        if self.offline.offline
-            && let Some(kept) = self.kept(pinned)?
-        {
-            return Ok(kept);
+        let kept = if self.offline.offline { self.kept(pinned)? } else { None };
+        let fetched = match kept {
+            Some(kept) => kept,
+            None => self.again(pinned, Some(&pinned.version), Yanked::UnlessForSecurity)?,
+        };
+        self.as_locked(fetched, pinned)
+    }
+
+    /// How far something is trusted that a lockfile names. Somebody else may have written it: a registry in it is not the
+    /// owner's word for that registry.
+    fn as_locked(&self, mut fetched: Fetched, pinned: &Pinned) -> Result<Fetched, Failure> {
+        let own = installed::home(self.home).read()?;
+        if own.lock.get(&pinned.id).is_some_and(|known| known.source == pinned.source) {
+            return Ok(fetched);
         }
-        self.again(pinned, Some(&pinned.version), Yanked::UnlessForSecurity)
+        match &pinned.source {
+            Source::Registry(address) if !Known::new(self.home, self.ask)?.knows(address) => {
+                if fetched.trust < Trust::Verified {
+                    fetched.trust = Trust::Untrusted;
+                    fetched.because = format!(
+                        "a lockfile names the registry `{}`, and it is none of yours",
+                        line(address)
+                    );
+                }
+            }
+            Source::Path(_) => {
+                "the lockfile that you named says where it is".clone_into(&mut fetched.because)
+            }
+            _ => {}
+        }
+        Ok(fetched)
+    }
+
+    /// Why the installed version of a package was taken back, where it was and its registry says so.
+    pub(crate) fn taken_back(&self, pinned: &Pinned) -> Option<Yank> {
+        let Source::Registry(address) = &pinned.source else { return None };
+        let known_before = || for_security(remote::cache(self.home).taken_back(pinned.archive?.0));
+        let which = Which::named(address.clone());
+        let asked = || {
+            let known = Known::new(self.home, self.ask).ok()?.with(self.offline);
+            let client = known.client(&which).ok()?;
+            let found = client.find(bare(pinned), Some(&pinned.version));
+            match owner::runtime().ok()?.block_on(found).ok()? {
+                Place::Registry(_, described) => Some(self.yank(&described)),
+                Place::Catalog(..) => None,
+            }
+        };
+        if self.offline.offline { known_before() } else { asked().unwrap_or_else(known_before) }
     }
 
     /// What there is now, where something that is installed came from.

@@ -95,7 +95,7 @@ impl Fetching<'_> {
     }
 
     /// Whether a version was taken back. What a registry says of its security is kept in mind for when nobody is asked.
-    fn yank(&self, described: &Described) -> Option<Yank> {
+    pub(super) fn yank(&self, described: &Described) -> Option<Yank> {
         let yank = described.yanked.clone();
         let digest = described.describe.sha256.as_deref().and_then(Digest::parse);
         let Some(digest) = digest else { return yank };
