@@ -29,6 +29,7 @@ mod owner;
 mod policy_doubts;
 mod policy_file;
 mod printer;
+mod private;
 mod program;
 mod progress;
 mod project;

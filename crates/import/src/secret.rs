@@ -3,6 +3,7 @@
 use package::secrets::in_text;
 
 use crate::config::{Entry, Launch};
+use crate::draft::command::check_argument;
 
 /// What a part of a name ends with when a value so called is a secret.
 const ENDINGS: [&str; 12] = [
@@ -113,8 +114,17 @@ pub fn values(entry: &Entry) -> Vec<String> {
         Launch::Remote { headers, .. } => (headers, &[][..]),
     };
     let named = named.iter().filter(|(name, value)| is_secret(name, value));
-    let shown = args.iter().filter(|argument| is_secret_value(argument));
-    named.map(|(_, value)| value).chain(shown).cloned().collect()
+    let before = std::iter::once(None).chain(args.iter().map(Some));
+    let shown = args.iter().zip(before).filter(|(argument, before)| {
+        is_secret_value(argument) || check_argument(argument, *before).is_err()
+    });
+    // Of an option with its value, the value is the secret.
+    let value = |argument: &String| match argument.split_once(['=', ':']) {
+        Some((_, value)) if !is_secret_value(argument) => value.trim().to_owned(),
+        _ => argument.clone(),
+    };
+    let shown = shown.map(|(argument, _)| value(argument));
+    named.map(|(_, value)| value.clone()).chain(shown).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! What a tool was kept from, and what would allow it.
 
+use std::path::Path;
+
 use host::{Blocked, CallError, Tool, Why};
 use serde_json::Value;
 
 use crate::printer::line;
+use crate::private::is_private;
 use crate::shell;
 
 /// What a tool was kept from, and the command that would allow it, where one can.
@@ -34,6 +37,14 @@ pub(super) fn blocked_words(one: &Blocked, tool: &Tool) -> String {
             "{asked} may not be reached ({why}); {allows} at ports 80 and 443, {asked}:PORT at another"
         ),
         Why::Network(_) => format!("{asked} may not be reached ({why}); {allows}"),
+        // What a tool complains of is its own word, and may be bait.
+        Why::Hidden | Why::HiddenToWriting | Why::HiddenPerhapsToWriting | Why::ReadOnly
+            if is_private(Path::new(&one.asked), std::env::home_dir().as_deref()) =>
+        {
+            format!(
+                "{asked} is not inside its walls, and holds keys or settings: ask yourself why it wants that before you grant anything"
+            )
+        }
         Why::Hidden => format!("{asked} is not inside its walls; if it is there, {allows}"),
         Why::HiddenToWriting | Why::HiddenPerhapsToWriting => {
             format!("{asked} is not inside its walls; if it is to be written, {allows}")

@@ -31,8 +31,8 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
     let walls = launcher.walls().clone();
     let remedies = remedy::of(&walls, &machine);
     let runtimes = runtimes::find(&launcher);
-    let faults = install::check::check(&installed::home(home));
-    let faults: Vec<String> = match &faults {
+    let checked = install::check::check(&installed::home(home));
+    let faults: Vec<String> = match &checked {
         Ok(faults) => faults.iter().map(ToString::to_string).collect(),
         Err(error) => vec![
             std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source())
@@ -67,6 +67,9 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
             home.path().display()
         );
         return Err(Failure::new(Exit::Unavailable, message));
+    }
+    if let Err(error) = &checked {
+        return Err(installed::failure(error));
     }
     if !faults.is_empty() {
         let message = format!("what is installed in `{}` is not whole", home.path().display());

@@ -25,7 +25,7 @@ use crate::commands::install::{
 use crate::exit::Failure;
 use crate::fetch::{Fetched, Fetching};
 use crate::home::Home;
-use crate::printer::Printer;
+use crate::printer::{Printer, line};
 use crate::remote::{Offline, Which};
 use crate::{installed, owner, shell};
 
@@ -197,6 +197,12 @@ impl Making<'_> {
 
     /// A file that is a package already.
     fn package(&self, source: &Source, report: &mut Report) -> Result<(), Vec<String>> {
+        if let Some(called) = &self.args.called {
+            let called = line(called);
+            return Err(vec![format!(
+                "it is a package, which has a name of its own; --as {called} names what is made of settings and documents"
+            )]);
+        }
         let fetched = self.fetch(source).map_err(|failure| words(&failure))?;
         for piece in &fetched.parcel.pieces {
             let package = &piece.package;
