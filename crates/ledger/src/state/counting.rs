@@ -59,6 +59,7 @@ impl State {
             last = last.max(Some(call.at));
         }
         let Some(last) = last else { return Ok(BTreeSet::new()) };
+        let kept: Vec<&Flow> = calls.iter().filter_map(|call| call.flow.as_ref()).collect();
         let mut connection = self.connection().await;
         let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
         let mut due = BTreeSet::new();
@@ -74,11 +75,10 @@ impl State {
         for (package, place) in places {
             note_place(&mut alone, package, place).await.map_err(failed)?;
         }
-        let mut flows = calls.iter().filter_map(|call| call.flow.as_ref()).peekable();
-        if flows.peek().is_some() {
-            for flow in flows {
-                flows::put(&mut alone, flow).await.map_err(failed)?;
-            }
+        for flow in &kept {
+            flows::put(&mut alone, flow).await.map_err(failed)?;
+        }
+        if !kept.is_empty() {
             flows::forget_old(&mut alone).await.map_err(failed)?;
         }
         fold(&mut alone, last).await.map_err(failed)?;
