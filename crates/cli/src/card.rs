@@ -62,7 +62,10 @@ pub(crate) fn drawn(card: &Card) -> String {
         row("asks for", &drawn_input(input));
     }
     if card.requires_oauth {
-        row("sign-in", "before it is used: `haft login ID`, once it is installed");
+        row(
+            "sign-in",
+            "before it is used: `haft login ID` once it is installed, which says what else it needs to know",
+        );
     }
     for action in &card.actions {
         row("action", &drawn_action(action));

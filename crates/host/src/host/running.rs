@@ -11,6 +11,7 @@ use policy::GrantKind;
 use serde_json::json;
 use vault::Redactor;
 
+use super::signing::{Calling, Messaging};
 use super::{Host, broken_off};
 use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Output};
@@ -259,7 +260,8 @@ impl Host {
                 let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
                 let terms = Terms { warmth, until, declared, progress, redactor };
                 let (mut one, mut told) = (one.clone(), Vec::new());
-                let asked = self.ask_signed(&plan.package, &mut one, &terms, &mut told);
+                let question = Calling(terms);
+                let asked = self.ask_signed(&question, &plan.package, &mut one, &mut told, until);
                 let answered = Box::pin(asked).await;
                 let output = answered.answer;
                 let output = output.and_then(|output| check_promise(output, action));
@@ -274,9 +276,14 @@ impl Host {
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
             }
             Way::A2a(one) => {
-                let off = &call.called_off;
-                let answered = Box::pin(self.agents.call(one, action, until, off)).await;
-                Ran { is_walled: false, ..Ran::of(answered.output, answered.blocked) }
+                let question = Messaging { action, until, called_off: &call.called_off };
+                let (mut one, mut told) = (one.clone(), Vec::new());
+                let asked = self.ask_signed(&question, &plan.package, &mut one, &mut told, until);
+                let answered = Box::pin(asked).await;
+                let ran = Ran::of(answered.answer, answered.blocked);
+                let mut ran = Ran { is_walled: false, ..ran };
+                ran.redact(&tokens(&told));
+                ran
             }
         }
     }

@@ -6,14 +6,13 @@ use host::login::Logins;
 use host::secrets::place;
 use install::Contents;
 use manifest::model::{Auth, AuthKind, InputKind, Package};
-use policy::Denial;
 
 use super::inputs::Values;
 use crate::ask::Ask;
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::printer::line;
-use crate::{installed, owner, shell};
+use crate::{installed, login_words, owner, shell};
 
 /// What is left to be done, in words.
 pub(super) fn next(
@@ -37,14 +36,9 @@ fn sign_in(package: &Package, home: &Home, ask: Ask) -> Result<Option<String>, F
     if !package.requires_oauth {
         return Ok(None);
     }
-    let id = package.canonical_id();
-    let can_sign_in = package.implementations.iter().any(|one| one.entry.is_server_elsewhere());
-    if !can_sign_in {
-        return Ok(Some(Denial::NoLogin.to_string()));
-    }
     let logins = Logins::new(owner::vault(home, ask)?, home.path());
-    let words = format!("{}: `haft login {}` signs in", Denial::Login, shell::word(&id));
-    Ok((!logins.is_signed_in(&id)).then_some(words))
+    let is_signed_in = logins.is_signed_in(&package.canonical_id());
+    Ok((!is_signed_in).then(|| login_words::next(package)))
 }
 
 /// What its calls sign in with, where none of it is kept.
