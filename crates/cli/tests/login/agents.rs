@@ -186,4 +186,7 @@ fn a_key_that_an_agent_does_not_take_is_no_reason_to_sign_in() {
     let ran = call(&desk, &path, "hi");
     fails(&ran, 1, &["the agent answered 401"]);
     assert!(!ran.stderr.contains("haft login"), "{}", ran.stderr);
+    // Who signs in all the same is told by their token alone.
+    fails(&sign_in(&desk, &path, &[]), 0, &["Signed in"]);
+    assert_eq!(call(&desk, &path, "hi").code, 0);
 }

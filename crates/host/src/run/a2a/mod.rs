@@ -89,7 +89,10 @@ impl Agents {
             },
         };
         let mut headers = peer.sign_in(plan.secret.as_ref())?;
-        headers.extend(plan.signed().map(|token| (AUTHORIZATION, token)));
+        // A key that would go there has to give way.
+        if let Some(token) = plan.signed() {
+            headers.insert(AUTHORIZATION, token);
+        }
         let (endpoint, most) = (plan.endpoint.clone(), plan.most);
         let line = Line { client, endpoint, headers, has_key: plan.has_key(), most };
         let sent = tokio::select! {
