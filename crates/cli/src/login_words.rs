@@ -1,8 +1,13 @@
 //! How people are told that they have to sign in for a package, and what signs them in.
 
+use std::sync::Arc;
+
+use host::login::Logins;
 use manifest::model::{Package, SignIn};
 use policy::Denial;
+use vault::FileVault;
 
+use crate::home::{Home, VAULT};
 use crate::shell;
 
 /// What the owner has to say when they sign in for a package for the first time. What they said is remembered.
@@ -24,8 +29,20 @@ pub(crate) fn signs_in(command: &str) -> String {
     format!("`{command}` signs in{whose}")
 }
 
-/// What is left to do before an installed package is called, where nobody is signed in for it.
-pub(crate) fn next(package: &Package) -> String {
+/// Whether the owner is signed in for a package, which is known without a passphrase.
+pub(crate) fn is_signed_in(package: &Package, home: &Home) -> bool {
+    let place = home.path().join(VAULT);
+    let vault = place.exists().then(|| FileVault::open(place, || None).ok()).flatten();
+    let logins = vault.map(|vault| Logins::new(Arc::new(vault), home.path()));
+    logins.is_some_and(|logins| logins.is_signed_in(&package.canonical_id()))
+}
+
+/// What is left to do before an installed package is called, where somebody has to sign in for it and nobody has.
+pub(crate) fn next(package: &Package, home: &Home) -> Option<String> {
+    (package.requires_oauth && !is_signed_in(package, home)).then(|| needed(package))
+}
+
+fn needed(package: &Package) -> String {
     match package.sign_in() {
         SignIn::Impossible => Denial::NoLogin.to_string(),
         SignIn::Asked | SignIn::Named(_) => {

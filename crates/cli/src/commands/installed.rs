@@ -15,7 +15,7 @@ use crate::printer::{Printer, line};
 use crate::revoking::{
     check_not_revoked, check_secrets_free, kept_values, take_grants, without_secrets,
 };
-use crate::{output, owner, project, shell};
+use crate::{login_words, output, owner, project, shell};
 
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
@@ -154,6 +154,7 @@ pub(crate) fn status(
             "before": record.and_then(|record| record.replaced.as_ref()),
             "folder": installed.as_ref().map(|one| one.root.to_string_lossy()),
             "changed": changed,
+            "signed_in": installed.as_ref().map(|one| login_words::is_signed_in(&one.package, home)),
         }))?;
         return Ok(Exit::Done);
     }
@@ -187,6 +188,11 @@ pub(crate) fn status(
             row("before it", before);
         }
         row("folder", &root.to_string_lossy());
+        if login_words::is_signed_in(package, home) {
+            row("sign-in", "you are signed in");
+        } else if let Some(words) = login_words::next(package, home) {
+            row("sign-in", &words);
+        }
         for action in &package.actions {
             row("action", &action.name);
         }

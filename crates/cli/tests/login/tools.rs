@@ -13,7 +13,7 @@ import os
 
 def prove(given):
     token = os.environ.get("ACME_TOKEN", "")
-    return {"proof": token[::-1], "told": token}
+    return {"proof": token[::-1], "told": token, "all": list(os.environ.values())}
 "#;
 
 /// The same as a command.
@@ -116,6 +116,8 @@ fn a_token_that_would_end_while_the_tool_runs_is_renewed_before() {
     for renewed in 1..=2 {
         let ran = desk.run(&call);
         proves(&ran, &last_token(&provider));
+        // What it is given is the token, and not what brings another one.
+        assert!(!ran.stdout.contains("refresh-"), "{}", ran.stdout);
         assert_eq!(provider.log()["refreshes"], renewed);
         assert_eq!(provider.log()["tokens"].as_array().unwrap().len(), renewed + 1);
     }
@@ -140,11 +142,15 @@ fn an_installed_tool_is_told_what_comes_next_and_signed_in_for_by_a_code() {
     let ran = desk.run(&["install", &path, "--yes"]);
     fails(&ran, 0, &[&format!("capability requires oauth onboarding: {command}")]);
     fails(&desk.run(&["call", "acme.report", "{}"]), 4, &[&command]);
+    let status = || desk.run(&["status", "acme.report"]).stdout;
+    assert!(status().contains(&command), "{}", status());
     let issuer = format!("http://{}", provider.host());
     let shown = Shown::new(&desk, &provider, &["acme.report", "--issuer", &issuer]);
     browse(&shown.direct);
     fails(&ended(shown.child), 0, &["Signed in for capability:acme.report"]);
     proves(&desk.run(&["call", "acme.report", "{}"]), &last_token(&provider));
+    assert!(status().contains("you are signed in"), "{}", status());
+    assert_eq!(desk.run(&["status", "acme.report", "--json"]).json()["signed_in"], true);
     // Who is signed in is told nothing more.
     let ran = desk.run(&["install", &path, "--yes"]);
     assert!(!ran.stderr.contains("requires oauth"), "{}", ran.stderr);

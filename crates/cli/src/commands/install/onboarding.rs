@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use host::login::Logins;
 use host::secrets::place;
 use install::Contents;
 use manifest::model::{Auth, AuthKind, InputKind, Package};
@@ -22,23 +21,13 @@ pub(super) fn next(
     ask: Ask,
 ) -> Result<Vec<String>, Failure> {
     let mut next = folders(package, values);
-    next.extend(sign_in(package, home, ask)?);
+    next.extend(login_words::next(package, home));
     next.extend(credential(package, home, ask)?);
     if package.chain.is_some() {
         next.push("It is a chain of other tools, and chains cannot be called yet".to_owned());
         next.extend(steps(package, &installed::home(home).read()?));
     }
     Ok(next)
-}
-
-/// Signing in, where nobody has.
-fn sign_in(package: &Package, home: &Home, ask: Ask) -> Result<Option<String>, Failure> {
-    if !package.requires_oauth {
-        return Ok(None);
-    }
-    let logins = Logins::new(owner::vault(home, ask)?, home.path());
-    let is_signed_in = logins.is_signed_in(&package.canonical_id());
-    Ok((!is_signed_in).then(|| login_words::next(package)))
 }
 
 /// What its calls sign in with, where none of it is kept.
