@@ -1,8 +1,12 @@
 //! Agents that want to know who is asking: by their challenge, at the known places, by their card.
 
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
 use serde_json::{Value, json};
 
-use crate::common::Ran;
+use crate::common::{Ran, repository};
 use crate::desk::{Desk, browse};
 use crate::provider::{Provider, fails};
 
@@ -10,7 +14,12 @@ const ID: &str = "capability:acme.agent";
 
 /// A capability that is the agent of a provider.
 fn agent(desk: &Desk, provider: &Provider, changes: &Value) -> String {
-    let endpoint = format!("http://{}/agent", provider.host());
+    agent_at(desk, &provider.host(), "agent", changes)
+}
+
+/// A capability that is an agent at a host.
+fn agent_at(desk: &Desk, host: &str, path: &str, changes: &Value) -> String {
+    let endpoint = format!("http://{host}/{path}");
     let mut manifest = json!({
         "id": "acme.agent", "type": "a2a_peer", "version": "1.0.0", "description": "Asks an agent.",
         "origin": {"source": "local", "digest": "0".repeat(64)},
@@ -26,7 +35,7 @@ fn agent(desk: &Desk, provider: &Provider, changes: &Value) -> String {
     for (name, value) in changes.as_object().unwrap() {
         manifest[name] = value.clone();
     }
-    assert_eq!(desk.run(&["grant", ID, "--host", &provider.host()]).code, 0);
+    assert_eq!(desk.run(&["grant", ID, "--host", host]).code, 0);
     desk.write("agent/manifest.json", &manifest.to_string())
 }
 
@@ -189,4 +198,58 @@ fn a_key_that_an_agent_does_not_take_is_no_reason_to_sign_in() {
     // Who signs in all the same is told by their token alone.
     fails(&sign_in(&desk, &path, &[]), 0, &["Signed in"]);
     assert_eq!(call(&desk, &path, "hi").code, 0);
+}
+
+/// An agent made of the protocol's own library, whose card says where to sign in; until this is dropped.
+struct Library {
+    agent: Child,
+    host: String,
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        let _ended_already = self.agent.kill();
+        let _ended_already = self.agent.wait();
+    }
+}
+
+impl Library {
+    fn new(release: &str, provider: &Provider) -> Self {
+        let installed = std::env::var_os("HAFT_A2A_PEERS")
+            .map_or_else(|| repository().join("target/tools/a2a"), PathBuf::from);
+        let library = installed.join(release);
+        assert!(library.is_dir(), "run `./test` once: nothing is at `{}`", library.display());
+        let mut agent = Command::new("python3")
+            .arg(repository().join("crates/host/tests/a2a/agent.py"))
+            .args(["oauth", &format!("http://{}", provider.host())])
+            .env("PYTHONPATH", library)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        BufReader::new(agent.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        Self { agent, host: format!("127.0.0.1:{}", port.trim()) }
+    }
+}
+
+#[test]
+fn the_cards_of_the_protocols_own_library_say_where_to_sign_in() {
+    for release in ["1", "0.3"] {
+        let provider = Provider::new(&json!({}));
+        let library = Library::new(release, &provider);
+        let desk = provider.desk();
+        let path = agent_at(&desk, &library.host, "rpc", &json!({"requires_oauth": false}));
+        let command = format!("`haft login --from {path}` signs in");
+        fails(&call(&desk, &path, "hi"), 4, &["the agent wants you to sign in", &command]);
+        // The card names the authorization server, and only the owner lets it be reached.
+        let refused = ["login", "--from", &path];
+        fails(&desk.run(&refused), 4, &[&provider.host(), "--allow-host"]);
+        let ran = sign_in(&desk, &path, &["--allow-host", &provider.host()]);
+        fails(&ran, 0, &["Scopes   read\n", "Signed in for capability:acme.agent"]);
+        let ran = call(&desk, &path, "hi");
+        assert_eq!((ran.code, ran.stdout.trim()), (0, "you said hi"), "{release}: {}", ran.stderr);
+    }
 }
