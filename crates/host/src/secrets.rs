@@ -174,12 +174,16 @@ impl Collector<'_> {
     /// The token of the owner's sign-in, where it is given to the tool as one of its secrets: nobody could give it another while
     /// it runs, so this one lasts as long as the call may. Where nothing is run, it is the one that is there.
     async fn token(&self, allowance: &Allowance) -> Result<Option<(String, Secret)>, CallError> {
-        let Some(logins) = self.logins else { return Ok(None) };
+        let secrets = self.tool.package.token_secrets();
+        let Some(logins) = self.logins.filter(|_| !secrets.is_empty()) else { return Ok(None) };
         let package = self.tool.package.canonical_id();
-        let named = |error: LoginError| CallError::from(error).of_package(&package);
+        let named = |error: LoginError| match error {
+            LoginError::Vault(error) => refusal::by_vault(login::NAME, &error),
+            error => CallError::from(error).of_package(&package),
+        };
         let Some(kept) = logins.kept(&package).map_err(named)? else { return Ok(None) };
         let Some(secret) = kept.audience.secret() else { return Ok(None) };
-        if !self.tool.package.token_secrets().contains(&secret) {
+        if !secrets.contains(&secret) {
             let message = format!(
                 "you signed in for its secret `{secret}`, and it has none of that name any more"
             );
@@ -190,7 +194,8 @@ impl Collector<'_> {
             Elsewhere::Asked => {
                 let until = Instant::now() + Duration::from_millis(allowance.timeout_ms);
                 let rules = confine::rules(allowance)?;
-                logins.bearer(&package, Wanted::Lasting, &rules, until).await.map_err(named)?
+                let bearer = logins.bearer(&package, Wanted::Lasting, &rules, until);
+                Box::pin(bearer).await.map_err(named)?
             }
         };
         let value = bearer.as_ref().and_then(Bearer::value);

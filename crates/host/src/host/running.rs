@@ -20,6 +20,7 @@ use crate::confine::{self, Forbidden};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
+use crate::plan::a2a::Agent;
 use crate::plan::{Plan, Way};
 use crate::promise::check_promise;
 use crate::records::Records;
@@ -275,17 +276,21 @@ impl Host {
                 ran.redact(&tokens(&answered.told));
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
             }
-            Way::A2a(one) => {
-                let question = Messaging { action, until, called_off: &call.called_off };
-                let (mut one, mut told) = (one.clone(), Vec::new());
-                let asked = self.ask_signed(&question, &plan.package, &mut one, &mut told, until);
-                let answered = Box::pin(asked).await;
-                let ran = Ran::of(answered.answer, answered.blocked);
-                let mut ran = Ran { is_walled: false, ..ran };
-                ran.redact(&tokens(&told));
-                ran
-            }
+            Way::A2a(one) => Box::pin(self.message(running, one, until)).await,
         }
+    }
+
+    /// Sends an agent a message, as whoever is signed in.
+    async fn message(&self, running: &Running<'_>, agent: &Agent, until: Instant) -> Ran {
+        let Running { plan, action, call, .. } = running;
+        let question = Messaging { action, until, called_off: &call.called_off };
+        let (mut agent, mut told) = (agent.clone(), Vec::new());
+        let asked = self.ask_signed(&question, &plan.package, &mut agent, &mut told, until);
+        let answered = asked.await;
+        let ran = Ran::of(answered.answer, answered.blocked);
+        let mut ran = Ran { is_walled: false, ..ran };
+        ran.redact(&tokens(&told));
+        ran
     }
 
     /// Waits for something that blocks, when it is the turn of the package. It is ended when nobody waits any more.

@@ -82,12 +82,11 @@ pub(super) fn guard(card: &Value) -> Result<Option<Guard>, LoginError> {
 fn by_oauth(oauth: &Value, required: Vec<String>) -> Result<Option<Guard>, LoginError> {
     let flow = |name: &str| oauth["flows"].get(name).filter(|flow| flow.is_object());
     let (browser, device) = (flow("authorizationCode"), flow("deviceCode"));
-    let scopes = match required.is_empty() {
-        true => {
-            let listed = browser.or(device).and_then(|flow| flow["scopes"].as_object());
-            words(listed.into_iter().flat_map(|scopes| scopes.keys().map(String::as_str)))
-        }
-        false => required,
+    let scopes = if required.is_empty() {
+        let listed = browser.or(device).and_then(|flow| flow["scopes"].as_object());
+        words(listed.into_iter().flat_map(|scopes| scopes.keys().map(String::as_str)))
+    } else {
+        required
     };
     if let Some(issuer) = metadata(oauth, "oauth2MetadataUrl")? {
         return Ok(Some(Guard { issuer, scopes, endpoints: None }));
