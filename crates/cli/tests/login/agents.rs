@@ -176,6 +176,8 @@ fn an_agent_that_does_not_say_where_is_signed_in_to_where_the_owner_says() {
     let issuer = format!("http://{}", provider.host());
     let other = ["--issuer", &issuer, "--resource", "https://other.example"];
     fails(&sign_in(&desk, &path, &other), 4, &["another resource"]);
+    let secret = ["--issuer", &issuer, "--secret", "TOKEN"];
+    fails(&sign_in(&desk, &path, &secret), 2, &["it declares no secret", "without --secret"]);
     fails(&sign_in(&desk, &path, &["--issuer", &issuer]), 0, &["/agent", "Signed in"]);
     assert_eq!(call(&desk, &path, "hi").code, 0);
     // Whom they named is remembered.

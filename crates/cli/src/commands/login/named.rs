@@ -96,7 +96,13 @@ fn unnamed(package: &Package) -> Failure {
 }
 
 fn no_secret(package: &Package) -> Failure {
-    let message =
-        format!("`{}` declares no secret that it could be given a token as", line(&package.id));
-    Failure::invalid(message).hint(login_words::impossible(package))
+    const NONE: &str = "declares no secret that it could be given a token as";
+    match package.sign_in() {
+        SignIn::Asked => Failure::invalid(format!("it {NONE}"))
+            .hint("without --secret the token is told to its server or agent"),
+        SignIn::Named(_) | SignIn::Impossible => {
+            Failure::invalid(format!("it is no server or agent on the network, and {NONE}"))
+                .hint(login_words::impossible(package))
+        }
+    }
 }
