@@ -140,7 +140,8 @@ fn an_installed_tool_is_told_what_comes_next_and_signed_in_for_by_a_code() {
     let path = capability(&desk, "command", &json!({}));
     let command = format!("`haft login {ID} --issuer URL` signs in");
     let ran = desk.run(&["install", &path, "--yes"]);
-    fails(&ran, 0, &[&format!("capability requires oauth onboarding: {command}")]);
+    let card = "before it is used: `haft login ID --issuer URL`";
+    fails(&ran, 0, &[card, &format!("capability requires oauth onboarding: {command}")]);
     fails(&desk.run(&["call", "acme.report", "{}"]), 4, &[&command]);
     let status = || desk.run(&["status", "acme.report"]).stdout;
     assert!(status().contains(&command), "{}", status());
@@ -220,7 +221,7 @@ fn whom_the_owner_names_is_held_to_every_rule() {
     let desk = provider.desk();
     let path = capability(&desk, "command", &json!({}));
     let login = |more: &[&str]| desk.run(&[&["login", "--from", &path], more].concat());
-    let command = format!("`haft login {ID} --issuer URL` signs in");
+    let command = format!("`haft login --from {path} --issuer URL` signs in");
     fails(&login(&[]), 2, &["nobody on the network says where to sign in", &command]);
     for url in ["http://login.example.com", "login.example.com", "https://me:pw@login.example.com"]
     {

@@ -10,8 +10,8 @@ use super::desk::Desk;
 use super::refused::failure;
 use crate::commands::call;
 use crate::exit::Failure;
+use crate::login_words;
 use crate::printer::line;
-use crate::{login_words, shell};
 
 /// An address as it is typed: one that codes and tokens may travel to.
 pub(super) fn address(text: &str) -> Result<Url, String> {
@@ -38,7 +38,7 @@ impl Desk<'_> {
             return match (again, sign_in) {
                 (Some(found), _) => Ok(Some(found)),
                 (None, SignIn::Asked) => Ok(None),
-                (None, SignIn::Named(_)) => Err(unnamed(package)),
+                (None, SignIn::Named(_)) => Err(self.unnamed(package)),
                 (None, SignIn::Impossible) => Err(no_secret(package)),
             };
         };
@@ -50,6 +50,16 @@ impl Desk<'_> {
             Audience::package(self.secret(package)?, resource)
         };
         Ok(Some(Found::named(issuer.clone(), audience)))
+    }
+
+    fn unnamed(&self, package: &Package) -> Failure {
+        let id = package.canonical_id();
+        let message = format!(
+            "nobody on the network says where to sign in for `{}`, which runs here",
+            line(&id)
+        );
+        let command = self.args.command(&id) + login_words::first(package);
+        Failure::invalid(message).hint(login_words::signs_in(&command))
     }
 
     /// The secret that the package is given the token as.
@@ -85,14 +95,6 @@ pub(super) fn again(before: &Kept) -> Option<Found> {
 /// Whether a sign-in is one whose token is given to the package, as a secret that it still has.
 fn is_of_package(before: &Kept, package: &Package) -> bool {
     before.audience.secret().is_some_and(|secret| package.token_secrets().contains(&secret))
-}
-
-fn unnamed(package: &Package) -> Failure {
-    let id = package.canonical_id();
-    let message =
-        format!("nobody on the network says where to sign in for `{}`, which runs here", line(&id));
-    let command = format!("haft login {}{}", shell::word(&id), login_words::first(package));
-    Failure::invalid(message).hint(login_words::signs_in(&command))
 }
 
 fn no_secret(package: &Package) -> Failure {
