@@ -129,7 +129,7 @@ pub(crate) enum Command {
     Approve(commands::approve::ApproveArgs),
     /// Keep values that tools need and nobody else may see
     Secret(commands::secret::SecretArgs),
-    /// Sign in to an MCP server on the network, for one package
+    /// Sign in for one package: to its server or agent, or where you say
     Login(commands::login::LoginArgs),
     /// Sign out, and give the tokens back
     Logout(commands::login::LogoutArgs),

@@ -62,7 +62,13 @@ pub(crate) fn drawn(card: &Card) -> String {
         row("asks for", &drawn_input(input));
     }
     if card.requires_oauth {
-        row("sign-in", "before it is used: `haft login ID`, once it is installed");
+        // Who runs elsewhere says where that is done.
+        let how = if card.addresses.is_empty() {
+            "`haft login ID --issuer URL`, once it is installed; it is given your token as a secret"
+        } else {
+            "`haft login ID`, once it is installed"
+        };
+        row("sign-in", &format!("before it is used: {how}"));
     }
     for action in &card.actions {
         row("action", &drawn_action(action));

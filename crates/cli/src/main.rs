@@ -21,6 +21,7 @@ mod hosts;
 mod installed;
 mod interrupt;
 mod load;
+mod login_words;
 mod measured;
 mod names;
 mod new_folder;

@@ -185,6 +185,15 @@ impl CallError {
         }
     }
 
+    /// The same; where somebody has to sign in, it says for which package.
+    #[must_use]
+    pub(crate) fn of_package(self, package: &str) -> Self {
+        match self.kind {
+            Kind::NeedsLogin => self.with("package", package),
+            _ => self,
+        }
+    }
+
     /// A place that may not be reached.
     pub(crate) fn blocked(message: impl Into<String>, place: Blocked) -> Self {
         let (host, why) = (place.asked.clone(), place.why.to_string());

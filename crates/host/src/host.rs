@@ -391,7 +391,8 @@ impl Host {
     fn collector<'a>(&'a self, tool: &'a Tool, known: &'a Known) -> Collector<'a> {
         let (settings, vault) = (&*self.settings, &*self.vault);
         let elsewhere = if self.web.is_offline() { Elsewhere::Left } else { Elsewhere::Asked };
-        Collector { tool, settings, vault, grants: &known.grants, elsewhere }
+        let logins = known.is_signed_in.then(|| self.logins());
+        Collector { tool, settings, vault, grants: &known.grants, logins, elsewhere }
     }
 
     /// Waits for tokens that are being fetched, also where nobody waits for them any more, because they have
@@ -577,11 +578,7 @@ fn broken_off(error: &tokio::task::JoinError) -> CallError {
 
 /// Why a call may not go ahead.
 fn denied(denial: &Denial, tool: &Tool) -> CallError {
-    let error = CallError::denied(denial);
-    match error.kind {
-        Kind::NeedsLogin => error.with("package", tool.package.canonical_id()),
-        _ => error,
-    }
+    CallError::denied(denial).of_package(&tool.package.canonical_id())
 }
 
 /// Has the image of a call unpacked, where it runs in one, as long as somebody waits for it.

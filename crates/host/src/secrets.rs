@@ -12,6 +12,7 @@ pub use fitting::misfit;
 
 use std::path::Path;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use manifest::dialect::Dialect;
 use manifest::model::{Input, InputSource, Package};
@@ -20,10 +21,11 @@ use vault::outside::{self, OutsideError};
 use vault::{FileVault, Owner, Place, Redactor, Reference, Secret};
 
 use crate::call::Tool;
-use crate::confine::Forbidden;
+use crate::confine::{self, Forbidden};
 use crate::error::{CallError, Kind, Missing};
 use crate::host::Settings;
-use crate::login;
+use crate::login::logins::Wanted;
+use crate::login::{self, Bearer, LoginError, Logins};
 use crate::template::Variable;
 
 /// What a call is given, by name.
@@ -35,6 +37,8 @@ pub(crate) struct Collector<'c> {
     pub(crate) settings: &'c Settings,
     pub(crate) vault: &'c FileVault,
     pub(crate) grants: &'c Grants,
+    /// The sign-ins of the home, where the owner is signed in for the tool.
+    pub(crate) logins: Option<&'c Logins>,
     pub(crate) elsewhere: Elsewhere,
 }
 
@@ -107,8 +111,10 @@ impl Collector<'_> {
         more: &'i [Input],
     ) -> Result<Collected<'i>, CallError> {
         let (mut collected, inputs) = (Collected::default(), &self.tool.package.inputs);
+        let token = self.token(allowance).await?;
         for name in &allowance.environment {
-            let value = self.settings.variable(name).filter(|_| self.given(name).is_none());
+            let given = self.given(name, token.as_ref());
+            let value = self.settings.variable(name).filter(|_| given.is_none());
             let Some(value) = value else { continue };
             let input = inputs.iter().find(|input| input.name == *name);
             let unfit = input.and_then(|input| Some((input, check_fits(input, value).err()?)));
@@ -128,7 +134,8 @@ impl Collector<'_> {
             if collected.knows(&input.name) || input.source == InputSource::Caller {
                 continue;
             }
-            let (value, missing) = match self.value(input).await {
+            let given = self.given(&input.name, token.as_ref());
+            let (value, missing) = match self.value(input, given).await {
                 Ok(value) => {
                     let is_missing = value.is_none() && input.required && !self.leaves(input);
                     (value, is_missing.then(|| refusal::missing(input)))
@@ -143,8 +150,8 @@ impl Collector<'_> {
     }
 
     /// The value of an input, as it may be given.
-    async fn value(&self, input: &Input) -> Result<Option<String>, NotHad> {
-        let kept = match (self.given(&input.name), &input.reference) {
+    async fn value(&self, input: &Input, given: Option<&Secret>) -> Result<Option<String>, NotHad> {
+        let kept = match (given, &input.reference) {
             (Some(given), _) => Some(given.clone()),
             (None, Some(reference)) => self.refer(reference).await?,
             (None, None) => self.keep(&place(&self.tool.package, &input.name)?)?,
@@ -158,10 +165,41 @@ impl Collector<'_> {
         Ok(value)
     }
 
-    /// The value that somebody brought along.
-    fn given(&self, name: &str) -> Option<&Secret> {
-        let mut given = self.tool.given.values.iter();
+    /// The value that somebody brought along, or that the owner signed in for.
+    fn given<'g>(&'g self, name: &str, token: Option<&'g (String, Secret)>) -> Option<&'g Secret> {
+        let mut given = self.tool.given.values.iter().chain(token);
         given.find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// The token of the owner's sign-in, where it is given to the tool as one of its secrets: nobody could give it another while
+    /// it runs, so this one lasts as long as the call may. Where nothing is run, it is the one that is there.
+    async fn token(&self, allowance: &Allowance) -> Result<Option<(String, Secret)>, CallError> {
+        let secrets = self.tool.package.token_secrets();
+        let Some(logins) = self.logins.filter(|_| !secrets.is_empty()) else { return Ok(None) };
+        let package = self.tool.package.canonical_id();
+        let named = |error: LoginError| match error {
+            LoginError::Vault(error) => refusal::by_vault(login::NAME, &error),
+            error => CallError::from(error).of_package(&package),
+        };
+        let Some(kept) = logins.kept(&package).map_err(named)? else { return Ok(None) };
+        let Some(secret) = kept.audience.secret() else { return Ok(None) };
+        if !secrets.contains(&secret) {
+            let message = format!(
+                "you signed in for its secret `{secret}`, and it has none of that name any more"
+            );
+            return Err(CallError::new(Kind::NeedsLogin, message).of_package(&package));
+        }
+        let bearer = match self.elsewhere {
+            Elsewhere::Left => Some(kept.bearer()),
+            Elsewhere::Asked => {
+                let until = Instant::now() + Duration::from_millis(allowance.timeout_ms);
+                let rules = confine::rules(allowance)?;
+                let bearer = logins.bearer(&package, Wanted::Lasting, &rules, until);
+                Box::pin(bearer).await.map_err(named)?
+            }
+        };
+        let value = bearer.as_ref().and_then(Bearer::value);
+        Ok(value.map(|(name, token)| (name.to_owned(), token.clone())))
     }
 
     /// What stands for a value that is not there, where nothing is run.

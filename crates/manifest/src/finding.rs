@@ -254,7 +254,7 @@ codes! {
         AllowlistUnused "allowlist-unused" Error "A network allowlist without `network: allowlist`."
         EmptyAllowlist "empty-allowlist" Warning "An allowlist that is empty or absent denies every host."
         MissingImplementation "missing-implementation" Warning "An implementation lacks the object its kind needs; a call would be refused."
-        OauthUnavailable "oauth-unavailable" Warning "A sign-in is required for what nobody can sign in to; a call would be refused."
+        OauthUnavailable "oauth-unavailable" Warning "A sign-in is required, and no secret is declared that its token could be given as; a call would be refused."
         OverrideRaisesTrust "override-raises-trust" Warning "A local entry claims more trust than the base entry it overrides; the lower one counts."
         OverrideWidens "override-widens" Warning "A local entry widens the permissions of the base entry it overrides."
         SecretCollision "secret-collision" Warning "A tool and secret name join to a key that another pair could also make."

@@ -4,7 +4,7 @@ mod environment;
 mod resources;
 
 use manifest::dialect::Dialect;
-use manifest::model::{Action, Implementation, Package, Sandbox, SideEffects, Trust};
+use manifest::model::{Action, Implementation, Package, Sandbox, SideEffects, SignIn, Trust};
 
 use crate::approval::{Answer, Memory, Question, Surface, Why};
 use crate::arguments::Arguments;
@@ -108,8 +108,7 @@ fn gate(
         }
     }
     if asked.package.requires_oauth && !asked.is_signed_in {
-        let mut ways = asked.package.implementations.iter();
-        let can_sign_in = ways.any(|one| one.entry.is_server_elsewhere());
+        let can_sign_in = asked.package.sign_in() != SignIn::Impossible;
         return Some(if can_sign_in { Denial::Login } else { Denial::NoLogin });
     }
     if !asked.missing_scopes.is_empty() {

@@ -42,7 +42,7 @@ pub enum Denial {
     Action(String),
     /// The owner must sign in first.
     Login,
-    /// The owner would have to sign in to what nobody can sign in to.
+    /// The owner would have to sign in for what cannot be told who they are.
     NoLogin,
     /// The owner's sign-in was not granted what the action needs.
     Scopes(Vec<String>),
@@ -81,7 +81,7 @@ impl fmt::Display for Denial {
             ),
             Self::Login => out.write_str("capability requires oauth onboarding"),
             Self::NoLogin => out.write_str(
-                "capability requires oauth onboarding, and haft signs in to MCP servers on the network alone: this is none",
+                "capability requires oauth onboarding, and declares no secret that it could be given a token as",
             ),
             Self::Scopes(scopes) => write!(
                 out,

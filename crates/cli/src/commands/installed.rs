@@ -18,7 +18,7 @@ use crate::printer::{Printer, line};
 use crate::revoking::{
     check_not_revoked, check_secrets_free, kept_values, take_grants, without_secrets,
 };
-use crate::{output, owner, project, remote, shell};
+use crate::{login_words, output, owner, project, remote, shell};
 
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
@@ -192,6 +192,7 @@ pub(crate) fn status(
             "folder": installed.as_ref().map(|one| one.root.to_string_lossy()),
             "changed": changed,
             "taken_back": back,
+            "signed_in": installed.as_ref().map(|one| login_words::is_signed_in(&one.package, home)),
         }))?;
         return Ok(Exit::Done);
     }
@@ -227,6 +228,11 @@ pub(crate) fn status(
         row("folder", &root.to_string_lossy());
         if let Some(reason) = &back {
             row("taken back", &format!("for security: {reason}"));
+        }
+        if login_words::is_signed_in(package, home) {
+            row("sign-in", "you are signed in");
+        } else if let Some(words) = login_words::next(package, home) {
+            row("sign-in", &words);
         }
         for action in &package.actions {
             row("action", &action.name);

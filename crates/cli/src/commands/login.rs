@@ -1,15 +1,17 @@
-//! `haft login` and `haft logout`: signing in to MCP servers on the network.
+//! `haft login` and `haft logout`: signing in to servers and agents on the network, and for tools that run here.
 
 mod browser;
 mod desk;
 mod device;
 mod granted;
+mod named;
 mod refused;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use egress::http::Url;
 use host::login::Logins;
 use host::login::metadata::is_scope;
 use host::login::scopes::compared;
@@ -34,7 +36,7 @@ use crate::{installed, owner, shell, tools, walls};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The page to sign in at is printed, and opened in the browser on a terminal. With --device it is a page for a browser on any machine, and the code to type there. What comes back is kept sealed in your vault, for this package alone.\n\nExamples:\n  haft login acme-files\n  haft login --from path/to/package\n  haft login --from path/to/package --scope files:write\n  haft login --from path/to/package --client-id my-client --client-secret --no-browser\n  haft login acme-files --device"
+    after_help = "The page to sign in at is printed, and opened in the browser on a terminal. With --device it is a page for a browser on any machine, and the code to type there. What comes back is kept sealed in your vault, for this package alone.\n\nA server or an agent on the network says where to sign in, and is told the token. Nobody says it for a tool that runs here: name the authorization server with --issuer, and the tool is given the token as one of its secrets.\n\nExamples:\n  haft login acme-files\n  haft login --from path/to/package\n  haft login --from path/to/package --scope files:write\n  haft login --from path/to/package --client-id my-client --client-secret --no-browser\n  haft login acme-files --device\n  haft login acme.report --issuer https://login.acme.example --scope reports:read"
 )]
 pub(crate) struct LoginArgs {
     /// Sign in for what is at this path, and is not installed: a manifest, a folder, an archive
@@ -46,6 +48,15 @@ pub(crate) struct LoginArgs {
     /// Ask for this scope, besides those that were granted before; may be repeated
     #[arg(long, value_name = "SCOPE", value_parser = scope)]
     scope: Vec<String>,
+    /// Sign in at this authorization server, where nobody on the network says which one it is
+    #[arg(long, value_name = "URL", value_parser = named::address)]
+    issuer: Option<Url>,
+    /// Give the package the token as this secret of its [default: the only one that it declares]
+    #[arg(long, value_name = "NAME", requires = "issuer")]
+    secret: Option<String>,
+    /// What the token is for, where that authorization server wants to know
+    #[arg(long, value_name = "URL", value_parser = named::address, requires = "issuer")]
+    resource: Option<Url>,
     /// What you are registered as at the authorization server, or the URL of a document about it
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
@@ -171,7 +182,8 @@ pub(crate) fn run(
     if json_wanted {
         printer.json(&json!({
             "package": package,
-            "resource": kept.name,
+            "resource": kept.audience.resource(),
+            "secret": kept.audience.secret(),
             "issuer": kept.issuer,
             "scopes": kept.scopes,
             "renews": kept.refresh.is_some(),
@@ -181,6 +193,9 @@ pub(crate) fn run(
     } else {
         let scopes = words(&kept.scopes);
         printer.note(&format!("Signed in for {} (scopes: {scopes})", line(&package)));
+        if let Some(secret) = kept.audience.secret() {
+            printer.note(&format!("It is given the token as its secret {}", line(secret)));
+        }
         granted::tell(&difference, &args.command(&package), printer);
         if let Some(words) = next {
             printer.note(&words);

@@ -176,7 +176,7 @@ fn several_servers_that_cannot_be_asked_are_told_with_what_to_type() {
 }
 
 #[test]
-fn nobody_signs_in_for_what_is_no_server_on_the_network() {
+fn nobody_signs_in_for_what_is_no_server_and_takes_no_token() {
     let desk = Desk::new();
     for from in [
         &["examples/mcpkg/echo"][..],
@@ -187,7 +187,7 @@ fn nobody_signs_in_for_what_is_no_server_on_the_network() {
         &["examples/", "mcpkg:demo.echo"],
     ] {
         let ran = desk.run(&[&["login", "--from"], from].concat());
-        let words = "error: it is no MCP server on the network, so nobody signs in for it\nhint: it asks for no key either: it is called without\n";
+        let words = "error: it is no server or agent on the network, and declares no secret that it could be given a token as\nhint: it asks for no key either: it is called without\n";
         assert_eq!((ran.code, &*ran.stderr), (2, words), "{from:?}");
     }
     // Where it is is known only once it is installed.

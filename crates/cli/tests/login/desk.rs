@@ -116,6 +116,17 @@ impl Desk {
         Waiting { child, page: page.trim().to_owned() }
     }
 
+    /// Runs `haft`, with a browser that goes wherever it is sent.
+    pub(crate) fn browsing(&self, arguments: &[&str]) -> Ran {
+        let mut child = self.start(arguments);
+        let mut page = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut page).unwrap();
+        if !page.is_empty() {
+            browse(page.trim());
+        }
+        ended(child)
+    }
+
     /// Signs in, with a browser that goes wherever it is sent.
     pub(crate) fn sign_in(&self, more: &[&str]) -> Ran {
         let waiting = self.begin(more);

@@ -13,16 +13,16 @@ use crate::provider::{Provider, fails};
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// `haft login --device`, which waits for somebody.
-struct Shown {
-    child: Child,
+pub(crate) struct Shown {
+    pub(crate) child: Child,
     page: String,
     code: String,
-    direct: String,
+    pub(crate) direct: String,
 }
 
 impl Shown {
     /// Begins to sign in for what is named, up to what is shown.
-    fn new(desk: &Desk, provider: &Provider, what: &[&str]) -> Self {
+    pub(crate) fn new(desk: &Desk, provider: &Provider, what: &[&str]) -> Self {
         let host = provider.host();
         let words = ["login", "--device", "--allow-host", &host];
         let mut child = desk.start(&[&words, what].concat());
@@ -113,6 +113,7 @@ fn programs_are_told_the_code_first_and_how_it_went_then() {
     let expected = json!({
         "event": "device_code",
         "resource": format!("http://{host}/mcp"),
+        "secret": null,
         "issuer": format!("http://{host}"),
         "scopes": ["read", "write"],
         "verification_uri": page,

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::common::{Ran, repository};
-use crate::desk::{Desk, browse, ended};
+use crate::desk::{Desk, browse};
 
 /// A server and where people sign in for it, until this is dropped.
 pub(crate) struct Provider {
@@ -95,13 +95,7 @@ impl Provider {
     pub(crate) fn sign_in(&self, desk: &Desk, package: &str, more: &[&str]) -> Ran {
         let host = self.host();
         let words = ["login", package, "--allow-host", &host, "--timeout", "30s"];
-        let mut child = desk.start(&[&words, more].concat());
-        let mut page = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut page).unwrap();
-        if !page.is_empty() {
-            browse(page.trim());
-        }
-        ended(child)
+        desk.browsing(&[&words, more].concat())
     }
 
     /// A capability that is a tool of its server, and wants somebody to sign in first.

@@ -306,7 +306,7 @@ fn a_registry_leads_to_the_server_that_is_signed_in_for() {
 }
 
 #[test]
-fn nobody_is_sent_to_sign_in_to_what_is_no_server() {
+fn nobody_is_sent_to_sign_in_for_what_takes_no_token() {
     let desk = Site::honest_but(json!({}), json!({})).desk();
     let capability = json!({
         "id": "trial.echo", "type": "tool", "version": "1.0.0", "description": "Says it again.",
@@ -319,10 +319,10 @@ fn nobody_is_sent_to_sign_in_to_what_is_no_server() {
     });
     let path = desk.write("capability/manifest.json", &capability.to_string());
     let hint = "hint: only its author can change that";
-    let refusal = "haft signs in to MCP servers on the network alone: this is none";
+    let refusal = "declares no secret that it could be given a token as";
     let call: &[&str] = &["call", "--from", &path, "trial.echo", "{}"];
     let login: &[&str] = &["login", "--from", &path];
-    for (arguments, code, words) in [(call, 4, refusal), (login, 2, "it is no MCP server")] {
+    for (arguments, code, words) in [(call, 4, refusal), (login, 2, refusal)] {
         let ran = desk.run(arguments);
         assert_eq!(ran.code, code, "{}", ran.stderr);
         assert!(ran.stderr.contains(words) && ran.stderr.contains(hint), "{}", ran.stderr);

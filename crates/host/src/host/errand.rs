@@ -25,7 +25,7 @@ use crate::request::{Redirects, Written};
 use crate::run::http::answered;
 use crate::run::mcp::assumed;
 use crate::run::{engine, process};
-use crate::secrets::{self, Variables};
+use crate::secrets::{self, Collector, Variables};
 
 /// What is run.
 pub(super) struct Errand<'e> {
@@ -207,7 +207,14 @@ impl Host {
         lacking: Lacking,
     ) -> Result<Variables, CallError> {
         let collector = self.collector(tool, known);
-        let collected = collector.collect(&decision.allowance, &[]).await?;
+        let unsigned = Collector { logins: None, ..self.collector(tool, known) };
+        let collected = match collector.collect(&decision.allowance, &[]).await {
+            // A sign-in that has ended is one more value that is not there.
+            Err(error) if error.kind == Kind::NeedsLogin && lacking == Lacking::Left => {
+                unsigned.collect(&decision.allowance, &[]).await?
+            }
+            collected => collected?,
+        };
         match lacking {
             Lacking::Refused => collected.whole(),
             Lacking::Left => Ok(collected.variables),

@@ -6,11 +6,12 @@ use egress::Rules;
 use egress::http::Url;
 use ledger::audit;
 use manifest::model::{Action, Entry, Implementation};
-use policy::Surface;
+use policy::{Decision, Surface};
 use tokio_util::sync::CancellationToken;
 
 use super::errand::beside;
 use super::running::Ran;
+use super::signing::Listing;
 use super::{Host, Known, Prepared, check_verdict, grantable, prepare_image};
 use crate::call::{Call, Tool};
 use crate::complaint::Scene;
@@ -20,6 +21,7 @@ use crate::endpoint;
 use crate::error::{CallError, Kind};
 use crate::input;
 use crate::limit;
+use crate::login::Protocol;
 use crate::plan::{self, Plan, Way};
 use crate::records::CountAs;
 use crate::run::http::tokens;
@@ -109,9 +111,9 @@ impl Host {
             Way::Mcp(mut one) => {
                 let (mut told, redactor) = (Vec::new(), &plan.redactor);
                 let listed = async {
-                    let package = &plan.package;
-                    let surface = self.list_signed(package, &mut one, redactor, &mut told, until);
-                    let surface = surface.await?;
+                    let (question, package) = (Listing { redactor, until }, &plan.package);
+                    let surface = self.ask_signed(&question, package, &mut one, &mut told, until);
+                    let surface = surface.await.answer?;
                     let actions = actions_of(&surface, until).await?;
                     Ok(Discovered { actions, surface: Some(surface) })
                 };
@@ -142,29 +144,39 @@ impl Host {
         }
     }
 
-    /// The address of a tool's server on the network, and what may be reached on its behalf: what the
-    /// owner would sign in for.
-    pub async fn remote(&self, tool: &Tool) -> Result<(Url, Rules), CallError> {
-        let no_server = || {
-            let message = "it is no MCP server on the network, so nobody signs in for it";
-            CallError::new(Kind::BadInput, message).with("login", "impossible")
-        };
-        let mut ways = tool.package.implementations.iter();
-        if !ways.any(|one| one.entry.is_server_elsewhere()) {
-            return Err(no_server());
-        }
+    /// The server or agent of a tool on the network, which the owner would sign in to.
+    pub async fn remote(&self, tool: &Tool) -> Result<(Url, Protocol), CallError> {
         let listing = listing(tool);
-        let mut known = self.known(tool, &listing).await?;
-        known.is_signed_in = true;
-        known.missing_scopes.clear();
+        let known = self.known_as_signed_in(tool, &listing).await?;
         let (_, plan) = self.plan_of_listing(tool, &listing, &known).await?;
         let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
-        let rules = confine::rules(&plan.decision.allowance)?;
-        let address = match &plan.way {
-            Way::Mcp(one) => Servers::address(one, until).await?,
+        let found = match &plan.way {
+            Way::Mcp(one) => Servers::address(one, until).await?.map(|url| (url, Protocol::Mcp)),
+            Way::A2a(one) => Some((one.endpoint.clone(), Protocol::A2a)),
             _ => None,
         };
-        Ok((address.ok_or_else(no_server)?, rules))
+        found.ok_or_else(|| {
+            let message = "it runs here, so there is no server that could be signed in to";
+            CallError::new(Kind::BadInput, message)
+        })
+    }
+
+    /// What may be reached on behalf of a tool while the owner signs in for it.
+    pub async fn reach(&self, tool: &Tool) -> Result<Rules, CallError> {
+        let listing = listing(tool);
+        let known = self.known_as_signed_in(tool, &listing).await?;
+        let (action, implementation) = self.listed(tool, &known)?;
+        let (_, decision) =
+            self.decide_listing(tool, &listing, &known, (&action, implementation))?;
+        confine::rules(&decision.allowance)
+    }
+
+    /// What is known of a tool, as if the owner had signed in for it: so that they can.
+    async fn known_as_signed_in(&self, tool: &Tool, listing: &Call) -> Result<Known, CallError> {
+        let mut known = self.known(tool, listing).await?;
+        known.is_signed_in = true;
+        known.missing_scopes.clear();
+        Ok(known)
     }
 
     /// How a tool would be asked for its actions.
@@ -174,21 +186,44 @@ impl Host {
         listing: &Call,
         known: &Known,
     ) -> Result<(&'t Implementation, Plan), CallError> {
-        self.check_place(tool, known)?;
-        let mut action = assumed("tools/list");
-        let implementation = self.implementation(tool, &action)?;
-        if let Entry::McpTool { tool_name, .. } = &implementation.entry {
-            // A registry may be asked which server has it.
-            action = assumed(tool_name);
-        }
-        let input = input::read(&listing.input, &action, tool.package.dialect)?;
-        let prepared = Prepared { action: &action, implementation, input };
-        let decision = self.decide(tool, listing, &prepared, known, &Considered::default());
-        check_verdict(&decision, tool)?;
+        let (action, implementation) = self.listed(tool, known)?;
+        let (prepared, decision) =
+            self.decide_listing(tool, listing, known, (&action, implementation))?;
         let collector = self.collector(tool, known);
         let variables = collector.collect(&decision.allowance, &[]).await?.whole()?;
         let plan = plan::make(&self.asked(tool, listing, &prepared, decision, &variables))?;
         Ok((implementation, plan))
+    }
+
+    /// What stands for the action of a tool that is asked for its actions, and how that is run.
+    fn listed<'t>(
+        &self,
+        tool: &'t Tool,
+        known: &Known,
+    ) -> Result<(Action, &'t Implementation), CallError> {
+        self.check_place(tool, known)?;
+        let action = assumed("tools/list");
+        let implementation = self.implementation(tool, &action)?;
+        Ok(match &implementation.entry {
+            // A registry may be asked which server has it.
+            Entry::McpTool { tool_name, .. } => (assumed(tool_name), implementation),
+            _ => (action, implementation),
+        })
+    }
+
+    /// Decides about it, and refuses what is denied.
+    fn decide_listing<'p>(
+        &self,
+        tool: &Tool,
+        listing: &Call,
+        known: &Known,
+        (action, implementation): (&'p Action, &'p Implementation),
+    ) -> Result<(Prepared<'p>, Decision), CallError> {
+        let input = input::read(&listing.input, action, tool.package.dialect)?;
+        let prepared = Prepared { action, implementation, input };
+        let decision = self.decide(tool, listing, &prepared, known, &Considered::default());
+        check_verdict(&decision, tool)?;
+        Ok((prepared, decision))
     }
 }
 

@@ -31,6 +31,10 @@ impl Host {
         let budget = self.records.left(tool, &self.settings.policy).await?;
         let case = Case { tool, call, prepared: &prepared, known: &known };
         let Sketch { mut plan, missing, no_secrets } = self.sketch(case, decision).await?;
+        if let Way::A2a(agent) = &mut plan.way {
+            let kept = self.logins().kept(&tool.package.canonical_id()).unwrap_or_default();
+            agent.bearer = kept.map(|kept| kept.bearer());
+        }
         let Prepared { action, implementation, .. } = prepared;
         let decision = &plan.decision;
         let refused = self

@@ -11,6 +11,7 @@ use policy::GrantKind;
 use serde_json::json;
 use vault::Redactor;
 
+use super::signing::{Calling, Messaging};
 use super::{Host, broken_off};
 use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Output};
@@ -19,6 +20,7 @@ use crate::confine::{self, Forbidden};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
+use crate::plan::a2a::Agent;
 use crate::plan::{Plan, Way};
 use crate::promise::check_promise;
 use crate::records::Records;
@@ -263,7 +265,8 @@ impl Host {
                 let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
                 let terms = Terms { warmth, until, declared, progress, redactor };
                 let (mut one, mut told) = (one.clone(), Vec::new());
-                let asked = self.ask_signed(&plan.package, &mut one, &terms, &mut told);
+                let question = Calling(terms);
+                let asked = self.ask_signed(&question, &plan.package, &mut one, &mut told, until);
                 let answered = Box::pin(asked).await;
                 let output = answered.answer;
                 let output = output.and_then(|output| check_promise(output, action));
@@ -277,12 +280,21 @@ impl Host {
                 ran.redact(&tokens(&answered.told));
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
             }
-            Way::A2a(one) => {
-                let off = &call.called_off;
-                let answered = Box::pin(self.agents.call(one, action, until, off)).await;
-                Ran { is_walled: false, ..Ran::of(answered.output, answered.blocked) }
-            }
+            Way::A2a(one) => Box::pin(self.message(running, one, until)).await,
         }
+    }
+
+    /// Sends an agent a message, as whoever is signed in.
+    async fn message(&self, running: &Running<'_>, agent: &Agent, until: Instant) -> Ran {
+        let Running { plan, action, call, .. } = running;
+        let question = Messaging { action, until, called_off: &call.called_off };
+        let (mut agent, mut told) = (agent.clone(), Vec::new());
+        let asked = self.ask_signed(&question, &plan.package, &mut agent, &mut told, until);
+        let answered = asked.await;
+        let ran = Ran::of(answered.answer, answered.blocked);
+        let mut ran = Ran { is_walled: false, ..ran };
+        ran.redact(&tokens(&told));
+        ran
     }
 
     /// Waits for something that blocks, when it is the turn of the package. It is ended when nobody waits any more.

@@ -1,62 +1,100 @@
-//! Calls of MCP servers as whoever is signed in.
+//! Questions to servers and agents as whoever is signed in.
 
 use std::time::Instant;
 
+use manifest::model::Action;
+use tokio_util::sync::CancellationToken;
 use vault::{Redactor, Secret};
 
 use super::Host;
-use crate::blocked::Blocked;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
+use crate::plan::a2a::Agent;
 use crate::plan::mcp::Mcp;
-use crate::run::mcp::{Answered, Terms};
+use crate::run::Answered;
+use crate::run::mcp::Terms;
+use crate::run::signed::Signable;
 use crate::surface::Surface;
 
-impl Host {
-    /// Calls a tool of a server as whoever is signed in; once more where a token has to be renewed.
-    pub(super) async fn ask_signed(
+/// What is asked by a plan, perhaps a second time with another token.
+pub(super) trait Question {
+    type Plan: Signable + Sync;
+    type Answer;
+
+    fn ask(
         &self,
+        host: &Host,
+        plan: &Self::Plan,
+    ) -> impl Future<Output = Answered<Self::Answer>> + Send;
+}
+
+/// A tool of a server is called.
+pub(super) struct Calling(pub(super) Terms);
+
+impl Question for Calling {
+    type Plan = Mcp;
+    type Answer = Output;
+
+    async fn ask(&self, host: &Host, plan: &Mcp) -> Answered<Output> {
+        host.servers.call(&host.launcher, plan, self.0.clone()).await
+    }
+}
+
+/// A server is asked what it offers.
+pub(super) struct Listing<'l> {
+    pub(super) redactor: &'l Redactor,
+    pub(super) until: Instant,
+}
+
+impl Question for Listing<'_> {
+    type Plan = Mcp;
+    type Answer = Surface;
+
+    async fn ask(&self, host: &Host, plan: &Mcp) -> Answered<Surface> {
+        host.servers.list(&host.launcher, plan, self.redactor, self.until).await.into()
+    }
+}
+
+/// An agent is sent a message.
+pub(super) struct Messaging<'m> {
+    pub(super) action: &'m Action,
+    pub(super) until: Instant,
+    pub(super) called_off: &'m CancellationToken,
+}
+
+impl Question for Messaging<'_> {
+    type Plan = Agent;
+    type Answer = Output;
+
+    async fn ask(&self, host: &Host, plan: &Agent) -> Answered<Output> {
+        host.agents.call(plan, self.action, self.until, self.called_off).await.into()
+    }
+}
+
+impl Host {
+    /// Asks somebody as whoever is signed in; once more where a token has to be renewed. Whatever is secret about the tokens is
+    /// added to what was told.
+    pub(super) async fn ask_signed<Q: Question>(
+        &self,
+        question: &Q,
         package: &str,
-        plan: &mut Mcp,
-        terms: &Terms,
+        plan: &mut Q::Plan,
         told: &mut Vec<Secret>,
-    ) -> Answered<Output> {
-        let failed = |error: CallError| {
-            let blocked = Blocked::of(&error);
-            Answered { answer: Err(error), blocked }
-        };
-        if let Err(error) = self.signer.sign(package, plan, told, terms.until).await {
+        until: Instant,
+    ) -> Answered<Q::Answer> {
+        let failed = |error: CallError| Err(error).into();
+        if let Err(error) = self.signer.sign(package, plan, told, until).await {
             return failed(error);
         }
-        let first = self.servers.call(&self.launcher, plan, terms.clone()).await;
+        let first = question.ask(self, plan).await;
         match first.answer {
             Err(error) if error.kind == Kind::NeedsLogin => {
-                let again = self.signer.sign_again(package, plan, error, told, terms.until);
-                match again.await {
-                    Ok(()) => self.servers.call(&self.launcher, plan, terms.clone()).await,
+                match self.signer.sign_again(package, plan, error, told, until).await {
+                    Ok(()) => question.ask(self, plan).await,
                     Err(error) => failed(error),
                 }
             }
             answer => Answered { answer, ..first },
-        }
-    }
-
-    /// Asks a server what it offers as whoever is signed in; once more where a token has to be renewed.
-    pub(super) async fn list_signed(
-        &self,
-        package: &str,
-        plan: &mut Mcp,
-        redactor: &Redactor,
-        told: &mut Vec<Secret>,
-        until: Instant,
-    ) -> Result<Surface, CallError> {
-        self.signer.sign(package, plan, told, until).await?;
-        match self.servers.list(&self.launcher, plan, redactor, until).await {
-            Err(error) if error.kind == Kind::NeedsLogin => {
-                self.signer.sign_again(package, plan, error, told, until).await?;
-                self.servers.list(&self.launcher, plan, redactor, until).await
-            }
-            listed => listed,
         }
     }
 }

@@ -82,6 +82,21 @@ pub fn server_documents(issuer: &Url) -> Vec<Url> {
     }
 }
 
+/// The authorization server whose metadata lies at a URL, if it lies where the specifications put it; a URL that is no such
+/// place is taken for the server itself, which has to say so.
+pub fn issuer_of(document: &Url) -> Url {
+    let path = document.path();
+    let own = [OAUTH, OPENID]
+        .iter()
+        .find_map(|place| path.strip_suffix(place).or_else(|| path.strip_prefix(place)));
+    own.map_or_else(|| document.clone(), |path| with_path(document, path))
+}
+
+/// The root of where a URL leads.
+pub fn origin(url: &Url) -> Url {
+    with_path(url, "/")
+}
+
 fn with_path(url: &Url, path: &str) -> Url {
     let mut url = url.clone();
     url.set_query(None);
@@ -208,6 +223,17 @@ mod tests {
                 "https://a.test/.well-known/openid-configuration",
             ]
         );
+    }
+
+    #[test]
+    fn whose_metadata_a_document_is_can_be_told_by_where_it_lies() {
+        for issuer in ["https://a.test/tenant", "https://a.test/", "https://a.test/a/b"] {
+            for document in server_documents(&url(issuer)) {
+                assert_eq!(issuer_of(&document), url(issuer), "{document}");
+            }
+        }
+        let other = url("https://a.test/metadata.json?x=1");
+        assert_eq!((issuer_of(&other), origin(&other)), (other, url("https://a.test/")));
     }
 
     #[test]

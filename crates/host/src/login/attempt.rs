@@ -6,6 +6,7 @@ use egress::http::Url;
 use sha2::{Digest, Sha256};
 use vault::Secret;
 
+use super::audience::Audience;
 use super::error::LoginError;
 use super::metadata::Server;
 use super::register::Known;
@@ -21,7 +22,7 @@ pub struct Attempt {
     /// What we are called there.
     pub client: Known,
     /// What the token is for.
-    pub resource: String,
+    pub audience: Audience,
     /// What is asked for.
     pub scopes: Vec<String>,
     /// Where the browser brings its answer to.
@@ -44,14 +45,14 @@ impl Attempt {
     pub fn new(
         server: Server,
         client: Known,
-        resource: String,
+        audience: Audience,
         scopes: Vec<String>,
         redirect: Url,
     ) -> Result<Self, LoginError> {
         let place = server.page()?.clone();
         let verifier = Secret::new(random()?)
             .map_err(|_| LoginError::Unkept("this machine gives no random numbers"))?;
-        Ok(Self { server, client, resource, scopes, redirect, place, verifier, state: random()? })
+        Ok(Self { server, client, audience, scopes, redirect, place, verifier, state: random()? })
     }
 
     /// The page for the owner's browser.
@@ -68,8 +69,10 @@ impl Attempt {
                 ("state", &self.state),
                 ("code_challenge", &challenge),
                 ("code_challenge_method", "S256"),
-                ("resource", &self.resource),
-            ] {
+            ]
+            .into_iter()
+            .chain(self.audience.pair())
+            {
                 pairs.append_pair(name, value);
             }
             if !scope.is_empty() {
@@ -158,8 +161,8 @@ mod tests {
         let client = Known { id: "me & you".to_owned(), secret: None, method: Method::None };
         let redirect = url("http://127.0.0.1:4711/callback");
         let scopes = vec!["a".to_owned(), "b".to_owned()];
-        let resource = "https://a.test/mcp".to_owned();
-        Attempt::new(server, client, resource, scopes, redirect).unwrap()
+        let audience = Audience::server("https://a.test/mcp".to_owned()).unwrap();
+        Attempt::new(server, client, audience, scopes, redirect).unwrap()
     }
 
     fn error(attempt: &Attempt, query: &str) -> LoginError {

@@ -26,6 +26,8 @@ pub enum LoginError {
     },
     /// The server does not say that it wants anybody to sign in.
     NotWanted {
+        /// Who.
+        who: &'static str,
         /// What was looked for where, and what came.
         looked: Vec<String>,
     },
@@ -167,7 +169,7 @@ impl fmt::Display for LoginError {
                 };
                 write!(out, "the {what} at `{place}` {how}")
             }
-            Self::NotWanted { .. } => out.write_str("the server does not ask anybody to sign in"),
+            Self::NotWanted { who, .. } => write!(out, "the {who} does not ask anybody to sign in"),
             Self::NoServer => out.write_str("the server does not say where to sign in"),
             Self::NoMetadata { what, .. } => {
                 write!(out, "the {what} wants you to sign in, and has no metadata that says how")

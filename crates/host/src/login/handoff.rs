@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use egress::http::{Client, SendError};
 
+use super::audience::Audience;
 use super::device::{self, Code, Rhythm};
 use super::error::LoginError;
 use super::kept::{Agreed, Granted, Kept, now};
@@ -49,7 +50,7 @@ pub struct Handoff<C = Steady> {
     /// What we are called there.
     pub client: Known,
     /// What the token is for.
-    pub resource: String,
+    pub audience: Audience,
     /// What is asked for.
     pub scopes: Vec<String>,
     /// What the owner is shown.
@@ -65,12 +66,12 @@ impl<C: Clock> Handoff<C> {
         client: &Client,
         server: Server,
         known: Known,
-        resource: String,
+        audience: Audience,
         scopes: Vec<String>,
         clock: C,
     ) -> Result<Self, LoginError> {
         let scope = scopes.join(" ");
-        let mut pairs = vec![("resource", &*resource)];
+        let mut pairs: Vec<_> = audience.pair().into_iter().collect();
         if !scope.is_empty() {
             pairs.push(("scope", &scope));
         }
@@ -82,7 +83,7 @@ impl<C: Clock> Handoff<C> {
         }
         let code = Code::read(&said(&response))?;
         let ends = asked + code.holds;
-        Ok(Self { server, client: known, resource, scopes, code, clock, ends })
+        Ok(Self { server, client: known, audience, scopes, code, clock, ends })
     }
 
     /// Asks after the code until somebody has signed in with it, for as long as it holds and, where the owner says how
@@ -109,8 +110,8 @@ impl<C: Clock> Handoff<C> {
             }
             match self.ask(client).await {
                 Ok(Answer::Granted(granted)) => {
-                    let Self { server, client, resource, scopes, .. } = self;
-                    return to_keep(granted, server, client, resource, scopes, hosts);
+                    let Self { server, client, audience, scopes, .. } = self;
+                    return Ok(to_keep(granted, server, client, audience, scopes, hosts));
                 }
                 Ok(Answer::Pending) => {
                     rhythm.went_on();
@@ -131,11 +132,9 @@ impl<C: Clock> Handoff<C> {
 
     /// Asks once. Servers do not agree on the status that goes with a code of an error, so the code counts.
     async fn ask(&self, client: &Client) -> Result<Answer, LoginError> {
-        let pairs = vec![
-            ("grant_type", DEVICE_CODE),
-            ("device_code", self.code.secret.expose()),
-            ("resource", &self.resource),
-        ];
+        let mut pairs =
+            vec![("grant_type", DEVICE_CODE), ("device_code", self.code.secret.expose())];
+        pairs.extend(self.audience.pair());
         let endpoint = &self.server.token;
         let response = post_form(client, endpoint, &self.client, pairs, token::WHAT).await?;
         let said = said(&response);
@@ -270,9 +269,9 @@ mod tests {
             let client = logins::client(&Rules::from_iter([]), &hosts).unwrap();
             let known = Known { id: "me".to_owned(), secret: None, method: Method::None };
             let scopes = vec!["a".to_owned(), "b".to_owned()];
-            let resource = "https://a.test/mcp".to_owned();
+            let audience = Audience::server("https://a.test/mcp".to_owned()).unwrap();
             let begun =
-                Handoff::begin(&client, self.server(), known, resource, scopes, clock.clone());
+                Handoff::begin(&client, self.server(), known, audience, scopes, clock.clone());
             let kept = match begun.await {
                 Ok(begun) => begun.wait(&client, hosts, within.map(Duration::from_secs)).await,
                 Err(error) => Err(error),
@@ -333,7 +332,10 @@ mod tests {
         ]);
         let (kept, pauses) = answers.sign_in(None).await;
         let kept = kept.unwrap();
-        assert_eq!((kept.access.expose(), kept.name.as_str()), ("t0ken", "https://a.test/mcp"));
+        assert_eq!(
+            (kept.access.expose(), kept.audience.resource()),
+            ("t0ken", Some("https://a.test/mcp"))
+        );
         assert_eq!(kept.refresh.as_ref().unwrap().expose(), "l0ng");
         // Nothing was said of scopes, so they are what was asked for.
         assert_eq!(kept.scopes, ["a", "b"]);

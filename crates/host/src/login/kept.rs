@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use vault::Secret;
 
 use super::address::{check_safe, covers, rule_of, safe};
+use super::audience::Audience;
 use super::error::LoginError;
 use super::metadata::split_scopes;
 use super::register::{Known, Method};
@@ -23,10 +24,8 @@ const LONGEST: u64 = 365 * 24 * 3600;
 /// What is kept of a sign-in.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// What the tokens are for.
-    pub resource: Url,
-    /// The same, letter by letter as it is asked for.
-    pub name: String,
+    /// What the tokens are for, and who is told them.
+    pub audience: Audience,
     /// Who gave them.
     pub issuer: String,
     /// Where new ones come from.
@@ -67,10 +66,10 @@ impl Agreed {
     }
 }
 
-/// A token, and the only place it may be told.
+/// A token, and the only one who may be told it.
 #[derive(Clone, Debug)]
 pub struct Bearer {
-    resource: Url,
+    audience: Audience,
     access: Secret,
     /// What else is to be taken out of what is shown.
     others: Vec<Secret>,
@@ -79,10 +78,16 @@ pub struct Bearer {
 impl Bearer {
     /// The header for a request to a URL; `None` where that is not what the token is for.
     pub fn header(&self, url: &Url) -> Option<HeaderValue> {
-        check_safe(url).ok().filter(|()| covers(&self.resource, url))?;
+        let Audience::Server { url: resource, .. } = &self.audience else { return None };
+        check_safe(url).ok().filter(|()| covers(resource, url))?;
         let mut value = HeaderValue::from_str(&format!("Bearer {}", self.access.expose())).ok()?;
         value.set_sensitive(true);
         Some(value)
+    }
+
+    /// The secret of its package that the token is given as, and the token; `None` where it is not for the package.
+    pub fn value(&self) -> Option<(&str, &Secret)> {
+        self.audience.secret().map(|name| (name, &self.access))
     }
 
     /// The token itself.
@@ -132,10 +137,10 @@ impl Kept {
         self.until <= now
     }
 
-    /// The token for requests to its resource.
+    /// The token, for whom it is for.
     pub fn bearer(&self) -> Bearer {
         let others = self.refresh.iter().chain(&self.client.secret).cloned().collect();
-        Bearer { resource: self.resource.clone(), access: self.access.clone(), others }
+        Bearer { audience: self.audience.clone(), access: self.access.clone(), others }
     }
 
     /// The same sign-in with newer tokens. Where nothing new is said, the old holds.
@@ -152,7 +157,8 @@ impl Kept {
         let host = |one: &Agreed| json!({ "host": one.host, "typed": one.is_typed });
         let text = json!({
             "version": 1,
-            "resource": self.name,
+            "resource": self.audience.resource(),
+            "secret": self.audience.secret(),
             "issuer": self.issuer,
             "token": self.token.as_str(),
             "revocation": self.revocation.as_ref().map(Url::as_str),
@@ -178,7 +184,14 @@ impl Kept {
         let hidden = |value: &Value| -> Option<Secret> {
             value.as_str().and_then(|text| Secret::new(text.to_owned()).ok())
         };
-        let name = text(&document["resource"])?;
+        let resource = || safe(&text(&document["resource"])?, "vault", "resource");
+        let audience = match document["secret"].as_str() {
+            None => Audience::Server { url: resource()?, name: text(&document["resource"])? },
+            Some(secret) => Audience::Package {
+                secret: secret.to_owned(),
+                resource: document["resource"].as_str().map(str::to_owned),
+            },
+        };
         let client = &document["client"];
         let hosts = document["hosts"].as_array().into_iter().flatten();
         let agreed = |one: &Value| {
@@ -186,8 +199,7 @@ impl Kept {
             Some(Agreed { host: one["host"].as_str()?.to_owned(), is_typed })
         };
         Ok(Self {
-            resource: safe(&name, "vault", "resource")?,
-            name,
+            audience,
             issuer: text(&document["issuer"])?,
             token: safe(&text(&document["token"])?, "vault", "token")?,
             revocation: document["revocation"]
@@ -242,8 +254,7 @@ mod tests {
 
     fn kept() -> Kept {
         Kept {
-            resource: Url::parse("https://a.test/mcp").unwrap(),
-            name: "https://a.test/mcp".to_owned(),
+            audience: Audience::server("https://a.test/mcp".to_owned()).unwrap(),
             issuer: "https://as.test".to_owned(),
             token: Url::parse("https://as.test/token").unwrap(),
             revocation: None,
@@ -262,6 +273,10 @@ mod tests {
 
     #[test]
     fn what_is_sealed_is_read_again_and_shown_by_nobody() {
+        let mut package = kept();
+        package.audience = Audience::package("TOKEN", None);
+        let read = Kept::of_secret(&package.to_secret().unwrap()).unwrap();
+        assert_eq!(read.audience, package.audience);
         let kept = kept();
         let again = Kept::of_secret(&kept.to_secret().unwrap()).unwrap();
         assert_eq!(again.to_secret().unwrap().expose(), kept.to_secret().unwrap().expose());
@@ -285,6 +300,18 @@ mod tests {
             assert!(!told(other), "{other}");
         }
         assert!(bearer.header(&Url::parse("https://a.test/mcp").unwrap()).unwrap().is_sensitive());
+        assert!(bearer.value().is_none());
+    }
+
+    #[test]
+    fn a_token_for_a_package_is_its_secret_and_goes_into_no_request_of_ours() {
+        let url = Url::parse("https://a.test/mcp").unwrap();
+        let mut kept = kept();
+        kept.audience = Audience::package("TOKEN", Some(&url));
+        let bearer = kept.bearer();
+        assert!(bearer.header(&url).is_none());
+        let (name, token) = bearer.value().unwrap();
+        assert_eq!((name, token.expose()), ("TOKEN", "t0ken"));
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub struct Logins {
 pub enum Wanted<'t> {
     /// One that has not ended.
     Any,
+    /// One that does not end before the time is over that is waited for it, where such a one can be had: for those
+    /// whom nobody could give another on the way.
+    Lasting,
     /// Another than this one, which was refused.
     Another(&'t Secret),
 }
@@ -100,21 +103,26 @@ impl Logins {
         rules: &Rules,
         until: Instant,
     ) -> Result<Option<Bearer>, LoginError> {
+        let left = until.saturating_duration_since(Instant::now()).as_secs();
         let is_good = |kept: &Kept| match wanted {
             Wanted::Any => !kept.is_over(now()),
+            Wanted::Lasting => {
+                let needed = if kept.refresh.is_some() { left } else { 0 };
+                !kept.is_over(now() + needed)
+            }
             Wanted::Another(refused) => {
                 kept.access.expose() != refused.expose() && !kept.is_over(now())
             }
         };
-        match self.kept(package)? {
-            None => return Ok(None),
-            Some(kept) if is_good(&kept) => return Ok(Some(kept.bearer())),
-            Some(_) => {}
+        let Some(before) = self.kept(package)? else { return Ok(None) };
+        if is_good(&before) {
+            return Ok(Some(before.bearer()));
         }
         let lock = lock(&self.locks, package, until).await?;
         // Somebody else may have fetched one, or signed out, while this one waited.
         let Some(kept) = self.kept(package)? else { return Ok(None) };
-        if is_good(&kept) {
+        let is_new = kept.access.expose() != before.access.expose() && !kept.is_over(now());
+        if is_new || is_good(&kept) {
             return Ok(Some(kept.bearer()));
         }
         let client = client(rules, &kept.hosts)?;
@@ -179,6 +187,7 @@ pub(crate) async fn lock(folder: &Path, package: &str, until: Instant) -> Result
 mod tests {
     use egress::http::Url;
 
+    use super::super::audience::Audience;
     use super::super::kept::Agreed;
     use super::super::register::{Known, Method};
     use super::*;
@@ -186,8 +195,7 @@ mod tests {
     /// A sign-in whose token has ended, at a server that takes questions and never answers.
     fn over(host: &str) -> Kept {
         Kept {
-            resource: Url::parse("https://a.test/mcp").unwrap(),
-            name: "https://a.test/mcp".to_owned(),
+            audience: Audience::server("https://a.test/mcp".to_owned()).unwrap(),
             issuer: format!("http://{host}"),
             token: Url::parse(&format!("http://{host}/token")).unwrap(),
             revocation: None,

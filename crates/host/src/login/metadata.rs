@@ -3,7 +3,8 @@
 use egress::http::Url;
 use serde_json::Value;
 
-use super::address::{canonical, covers, safe};
+use super::address::{canonical, covers, origin, safe};
+use super::card::Endpoints;
 use super::error::LoginError;
 use crate::strict::strict;
 
@@ -83,11 +84,7 @@ impl Resource {
 
     /// What is assumed of a server that knows only the oldest revision: it signs people in itself.
     pub fn of_old(endpoint: &Url) -> Self {
-        let mut origin = endpoint.clone();
-        origin.set_path("/");
-        origin.set_query(None);
-        origin.set_fragment(None);
-        Self { name: canonical(endpoint), servers: vec![origin], scopes: Vec::new() }
+        Self { name: canonical(endpoint), servers: vec![origin(endpoint)], scopes: Vec::new() }
     }
 }
 
@@ -124,6 +121,26 @@ impl Server {
             reads_documents: is_true("client_id_metadata_document_supported"),
             names_itself: is_true("authorization_response_iss_parameter_supported"),
         })
+    }
+
+    /// One without metadata, of which is known what the card of an agent says. It is called by where its tokens come from.
+    pub fn of_card(endpoints: &Endpoints) -> Self {
+        let Endpoints { authorization, device, token, has_pkce } = endpoints.clone();
+        Self {
+            issuer: canonical(&origin(&token)),
+            authorization,
+            device,
+            token,
+            registration: None,
+            revocation: None,
+            scopes: Vec::new(),
+            methods: Vec::new(),
+            grants: Vec::new(),
+            responses: Vec::new(),
+            challenges: has_pkce.then(|| "S256".to_owned()).into_iter().collect(),
+            reads_documents: false,
+            names_itself: false,
+        }
     }
 
     /// The page for a browser on this machine. It must give codes, and protect them.

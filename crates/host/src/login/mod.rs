@@ -1,7 +1,7 @@
-//! Signing in to servers on the network, as the authorization chapter of MCP has it.
+//! Signing in: to servers and agents on the network, which say where, and for tools that run here, for which the owner does.
 //!
 //! Whoever wants a token goes through these steps; each is a function of what the one before gave:
-//! [`find`] who guards a server → [`meet`] the authorization server → [`identify`] ourselves to it →
+//! [`find`] who guards a server, or take whom the owner named → [`meet`] the authorization server → [`identify`] ourselves to it →
 //! [`Attempt`]: a page for the owner's browser, and what comes back → [`exchange`] → [`Kept`]; or, with no browser here,
 //! [`Handoff`]: a [`Code`] for a browser on any machine, which is asked after until it was used → [`Kept`].
 //!
@@ -9,6 +9,9 @@
 //! |---|---|
 //! | [`address`] | which URLs are safe, which belong together, where documents lie |
 //! | [`error`] | why somebody is not signed in |
+//! | [`audience`] | what a token is for, and who is told it |
+//! | `challenge` | what an answer says that wants somebody to sign in |
+//! | `card` | where the card of an agent says that people sign in |
 //! | [`metadata`] | what a resource and an authorization server say about themselves, checked |
 //! | [`attempt`] | one try to sign in: what is asked, what may come back |
 //! | [`device`] | a code for a browser on any machine: what is shown, how often it is asked after |
@@ -26,6 +29,9 @@
 
 pub mod address;
 pub mod attempt;
+pub mod audience;
+pub(crate) mod card;
+pub(crate) mod challenge;
 pub mod device;
 pub mod discover;
 pub mod error;
@@ -42,8 +48,9 @@ mod token;
 pub(crate) mod underway;
 
 pub use attempt::{Attempt, Redirected};
+pub use audience::Audience;
 pub use device::Code;
-pub use discover::{Found, find, meet};
+pub use discover::{Found, Protocol, find, meet};
 pub use error::LoginError;
 pub use handoff::{Clock, Handoff, Steady};
 pub use kept::{Bearer, Kept};

@@ -86,7 +86,12 @@ pub(super) async fn post_form(
 
 /// What an answer says, where it is JSON.
 pub(crate) fn said(response: &Response) -> Value {
-    std::str::from_utf8(&response.body).ok().and_then(strict).unwrap_or_default()
+    said_by(&response.body)
+}
+
+/// The same of the body of one.
+pub(super) fn said_by(body: &[u8]) -> Value {
+    std::str::from_utf8(body).ok().and_then(strict).unwrap_or_default()
 }
 
 /// The code of an answer that is a refusal; other words of a stranger are not told.

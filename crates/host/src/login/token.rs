@@ -2,8 +2,8 @@
 
 use egress::http::Client;
 
-use super::address::safe;
 use super::attempt::{Attempt, Redirected};
+use super::audience::Audience;
 use super::error::LoginError;
 use super::kept::{Agreed, Granted, Kept, now};
 use super::metadata::Server;
@@ -20,21 +20,21 @@ pub async fn exchange(
     redirected: Redirected,
     hosts: Vec<Agreed>,
 ) -> Result<Kept, LoginError> {
-    let pairs = vec![
+    let mut pairs = vec![
         ("grant_type", "authorization_code"),
         ("code", redirected.code.expose()),
         ("redirect_uri", attempt.redirect.as_str()),
         ("code_verifier", attempt.verifier.expose()),
-        ("resource", &attempt.resource),
     ];
+    pairs.extend(attempt.audience.pair());
     let server = &attempt.server;
     let response = post_form(client, &server.token, &attempt.client, pairs, WHAT).await?;
     if !response.status.is_success() {
         return Err(refused(&response, WHAT));
     }
     let granted = Granted::read(&said(&response), now())?;
-    let Attempt { server, client, resource, scopes, .. } = attempt;
-    to_keep(granted, server, client, resource, scopes, hosts)
+    let Attempt { server, client, audience, scopes, .. } = attempt;
+    Ok(to_keep(granted, server, client, audience, scopes, hosts))
 }
 
 /// What is kept of what was granted, for what was asked.
@@ -42,13 +42,12 @@ pub(super) fn to_keep(
     granted: Granted,
     server: Server,
     client: Known,
-    resource: String,
+    audience: Audience,
     scopes: Vec<String>,
     hosts: Vec<Agreed>,
-) -> Result<Kept, LoginError> {
-    Ok(Kept {
-        resource: safe(&resource, "server", "resource")?,
-        name: resource,
+) -> Kept {
+    Kept {
+        audience,
         issuer: server.issuer,
         token: server.token,
         revocation: server.revocation,
@@ -59,17 +58,14 @@ pub(super) fn to_keep(
         access: granted.access,
         refresh: granted.refresh,
         until: granted.until,
-    })
+    }
 }
 
 /// Fetches a new token. A server that no longer knows the sign-in has ended it.
 pub(super) async fn renew(client: &Client, kept: Kept) -> Result<Kept, LoginError> {
     let refresh = kept.refresh.clone().ok_or(LoginError::Ended)?;
-    let pairs = vec![
-        ("grant_type", "refresh_token"),
-        ("refresh_token", refresh.expose()),
-        ("resource", &kept.name),
-    ];
+    let mut pairs = vec![("grant_type", "refresh_token"), ("refresh_token", refresh.expose())];
+    pairs.extend(kept.audience.pair());
     let response = post_form(client, &kept.token, &kept.client, pairs, WHAT).await?;
     if !response.status.is_success() {
         let error = refused(&response, WHAT);

@@ -1,7 +1,7 @@
 //! A message to an agent, as it is planned.
 
 use egress::Rules;
-use egress::http::Url;
+use egress::http::{HeaderValue, Url};
 use policy::Allowance;
 use serde_json::{Map, Value, json};
 use vault::Secret;
@@ -9,6 +9,7 @@ use vault::Secret;
 use super::{Asked, unavailable};
 use crate::confine;
 use crate::error::CallError;
+use crate::login::Bearer;
 use crate::request::check_private;
 
 /// A message to an agent on the network.
@@ -20,6 +21,8 @@ pub(crate) struct Agent {
     pub(crate) input: Map<String, Value>,
     /// What says who is asking. Where it goes, the agent's card says.
     pub(crate) secret: Option<Secret>,
+    /// Who the owner signed in as, once that is known.
+    pub(crate) bearer: Option<Bearer>,
     /// What may be reached.
     pub(crate) rules: Rules,
     /// Bytes of one answer.
@@ -27,6 +30,16 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    /// The token of whoever signed in, where it is meant for this agent.
+    pub(crate) fn signed(&self) -> Option<HeaderValue> {
+        self.bearer.as_ref().and_then(|bearer| bearer.header(&self.endpoint))
+    }
+
+    /// Whether the agent is told a key, and no token of a sign-in.
+    pub(crate) fn has_key(&self) -> bool {
+        self.secret.is_some() && self.signed().is_none()
+    }
+
     /// Refuses it where a secret would be told in plain.
     pub(super) fn check_private(&self) -> Result<(), CallError> {
         if self.secret.is_some() { check_private(&self.endpoint) } else { Ok(()) }
@@ -38,7 +51,7 @@ impl Agent {
         json!({
             "runs": "an agent on the network",
             "url": self.endpoint.as_str(),
-            "signed_in": self.secret.is_some(),
+            "signed_in": self.secret.is_some() || self.signed().is_some(),
             "hosts": hosts,
             "timeout_ms": allowance.timeout_ms,
             "output": allowance.output,
@@ -60,6 +73,7 @@ impl Asked<'_> {
             endpoint,
             input: self.input.arguments.value().as_object().cloned().unwrap_or_default(),
             secret,
+            bearer: None,
             rules: confine::rules(&self.decision.allowance)?,
             most: self.decision.allowance.output,
         })

@@ -73,15 +73,6 @@ pub(crate) enum Place {
 }
 
 impl Mcp {
-    /// Whether whoever is signed in is named to the server. Where a registry says where that is, it may be.
-    pub(crate) fn is_signed(&self) -> bool {
-        match (&self.place, &self.bearer) {
-            (Place::Url { url, .. }, Some(bearer)) => bearer.header(url).is_some(),
-            (Place::Registry { .. }, bearer) => bearer.is_some(),
-            (Place::Url { .. }, None) | (Place::Process { .. }, _) => false,
-        }
-    }
-
     /// Whether the server is nothing that we start.
     pub(crate) fn is_remote(&self) -> bool {
         !matches!(self.place, Place::Process { .. })

@@ -25,6 +25,20 @@ use sandbox::{Asked, Child, Obstacle, SpawnError};
 use crate::blocked::{Blocked, Why};
 use crate::error::{CallError, Kind};
 
+/// What somebody answered, and what was tried to be reached meanwhile.
+pub(crate) struct Answered<T> {
+    pub(crate) answer: Result<T, CallError>,
+    pub(crate) blocked: Vec<Blocked>,
+}
+
+impl<T> From<Result<T, CallError>> for Answered<T> {
+    /// What was tried in vain is known by the failure.
+    fn from(answer: Result<T, CallError>) -> Self {
+        let blocked = answer.as_ref().err().map(Blocked::of).unwrap_or_default();
+        Self { answer, blocked }
+    }
+}
+
 /// The network of one process: what it asks for goes through us.
 #[derive(Debug)]
 pub(crate) struct Network {

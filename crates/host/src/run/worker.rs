@@ -19,7 +19,7 @@ use vault::Redactor;
 use super::leash::Leash;
 use super::said::{Hearing, Said};
 use super::tidying::{IDLE, Tidying};
-use super::{Network, not_started};
+use super::{Answered, Network, not_started};
 use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
 use crate::output::ended_by;
@@ -77,12 +77,6 @@ pub enum Warmth {
     Cold,
 }
 
-/// What a worker answered, and what it tried to reach meanwhile.
-pub(crate) struct Answered {
-    pub(crate) answer: Result<Value, CallError>,
-    pub(crate) blocked: Vec<Blocked>,
-}
-
 impl Workers {
     /// Asks a worker, an idle one or a new one. Idle ones end after a while.
     pub(crate) fn ask(
@@ -93,7 +87,7 @@ impl Workers {
         warmth: Warmth,
         until: Instant,
         leash: &Leash,
-    ) -> Answered {
+    ) -> Answered<Value> {
         let key = Key::of(plan);
         let mut taken = match warmth {
             Warmth::Warm => self.take(&key),

@@ -1,7 +1,8 @@
 """An agent made of the A2A library, of whichever version is installed.
 
 Its input says what it does. The first argument says what its card is like: `card`, `key` for one that wants a key in a
-header, or `none` for no card at all. Prints its port, and ends when its input does.
+header, `oauth` for one that wants people to sign in at the server that is the second argument, and refuses whoever has not, or
+`none` for no card at all. Prints its port, and ends when its input does.
 """
 
 import asyncio
@@ -99,7 +100,25 @@ class Executor(AgentExecutor):
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
 
 
-async def main(card_kind):
+def flows(server):
+    flow = {"authorizationUrl": f"{server}/authorize", "tokenUrl": f"{server}/token", "scopes": {"read": "Reads.", "write": "Writes."}}
+    return {"flows": {"authorizationCode": flow}}
+
+
+def guarded(app):
+    """Refuses whoever shows no token."""
+
+    async def guard(scope, receive, send):
+        token = dict(scope.get("headers", [])).get(b"authorization", b"")
+        if scope["type"] == "http" and scope["method"] == "POST" and not token.startswith(b"Bearer access-"):
+            await send({"type": "http.response.start", "status": 401, "headers": []})
+            return await send({"type": "http.response.body", "body": b""})
+        await app(scope, receive, send)
+
+    return guard
+
+
+async def main(card_kind, server=None):
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     port = listener.getsockname()[1]
@@ -114,6 +133,9 @@ async def main(card_kind):
         card["supportedInterfaces"] = [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]
         if card_kind == "key":
             card["securitySchemes"] = {"k": {"apiKeySecurityScheme": {"location": "header", "name": "X-Agent-Key"}}}
+        if card_kind == "oauth":
+            card["securitySchemes"] = {"o": {"oauth2SecurityScheme": flows(server)}}
+            card["securityRequirements"] = [{"schemes": {"o": {"list": ["read"]}}}]
         card = ParseDict(card, types.AgentCard())
         handler = DefaultRequestHandler(agent_executor=Executor(), task_store=InMemoryTaskStore(), agent_card=card)
         routes = create_jsonrpc_routes(handler, "/rpc")
@@ -124,10 +146,14 @@ async def main(card_kind):
         card |= {"url": url, "protocolVersion": "0.3.0"}
         if card_kind == "key":
             card["securitySchemes"] = {"k": {"type": "apiKey", "in": "header", "name": "X-Agent-Key"}}
+        if card_kind == "oauth":
+            card["securitySchemes"] = {"o": {"type": "oauth2", **flows(server)}}
+            card["security"] = [{"o": ["read"]}]
         card = types.AgentCard.model_validate(card)
         handler = DefaultRequestHandler(agent_executor=Executor(), task_store=InMemoryTaskStore())
         app = A2AStarletteApplication(agent_card=card, http_handler=handler)
         app = app.build(rpc_url="/rpc", agent_card_url="/nowhere" if card_kind == "none" else "/.well-known/agent-card.json")
+    app = guarded(app) if card_kind == "oauth" else app
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
 
     def wait():
@@ -142,4 +168,4 @@ async def main(card_kind):
     await serving
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))

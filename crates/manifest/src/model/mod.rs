@@ -6,10 +6,12 @@
 mod auth;
 mod json;
 mod run;
+mod sign_in;
 
 pub use auth::{AccountPart, Auth, AuthKind};
 pub use json::Json;
 pub use run::{Acquire, Chain, Entry, Implementation, Invocation, Step};
+pub use sign_in::SignIn;
 
 use crate::dialect::Dialect;
 

@@ -83,7 +83,7 @@ impl Entry {
         )
     }
 
-    /// Whether it is an MCP server on the network, or a registry leads to one: what an owner can sign in to.
+    /// Whether it is an MCP server on the network, or a registry leads to one.
     pub fn is_server_elsewhere(&self) -> bool {
         matches!(self, Entry::McpHttp { .. } | Entry::McpTool { .. })
     }

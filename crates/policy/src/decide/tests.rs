@@ -157,9 +157,17 @@ fn who_must_sign_in_is_told_whether_that_can_be_done() {
     });
     let agent = json!({"kind": "a2a_rpc", "a2a": {"endpoint": "https://a.example/"}});
     let command = json!({"kind": "command", "command": {"argv": ["true"]}});
-    let cases = [(server, Denial::Login), (agent, Denial::NoLogin), (command, Denial::NoLogin)];
-    for (implementation, denial) in cases {
-        let mut package = capability(&[("/implementation", implementation)]);
+    let none = json!([]);
+    let one = json!([{"name": "TOKEN", "ref": "secret://TOKEN"}]);
+    let cases = [
+        (server, &none, Denial::Login),
+        (agent, &none, Denial::Login),
+        (command.clone(), &none, Denial::NoLogin),
+        (command, &one, Denial::Login),
+    ];
+    for (implementation, secrets, denial) in cases {
+        let changes = [("/implementation", implementation), ("/secrets", secrets.clone())];
+        let mut package = capability(&changes);
         package.requires_oauth = true;
         assert_eq!(Case::of(package).verdict(), Verdict::Denied(denial));
     }

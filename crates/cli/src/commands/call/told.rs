@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use host::{Blocked, CallError, Kind, Made, Output, Tool};
 use ledger::Time;
-use manifest::model::Package;
 use policy::Consent;
 use serde_json::{Value, json};
 
@@ -17,7 +16,7 @@ use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, escaped, json_escaped, line};
-use crate::{owner, shell, time, walls};
+use crate::{login_words, owner, shell, time, walls};
 
 /// Why no call was made. Programs are told the error of the host where there is one.
 pub(crate) struct Unmade {
@@ -59,7 +58,7 @@ fn with_hints(error: &CallError, failure: &Failure) -> Value {
 /// The same as [`failure`], with the command that signs in where that helps.
 pub(super) fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: &Path) -> Failure {
     let failure = failure(error, blocked, tool);
-    match login_words(error, &login_command(tool, from)) {
+    match login_hint(error, &login_command(error, tool, from)) {
         Some(words) => failure.hint(words),
         None => failure,
     }
@@ -67,41 +66,26 @@ pub(super) fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: 
 
 /// The command that signs in for what a call needs. A server says which scopes, so each is one word to the
 /// shell whatever is in it.
-fn login_words(error: &CallError, command: &str) -> Option<String> {
+fn login_hint(error: &CallError, command: &str) -> Option<String> {
     if error.kind != Kind::NeedsLogin {
         return None;
     }
     let scopes = error.details.get("scopes").and_then(Value::as_array);
     let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
     let scopes: String = scopes.map(|scope| format!(" --scope {}", shell::word(scope))).collect();
-    Some(format!("`{command}{scopes}` signs in"))
+    Some(login_words::signs_in(&format!("{command}{scopes}")))
 }
 
 /// What signs in for a tool: an installed one by its id, another by where it is.
-fn login_command(tool: &Tool, from: &Path) -> String {
-    match tool.consent {
-        Consent::ByCard { .. } => {
-            format!("haft login {}", shell::word(&tool.package.canonical_id()))
-        }
-        Consent::ByPath => {
-            format!("haft login --from {}", shell::word(&from.display().to_string()))
-        }
-    }
-}
-
-/// What can be done about a tool that nobody can sign in to.
-fn no_login_words(package: &Package) -> String {
-    let id = package.canonical_id();
-    let secret = package.inputs.iter().find(|input| input.secret);
-    let name = secret.map_or("NAME".to_owned(), |input| shell::word(&input.name));
-    let keeps = format!("`haft secret set {} {name}` keeps", shell::word(&id));
-    match (package.requires_oauth, secret) {
-        (true, _) => format!(
-            "only its author can change that: without `requires_oauth` it can be called, and {keeps} a key that it takes as a secret"
-        ),
-        (false, Some(_)) => format!("{keeps} a key that it takes"),
-        (false, None) => "it asks for no key either: it is called without".to_owned(),
-    }
+fn login_command(error: &CallError, tool: &Tool, from: &Path) -> String {
+    let what = match tool.consent {
+        Consent::ByCard { .. } => shell::word(&tool.package.canonical_id()),
+        Consent::ByPath => format!("--from {}", shell::word(&from.display().to_string())),
+    };
+    // Where somebody signed in before, it is known whom they named.
+    let is_first = error.message == policy::Denial::Login.to_string();
+    let first = if is_first { login_words::first(&tool.package) } else { "" };
+    format!("haft login {what}{first}")
 }
 
 /// Why there is no result, as the person sees it.
@@ -165,7 +149,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let damaged = text("damaged").map(owner::without_state);
     let others = [
         taken_words(error),
-        text("login").map(|_| no_login_words(&tool.package)),
+        text("login").map(|_| login_words::impossible(&tool.package).to_owned()),
         damaged,
         limit_words(error),
         setting_words(error),
@@ -446,9 +430,9 @@ mod tests {
         let error = CallError::new(Kind::NeedsLogin, "no")
             .with("scopes", vec!["files:read", "$(rm)", "a;b'c", "-x\u{1b}"]);
         assert_eq!(
-            login_words(&error, "haft login --from 'my tools'").unwrap(),
+            login_hint(&error, "haft login --from 'my tools'").unwrap(),
             r"`haft login --from 'my tools' --scope files:read --scope '$(rm)' --scope 'a;b'\''c' --scope '-x\u{1b}'` signs in"
         );
-        assert_eq!(login_words(&CallError::new(Kind::Denied, "no"), "x"), None);
+        assert_eq!(login_hint(&CallError::new(Kind::Denied, "no"), "x"), None);
     }
 }

@@ -2,18 +2,16 @@
 
 use std::path::Path;
 
-use host::login::Logins;
 use host::secrets::place;
 use install::Contents;
 use manifest::model::{Auth, AuthKind, InputKind, Package};
-use policy::Denial;
 
 use super::inputs::Values;
 use crate::ask::Ask;
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::printer::line;
-use crate::{installed, owner, shell};
+use crate::{installed, login_words, owner, shell};
 
 /// What is left to be done, in words.
 pub(super) fn next(
@@ -23,28 +21,13 @@ pub(super) fn next(
     ask: Ask,
 ) -> Result<Vec<String>, Failure> {
     let mut next = folders(package, values);
-    next.extend(sign_in(package, home, ask)?);
+    next.extend(login_words::next(package, home));
     next.extend(credential(package, home, ask)?);
     if package.chain.is_some() {
         next.push("It is a chain of other tools, and chains cannot be called yet".to_owned());
         next.extend(steps(package, &installed::home(home).read()?));
     }
     Ok(next)
-}
-
-/// Signing in, where nobody has.
-fn sign_in(package: &Package, home: &Home, ask: Ask) -> Result<Option<String>, Failure> {
-    if !package.requires_oauth {
-        return Ok(None);
-    }
-    let id = package.canonical_id();
-    let can_sign_in = package.implementations.iter().any(|one| one.entry.is_server_elsewhere());
-    if !can_sign_in {
-        return Ok(Some(Denial::NoLogin.to_string()));
-    }
-    let logins = Logins::new(owner::vault(home, ask)?, home.path());
-    let words = format!("{}: `haft login {}` signs in", Denial::Login, shell::word(&id));
-    Ok((!logins.is_signed_in(&id)).then_some(words))
 }
 
 /// What its calls sign in with, where none of it is kept.

@@ -8,7 +8,7 @@ use host::login::address::host_of;
 use host::login::{Attempt, Kept, Listener, LoginError, Way, exchange, identify};
 use zeroize::Zeroizing;
 
-use super::desk::{Desk, Met, typed_line};
+use super::desk::{Desk, Met, purpose, typed_line};
 use super::refused::{failure, refused_here};
 use super::words;
 use crate::ask::Ask;
@@ -29,14 +29,14 @@ impl Desk<'_> {
         } else {
             self.agree_to_page(page, &met)?;
         }
-        let Met { client, server, resource, scopes, agreed, rules: _ } = met;
+        let Met { client, server, audience, scopes, agreed, rules: _ } = met;
         let listener = Listener::open(self.args.port).await;
         let listener = listener.map_err(|error| refused_here(&error, &server))?;
         let identity = self.identity()?;
         let redirect = listener.redirect().clone();
         let way = Way::Browser(&redirect);
         let known = identify(&client, &server, identity, way, &scopes).await.map_err(told)?;
-        let attempt = Attempt::new(server, known, resource, scopes, redirect).map_err(told)?;
+        let attempt = Attempt::new(server, known, audience, scopes, redirect).map_err(told)?;
         self.show(&attempt)?;
         let redirected = if self.args.no_browser {
             // The port stays taken, so that nobody else on this machine is sent the code.
@@ -53,7 +53,9 @@ impl Desk<'_> {
     /// Shows what is asked for and where, and then the page.
     fn show(&self, attempt: &Attempt) -> Result<(), Failure> {
         let page = attempt.page();
-        self.printer.note(&format!("Server   {}", line(&attempt.resource)));
+        for row in purpose(&attempt.audience) {
+            self.printer.note(&row);
+        }
         self.printer.note(&format!("Sign-in  {}", line(&attempt.server.issuer)));
         self.printer.note(&format!("Page     {}", line(&host_of(&page))));
         self.printer.note(&format!("Scopes   {}", words(&attempt.scopes)));

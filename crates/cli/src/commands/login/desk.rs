@@ -6,13 +6,14 @@ use egress::http::{Client, Url};
 use egress::{Decision, Refusal, Rules};
 use host::login::address::{host_of, target_of};
 use host::login::kept::Agreed;
-use host::login::scopes::{OFFLINE, named};
-use host::login::{Found, Identity, Kept, LoginError, Server, find, logins, meet};
+use host::login::scopes::{self, OFFLINE};
+use host::login::{Audience, Found, Identity, Kept, LoginError, Server, find, logins, meet};
 use host::{Host, Tool};
 use vault::Secret;
 use zeroize::Zeroizing;
 
 use super::LoginArgs;
+use super::named::again;
 use super::refused::{failure, refused_here};
 use crate::ask::Ask;
 use crate::commands::call;
@@ -32,7 +33,7 @@ pub(super) struct Desk<'d> {
 pub(super) struct Met {
     pub(super) client: Client,
     pub(super) server: Server,
-    pub(super) resource: String,
+    pub(super) audience: Audience,
     pub(super) scopes: Vec<String>,
     pub(super) agreed: Vec<Agreed>,
     pub(super) rules: Rules,
@@ -48,11 +49,18 @@ impl Desk<'_> {
     /// Finds out who signs people in for a tool.
     async fn meet(&self, host: &Host, tool: &Tool) -> Result<Met, Failure> {
         let told = |error: LoginError| failure(&error);
-        let (endpoint, rules) =
-            host.remote(tool).await.map_err(|error| call::failure(&error, &[], tool))?;
+        let before = host.logins().kept(&tool.package.canonical_id()).unwrap_or_default();
+        let named = self.named(host, tool, before.as_ref()).await?;
+        let rules = host.reach(tool).await.map_err(|error| call::failure(&error, &[], tool))?;
         let mut agreed = self.typed()?;
-        let client = logins::client(&rules, &agreed).map_err(told)?;
-        let found = find(&client, &endpoint).await.map_err(told)?;
+        let found = match named {
+            Some(found) => found,
+            None => self.find(host, tool, &rules, &agreed, before.as_ref()).await?,
+        };
+        // What they agreed to for the same sign-in holds.
+        if let Some(before) = before.as_ref().filter(|one| is_same(one, &found)) {
+            agreed.extend(before.hosts.iter().cloned());
+        }
         self.agree(&[&found.issuer], &rules, &mut agreed)?;
         let client = logins::client(&rules, &agreed).map_err(told)?;
         let server = meet(&client, &found).await.map_err(told)?;
@@ -65,19 +73,36 @@ impl Desk<'_> {
         }
         self.agree(&asked, &rules, &mut agreed)?;
         let client = logins::client(&rules, &agreed).map_err(told)?;
-        let package = tool.package.canonical_id();
-        let before = host.logins().kept(&package).unwrap_or_default();
-        let scopes = self.scopes(&found, &server, before.as_ref(), &named(&tool.package));
-        Ok(Met { client, server, resource: found.resource, scopes, agreed, rules })
+        let scopes = self.scopes(&found, &server, before.as_ref(), &scopes::named(&tool.package));
+        Ok(Met { client, server, audience: found.audience, scopes, agreed, rules })
     }
 
-    /// The hosts the owner typed.
+    /// Asks the server or agent of a tool who signs people in for it. Where it does not say, it is who did before.
+    async fn find(
+        &self,
+        host: &Host,
+        tool: &Tool,
+        rules: &Rules,
+        agreed: &[Agreed],
+        before: Option<&Kept>,
+    ) -> Result<Found, Failure> {
+        let told = |error: LoginError| failure(&error);
+        let remote = host.remote(tool).await;
+        let (endpoint, protocol) = remote.map_err(|error| call::failure(&error, &[], tool))?;
+        let client = logins::client(rules, agreed).map_err(told)?;
+        find(&client, &endpoint, protocol).await.or_else(|error| {
+            let is_silent =
+                matches!(error, LoginError::NotWanted { .. } | LoginError::NoMetadata { .. });
+            before.filter(|_| is_silent).and_then(again).ok_or_else(|| told(error))
+        })
+    }
+
+    /// The hosts the owner typed, that of the authorization server among them.
     fn typed(&self) -> Result<Vec<Agreed>, Failure> {
-        let rule = |text: &String| {
-            let rule = owner::host_rule(text)?;
-            Ok(Agreed { host: rule.to_string(), is_typed: true })
-        };
-        self.args.allow_host.iter().map(rule).collect()
+        let typed = |host: String| Agreed { host, is_typed: true };
+        let rule = |text: &String| Ok(typed(owner::host_rule(text)?.to_string()));
+        let issuer = self.args.issuer.iter().map(|url| Ok(typed(host_of(url))));
+        self.args.allow_host.iter().map(rule).chain(issuer).collect()
     }
 
     /// Has the owner agree to every host that is to be reached and nobody allowed yet.
@@ -154,7 +179,8 @@ impl Desk<'_> {
     }
 
     /// What is asked for: what the server wants and what the package names of all that the server knows, or what was
-    /// granted before and what was typed.
+    /// granted before and what was typed. Where the owner named a server that lists nothing, only the package can say what it
+    /// needs.
     fn scopes(
         &self,
         found: &Found,
@@ -164,12 +190,14 @@ impl Desk<'_> {
     ) -> Vec<String> {
         let mut scopes = match self.args.scope.as_slice() {
             [] => {
-                let known = named.iter().filter(|scope| server.scopes.contains(scope));
+                let is_listed = !server.scopes.is_empty() || found.audience.secret().is_none();
+                let known =
+                    named.iter().filter(|scope| !is_listed || server.scopes.contains(scope));
                 found.scopes.iter().chain(known).cloned().collect()
             }
             typed => {
-                let same =
-                    before.filter(|one| one.name == found.resource && one.issuer == server.issuer);
+                let same = before
+                    .filter(|one| one.audience == found.audience && one.issuer == server.issuer);
                 let mut all = same.map(|one| one.scopes.clone()).unwrap_or_default();
                 all.extend(typed.iter().cloned());
                 all
@@ -202,6 +230,20 @@ impl Desk<'_> {
         let secret = secret.transpose().map_err(|error| Failure::invalid(error.to_string()))?;
         Ok(Identity::Given { id: id.clone(), secret })
     }
+}
+
+/// Whether a sign-in is for the same at the same authorization server.
+fn is_same(before: &Kept, found: &Found) -> bool {
+    let issuer = Url::parse(&before.issuer);
+    before.audience == found.audience && issuer.is_ok_and(|issuer| issuer == found.issuer)
+}
+
+/// What a token is for, as a person sees it.
+pub(super) fn purpose(audience: &Audience) -> Vec<String> {
+    let secret = audience.secret().map(|name| format!("Secret   {}", line(name)));
+    let label = if secret.is_some() { "Resource" } else { "Server  " };
+    let resource = audience.resource().map(|name| format!("{label} {}", line(name)));
+    secret.into_iter().chain(resource).collect()
 }
 
 /// One line of standard input.

@@ -6,7 +6,7 @@ use egress::http::Url;
 use host::login::{Handoff, Kept, LoginError, Steady, Way, identify};
 use serde_json::json;
 
-use super::desk::{Desk, Met};
+use super::desk::{Desk, Met, purpose};
 use super::refused::failure;
 use super::words;
 use crate::exit::{Exit, Failure};
@@ -18,10 +18,10 @@ impl Desk<'_> {
     pub(super) async fn by_code(&self, mut met: Met) -> Result<Kept, Failure> {
         let told = |error: LoginError| failure(&error);
         let identity = self.identity()?;
-        let Met { client, server, resource, scopes, .. } = &met;
+        let Met { client, server, audience, scopes, .. } = &met;
         let known = identify(client, server, identity, Way::Device, scopes).await.map_err(told)?;
-        let (server, resource, scopes) = (server.clone(), resource.clone(), scopes.clone());
-        let begun = Handoff::begin(client, server, known, resource, scopes, Steady::default());
+        let (server, audience, scopes) = (server.clone(), audience.clone(), scopes.clone());
+        let begun = Handoff::begin(client, server, known, audience, scopes, Steady::default());
         let begun = begun.await.map_err(told)?;
         // Whoever asked for a code of another server would be given what is allowed with it.
         for page in begun.code.pages() {
@@ -48,7 +48,8 @@ impl Desk<'_> {
         if self.json_wanted {
             return self.printer.event(&json!({
                 "event": "device_code",
-                "resource": begun.resource,
+                "resource": begun.audience.resource(),
+                "secret": begun.audience.secret(),
                 "issuer": begun.server.issuer,
                 "scopes": begun.scopes,
                 "verification_uri": code.page.as_str(),
@@ -57,7 +58,9 @@ impl Desk<'_> {
                 "expires_in": code.holds.as_secs(),
             }));
         }
-        self.printer.note(&format!("Server   {}", line(&begun.resource)));
+        for row in purpose(&begun.audience) {
+            self.printer.note(&row);
+        }
         self.printer.note(&format!("Sign-in  {}", line(&begun.server.issuer)));
         self.printer.note(&format!("Scopes   {}", words(&begun.scopes)));
         self.printer.note("Open this page in a browser on any machine, and type the code there:");

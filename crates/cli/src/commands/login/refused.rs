@@ -10,12 +10,12 @@ use crate::printer::line;
 pub(super) fn failure(error: &LoginError) -> Failure {
     let failure = Failure::of(call::exit_of(&error.kind()), error);
     match error {
-        LoginError::NotWanted { looked } => failure
+        LoginError::NotWanted { looked, .. } => failure
             .details(looked.iter().map(|one| line(one)))
-            .hint("an MCP server that wants you to sign in answers 401; if this one does not, it is called without"),
+            .hint("one that wants you to sign in answers 401, or the card of an agent says where; --issuer names the authorization server of one that does neither, and any other is called without"),
         LoginError::NoMetadata { looked, .. } => failure
             .details(looked.iter().map(|one| line(one)))
-            .hint("whoever runs it can put its metadata there (RFC 9728 of a server, RFC 8414 of who signs people in)"),
+            .hint("whoever runs it can put its metadata there (RFC 9728 of a server, RFC 8414 of who signs people in); --issuer names the authorization server where you know it"),
         LoginError::NoClient => failure.hint("--client-id names one that you registered"),
         LoginError::NoDevice => failure.hint(
             "without --device it signs in by a browser here; --no-browser reads from standard input where one was sent to",

@@ -9,11 +9,9 @@ use vault::Secret;
 use super::part::Takes;
 use super::version::Version;
 use crate::error::{CallError, Kind};
+use crate::login::card::{PLACE, schemes};
 use crate::run::http::not_sent;
 use crate::strict::strict;
-
-/// Where the card of an agent lies.
-const PLACE: &str = "/.well-known/agent-card.json";
 
 /// The longest card.
 const LONGEST: u64 = 1 << 20;
@@ -138,20 +136,10 @@ fn takes(card: &Value) -> Takes {
     if is_said && !has_data { Takes::OnlyText } else { Takes::Data }
 }
 
-/// The header for a key, where the card wants a key in a header and no token. What a requirement names
-/// counts; where there is none, every scheme does.
+/// The header for a key, where the card wants a key in a header and no token.
 fn key_header(card: &Value) -> Option<String> {
-    let schemes = card.get("securitySchemes")?.as_object()?;
-    let required = card.get("securityRequirements").or_else(|| card.get("security"));
-    let named = required
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one.get("schemes").unwrap_or(one).as_object());
-    let named: Vec<&String> = named.flat_map(|one| one.keys()).collect();
-    let counts = |name: &String| named.is_empty() || named.contains(&name);
     let mut header = None;
-    for (_, scheme) in schemes.iter().filter(|(name, _)| counts(name)) {
+    for (scheme, _) in schemes(card) {
         let is_old_key = scheme.get("type").and_then(Value::as_str) == Some("apiKey");
         let key = scheme.get("apiKeySecurityScheme").or_else(|| is_old_key.then_some(scheme));
         // Any other scheme is one of tokens.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::version::Version;
 use crate::error::{CallError, Kind};
+use crate::login::challenge::WantsLogin;
 use crate::run::http::not_sent;
 use crate::strict::strict;
 
@@ -37,6 +38,8 @@ pub(super) struct Line {
     pub(super) endpoint: Url,
     /// What says who is asking; secrets among it are marked as such.
     pub(super) headers: HeaderMap,
+    /// Whether that is a key, which no sign-in takes the place of.
+    pub(super) has_key: bool,
     /// Bytes of one answer.
     pub(super) most: u64,
 }
@@ -46,6 +49,8 @@ pub(super) struct Line {
 pub(super) enum AskError {
     /// There was no response.
     NotSent(Box<(SendError, Url)>),
+    /// The agent wants to know who is asking, or wants them to be allowed more.
+    Login(WantsLogin),
     /// The response is none of the protocol.
     Status(Box<Response>),
     /// The agent said no.
@@ -88,7 +93,11 @@ impl Line {
             .send(request)
             .await
             .map_err(|error| AskError::NotSent(Box::new((error, self.endpoint.clone()))))?;
-        read(response, &id)
+        let login = WantsLogin::of(response.status, &response.headers);
+        match login.filter(|login| login.is_for_login() && !self.has_key) {
+            Some(login) => Err(AskError::Login(login)),
+            None => read(response, &id),
+        }
     }
 }
 
@@ -158,7 +167,11 @@ impl AskError {
         match self {
             Self::NotSent(sent) => sent.0.is_transient(),
             Self::Status(response) => matches!(response.status.as_u16(), 429 | 502 | 503 | 504),
-            Self::Refused { .. } | Self::Stream | Self::Odd(_) | Self::NoRandomness => false,
+            Self::Login(_)
+            | Self::Refused { .. }
+            | Self::Stream
+            | Self::Odd(_)
+            | Self::NoRandomness => false,
         }
     }
 }
@@ -167,6 +180,7 @@ impl From<AskError> for CallError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::NotSent(sent) => not_sent(&sent.0, &sent.1),
+            AskError::Login(login) => login.to_error("agent"),
             AskError::Status(response) => {
                 let message = format!("the agent answered {}", response.status);
                 Self::new(Kind::Failed, message)

@@ -20,12 +20,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use egress::http::Url;
+use egress::http::{HeaderName, Url};
 use manifest::model::Action;
 use tokio_util::sync::CancellationToken;
 
 use super::http::Web;
-use crate::blocked::Blocked;
 use crate::call::Output;
 use crate::error::CallError;
 use crate::limit::too_late;
@@ -35,6 +34,9 @@ use line::{AskError, Line, fresh_id, odd};
 use part::Part;
 use task::{Said, State, Task};
 use version::{Version, of_task};
+
+/// Where a token is told.
+const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
 /// How long to wait before a task is looked at for the first time; then each time twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -62,12 +64,6 @@ pub(crate) struct Agents {
     known: Mutex<HashMap<Url, Peer>>,
 }
 
-/// What came of a message.
-pub(crate) struct Answered {
-    pub(crate) output: Result<Output, CallError>,
-    pub(crate) blocked: Vec<Blocked>,
-}
-
 impl Agents {
     /// Nobody was asked yet.
     pub(crate) fn new(web: Arc<Web>) -> Arc<Self> {
@@ -77,18 +73,6 @@ impl Agents {
     /// Sends a message, and waits until the task that it becomes has ended. A task that is not waited for
     /// any longer is called off.
     pub(crate) async fn call(
-        &self,
-        plan: &Agent,
-        action: &Action,
-        until: Instant,
-        called_off: &CancellationToken,
-    ) -> Answered {
-        let output = self.ask(plan, action, until, called_off).await;
-        let blocked = output.as_ref().err().map(Blocked::of).unwrap_or_default();
-        Answered { output, blocked }
-    }
-
-    async fn ask(
         &self,
         plan: &Agent,
         action: &Action,
@@ -104,8 +88,13 @@ impl Agents {
                 () = called_off.cancelled() => return Err(CallError::called_off()),
             },
         };
-        let headers = peer.sign_in(plan.secret.as_ref())?;
-        let line = Line { client, endpoint: plan.endpoint.clone(), headers, most: plan.most };
+        let mut headers = peer.sign_in(plan.secret.as_ref())?;
+        // A key that would go there has to give way.
+        if let Some(token) = plan.signed() {
+            headers.insert(AUTHORIZATION, token);
+        }
+        let (endpoint, most) = (plan.endpoint.clone(), plan.most);
+        let line = Line { client, endpoint, headers, has_key: plan.has_key(), most };
         let sent = tokio::select! {
             sent = send(&line, &mut peer, plan, until) => sent,
             () = late(called_off) => return Err(CallError::called_off()),

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use manifest::model::OutputFormat;
 use serde_json::{Value, json};
 
-use super::session::{AskError, WantsLogin};
+use super::session::AskError;
 use crate::call::Output;
 use crate::error::{CallError, Kind};
 use crate::output::{by_format, envelope};
@@ -168,28 +168,12 @@ pub(super) fn not_answered(error: AskError, tool: &str, place: Option<&str>) -> 
             CallError::new(Kind::Unavailable, format!("{server} did not answer: {words}")).passing()
         }
         AskError::Told(error) => *error,
-        AskError::Login(login) => wants_login(&login),
+        AskError::Login(login) => login.to_error("server"),
         AskError::TooMuch => {
             CallError::new(Kind::TooMuchOutput, "the tool wrote more output than it may")
         }
         AskError::Odd(words) => odd(&words),
     }
-}
-
-/// The server wants to know who is asking, or wants them to be allowed more.
-fn wants_login(login: &WantsLogin) -> CallError {
-    let is_for_more = login.error.as_deref() == Some("insufficient_scope");
-    let message = match login.status {
-        401 => "the server wants you to sign in",
-        _ if is_for_more => "the server wants you to be granted more",
-        _ => {
-            let message = format!("the server refuses this: HTTP {}", login.status);
-            return CallError::new(Kind::Failed, message).with("status", login.status);
-        }
-    };
-    CallError::new(Kind::NeedsLogin, message)
-        .with("status", login.status)
-        .with("scopes", login.scopes.clone())
 }
 
 /// Servers say in words what the code leaves open.

@@ -36,6 +36,7 @@ use self::process::Order;
 use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
+use super::Answered;
 use super::tidying::{IDLE, Tidying};
 use super::turns::Turns;
 use super::worker::{MOST_OF_ONE, Warmth};
@@ -65,12 +66,6 @@ pub(crate) struct Servers {
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
 type Slot = Arc<tokio::sync::Mutex<Option<Arc<Server>>>>;
-
-/// What a server answered, and what it tried to reach meanwhile.
-pub(crate) struct Answered<T> {
-    pub(crate) answer: Result<T, CallError>,
-    pub(crate) blocked: Vec<Blocked>,
-}
 
 /// How a call is made.
 #[derive(Clone)]
@@ -105,10 +100,7 @@ impl Servers {
         };
         let (_turn, server) = match found.await {
             Ok(found) => found,
-            Err(error) => {
-                let blocked = Blocked::of(&error);
-                return Answered { answer: Err(error), blocked };
-            }
+            Err(error) => return Err(error).into(),
         };
         let redactors = [tokens(plan), redactor];
         let (tool, arguments) = (plan.tool.clone(), plan.arguments.clone());

@@ -12,7 +12,7 @@ pub(super) mod stdio;
 use std::io;
 use std::sync::Arc;
 
-use egress::http::{HeaderMap, SendError, StatusCode, Url, challenges};
+use egress::http::{SendError, Url};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
     ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId,
@@ -31,7 +31,7 @@ use self::line::Fault;
 use super::era::Era;
 use crate::call::Progress;
 use crate::error::{CallError, Kind};
-use crate::login::metadata::{is_scope, split_scopes};
+use crate::login::challenge::WantsLogin;
 use crate::run::http::not_sent;
 use crate::run::place_of;
 
@@ -71,42 +71,6 @@ pub(super) enum AskError {
     /// The server said something that is no answer to what was asked.
     Odd(String),
 }
-
-/// What a server says that wants to know who is asking.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WantsLogin {
-    /// The status of its answer.
-    pub(super) status: u16,
-    /// Its word for what is wrong.
-    pub(super) error: Option<String>,
-    /// The scopes it wants.
-    pub(super) scopes: Vec<String>,
-}
-
-impl WantsLogin {
-    /// What an answer means that is no other refusal.
-    pub(super) fn of(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
-        if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return None;
-        }
-        let texts = headers.get_all("www-authenticate").iter().filter_map(|one| one.to_str().ok());
-        let bearer = texts.flat_map(challenges).find(|one| one.scheme == "bearer");
-        let parameter = |name: &str| bearer.as_ref().and_then(|one| one.parameter(name));
-        Some(Self {
-            status: status.as_u16(),
-            error: parameter("error").filter(|error| is_scope(error)).map(str::to_owned),
-            scopes: parameter("scope").map(split_scopes).unwrap_or_default(),
-        })
-    }
-}
-
-impl std::fmt::Display for WantsLogin {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "HTTP {}", self.status)
-    }
-}
-
-impl std::error::Error for WantsLogin {}
 
 impl Session {
     /// Begins a conversation.

@@ -81,20 +81,21 @@ fn check_network(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
     }
 }
 
-/// Whether the owner would have to sign in to what is no MCP server on the network.
+/// Whether the owner would have to sign in for what runs here, and has no secret that a token could be given as.
 fn check_oauth(manifest: &Node<'_>, path: Path<'_>, judge: &mut Judge<'_>) {
     let kind = manifest.at(&["implementation", "kind"]).and_then(Node::as_text);
     if let Some(oauth) = manifest.get("requires_oauth")
         && oauth.as_bool() == Some(true)
-        && let Some(kind @ ("command" | "python" | "a2a_rpc")) = kind
+        && let Some(kind @ ("command" | "python")) = kind
+        && manifest.list_at("secrets").is_empty()
     {
         let pointer = path.key("requires_oauth").pointer();
         let message = format!(
-            "nobody can sign in to an implementation of kind `{kind}`; a call would be refused"
+            "kind `{kind}` is given the token of a sign-in as one of its `secrets`, and there are none; a call would be refused"
         );
         judge.push(
             Finding::new(Code::OauthUnavailable, pointer, oauth.span, message)
-                .help("the owner can sign in to an `mcp_tool`; a key can be one of the `secrets`"),
+                .help("declare the secret that it takes its token as"),
         );
     }
 }

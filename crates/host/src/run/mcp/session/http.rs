@@ -19,12 +19,12 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
-use super::WantsLogin;
 use super::events::{Event, Events};
 use super::health::Health;
 use super::line::{self, Fault, Line};
 use super::not_reached;
 use crate::error::{CallError, Kind};
+use crate::login::challenge::WantsLogin;
 use crate::run::http::answered;
 use crate::weight::is_bearable;
 

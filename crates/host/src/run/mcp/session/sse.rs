@@ -9,11 +9,11 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use rmcp::service::{RoleClient, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-use super::WantsLogin;
 use super::events::Events;
 use super::health::Health;
 use super::line::{self, Line, Message};
 use super::not_reached;
+use crate::login::challenge::WantsLogin;
 use crate::run::http::answered;
 use crate::run::mcp::answer::odd;
 
