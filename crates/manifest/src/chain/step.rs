@@ -22,6 +22,8 @@ pub struct Step {
     pub name: String,
     /// The id of the tool that it calls.
     pub tool: String,
+    /// The action of it, where the tool has several.
+    pub action: Option<String>,
     /// Where each member of its input comes from.
     pub takes: Vec<(String, Take)>,
     /// Members that are left out when nothing is found for them.
@@ -85,6 +87,7 @@ impl Step {
         Ok(Self {
             name: text("step").ok_or("it has no name")?,
             tool: text("tool").ok_or("it names no tool")?,
+            action: text("action"),
             takes: takes.collect::<Result<_, String>>()?,
             optional: optional.filter_map(Value::as_str).map(str::to_owned).collect(),
             key: text("outputKey"),
@@ -102,6 +105,16 @@ impl Step {
             Take::Path { path, .. } => Some(path),
         });
         takes.chain(&self.when).chain(self.each.iter().map(|each| &each.of))
+    }
+
+    /// Where each member of its input comes from, in words.
+    pub fn sources(&self) -> Vec<(String, String)> {
+        let from = |take: &Take| match take {
+            Take::Value(value) => value.to_string(),
+            Take::Path { path, default: None } => path.to_string(),
+            Take::Path { path, default: Some(default) } => format!("{path}, else {default}"),
+        };
+        self.takes.iter().map(|(member, take)| (member.clone(), from(take))).collect()
     }
 
     /// Its input, from what is known so far.
