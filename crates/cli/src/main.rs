@@ -38,6 +38,7 @@ mod seen;
 mod shell;
 mod signing_out;
 mod sources;
+mod steps;
 #[cfg(unix)]
 mod terminal;
 mod time;
@@ -45,6 +46,7 @@ mod tools;
 mod trouble;
 mod typed;
 mod walls;
+mod xml;
 
 use std::process::ExitCode;
 

@@ -10,8 +10,9 @@ use policy::Surface;
 use tokio_util::sync::CancellationToken;
 
 use super::errand::beside;
+use super::readying::prepare_image;
 use super::running::Ran;
-use super::{Host, Known, Prepared, check_verdict, grantable, prepare_image};
+use super::{Host, Known, Prepared, check_verdict, grantable};
 use crate::call::{Call, Tool};
 use crate::confine;
 use crate::consider::Considered;
