@@ -137,6 +137,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Trust(args) => commands::trust::run(args, &home()?, ask, json, printer),
         Command::Mcp(args) => commands::mcp::run(args, &home()?, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
+        Command::Chain(args) => commands::chain::run(args, &home()?, ask, json, printer),
         Command::Test(args) => commands::test::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),

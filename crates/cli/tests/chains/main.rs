@@ -7,7 +7,9 @@ mod common;
 
 mod approving;
 mod calling;
+mod comparing;
 mod killed;
+mod shown;
 
 use common::{Desk, repository, write_below};
 use serde_json::{Value, json};
