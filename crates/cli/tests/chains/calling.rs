@@ -180,6 +180,34 @@ fn what_is_not_installed_is_told_when_a_chain_is_installed() {
 }
 
 #[test]
+fn the_tests_of_a_chain_are_run_when_it_is_installed_where_the_owner_wants_that() {
+    let desk = Desk::new();
+    super::write_below(desk.0.path(), "home/policy.toml", "[tests]\non_install = \"run\"\n");
+    let install = ["install", &example("mcpkg/pipeline"), "--yes"];
+    desk.refused(&install, 1, "the step `clean` calls `demo.text.clean`: it is not installed");
+    for name in ["mcpkg/text-clean", "mcpkg/text-stats"] {
+        desk.done(&["install", &example(name), "--yes"]);
+    }
+    let ran = desk.done(&install);
+    assert!(ran.stderr.contains("1 test: 1 passed"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_records_of_one_chain_are_found_by_its_trace() {
+    let desk = with(&["mcpkg/text-clean", "mcpkg/text-stats", "mcpkg/pipeline"]);
+    for _ in 0..2 {
+        desk.done(&["call", "demo.text.report", r#"{"draft":"a b"}"#]);
+    }
+    let log = desk.done(&["audit", "--json", "--limit", "1"]).stdout;
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    let trace = last["trace"].as_str().unwrap();
+    let shown = desk.done(&["audit", "--trace", trace]).stdout;
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+    let step = "mcpkg:demo.text.clean demo.text.clean (step clean) ok, ";
+    assert!(shown.lines().next().unwrap().contains(step), "{shown}");
+}
+
+#[test]
 fn independent_elements_of_a_list_go_through_a_chain_in_order() {
     let desk = Desk::new();
     tool(&desk, "all/echo", "echo-json", ECHO, "none");
