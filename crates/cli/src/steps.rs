@@ -52,11 +52,13 @@ pub(crate) fn words(step: &Value) -> String {
     let takes = takes.map(|(to, from)| format!("{to} from {}", from.as_str().unwrap_or_default()));
     let takes: Vec<_> = takes.collect();
     let with = if takes.is_empty() { String::new() } else { format!(" with {}", takes.join(", ")) };
+    let each = step["forEach"].as_str().map(|of| format!(" for each element of {of}"));
+    let (with, each) = (with, each.unwrap_or_default());
     let (name, action, package) = (text("step"), text("action"), text("package"));
     let decision = step["decision"].as_str().map(|decision| format!(": {decision}"));
     let because = step["because"].as_str().map(|why| format!(", because {why}"));
     let (decision, because) = (decision.unwrap_or_default(), because.unwrap_or_default());
-    line(&format!("{name}: `{action}` of {package}{with}{decision}{because}"))
+    line(&format!("{name}: `{action}` of {package}{with}{each}{decision}{because}"))
 }
 
 /// The tool that a step calls by an id.

@@ -172,6 +172,8 @@ pub struct AskedStep {
     pub action: String,
     /// Where its input comes from: each member, and from where.
     pub takes: Vec<(String, String)>,
+    /// The list that it is made for each element of, where it is.
+    pub each: Option<String>,
     /// Why the owner has to be asked.
     pub because: String,
 }

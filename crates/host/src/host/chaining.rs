@@ -429,6 +429,7 @@ mod tests {
             package: package.to_owned(),
             action: "run".to_owned(),
             takes: Vec::new(),
+            each: None,
             because: "the action is destructive".to_owned(),
         }
     }

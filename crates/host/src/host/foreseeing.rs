@@ -25,6 +25,8 @@ pub(crate) struct Foreseen {
     pub(crate) target: Target,
     /// Where its input comes from.
     pub(crate) takes: Vec<(String, String)>,
+    /// The list that it is made for each element of.
+    pub(crate) each: Option<String>,
     /// Whether it may turn out that it is not made.
     pub(crate) may_be_left_out: bool,
     /// What would be decided.
@@ -77,6 +79,7 @@ impl Host {
                 path: path.clone(),
                 target: target.clone(),
                 takes: step.sources(),
+                each: step.each.as_ref().map(|each| each.of.to_string()),
                 may_be_left_out,
                 sight,
             });
@@ -177,6 +180,7 @@ impl Foreseen {
             package: self.target.tool.package.canonical_id(),
             action: self.target.action.clone(),
             takes: self.takes.clone(),
+            each: self.each.clone(),
             because: question.why.words().into_owned(),
         })
     }
@@ -193,6 +197,7 @@ impl Foreseen {
             "package": self.target.tool.package.canonical_id(),
             "action": self.target.action,
             "takes": takes_to_value(&self.takes),
+            "forEach": self.each,
             "decision": decision,
             "because": because,
         })
@@ -212,6 +217,7 @@ impl AskedStep {
             "package": self.package,
             "action": self.action,
             "takes": takes_to_value(&self.takes),
+            "forEach": self.each,
             "because": self.because,
         })
     }

@@ -33,12 +33,12 @@ async fn a_chain_asks_once_and_shows_every_destructive_step_however_deep() {
     let mut tools = tools();
     tools.add_chain(
         "b.test.inner",
-        &json!([{"step": "wipe", "tool": "a.wipe", "inputMapping": {"all": "$.input.all"}}]),
+        &json!([{"step": "wipe", "tool": "a.wipe", "forEach": "$.input.all", "inputMapping": {"one": "$.item"}}]),
     );
     let chain = tools.chain(&json!([
         {"step": "look", "tool": "a.look"},
         {"step": "send", "tool": "a.send", "inputMapping": {"to": "$.input.n"}},
-        {"step": "inner", "tool": "b.test.inner", "inputMapping": {"all": {"value": true}}},
+        {"step": "inner", "tool": "b.test.inner", "inputMapping": {"all": {"value": [1, 2]}}},
     ]));
     let host = host().await;
     let owner = Owner::who_says(Some(Said::Once));
@@ -50,6 +50,8 @@ async fn a_chain_asks_once_and_shows_every_destructive_step_however_deep() {
     assert_eq!(shown, [("send", "capability:a.send"), ("inner/wipe", "capability:a.wipe")]);
     assert_eq!(matters[0].steps[0].takes, [("to".to_owned(), "$.input.n".to_owned())]);
     assert_eq!(matters[0].steps[0].because, "the action is destructive");
+    assert_eq!(matters[0].steps[0].each, None);
+    assert_eq!(matters[0].steps[1].each.as_deref(), Some("$.input.all"));
     assert!(!matters[0].can_be_remembered);
     assert_eq!(matters[0].question.why.words(), "some of its steps need your word");
 }

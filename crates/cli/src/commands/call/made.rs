@@ -75,9 +75,12 @@ pub(super) fn make(
     let mut made = runtime.block_on(host.call(tool, &call, warmth));
     runtime.block_on(host.settle());
     let settled = made.violation.take();
-    let consequence = settled.map(|one| violation::act(&one, tool, home, ask, printer));
+    let mut consequence = settled.map(|one| violation::act(&one, tool, home, ask, printer));
     for (tool, one) in made.step_violations.drain(..) {
-        violation::act(&one, &tool, home, ask, printer);
+        let mut told = violation::act(&one, &tool, home, ask, printer);
+        told["package"] = tool.package.canonical_id().into();
+        // All of them are done something about; the first is told.
+        consequence.get_or_insert(told);
     }
     interrupt::nothing_runs();
     if let Err(error) = runtime.block_on(host.records().settle()) {
